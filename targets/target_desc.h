@@ -1,0 +1,26 @@
+/* What both programs know of a target: plain data, no code. */
+#pragma once
+
+#include "ublkd/base/dispatch.h"
+
+enum target_flag {
+        TARGET_NEVER_WAITS = 1 << 0,  /* callbacks never suspend: called straight from the queue's loop */
+        TARGET_ONE_QUEUE = 1 << 1,    /* cannot serve several hardware queues */
+        TARGET_NATIVE_FUA = 1 << 2,   /* write() honours IO_FUA itself; else the core writes and flushes */
+        TARGET_REISSUE_SAFE = 1 << 3, /* a repeated write is harmless */
+        TARGET_REGISTERED_BUFFERS = 1 << 4, /* never looks at the bytes: they may stay in the kernel */
+};
+
+struct target_desc {
+        const char *name;    /* the "type" in a spec */
+        const char *summary; /* one line, for GET /targets */
+        unsigned flags;      /* enum target_flag */
+        bool size_required;  /* the target has no size of its own */
+        const struct option_table *options;
+};
+
+/* Returns the descriptor with that name, or NULL. */
+const struct target_desc *target_desc_find(const char *name);
+
+/* All targets of this build, `*ret_count` of them, in alphabetical order. */
+const struct target_desc *const *target_desc_all(size_t *ret_count);

@@ -1,0 +1,72 @@
+/* Option tables: JSON objects into structs, with every fault reported. The tables are generated from
+ * schemas/ at build time (schemas/generate.py), so that schema and daemon cannot disagree. */
+#pragma once
+
+#include "ublkd/base/problem.h"
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum option_kind {
+        OPTION_STRING,       /* char *, owned */
+        OPTION_BOOL,         /* bool */
+        OPTION_INTEGER,      /* int64_t */
+        OPTION_AUTO_INTEGER, /* int64_t; the string "auto" is OPTION_AUTO */
+        OPTION_BYTES,        /* uint64_t; an integer, or a string with KiB, MiB, GiB, TiB */
+        OPTION_DURATION,     /* uint64_t microseconds; "0" or a number with us, ms, s, min, h */
+        OPTION_ENUM,         /* int, the index in `names` */
+        OPTION_OBJECT,       /* a struct inside the struct, with a table of its own */
+        OPTION_STRING_MAP,   /* cJSON *, owned: an object whose values are strings */
+        OPTION_DOCUMENT,     /* cJSON *, owned: any object, checked elsewhere (the target) */
+        _OPTION_KIND_MAX
+};
+
+#define OPTION_AUTO INT64_C(-1)
+
+struct option_table;
+
+struct option {
+        const char *name; /* as in the JSON */
+        enum option_kind kind;
+        size_t offset; /* into the struct of the table */
+        bool required;
+        int64_t minimum, maximum;         /* OPTION_INTEGER, _AUTO_INTEGER, _BYTES, _DURATION */
+        int64_t multiple_of;              /* 0: any */
+        const char *pattern;              /* POSIX extended, anchored; OPTION_STRING, keys of a map */
+        size_t length_min, length_max;    /* in code points; OPTION_STRING; for a map: number of entries */
+        size_t value_length_max;          /* OPTION_STRING_MAP: of each value */
+        const char *const *names;         /* OPTION_ENUM, NULL-terminated */
+        const struct option_table *table; /* OPTION_OBJECT */
+        const char *hint;                 /* what a good value looks like, for the sentence */
+        union {
+                int64_t integer; /* also enum index, bytes, microseconds, bool */
+                const char *string;
+        } preset; /* the default: what the struct holds when the JSON is silent */
+};
+
+struct option_table {
+        const struct option *options;
+        size_t count;
+        size_t struct_size;
+        const char *const *ignored; /* names handled elsewhere (a target's "type"), NULL-terminated or NULL */
+};
+
+/* Fills `ret` (of table->struct_size bytes, overwritten) from `object`, defaults first. `pointer` is the
+ * RFC 6901 pointer of the object itself. Every fault becomes a problem (unknown field, duplicate field,
+ * wrong type, out of range, missing). Returns 0; -EINVAL when problems were added (ret holds what was good
+ * and must still be released); -ENOMEM. */
+int dispatch(const cJSON *object, const struct option_table *table, const char *pointer, void *ret,
+        struct problem_list *problems);
+
+/* Frees what dispatch() allocated inside `object`. */
+void dispatch_release(void *object, const struct option_table *table);
+
+/* True when two structs filled from `table` hold the same values ("10GiB" equals 10737418240). On a
+ * difference *ret_name (may be NULL) is the name of the first top-level option that differs. */
+bool dispatch_equal(const void *one, const void *other, const struct option_table *table, const char **ret_name);
+
+/* "10GiB", "4096", "1MiB" → bytes. Returns 0, -EINVAL, or -ERANGE over INT64_MAX. */
+int parse_bytes(const char *text, uint64_t *ret);
+/* "0", "250ms", "30s", "5min", "2h" → microseconds. Returns 0, -EINVAL or -ERANGE. */
+int parse_duration(const char *text, uint64_t *ret_usec);

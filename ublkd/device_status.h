@@ -1,0 +1,62 @@
+/* What the user is told: phase, the Ready condition, what serves the disk. No I/O. */
+#pragma once
+
+#include "ublkd/base/problem.h"
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum device_phase {
+        PHASE_PENDING,
+        PHASE_STARTING,
+        PHASE_LIVE,
+        PHASE_RECOVERING,
+        PHASE_BACKOFF,
+        PHASE_QUIESCED,
+        PHASE_STOPPING,
+        PHASE_DISABLED,
+        PHASE_FAILED,
+        _PHASE_MAX
+};
+
+/* Everything is a value or owned by the struct. Times are CLOCK_REALTIME microseconds, 0: none. */
+struct device_status {
+        enum device_phase phase;
+        uint64_t observed_generation;
+        int number; /* N of /dev/ublkbN, -1 while there is none */
+        bool disk;  /* /dev/ublkbN exists */
+        struct {
+                pid_t pid; /* 0: no worker */
+                uint64_t restarts;
+                uint64_t started_at;
+        } worker;
+        const char *data_path;       /* static string, NULL while unknown */
+        uint64_t kernel_flags;       /* as negotiated, bit N: kernel_feature_name(N) */
+        struct {
+                uint64_t count;
+                double last_ms; /* from the death of the worker until Live */
+        } recoveries;
+        char *reason;  /* of the Ready condition; CamelCase */
+        char *message; /* a sentence: what happened, what will be done next, and when */
+        uint64_t transition_at; /* of the Ready condition */
+};
+
+const char *device_phase_to_string(enum device_phase phase);
+
+/* Replaces reason and message. Returns 0 or -ENOMEM (unchanged). */
+int device_status_explain(struct device_status *status, const char *reason, const char *format, ...) _printf_(3, 4);
+
+/* Deep copy into `ret` (overwritten, not freed first). 0 or -ENOMEM. */
+int device_status_copy(const struct device_status *from, struct device_status *ret);
+bool device_status_equal(const struct device_status *one, const struct device_status *other);
+void device_status_clear(struct device_status *status);
+
+/* The "status" object of the API for the device called `name`. NULL when out of memory. */
+cJSON *device_status_to_json(const struct device_status *status, const char *name);
+
+/* The driver's name of flag bit N without UBLK_F_, or NULL (kernel_feature.c). */
+const char *kernel_feature_name(unsigned bit);
+/* A JSON array of the names of all bits set. NULL when out of memory. */
+cJSON *kernel_features_to_json(uint64_t flags);

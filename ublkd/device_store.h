@@ -1,0 +1,118 @@
+/* The records of all devices: kept in memory, written through to a backend (SQLite, or none in tests) before
+ * anything is acknowledged, announced to subscribers after. Runs on the supervisor's loop; nothing suspends. */
+#pragma once
+
+#include "ublkd/device_spec.h"
+#include "ublkd/device_status.h"
+
+enum { UID_TEXT_SIZE = 37 };
+
+/* Owned by the store, valid until the next call that changes it. Read only for everyone else. */
+struct device_record {
+        char *name;
+        char uid[UID_TEXT_SIZE];      /* UUID, lower case */
+        uint64_t generation;          /* +1 for every change of the spec; the ETag */
+        uint64_t revision;            /* of the store, at the last change of this record */
+        uint16_t epoch;               /* +1 for every change that needs a new kernel disk */
+        int number;                   /* kernel number given out, -1: none yet */
+        bool deleting;                /* wanted gone; the record goes when the disk is gone */
+        bool recover_requested;       /* POST …/recover came; cleared when Live */
+        char held_boot[UID_TEXT_SIZE]; /* boot id in which a manual device lost its worker, or "" */
+        uint64_t created_at;          /* CLOCK_REALTIME, microseconds */
+        struct device_spec *spec;     /* NULL: quarantined, see `quarantine` */
+        char *quarantine;             /* why the stored record cannot be used, or NULL */
+        struct device_status status;  /* not durable */
+};
+
+/* How a record is made durable. `context` is the backend's own. All return 0 or -errno; when one fails nothing
+ * has changed. */
+struct device_backend {
+        const char *name;
+        /* Calls `each` for every stored record, in any order; `document` is the spec as JSON text. */
+        int (*load)(void *context, int (*each)(void *userdata, const struct device_record *record, const char *document),
+                void *userdata, uint64_t *ret_revision);
+        /* Writes the record (insert or replace) and the store's revision in one transaction. */
+        int (*save)(void *context, const struct device_record *record, const char *document, uint64_t revision);
+        int (*erase)(void *context, const char *name, uint64_t revision);
+        void (*close)(void *context);
+};
+
+/* Opens (creates, migrates) STATE_DIR/ublkd.db. Returns 0 and a context for `*ret_backend`; -errno with one
+ * problem that says what is wrong (not permitted, disk full, newer database, corrupt, in use). */
+int store_sqlite_open(const char *state_dir, const struct device_backend **ret_backend, void **ret_context,
+        struct problem_list *problems);
+/* Keeps nothing; for tests. */
+int store_memory_open(const struct device_backend **ret_backend, void **ret_context);
+
+enum store_event_kind {
+        STORE_SPEC,    /* created, or its spec changed */
+        STORE_INTENT,  /* deleting, recover_requested or hold changed */
+        STORE_STATUS,  /* the status changed */
+        STORE_REMOVED, /* the record is gone; event->record is NULL */
+        _STORE_EVENT_MAX
+};
+
+struct store_event {
+        enum store_event_kind kind;
+        const char *name;
+        const char *uid;
+        uint64_t revision;
+        const struct device_record *record;
+};
+
+typedef void (*store_subscriber)(void *userdata, const struct store_event *event);
+
+struct device_store;
+
+/* Takes over the backend's context (also on failure) and loads all records; one that cannot be parsed is
+ * quarantined, not fatal. 0 or -errno. */
+int device_store_new(const struct device_backend *backend, void *context, struct device_store **ret);
+struct device_store *device_store_free(struct device_store *store);
+
+uint64_t device_store_revision(const struct device_store *store);
+size_t device_store_count(const struct device_store *store);
+/* NULL: no such device. */
+const struct device_record *device_store_get(const struct device_store *store, const char *name);
+/* The record after `name` in alphabetical order (NULL: the first), or NULL at the end. */
+const struct device_record *device_store_next(const struct device_store *store, const char *name);
+#define DEVICE_STORE_FOREACH(record, store)                                                                  \
+        for (const struct device_record *record = device_store_next(store, NULL); record;                    \
+                record = device_store_next(store, record->name))
+
+/* What must hold for a put. */
+enum put_mode { PUT_CREATE, PUT_CREATE_OR_REPLACE };
+struct put_condition {
+        enum put_mode mode;
+        bool must_not_exist;       /* If-None-Match: * */
+        uint64_t match_generation; /* If-Match, 0: any */
+        bool match_any;            /* If-Match: * */
+};
+enum put_outcome { PUT_CREATED, PUT_REPLACED, PUT_UNCHANGED };
+
+/* Stores `spec` (taken over on success only). Returns 0; -EEXIST: mode is PUT_CREATE and the name has another
+ * spec; -ESTALE: a condition does not hold; -EBUSY: the device of this name is being removed; -EADDRINUSE: its
+ * `id` is given out to another device; -ENOSPC and other -errno from the backend. Nothing is changed on
+ * failure; *problems says why. */
+int device_store_put(struct device_store *store, struct device_spec *spec, const struct put_condition *condition,
+        const struct device_record **ret, enum put_outcome *ret_outcome, struct problem_list *problems);
+
+/* Marks for removal; 0 also when it was marked. -ENOENT, or the backend's. */
+int device_store_request_delete(struct device_store *store, const char *name);
+/* 0, -ENOENT, or the backend's. */
+int device_store_request_recover(struct device_store *store, const char *name);
+
+/* For the reconciler. 0, -ENOENT, or the backend's. */
+int device_store_remove(struct device_store *store, const char *name);
+int device_store_assign_number(struct device_store *store, const char *name, int number);
+/* held: the worker of a manual device died in this boot; false clears it and recover_requested. */
+int device_store_set_held(struct device_store *store, const char *name, bool held);
+/* Not durable. Announces STORE_STATUS when it differs from the last. Copies. 0, -ENOENT or -ENOMEM. */
+int device_store_set_status(struct device_store *store, const char *name, const struct device_status *status);
+
+/* Subscribers are called after the change, in the order they subscribed; they must not change the store from
+ * within. 0 or -ENOMEM. */
+int device_store_subscribe(struct device_store *store, store_subscriber callback, void *userdata);
+void device_store_unsubscribe(struct device_store *store, store_subscriber callback, void *userdata);
+
+/* The device as the API shows it: name, uid, generation, spec, status. NULL when out of memory. */
+cJSON *device_record_to_json(const struct device_record *record);

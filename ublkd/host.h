@@ -1,0 +1,17 @@
+/* What this machine can do: facts gathered at start, for GET /host and for checks of specs. */
+#pragma once
+
+#include "ublkd/base/problem.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct host {
+        char *kernel;        /* release, as uname(2) says */
+        bool ublk_available; /* the driver answered */
+        uint64_t features;   /* GET_FEATURES, bit N: kernel_feature_name(N) */
+        unsigned cpus;       /* online */
+        struct problem_list problems; /* reason = title */
+};
+
+void host_clear(struct host *host);

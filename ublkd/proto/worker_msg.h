@@ -1,0 +1,104 @@
+/* All that the two programs share: messages over a SOCK_SEQPACKET, one JSON object each, so that a newer
+ * supervisor can read an older worker (unknown fields are skipped, unknown types are an error).
+ *
+ *   supervisor → worker:  CONFIG  GO  LIVE
+ *   worker → supervisor:  HELLO  PARAMS  READY  FAILED
+ *
+ * A worker says HELLO first on every connection (it is adopted by a later supervisor over its listening
+ * socket) and then repeats PARAMS and READY if it has got that far. A worker that has not been told GO leaves
+ * when its connection closes; after GO it stays, and waits for the next supervisor. It leaves by itself once
+ * the kernel takes its queues away (-ENODEV). To stop one, kill it: by contract that loses nothing. */
+#pragma once
+
+#include "ublkd/base/problem.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { WORKER_PROTOCOL = 1, WORKER_MSG_SIZE_MAX = 128 * 1024, WORKER_CHANNEL_FD = 3, WORKER_LISTEN_FD = 4 };
+
+enum worker_msg_type {
+        WORKER_MSG_CONFIG,
+        WORKER_MSG_GO,
+        WORKER_MSG_LIVE,
+        WORKER_MSG_HELLO,
+        WORKER_MSG_PARAMS,
+        WORKER_MSG_READY,
+        WORKER_MSG_FAILED,
+        _WORKER_MSG_MAX
+};
+
+/* How far a worker has got, as it says itself. */
+enum worker_stage {
+        WORKER_STAGE_OPENING,  /* has no backend open yet */
+        WORKER_STAGE_OPEN,     /* PARAMS known, waits for GO */
+        WORKER_STAGE_FETCHING, /* GO came, not every queue has fetched */
+        WORKER_STAGE_READY,    /* every queue has fetched, waits for START_DEV or END_USER_RECOVERY */
+        WORKER_STAGE_SERVING,  /* LIVE came, or I/O did */
+        WORKER_STAGE_LEAVING,  /* its queues were taken away */
+        _WORKER_STAGE_MAX
+};
+
+/* A range of a backing store that a worker uses; two writers on one range would destroy data. */
+struct backing_claim {
+        char *key;           /* the same for the same store: "file:8:1:4711", "disk:8:16"; NULL: nothing to share */
+        uint64_t start, end; /* bytes */
+        bool writes;
+};
+
+/* The disk that the kernel shall show. Bytes, unless named otherwise; 0 means "cannot". */
+struct disk_params {
+        uint64_t size;
+        uint32_t logical_block_size, physical_block_size, io_min, io_opt;
+        uint32_t max_io_size;
+        uint32_t discard_granularity, max_discard_size;
+        uint32_t max_write_zeroes_size;
+        bool read_only, rotational, volatile_cache, fua;
+        uint16_t queues, queue_depth;
+        struct backing_claim claim;
+};
+
+/* Equal in all that the kernel froze at START_DEV. *ret_field: the first that differs ("size"). */
+bool disk_params_equal(const struct disk_params *one, const struct disk_params *other, const char **ret_field);
+
+struct worker_msg {
+        enum worker_msg_type type;
+        union {
+                struct {
+                        int protocol;
+                        char *uid;      /* of the device it was made for */
+                        char *version;  /* of the program */
+                        uint16_t epoch; /* see device_record */
+                        pid_t pid;
+                        int number; /* from GO, or -1 */
+                        enum worker_stage stage;
+                } hello;
+                struct {
+                        char *name, *uid;
+                        uint16_t epoch;
+                        char *spec;         /* the device's spec, JSON text; checked by the supervisor */
+                        uint16_t queues, queue_depth;
+                        uint32_t max_io_size; /* bytes */
+                        bool reissue;         /* requests in flight will be replayed by the kernel after a death */
+                } config;
+                struct {
+                        int number; /* serve /dev/ublkcN */
+                } go;
+                struct disk_params params;
+                struct problem_list failed;
+        };
+};
+
+/* Sends one message. Never blocks. 0; -EAGAIN: the peer does not read; -EPIPE: it is gone; -EMSGSIZE; -ENOMEM. */
+int worker_msg_send(int fd, const struct worker_msg *msg);
+/* Receives one message. Never blocks. 1 and a message to be cleared; 0: the peer closed; -EAGAIN: none there;
+ * -EBADMSG: not a message of this protocol; other -errno. */
+int worker_msg_receive(int fd, struct worker_msg *ret);
+/* For fuzzing and tests: text ↔ message. 0, -EBADMSG, -ENOMEM. */
+int worker_msg_decode(const char *text, size_t size, struct worker_msg *ret);
+int worker_msg_encode(const struct worker_msg *msg, char **ret_text);
+void worker_msg_clear(struct worker_msg *msg);
+#define _cleanup_worker_msg_ _cleanup_(worker_msg_clear)
+
+const char *worker_stage_to_string(enum worker_stage stage);

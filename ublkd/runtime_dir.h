@@ -1,0 +1,21 @@
+/* /run/ublkd: what is ours while the machine is up. One supervisor holds it at a time. */
+#pragma once
+
+#include "ublkd/base/problem.h"
+
+struct runtime_dir;
+
+/* Creates (mode 0755) and locks PATH, and PATH/workers (0700). Returns 0; -errno with one problem (in use by
+ * another ublkd, not permitted, read-only, not a directory). The lock goes with the process. */
+int runtime_dir_open(const char *path, struct runtime_dir **ret, struct problem_list *problems);
+struct runtime_dir *runtime_dir_free(struct runtime_dir *dir);
+
+const char *runtime_dir_path(const struct runtime_dir *dir);
+
+/* A new SOCK_SEQPACKET socket bound to workers/UID.sock, not listening yet (the worker does that, so that
+ * SO_PEERCRED names it); an old file is replaced. Works for paths of any length. fd or -errno. */
+int runtime_dir_bind_worker(struct runtime_dir *dir, const char *uid);
+/* A connection to the worker of `uid`. fd; -ENOENT: no worker lives there; other -errno. */
+int runtime_dir_connect_worker(struct runtime_dir *dir, const char *uid);
+/* Removes the socket file of a worker that is gone. 0 or -errno; 0 when there is none. */
+int runtime_dir_forget_worker(struct runtime_dir *dir, const char *uid);
