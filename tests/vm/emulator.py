@@ -1,0 +1,148 @@
+"""QEMU and virtiofsd: where they are, and how they are started.
+
+QEMU 7.2 (Debian 12) corrupts a guest with several threads under TCG now and
+then, so QEMU 10 is unpacked privately where the machine's own is too old.
+Its virtiofsd is the machine's: part of qemu-system-common in Debian 12, a
+package of its own from Debian 13 on, with other options.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+
+import cache
+from debian_packages import Suite
+
+_RECIPE = 1
+_OLDEST_GOOD_QEMU = 10
+_PRIVATE_PACKAGES = ("qemu-system-x86", "qemu-system-data", "seabios")
+ROOT_TAG = "ublkd-root"
+OUTPUT_PORT = "ublkd.output"
+
+# x86 code for a boot sector: write 0x10 to the isa-debug-exit device at 0x501.
+_EXIT_CODE = b"\xb0\x10\xba\x01\x05\xee\xf4\xeb\xfd"
+_EXIT_STATUS = 0x10 << 1 | 1
+
+
+class EmulatorError(Exception):
+    """QEMU or virtiofsd cannot be used; the text is for the user."""
+
+
+@dataclass
+class Qemu:
+    """A QEMU to run; its files stay while `keep` is open."""
+
+    command: list
+    keep: int = -1
+
+
+@dataclass
+class Machine:
+    """What the guest's machine is made of."""
+
+    accel: str = "tcg"
+    icount: bool = False
+    smp: int = 2
+    memory: int = 2048
+    disks: list = field(default_factory=list)
+
+
+def _major_version(qemu):
+    text = subprocess.run([qemu, "--version"], capture_output=True, text=True, check=True).stdout
+    return int(re.search(r"version (\d+)", text).group(1))
+
+
+def _build_private_qemu(directory, scratch):
+    suite = Suite("bookworm-backports", scratch)
+    for package in _PRIVATE_PACKAGES:
+        suite.unpack(package, directory)
+    return suite.version(_PRIVATE_PACKAGES[0])
+
+
+def qemu(refresh=False):
+    """Return a QEMU that is good enough: the machine's own, or a private one."""
+    own = shutil.which("qemu-system-x86_64")
+    if own is None:
+        raise EmulatorError("qemu-system-x86_64 is missing: run scripts/install-deps test")
+    if _major_version(own) >= _OLDEST_GOOD_QEMU:
+        return Qemu([own])
+    directory, keep = cache.bundle("qemu", _RECIPE, _build_private_qemu, refresh)
+    share = os.path.join(directory, "usr/share")
+    command = [os.path.join(directory, "usr/bin/qemu-system-x86_64")]
+    for data in ("qemu", "seabios"):
+        command += ["-L", os.path.join(share, data)]
+    return Qemu(command, keep)
+
+
+def virtiofsd_command(socket):
+    """Return the command that serves the machine's / on a socket."""
+    for path in ("/usr/libexec/virtiofsd", "/usr/lib/qemu/virtiofsd"):
+        if os.access(path, os.X_OK):
+            break
+    else:
+        raise EmulatorError("virtiofsd is missing: run scripts/install-deps test")
+    usage = subprocess.run([path, "--help"], capture_output=True, text=True, check=False)
+    if "--shared-dir" in usage.stdout + usage.stderr:
+        options = ["--shared-dir=/", "--sandbox=chroot", "--cache=always"]
+        return [path, f"--socket-path={socket}", "--log-level=error", *options]
+    options = "source=/,sandbox=chroot,cache=always,log_level=err"
+    return [path, f"--socket-path={socket}", "-o", options]
+
+
+def _cpu_options(machine):
+    if machine.icount:
+        # One CPU; without erms and fsrm a `rep movsb` counts per byte.
+        cpu = "max,cx16=off,erms=off,fsrm=off"
+        return ["-icount", "shift=2,sleep=off", "-accel", "tcg,thread=single", "-smp", "1", "-cpu", cpu]
+    if machine.accel == "kvm":
+        return ["-accel", "kvm", "-smp", str(machine.smp), "-cpu", "host"]
+    return ["-accel", "tcg,thread=multi", "-smp", str(machine.smp), "-cpu", "max"]
+
+
+def _comma(path):
+    return path.replace(",", ",,")  # as QEMU's option syntax wants it
+
+
+def qemu_command(program, machine, files, image, cmdline):
+    """Return the command of a guest.  `files` names the directory with its
+    virtiofs socket, output fifo and kernel log."""
+    command = [*program.command, "-nodefaults", "-no-user-config", "-no-reboot"]
+    command += ["-display", "none", "-machine", "q35", *_cpu_options(machine)]
+    command += ["-m", str(machine.memory), "-numa", "node,memdev=memory"]
+    command += ["-object", f"memory-backend-memfd,id=memory,size={machine.memory}M,share=on"]
+    command += ["-chardev", f"socket,id=root,path={files}/virtiofs.socket"]
+    command += ["-device", f"vhost-user-fs-pci,chardev=root,tag={ROOT_TAG},queue-size=1024"]
+    # The kernel's log: the serial port until the virtio console is there.
+    for name in ("serial", "console"):
+        command += ["-chardev", f"file,id={name},path={files}/kernel.log,append=on"]
+    command += ["-serial", "chardev:serial", "-device", "virtio-serial-pci"]
+    command += ["-device", "virtconsole,chardev=console"]
+    command += ["-chardev", f"file,id=output,path={files}/output"]
+    command += ["-device", f"virtserialport,chardev=output,name={OUTPUT_PORT}"]
+    command += ["-object", "rng-builtin,id=random", "-device", "virtio-rng-pci,rng=random"]
+    for number, disk in enumerate(machine.disks):
+        drive = f"if=none,id=disk{number},file={_comma(disk)},format=raw,discard=unmap"
+        command += ["-drive", drive]
+        command += ["-device", f"virtio-blk-pci,drive=disk{number},serial=disk{number}"]
+    return command + ["-kernel", image, "-append", cmdline]
+
+
+def kvm_works(program):
+    """Tell whether a tiny guest under KVM runs to its end."""
+    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return False
+    with tempfile.NamedTemporaryFile(prefix="ublkd-kvm-") as sector:
+        sector.write(_EXIT_CODE.ljust(510, b"\0") + b"\x55\xaa")
+        sector.flush()
+        command = [*program.command, "-nodefaults", "-display", "none", "-accel", "kvm", "-m", "16"]
+        command += ["-drive", f"file={sector.name},format=raw"]
+        command += ["-device", "isa-debug-exit,iobase=0x501,iosize=2"]
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=15, check=False)
+        except subprocess.TimeoutExpired:
+            return False
+    return done.returncode == _EXIT_STATUS
+

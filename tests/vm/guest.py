@@ -1,0 +1,281 @@
+"""One guest, from its temporary directory to its result.
+
+Guest.run() starts virtiofsd and QEMU, passes the command's output on as it
+comes, and ends both as soon as the result and the last line of the kernel's
+log are there.  A guest that dies before the command starts is the emulator's
+business and is started again, at most twice; once the command runs, nothing is.
+"""
+
+import ctypes
+import os
+import secrets
+import select
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+
+import emulator
+import kernel_log
+
+_HERE = os.path.dirname(os.path.realpath(__file__))
+_SCRIPTS = ("init", "start", "start-systemd", "run-command")
+_HIDDEN = ("/tmp", "/run", "/dev/shm")  # fresh in the guest, whatever the host has there
+_ATTEMPTS = 3
+_START_LIMIT = 120  # seconds until the command runs; a quiet machine needs 5 to 10
+_END_LIMIT = 10  # seconds for the end of the kernel's log to arrive
+_TICK = 0.05
+
+_COMMAND_LINE = (
+    "root={tag} rootfstype=virtiofs rw init={files}/init vm_files={files} vm_modules={modules}"
+    " vm_systemd={systemd} console=hvc0 earlycon=uart8250,io,0x3f8 loglevel=7 panic=-1 mitigations=off"
+    " tsc=reliable no_timer_check random.trust_cpu=on net.ifnames=0 audit=0"
+    # An emulated CPU may wait long for its turn, and that is no fault of the kernel.
+    " watchdog_thresh=30 rcupdate.rcu_cpu_stall_timeout=60"
+)
+
+
+class GuestError(Exception):
+    """The guest came to no result; the text is for the user."""
+
+
+class DiedEarly(GuestError):
+    """The guest died before the command started."""
+
+
+@dataclass
+class Job:
+    """What is to be run, and what it may see of the host."""
+
+    command: list
+    directory: str
+    environment: dict
+    timeout: float
+    systemd: bool = False
+    cmdline: str = ""
+    shared: list = field(default_factory=list)
+
+
+def _die_with_parent():
+    """Let the kernel end a child whose parent is gone, however it went."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def _say(text):
+    print(f"vm: {text}", file=sys.stderr, flush=True)
+
+
+def _is_below(path, directory):
+    return path == directory or path.startswith(directory + "/")
+
+
+class _Output:
+    """The command's output up to the mark that ends it."""
+
+    def __init__(self, fifo, mark):
+        self._descriptor = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        self._mark = mark
+        self._held = b""
+        self.ended = False
+
+    def pump(self, seconds):
+        """Pass on what comes within `seconds`."""
+        ready, _, _ = select.select([self._descriptor], [], [], seconds)
+        while ready and not self.ended:
+            try:
+                data = os.read(self._descriptor, 65536)
+            except BlockingIOError:
+                return
+            if not data:
+                time.sleep(seconds)  # QEMU has not opened it yet, or is gone
+                return
+            self._take(data)
+
+    def _take(self, data):
+        data = self._held + data
+        end = data.find(self._mark)
+        if end >= 0:
+            self.ended = True
+            self._held = b""
+            self._write(data[:end])
+            return
+        keep = next(
+            (n for n in range(len(self._mark) - 1, 0, -1) if data.endswith(self._mark[:n])), 0
+        )
+        self._held = data[len(data) - keep :]
+        self._write(data[: len(data) - keep])
+
+    def finish(self):
+        """Pass on the rest: there will be no mark."""
+        if not self.ended:
+            self.pump(0)
+            self._write(self._held)
+            self._held = b""
+
+    def close(self):
+        os.close(self._descriptor)
+
+    @staticmethod
+    def _write(data):
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+
+class Guest:
+    """One start of one guest; use it in a `with` statement."""
+
+    def __init__(self, job, machine, qemu, kernel):
+        self._job = job
+        self._machine = machine
+        self._qemu = qemu
+        self._kernel = kernel
+        self._files = None
+        self._processes = []
+        self._output = None
+
+    def __enter__(self):
+        self._files = tempfile.mkdtemp(prefix="ublkd-vm-", dir="/tmp")
+        return self
+
+    def __exit__(self, *_):
+        for process in reversed(self._processes):
+            process.kill()
+            process.wait()
+        if self._output:
+            self._output.close()
+        shutil.rmtree(self._files, ignore_errors=True)
+
+    def _path(self, name):
+        return os.path.join(self._files, name)
+
+    def _read(self, name):
+        try:
+            with open(self._path(name), encoding="utf-8", errors="replace") as source:
+                return source.read()
+        except FileNotFoundError:
+            return ""
+
+    def _write(self, name, text):
+        with open(self._path(name), "w", encoding="utf-8") as target:
+            target.write(text)
+
+    def log(self):
+        """Return the kernel's log so far."""
+        return self._read("kernel.log").replace("\r\n", "\n")
+
+    def _prepare(self):
+        job = self._job
+        for script in _SCRIPTS:
+            shutil.copy(os.path.join(_HERE, "guest", script), self._files)
+        exports = [f"export {name}={shlex.quote(value)}" for name, value in job.environment.items()]
+        change = f"cd -- {shlex.quote(job.directory)} || exit 126"
+        lines = ["unset vm_files vm_modules vm_systemd", *exports, change]
+        self._write("command", "\n".join([*lines, f"exec {shlex.join(job.command)}"]) + "\n")
+        self._write("share", "".join(f"{path}\n" for path in job.shared))
+        hidden = any(_is_below(job.directory, path) for path in _HIDDEN)
+        shared = any(_is_below(job.directory, path) for path in job.shared)
+        show = hidden and not shared and job.directory not in _HIDDEN
+        self._write("show", f"{job.directory}\n" if show else "")
+        mark = f"\0{secrets.token_hex(16)}\n"
+        self._write("mark", mark)
+        os.mkfifo(self._path("output"))
+        self._output = _Output(self._path("output"), mark.encode())
+
+    def _start_process(self, name, command):
+        with open(self._path(f"{name}.stderr"), "wb") as errors:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=errors,
+                stderr=errors,
+                preexec_fn=_die_with_parent,  # no threads here
+                start_new_session=True,  # Ctrl-C is for this program alone
+            )
+        self._processes.append(process)
+        return process
+
+    def _start(self):
+        socket = self._path("virtiofs.socket")
+        server = self._start_process("virtiofsd", emulator.virtiofsd_command(socket))
+        while not os.path.exists(socket):
+            if server.poll() is not None:
+                raise GuestError(f"virtiofsd failed: {self._read('virtiofsd.stderr').strip()}")
+            time.sleep(0.01)
+        cmdline = _COMMAND_LINE.format(
+            tag=emulator.ROOT_TAG,
+            files=self._files,
+            modules=self._kernel.modules,
+            systemd=int(self._job.systemd),
+        )
+        command = emulator.qemu_command(
+            self._qemu,
+            self._machine,
+            self._files,
+            self._kernel.image,
+            f"{cmdline} {self._job.cmdline}".strip(),
+        )
+        return self._start_process("qemu", command)
+
+    def _ending(self, process):
+        """Say why there is no result."""
+        panic = kernel_log.panic(self.log())
+        if panic:
+            return f"the guest's kernel panicked: {panic}"
+        errors = self._read("qemu.stderr").strip() or self._read("virtiofsd.stderr").strip()
+        return f"QEMU ended with {process.returncode} {errors}".rstrip()
+
+    def run(self):
+        """Run the command in the guest and return its exit code."""
+        self._prepare()
+        process = self._start()
+        started = self._path("started")
+        deadline = time.monotonic() + _START_LIMIT
+        while not os.path.exists(started):
+            self._output.pump(_TICK)
+            if process.poll() is not None:
+                error = DiedEarly if self.log() else GuestError
+                raise error(self._ending(process))
+            if time.monotonic() > deadline:
+                raise DiedEarly(f"the command did not start within {_START_LIMIT} s")
+        deadline = time.monotonic() + self._job.timeout
+        while not os.path.exists(self._path("result")):
+            self._output.pump(_TICK)
+            if process.poll() is not None:
+                self._output.finish()
+                raise GuestError(self._ending(process))
+            if time.monotonic() > deadline:
+                self._output.finish()
+                raise GuestError(f"the command was not done after {self._job.timeout:g} s")
+        self._await_end(process)
+        return int(self._read("result"))
+
+    def _await_end(self, process):
+        """The result is there: wait for the rest of the output and the log."""
+        deadline = time.monotonic() + _END_LIMIT
+        last = "vm: the command ended with"
+        while not (self._output.ended and last in self.log()):
+            self._output.pump(_TICK)
+            if process.poll() is not None or time.monotonic() > deadline:
+                _say("the end of the output or of the kernel's log is missing")
+                self._output.finish()
+                return
+
+
+def run(job, machine, qemu, kernel):
+    """Run a job in a new guest; return (exit code or GuestError, kernel log)."""
+    for attempt in range(1, _ATTEMPTS + 1):
+        with Guest(job, machine, qemu, kernel) as guest:
+            try:
+                return guest.run(), guest.log()
+            except DiedEarly as error:
+                log = guest.log()
+                if attempt == _ATTEMPTS:
+                    return GuestError(f"{error}; it was started {attempt} times"), log
+                _say(f"the guest died before the command started ({error}); starting it again")
+            except GuestError as error:
+                return error, guest.log()
+    raise AssertionError("not reached")

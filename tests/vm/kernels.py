@@ -1,0 +1,116 @@
+"""Debian's cloud kernels as bundles: DIR/vmlinux and DIR/root/lib/modules/RELEASE."""
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+
+import cache
+from debian_packages import PackageError, Suite, newest
+
+_RECIPE = 1
+
+# Where each series is found, the first that has it.  7.2 comes in three
+# packages, and its linux-image-* is only the sum of them.
+_SERIES = {
+    "6.12": {"suites": ("bookworm-backports", "trixie"), "packages": ("linux-image",)},
+    "7.2": {
+        "suites": ("trixie-backports",),
+        "packages": ("linux-binary", "linux-modules", "linux-base"),
+    },
+}
+SERIES = tuple(_SERIES)
+
+# What a bzImage may carry, by its first bytes.
+_DECOMPRESSORS = {
+    b"\x1f\x8b": "gzip",
+    b"\xfd7zXZ\0": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x02\x21\x4c\x18": "lz4",
+}
+
+
+@dataclass
+class Kernel:
+    """A kernel to boot; its files stay while `keep` is open."""
+
+    series: str
+    release: str
+    image: str
+    modules: str
+    keep: int
+
+
+def _find(series, scratch):
+    """Return (suite, release) of the newest kernel of a series."""
+    first = _SERIES[series]["packages"][0]
+    pattern = re.escape(f"{first}-{series}.") + r"[^-]*-cloud-amd64"
+    problems = []
+    for name in _SERIES[series]["suites"]:
+        try:
+            suite = Suite(name, scratch)
+        except PackageError as problem:
+            problems.append(str(problem))
+            continue
+        names = suite.names(pattern)
+        if names:
+            return suite, newest(names, suite.version)[len(first) + 1 :]
+        problems.append(f"Debian {name} has no kernel {series}")
+    raise PackageError("; ".join(problems))
+
+
+def _extract_vmlinux(bzimage, output):
+    """Write the uncompressed kernel of a bzImage: it boots faster under TCG.
+    Offsets are those of Documentation/arch/x86/boot.rst."""
+    with open(bzimage, "rb") as source:
+        image = source.read()
+    start = (image[0x1F1] + 1) * 512 + int.from_bytes(image[0x248:0x24C], "little")
+    length = int.from_bytes(image[0x24C:0x250], "little")
+    payload = image[start : start + length - 4]  # the last four bytes are the size
+    for magic, program in _DECOMPRESSORS.items():
+        if payload.startswith(magic):
+            with open(output, "wb") as target:
+                subprocess.run([program, "-dcq"], input=payload, stdout=target, check=True)
+            return
+    raise PackageError(f"{bzimage} is compressed in a way that is not known here")
+
+
+def _build(series):
+    def build(directory, scratch):
+        suite, release = _find(series, scratch)
+        root = os.path.join(directory, "root")
+        os.makedirs(os.path.join(root, "usr/lib"))
+        os.symlink("usr/lib", os.path.join(root, "lib"))
+        unpacked = os.path.join(scratch, "unpacked")
+        for package in _SERIES[series]["packages"]:
+            suite.unpack(f"{package}-{release}", unpacked)
+        for modules in ("usr/lib/modules", "lib/modules"):
+            path = os.path.join(unpacked, modules)
+            if os.path.isdir(path):
+                os.rename(path, os.path.join(root, "lib/modules"))
+                break
+        modules = os.path.join(root, "lib/modules", release)
+        subprocess.run(["/usr/sbin/depmod", "-b", root, release], check=True)
+        bzimage = os.path.join(modules, "vmlinuz")
+        if not os.path.exists(bzimage):
+            bzimage = os.path.join(unpacked, f"boot/vmlinuz-{release}")
+        _extract_vmlinux(bzimage, os.path.join(directory, "vmlinux"))
+        with open(os.path.join(directory, "release"), "w", encoding="ascii") as output:
+            output.write(release)
+        return release
+
+    return build
+
+
+def kernel(series, refresh=False):
+    """Return the newest kernel of a series, from the cache if it is there."""
+    directory, keep = cache.bundle(f"kernel-{series}", _RECIPE, _build(series), refresh)
+    with open(os.path.join(directory, "release"), encoding="ascii") as source:
+        release = source.read()
+    return Kernel(
+        series=series,
+        release=release,
+        image=os.path.join(directory, "vmlinux"),
+        modules=os.path.join(directory, "root"),
+        keep=keep,
+    )
