@@ -14,4 +14,6 @@ struct host {
         struct problem_list problems; /* reason = title */
 };
 
+/* Fills in the kernel release and the CPUs; the rest is the control plane's to say. 0 or -errno. */
+int host_read(struct host *host);
 void host_clear(struct host *host);

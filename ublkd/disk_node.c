@@ -1,0 +1,175 @@
+/* Owner, mode and link of a live disk's block node. */
+#include "ublkd/disk_node.h"
+
+#include "ublkd/base/cleanup.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char link_dir[] = "/dev/ublk/by-name";
+
+/* Formats into a PATH_MAX buffer; -ENAMETOOLONG when it does not fit. */
+_printf_(2, 3) static int path_format(char path[static PATH_MAX], const char *format, ...)
+{
+        va_list arguments;
+        int n;
+
+        va_start(arguments, format);
+        n = vsnprintf(path, PATH_MAX, format, arguments);
+        va_end(arguments);
+        return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+static int make_dir(const char *path)
+{
+        return mkdir(path, 0755) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+/* For rename(): a reader sees the old content or the new, never a part. */
+static int write_file_atomically(const char *path, const char *text)
+{
+        char temporary[PATH_MAX];
+        _cleanup_close_ int fd = -1;
+        size_t size = strlen(text);
+        int r = path_format(temporary, "%s.new", path);
+
+        if (r < 0)
+                return r;
+        fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+        if (fd < 0)
+                return -errno;
+        if (write(fd, text, size) != (ssize_t)size || rename(temporary, path) < 0) {
+                r = errno ? -errno : -EIO;
+                (void)unlink(temporary);
+                return r;
+        }
+        return 0;
+}
+
+int disk_node_announce(const char *runtime_dir, const struct disk_node *node)
+{
+        char path[PATH_MAX], text[256];
+        int r = path_format(path, "%s/disks", runtime_dir);
+
+        if (r < 0)
+                return r;
+        r = make_dir(path);
+        if (r < 0)
+                return r;
+        r = path_format(path, "%s/disks/ublkb%d", runtime_dir, node->number);
+        if (r < 0)
+                return r;
+        snprintf(text, sizeof(text), "UBLKD_NAME=%s\nUBLKD_UID=%u\nUBLKD_GID=%u\nUBLKD_MODE=%04o\n", node->name, node->uid,
+                node->gid, node->mode);
+        return write_file_atomically(path, text);
+}
+
+static int publish_owner(const char *path, const struct disk_node *node)
+{
+        struct stat st;
+
+        if (stat(path, &st) < 0)
+                return -errno;
+        if (!S_ISBLK(st.st_mode))
+                return -ENOENT; /* someone's regular file in the place of a node that does not exist yet */
+        if ((st.st_uid != node->uid || st.st_gid != node->gid) && chown(path, node->uid, node->gid) < 0)
+                return -errno;
+        if ((st.st_mode & 07777) != node->mode && chmod(path, node->mode) < 0)
+                return -errno;
+        return 0;
+}
+
+static int link_path(char path[static PATH_MAX], const char *name)
+{
+        return path_format(path, "%s/%s", link_dir, name);
+}
+
+/* The target of the link for `name`, "" when there is none. */
+static void link_read(const char *name, char target[static 64])
+{
+        char path[PATH_MAX];
+        ssize_t n = -1;
+
+        if (link_path(path, name) >= 0)
+                n = readlink(path, target, 63);
+        target[n < 0 ? 0 : n] = '\0';
+}
+
+/* A link made by udev names the node relative as well, in the same words. */
+static void link_target(int number, char target[static 64])
+{
+        snprintf(target, 64, "../../ublkb%d", number);
+}
+
+static int publish_link(const struct disk_node *node)
+{
+        char path[PATH_MAX], temporary[PATH_MAX], wanted[64], found[64];
+        int r;
+
+        link_target(node->number, wanted);
+        link_read(node->name, found);
+        if (strcmp(wanted, found) == 0)
+                return 0;
+        r = make_dir("/dev/ublk");
+        if (r >= 0)
+                r = make_dir(link_dir);
+        if (r >= 0)
+                r = link_path(path, node->name);
+        if (r >= 0)
+                r = path_format(temporary, "%s/.%s.new", link_dir, node->name);
+        if (r < 0)
+                return r;
+        (void)unlink(temporary);
+        if (symlink(wanted, temporary) < 0)
+                return -errno;
+        if (rename(temporary, path) < 0) {
+                r = -errno;
+                (void)unlink(temporary);
+                return r;
+        }
+        return 0;
+}
+
+int disk_node_publish(const struct disk_node *node)
+{
+        char path[PATH_MAX];
+        int r = path_format(path, "/dev/ublkb%d", node->number);
+
+        if (r >= 0)
+                r = publish_owner(path, node);
+        return r < 0 ? r : publish_link(node);
+}
+
+static int remove_file(const char *path)
+{
+        return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+int disk_node_withdraw(const char *runtime_dir, const char *name, int number)
+{
+        char path[PATH_MAX], wanted[64], found[64];
+        int r = path_format(path, "%s/disks/ublkb%d", runtime_dir, number), link_r = 0;
+
+        if (r >= 0)
+                r = remove_file(path);
+        link_target(number, wanted);
+        link_read(name, found);
+        if (strcmp(wanted, found) == 0) {
+                link_r = link_path(path, name);
+                if (link_r >= 0)
+                        link_r = remove_file(path);
+        }
+        return r < 0 ? r : link_r;
+}
+
+gid_t disk_node_default_gid(void)
+{
+        struct group *group = getgrnam("disk");
+
+        return group ? group->gr_gid : 0;
+}

@@ -1,0 +1,27 @@
+/* What others see of a live disk: the owner and mode of its block node, and its link /dev/ublk/by-name/NAME.
+ *
+ * Where udev runs, it sets owner and mode again at every event, so the rule in units/ must know them: they stand
+ * in RUNTIME_DIR/disks/ublkbN as KEY=value lines before the disk appears. Where it does not, publish() does all. */
+#pragma once
+
+#include <sys/types.h>
+
+struct disk_node {
+        const char *name; /* of the device */
+        int number;       /* N of /dev/ublkbN */
+        uid_t uid;
+        gid_t gid;
+        mode_t mode;
+};
+
+/* Writes RUNTIME_DIR/disks/ublkbN, atomically. Call before START_DEV. 0 or -errno. */
+int disk_node_announce(const char *runtime_dir, const struct disk_node *node);
+
+/* Sets owner, mode and link where they differ. 0 or -errno (-ENOENT: the node is not there yet). */
+int disk_node_publish(const struct disk_node *node);
+
+/* Removes the link (if it is still ours) and the file. Missing ones are fine. 0 or -errno. */
+int disk_node_withdraw(const char *runtime_dir, const char *name, int number);
+
+/* The group "disk", or root where there is none. */
+gid_t disk_node_default_gid(void);

@@ -1,0 +1,184 @@
+/* ublkd, the supervisor: parses argv, builds the manager, runs the loop. */
+#include "ublkd/base/log.h"
+#include "ublkd/manager.h"
+#include "ublkd/ublk_ctl.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LISTEN_MAX = 16, HELPER_FD = 3 };
+
+static const char usage_text[] =
+        "Usage: ublkd [OPTION]...\n"
+        "Manage user-space block devices (ublk) over a REST API.\n"
+        "\n"
+        "  --listen PATH|tcp://127.0.0.1:PORT  where to answer; may be given several times\n"
+        "                                      (default: sockets from systemd, else RUNTIME_DIR/ublkd.sock)\n"
+        "  --state-dir DIR      where device specs are kept (default: /var/lib/ublkd)\n"
+        "  --runtime-dir DIR    sockets of workers and of the API (default: /run/ublkd)\n"
+        "  --worker PROGRAM     the worker to start (default: ublkd-worker beside ublkd)\n"
+        "  --log-level LEVEL    error, warning, info or debug (default: info)\n"
+        "  --help, --version\n";
+
+enum { OPT_LISTEN = 256, OPT_STATE_DIR, OPT_RUNTIME_DIR, OPT_WORKER, OPT_LOG_LEVEL, OPT_HELP, OPT_VERSION, OPT_HELPER };
+
+static const struct option options[] = {
+        {"listen", required_argument, NULL, OPT_LISTEN},
+        {"state-dir", required_argument, NULL, OPT_STATE_DIR},
+        {"runtime-dir", required_argument, NULL, OPT_RUNTIME_DIR},
+        {"worker", required_argument, NULL, OPT_WORKER},
+        {"log-level", required_argument, NULL, OPT_LOG_LEVEL},
+        {"help", no_argument, NULL, OPT_HELP},
+        {"version", no_argument, NULL, OPT_VERSION},
+        {"control-helper", no_argument, NULL, OPT_HELPER}, /* for ublk_ctl only */
+        {},
+};
+
+struct arguments {
+        struct manager_options manager;
+        const char *listen[LISTEN_MAX];
+        char worker[4096];
+        bool helper, done;
+};
+
+static int parse_log_level(const char *text)
+{
+        static const struct {
+                const char *name;
+                int level;
+        } levels[] = {{"error", LOG_ERR}, {"warning", LOG_WARNING}, {"info", LOG_INFO}, {"debug", LOG_DEBUG}};
+
+        for (size_t i = 0; i < ARRAY_SIZE(levels); i++)
+                if (strcmp(text, levels[i].name) == 0) {
+                        log_set_level(levels[i].level);
+                        return 0;
+                }
+        fprintf(stderr, "ublkd: --log-level %s is unknown; give error, warning, info or debug\n", text);
+        return -EINVAL;
+}
+
+/* The worker that was built or installed with this very program: beside it, or in ../libexec/ublkd. */
+static int find_worker(char *path, size_t size)
+{
+        static const char *const places[] = {"ublkd-worker", "../libexec/ublkd/ublkd-worker"};
+        char self[4096];
+        ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+        char *slash;
+
+        if (n < 0)
+                return -errno;
+        self[n] = '\0';
+        slash = strrchr(self, '/');
+        if (slash)
+                *slash = '\0';
+        for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+                int length = snprintf(path, size, "%s/%s", self, places[i]);
+
+                if (length > 0 && (size_t)length < size && access(path, X_OK) == 0)
+                        return 0;
+        }
+        return -ENOENT;
+}
+
+static int parse_one(struct arguments *arguments, int option)
+{
+        struct manager_options *manager = &arguments->manager;
+
+        switch (option) {
+        case OPT_LISTEN:
+                if (manager->listen_count == LISTEN_MAX) {
+                        fprintf(stderr, "ublkd: at most %d --listen are possible\n", LISTEN_MAX);
+                        return -E2BIG;
+                }
+                arguments->listen[manager->listen_count++] = optarg;
+                return 0;
+        case OPT_STATE_DIR:
+                manager->state_dir = optarg;
+                return 0;
+        case OPT_RUNTIME_DIR:
+                manager->runtime_dir = optarg;
+                return 0;
+        case OPT_WORKER:
+                manager->worker = optarg;
+                return 0;
+        case OPT_LOG_LEVEL:
+                return parse_log_level(optarg);
+        case OPT_HELPER:
+                arguments->helper = true;
+                return 0;
+        case OPT_HELP:
+                fputs(usage_text, stdout);
+                arguments->done = true;
+                return 0;
+        case OPT_VERSION:
+                puts("ublkd " UBLKD_VERSION);
+                arguments->done = true;
+                return 0;
+        default: /* getopt has said what is wrong */
+                fputs("Try 'ublkd --help'.\n", stderr);
+                return -EINVAL;
+        }
+}
+
+static int parse_arguments(int argc, char *argv[], struct arguments *ret)
+{
+        int option, r;
+
+        ret->manager = (struct manager_options){.state_dir = "/var/lib/ublkd", .runtime_dir = "/run/ublkd", .listen = ret->listen};
+        while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
+                r = parse_one(ret, option);
+                if (r < 0 || ret->done)
+                        return r;
+        }
+        if (optind < argc) {
+                fprintf(stderr, "ublkd: '%s' is not an option; try 'ublkd --help'\n", argv[optind]);
+                return -EINVAL;
+        }
+        return 0;
+}
+
+static void log_problems(const struct problem_list *problems, int error)
+{
+        for (size_t i = 0; i < problems->count; i++)
+                log_error(NULL, "%s", problems->items[i].detail);
+        if (problems->count == 0)
+                log_error(NULL, "ublkd cannot start: %s", strerror(-error));
+}
+
+static int run(const struct manager_options *options)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct manager *manager = NULL;
+        int r = manager_new(options, &manager, &problems);
+
+        if (r < 0) {
+                log_problems(&problems, r);
+                return r;
+        }
+        r = manager_run(manager);
+        if (r < 0)
+                log_error(NULL, "The event loop failed: %s; workers go on, start ublkd again", strerror(-r));
+        manager_free(manager);
+        return r;
+}
+
+int main(int argc, char *argv[])
+{
+        struct arguments arguments = {};
+
+        if (parse_arguments(argc, argv, &arguments) < 0)
+                return 2;
+        if (arguments.done)
+                return EXIT_SUCCESS;
+        if (arguments.helper)
+                return ublk_ctl_helper_main(HELPER_FD);
+        if (!arguments.manager.worker) {
+                if (find_worker(arguments.worker, sizeof(arguments.worker)) < 0) {
+                        log_error(NULL, "ublkd-worker is not beside ublkd; install it there or name it with --worker");
+                        return EXIT_FAILURE;
+                }
+                arguments.manager.worker = arguments.worker;
+        }
+        return run(&arguments.manager) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,247 @@
+/* Owns every module of the supervisor and the event loop.
+ *
+ * Order within one turn of the loop, by sd-event priority (lower runs first):
+ *   -20  messages of workers      (FAILED must be read before the death that follows it)
+ *   -10  deaths of workers, answers of the control helper
+ *     0  the reconciler's queue, HTTP, timers
+ * so that a decision always sees the newest facts. */
+#include "ublkd/manager.h"
+
+#include "api/api.h"
+#include "ublkd/base/log.h"
+#include "ublkd/disk_users.h"
+#include "ublkd/reconciler.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <systemd/sd-daemon.h>
+
+enum { CONTROL_RETRY_USEC = 5 * 1000 * 1000 };
+
+struct manager {
+        sd_event *event;
+        struct host host;
+        struct runtime_dir *runtime_dir;
+        struct device_store *store;
+        struct ublk_ctl *ctl;
+        struct reconciler *reconciler;
+        struct api *api;
+        sd_event_source *control_retry;
+        bool settled; /* the first pass over every device is done */
+        char socket_path[PATH_MAX];
+};
+
+DEFINE_CLEANUP(struct manager, manager_free);
+
+/* mkdir -p. The last part gets `mode`, the others 0755. */
+static int make_dirs(const char *path, mode_t mode)
+{
+        char part[PATH_MAX];
+        int n = snprintf(part, sizeof(part), "%s", path);
+
+        if (n < 0 || n >= (int)sizeof(part))
+                return -ENAMETOOLONG;
+        for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+                *slash = '\0';
+                if (mkdir(part, 0755) < 0 && errno != EEXIST)
+                        return -errno;
+                *slash = '/';
+        }
+        return mkdir(part, mode) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static int open_store(struct manager *manager, const char *state_dir, struct problem_list *problems)
+{
+        const struct device_backend *backend;
+        void *context;
+        int r = make_dirs(state_dir, 0700);
+
+        if (r < 0) {
+                (void)problem_add(problems, -r, "", "StateDirectory",
+                        "The state directory %s cannot be made: %s; start ublkd as root, or name another with --state-dir",
+                        state_dir, strerror(-r));
+                return r;
+        }
+        r = store_sqlite_open(state_dir, &backend, &context, problems);
+        return r < 0 ? r : device_store_new(backend, context, &manager->store);
+}
+
+static int control_open(struct manager *manager);
+
+static int on_control_retry(sd_event_source *source, uint64_t now _unused_, void *userdata)
+{
+        struct manager *manager = userdata;
+        int r = control_open(manager);
+
+        if (r >= 0) {
+                log_info(NULL, "The ublk driver answers now; starting devices");
+                return 0;
+        }
+        r = sd_event_source_set_time_relative(source, CONTROL_RETRY_USEC);
+        return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+/* The driver may come later (modprobe), so its absence is a problem of the host and not the end. */
+static int control_open(struct manager *manager)
+{
+        int r;
+
+        problem_list_clear(&manager->host.problems);
+        r = ublk_ctl_new(manager->event, &manager->ctl, &manager->host.features, &manager->host.problems);
+        manager->host.ublk_available = r >= 0;
+        reconciler_set_control(manager->reconciler, manager->ctl);
+        return r;
+}
+
+static int control_start(struct manager *manager)
+{
+        const struct problem_list *problems = &manager->host.problems;
+
+        if (control_open(manager) >= 0)
+                return 0;
+        for (size_t i = 0; i < problems->count; i++)
+                log_error(NULL, "%s (trying again every %d s)", problems->items[i].detail, CONTROL_RETRY_USEC / 1000000);
+        return sd_event_add_time_relative(manager->event, &manager->control_retry, CLOCK_MONOTONIC, CONTROL_RETRY_USEC, 0,
+                on_control_retry, manager);
+}
+
+static void on_settled(void *userdata)
+{
+        struct manager *manager = userdata;
+
+        manager->settled = true;
+        log_info(NULL, "Ready: %zu devices", device_store_count(manager->store));
+        (void)sd_notify(0, "READY=1");
+}
+
+static bool api_is_ready(void *userdata)
+{
+        return ((struct manager *)userdata)->settled;
+}
+
+static int api_disk_in_use(void *userdata _unused_, int number, struct problem_list *problems)
+{
+        return disk_users_check(number, problems);
+}
+
+static int open_api(struct manager *manager, const struct manager_options *options, struct problem_list *problems)
+{
+        const char *const *listen = options->listen;
+        size_t count = options->listen_count;
+        const char *fallback = manager->socket_path;
+        int passed = count ? 0 : sd_listen_fds(1);
+
+        snprintf(manager->socket_path, sizeof(manager->socket_path), "%s/ublkd.sock", options->runtime_dir);
+        if (count == 0 && passed <= 0) {
+                listen = &fallback;
+                count = 1;
+        }
+        return api_new(manager->event,
+                &(struct api_config){
+                        .store = manager->store,
+                        .host = &manager->host,
+                        .state_dir = options->state_dir,
+                        .disk_in_use = api_disk_in_use,
+                        .is_ready = api_is_ready,
+                        .userdata = manager,
+                        .listen = listen,
+                        .listen_count = count,
+                        .passed_sockets = passed > 0 ? (unsigned)passed : 0,
+                },
+                &manager->api, problems);
+}
+
+static int open_reconciler(struct manager *manager, const struct manager_options *options)
+{
+        return reconciler_new(
+                &(struct reconciler_config){
+                        .event = manager->event,
+                        .store = manager->store,
+                        .runtime_dir = manager->runtime_dir,
+                        .host = &manager->host,
+                        .worker_program = options->worker,
+                        .settled = on_settled,
+                        .userdata = manager,
+                },
+                &manager->reconciler);
+}
+
+static int open_event(struct manager *manager)
+{
+        static const int ends[] = {SIGTERM, SIGINT};
+        sigset_t mask;
+        int r = sd_event_default(&manager->event);
+
+        if (r < 0)
+                return r;
+        sigemptyset(&mask);
+        for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+                sigaddset(&mask, ends[i]);
+        if (sigprocmask(SIG_BLOCK, &mask, NULL) < 0)
+                return -errno;
+        if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+                return -errno;
+        for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+                r = sd_event_add_signal(manager->event, NULL, ends[i], NULL, NULL); /* NULL: ends the loop */
+                if (r < 0)
+                        return r;
+        }
+        return sd_event_set_watchdog(manager->event, true);
+}
+
+int manager_new(const struct manager_options *options, struct manager **ret, struct problem_list *problems)
+{
+        _cleanup_(manager_free_pointer) struct manager *manager = calloc(1, sizeof(*manager));
+        int r;
+
+        if (!manager)
+                return -ENOMEM;
+        r = open_event(manager);
+        if (r >= 0)
+                r = host_read(&manager->host);
+        if (r >= 0)
+                r = make_dirs(options->runtime_dir, 0755); /* runtime_dir_open() says what is wrong with it */
+        if (r >= 0 || r == -EACCES || r == -EROFS || r == -ENOTDIR)
+                r = runtime_dir_open(options->runtime_dir, &manager->runtime_dir, problems);
+        if (r >= 0)
+                r = open_store(manager, options->state_dir, problems);
+        if (r >= 0)
+                r = open_reconciler(manager, options);
+        if (r >= 0)
+                r = control_start(manager);
+        if (r >= 0)
+                r = open_api(manager, options, problems);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(manager);
+        return 0;
+}
+
+struct manager *manager_free(struct manager *manager)
+{
+        if (!manager)
+                return NULL;
+        api_free(manager->api);
+        reconciler_free(manager->reconciler);
+        sd_event_source_disable_unref(manager->control_retry);
+        ublk_ctl_free(manager->ctl);
+        device_store_free(manager->store);
+        runtime_dir_free(manager->runtime_dir);
+        host_clear(&manager->host);
+        sd_event_unref(manager->event);
+        free(manager);
+        return NULL;
+}
+
+int manager_run(struct manager *manager)
+{
+        int r = sd_event_loop(manager->event);
+
+        (void)sd_notify(0, "STOPPING=1");
+        if (r >= 0)
+                log_info(NULL, "Stopping; workers go on serving their disks until ublkd is back");
+        return r < 0 ? r : 0;
+}

@@ -1,0 +1,98 @@
+/* The facts of one device. */
+#include "ublkd/observe.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { COOKIE_EPOCH_BITS = 16 };
+
+/* The first 48 bits of the UUID; the dashes do not count. */
+static uint64_t uid_bits(const char *uid)
+{
+        uint64_t bits = 0;
+
+        for (unsigned digits = 0; *uid && digits < 12; uid++) {
+                int digit = *uid >= '0' && *uid <= '9' ? *uid - '0' : *uid >= 'a' && *uid <= 'f' ? *uid - 'a' + 10 : -1;
+
+                if (digit < 0)
+                        continue;
+                bits = bits << 4 | (unsigned)digit;
+                digits++;
+        }
+        return bits;
+}
+
+uint64_t device_cookie(const char *uid, uint16_t epoch)
+{
+        return uid_bits(uid) << COOKIE_EPOCH_BITS | epoch;
+}
+
+bool device_cookie_matches(uint64_t cookie, const char *uid)
+{
+        return cookie >> COOKIE_EPOCH_BITS == uid_bits(uid);
+}
+
+uint16_t device_cookie_epoch(uint64_t cookie)
+{
+        return (uint16_t)cookie;
+}
+
+enum plan_kernel observe_kernel(const struct kernel_device *device, const char *uid, bool *ret_stranger)
+{
+        static const enum plan_kernel by_state[_KERNEL_STATE_MAX] = {
+                [KERNEL_STATE_DEAD] = KERNEL_ADDED,
+                [KERNEL_STATE_LIVE] = KERNEL_LIVE,
+                [KERNEL_STATE_QUIESCED] = KERNEL_DOWN,
+                [KERNEL_STATE_FAIL_IO] = KERNEL_DOWN,
+        };
+
+        *ret_stranger = device && !device_cookie_matches(device->cookie, uid);
+        return !device || *ret_stranger ? KERNEL_ABSENT : by_state[device->state];
+}
+
+enum plan_worker observe_worker(const struct worker_proc *worker)
+{
+        static const enum plan_worker by_stage[_WORKER_STAGE_MAX] = {
+                [WORKER_STAGE_OPENING] = PLAN_WORKER_STARTING,
+                [WORKER_STAGE_OPEN] = PLAN_WORKER_PARAMS,
+                [WORKER_STAGE_FETCHING] = PLAN_WORKER_FETCHING,
+                [WORKER_STAGE_READY] = PLAN_WORKER_READY,
+                [WORKER_STAGE_SERVING] = PLAN_WORKER_SERVING,
+                [WORKER_STAGE_LEAVING] = PLAN_WORKER_LEAVING,
+        };
+
+        return worker ? by_stage[worker_proc_stage(worker)] : PLAN_WORKER_NONE;
+}
+
+static int read_number(int number, const char *attribute, uint64_t *ret)
+{
+        char path[128], text[32];
+        _cleanup_close_ int fd = -1;
+        ssize_t n;
+
+        snprintf(path, sizeof(path), "/sys/block/ublkb%d/%s", number, attribute);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        n = read(fd, text, sizeof(text) - 1);
+        if (n < 0)
+                return -errno;
+        text[n] = '\0';
+        *ret = strtoull(text, NULL, 10);
+        return 0;
+}
+
+int observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size)
+{
+        uint64_t sectors, block_size;
+        int r = read_number(number, "size", &sectors);
+
+        if (r >= 0)
+                r = read_number(number, "queue/logical_block_size", &block_size);
+        if (r < 0)
+                return r;
+        *ret_size = sectors * 512; /* /sys counts in sectors of 512 bytes, whatever the block size */
+        *ret_logical_block_size = (uint32_t)block_size;
+        return 0;
+}

@@ -1,0 +1,28 @@
+/* Brings what is there to what is wanted: a de-duplicating queue of device names, one step at a time for each.
+ * Events only queue a name; every decision reads the facts anew. Runs on the supervisor's loop. */
+#pragma once
+
+#include "ublkd/device_store.h"
+#include "ublkd/host.h"
+#include "ublkd/runtime_dir.h"
+#include "ublkd/ublk_ctl.h"
+
+struct reconciler;
+
+struct reconciler_config {
+        sd_event *event;
+        struct device_store *store;
+        struct runtime_dir *runtime_dir;
+        const struct host *host;
+        const char *worker_program;
+        /* Called once, when every device that was there at the start had its first pass. */
+        void (*settled)(void *userdata);
+        void *userdata;
+};
+
+/* Adopts the workers that live, and queues every device. All pointers in config outlive the reconciler. */
+int reconciler_new(const struct reconciler_config *config, struct reconciler **ret);
+struct reconciler *reconciler_free(struct reconciler *reconciler);
+
+/* The control plane came (or NULL: went). Until it is there no device moves, and each says why. Queues all. */
+void reconciler_set_control(struct reconciler *reconciler, struct ublk_ctl *ctl);
