@@ -1,0 +1,15 @@
+/* The options of the loop target, as the generated table fills them (schemas/targets/loop.schema.json). */
+#pragma once
+
+#include "ublkd/base/dispatch.h"
+
+/* In the order of the schema. */
+enum direct_io { DIRECT_IO_AUTO, DIRECT_IO_ON, DIRECT_IO_OFF, _DIRECT_IO_MAX };
+
+struct loop_options {
+        char *path;      /* absolute */
+        uint64_t offset; /* bytes, where in the file or disk the device begins */
+        int direct_io;   /* enum direct_io */
+};
+
+extern const struct option_table loop_options_table;

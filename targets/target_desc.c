@@ -1,0 +1,26 @@
+/* The targets of this build. */
+#include "targets/target_desc.h"
+
+#include <string.h>
+
+extern const struct target_desc loop_desc, null_desc;
+
+/* In alphabetical order. */
+static const struct target_desc *const all[] = {
+        &loop_desc,
+        &null_desc,
+};
+
+const struct target_desc *target_desc_find(const char *name)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+                if (strcmp(all[i]->name, name) == 0)
+                        return all[i];
+        return NULL;
+}
+
+const struct target_desc *const *target_desc_all(size_t *ret_count)
+{
+        *ret_count = ARRAY_SIZE(all);
+        return all;
+}
