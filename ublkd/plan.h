@@ -2,18 +2,19 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum plan_want {
-        WANT_PRESENT,  /* a live disk */
-        WANT_ABSENT,   /* no disk: deleted, disabled, or to be made anew (the kernel's disk has an old epoch) */
-        WANT_HELD,     /* a manual device that lost its worker: leave what is there until someone says recover */
+        WANT_PRESENT, /* a live disk */
+        WANT_ABSENT,  /* no disk: deleted, disabled, or to be made anew (disk or worker have an old epoch) */
+        WANT_HELD, /* a manual device that lost its worker: leave what is there until someone says recover */
         WANT_GIVEN_UP, /* waiting I/O has waited for recovery.giveUpAfter: fail it, then start anew */
         _WANT_MAX
 };
 
 enum plan_kernel {
         KERNEL_ABSENT, /* no device of ours under our number (a stranger's device counts as absent) */
-        KERNEL_ADDED,  /* DEAD: added and not started, or stopped */
+        KERNEL_ADDED, /* DEAD: added and not started, or stopped, or deleted and still held open by someone */
         KERNEL_LIVE,
         KERNEL_DOWN, /* QUIESCED or FAIL_IO: lost its worker, can be recovered */
         _KERNEL_MAX
@@ -21,39 +22,42 @@ enum plan_kernel {
 
 enum plan_worker {
         PLAN_WORKER_NONE,
-        PLAN_WORKER_STARTING, /* spawned or adopted, has not reported parameters */
+        PLAN_WORKER_STARTING, /* spawned or adopted, has not said how far it is */
         PLAN_WORKER_PARAMS,   /* backend open, waits for GO */
         PLAN_WORKER_FETCHING, /* GO sent */
         PLAN_WORKER_READY,    /* every queue fetched */
-        PLAN_WORKER_SERVING,
-        PLAN_WORKER_LEAVING, /* on its way out */
+        PLAN_WORKER_SERVING,  /* LIVE sent, or it said so when it was adopted */
+        PLAN_WORKER_LEAVING,  /* on its way out: it said so, or it was killed and its death is not seen yet */
         _PLAN_WORKER_MAX
 };
 
-/* Whether waiting has lasted too long, or a step keeps failing. */
+/* Whether waiting has lasted too long, or a step keeps failing; see attempt.h. */
 enum plan_trouble {
         TROUBLE_NONE,
         TROUBLE_STUCK,    /* a wait passed its deadline, or a step failed again and again */
-        TROUBLE_HOPELESS, /* the kernel says that this disk cannot be recovered (EINVAL): start clean */
+        TROUBLE_HOPELESS, /* the kernel says again and again that this disk cannot be recovered: start clean
+                           */
         _TROUBLE_MAX
 };
 
 enum plan_action {
-        ACTION_NOTHING,     /* as wanted */
-        ACTION_WAIT,        /* something is under way and will report, or its deadline will pass */
+        ACTION_NOTHING, /* as wanted */
+        ACTION_WAIT,    /* something is under way and will report, or its deadline will pass */
         ACTION_SPAWN,
         ACTION_ADD_DEV,
-        ACTION_SET_PARAMS,  /* SET_PARAMS, then GO */
+        ACTION_SET_PARAMS, /* SET_PARAMS, then GO */
         ACTION_START_DEV,
-        ACTION_BEGIN_RECOVERY, /* compare parameters, START_USER_RECOVERY, then GO */
+        ACTION_BEGIN_RECOVERY, /* compare parameters, START_USER_RECOVERY, then GO; see attempt_says_go() */
         ACTION_END_RECOVERY,
         ACTION_MARK_SERVING, /* tell the worker LIVE */
         ACTION_STOP_DEV,
         ACTION_DEL_DEV,
-        ACTION_STOP_WORKER,
+        ACTION_STOP_WORKER, /* kill it; from then on it is LEAVING until its death is seen */
         _ACTION_MAX
 };
 
+/* A consistent picture: the worker's stage is the same before and after the kernel was asked, else ask again.
+ * A kernel that did not answer is no fact: never call plan() with a guess. */
 struct plan_facts {
         enum plan_want want;
         enum plan_kernel kernel;
@@ -64,7 +68,34 @@ struct plan_facts {
 /* Total: every combination has an answer. */
 enum plan_action plan(const struct plan_facts *facts);
 
+/* What the wish of a device depends on. Times are CLOCK_MONOTONIC microseconds. */
+struct plan_wish {
+        bool deleting, enabled;
+        bool kernel_is_old; /* the kernel's disk carries another epoch than the record; false while there is
+                               none */
+        bool worker_is_old; /* the worker was made for another epoch than the record; false while there is
+                               none */
+        bool manual;        /* recovery.trigger */
+        /* A manual device was Live in this boot, and a recover that came before that is forgotten. To be kept
+         * up by the caller, from facts, so that it survives a crash of the supervisor at any point: set (and
+         * recover_requested cleared, first) whenever the action for WANT_PRESENT is NOTHING; cleared whenever
+         * the action for WANT_ABSENT is NOTHING. */
+        bool held;
+        bool recover_requested;
+        enum plan_kernel kernel;
+        enum plan_worker worker;
+        uint64_t lost_since;    /* first seen with a disk whose I/O waits and no worker that serves it; 0: I/O
+                                   does not wait */
+        uint64_t give_up_after; /* microseconds, 0: never */
+        uint64_t now;
+};
+
+enum plan_want plan_want(const struct plan_wish *wish);
+/* When plan_want() changes its answer merely because time passes, or UINT64_MAX. */
+uint64_t plan_want_until(const struct plan_wish *wish);
+
 const char *plan_action_to_string(enum plan_action action);
 const char *plan_want_to_string(enum plan_want want);
 const char *plan_kernel_to_string(enum plan_kernel kernel);
 const char *plan_worker_to_string(enum plan_worker worker);
+const char *plan_trouble_to_string(enum plan_trouble trouble);

@@ -1,0 +1,60 @@
+/* PURE: how often and how fast one device's steps are tried, and when they are in trouble. History, which
+ * plan() does not have; lost with the supervisor, and nothing depends on it but patience.
+ *
+ * One pass of the reconciler over a device:
+ *
+ *   worker->died?                 attempt_worker_died()
+ *   ask the kernel; no answer?    look again at attempt_blind()
+ *   facts.want = plan_want(), facts.trouble = attempt_observe(&facts)
+ *   action = plan(&facts)
+ *   attempt_due(action) > now?    look again then (UINT64_MAX: only when something reports)
+ *   carry it out, alone           attempt_done(action, result), look again at once
+ *
+ * Times are CLOCK_MONOTONIC microseconds, results 0 or -errno. */
+#pragma once
+
+#include "ublkd/plan.h"
+
+enum {
+        ATTEMPT_TRIES = 3,    /* steps without effect in one situation → TROUBLE_STUCK */
+        ATTEMPT_REFUSALS = 3, /* workers for which the kernel refused a recovery → TROUBLE_HOPELESS */
+};
+
+/* Zero-initialise for a device that is new, or new to this supervisor. */
+struct attempt {
+        struct plan_facts seen;  /* the situation: all but trouble */
+        uint64_t seen_since;     /* 0: nothing seen yet */
+        uint64_t retry_at;       /* no step before, while the situation lasts */
+        uint64_t spawn_at;       /* no SPAWN before */
+        unsigned deaths;         /* of workers, since one served long enough */
+        unsigned tries;          /* steps in this situation that had no effect */
+        unsigned busy;           /* EBUSY in a row from START_USER_RECOVERY */
+        unsigned blind;          /* failures in a row to get an answer from the kernel */
+        unsigned refusals;       /* workers for which a recovery of this disk was refused (EINVAL) */
+        bool refused;            /* it was refused for this worker */
+        int error;               /* of the last step that failed, -errno, or 0: for the status */
+        enum plan_action failed; /* that step; meaningless while error is 0 */
+};
+
+/* Notes want, kernel and worker and returns the trouble that they are in (facts->trouble is not read). */
+enum plan_trouble attempt_observe(struct attempt *attempt, const struct plan_facts *facts, uint64_t now);
+/* The kernel could not be asked: when to try again. */
+uint64_t attempt_blind(struct attempt *attempt, uint64_t now);
+
+/* When to carry out what plan() said for the facts last observed (at or before now: at once), or for NOTHING
+ * and WAIT when to look again. UINT64_MAX: not before something reports. */
+uint64_t attempt_due(const struct attempt *attempt, enum plan_action action, uint64_t now);
+
+/* BEGIN_RECOVERY: whether START_USER_RECOVERY's result is to be followed by GO. EINVAL is: some kernels give
+ * it when the last worker died between START_USER_RECOVERY and its first FETCH; the disk waits for one all
+ * the same. */
+bool attempt_says_go(int result);
+
+/* A step came back. For BEGIN_RECOVERY: START_USER_RECOVERY's result, or GO's if that failed. */
+void attempt_done(struct attempt *attempt, enum plan_action action, int result, uint64_t now);
+
+/* A worker is gone, by whatever cause. Once for each. */
+void attempt_worker_died(struct attempt *attempt, uint64_t now);
+
+/* The user spoke (new spec, recover, restart): try at once, forget old failures. */
+void attempt_reset(struct attempt *attempt);

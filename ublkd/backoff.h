@@ -1,0 +1,15 @@
+/* PURE: failures so far → how long to wait before the next try. Microseconds. */
+#pragma once
+
+#include <stdint.h>
+
+/* The first retry is immediate, then 100 ms, doubling up to 30 s. `failures` in a row, 0: none. */
+uint64_t backoff_delay(unsigned failures);
+
+/* For a START_USER_RECOVERY that is EBUSY until a dead worker's last reference is gone, which is a matter of
+ * milliseconds: 2, 2, 4, 4, 8, 8, 16 … up to 100 ms. `failures` in a row, at least 1. */
+uint64_t backoff_busy(unsigned failures);
+
+/* For something that the kernel will not report: look again after half of the time that it has lasted, at
+ * least 2 ms, at most 1 s. */
+uint64_t backoff_poll(uint64_t elapsed);
