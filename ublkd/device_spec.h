@@ -2,6 +2,7 @@
 #pragma once
 
 #include "targets/target_desc.h"
+#include "ublkd/base/cpu_list.h"
 
 #include <cjson/cJSON.h>
 
@@ -45,6 +46,8 @@ struct device_options {
         bool enabled;
 };
 
+extern const struct option_table device_spec_table;
+
 struct device_spec {
         cJSON *document; /* as the user wrote it, with its name; what the API gives back */
         struct device_options options;
@@ -77,6 +80,3 @@ bool device_name_is_valid(const char *name);
 
 const char *data_path_to_string(enum data_path path);
 const char *on_crash_to_string(enum on_crash on_crash);
-
-/* Parses a CPU list ("0-3,8"). Sets bit N of ret_mask (of size bytes, zeroed first) for CPU N. 0, -EINVAL, -ERANGE. */
-int parse_cpu_list(const char *text, unsigned char *ret_mask, size_t size);

@@ -4,7 +4,8 @@
 
 extern const struct target_desc null_desc;
 
-/* Not TARGET_REGISTERED_BUFFERS: a read must fill the pages with zeroes, or it would show what was there before. */
+/* Not TARGET_REGISTERED_BUFFERS: a read must fill the pages with zeroes, or it would show what was there
+ * before. */
 const struct target_desc null_desc = {
         .name = "null",
         .summary = "Drops what is written and reads as zeroes: for measurements and tests",

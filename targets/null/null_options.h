@@ -3,6 +3,7 @@
 
 #include "ublkd/base/dispatch.h"
 
-struct null_options {};
+struct null_options {
+};
 
 extern const struct option_table null_options_table;

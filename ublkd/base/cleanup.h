@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #define _cleanup_(function) __attribute__((cleanup(function)))
-#define _printf_(format, first) __attribute__((format(printf, format, first)))
+#define _printf_(string, first) __attribute__((format(printf, string, first)))
 #define _unused_ __attribute__((unused))
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))

@@ -15,7 +15,7 @@ enum option_kind {
         OPTION_AUTO_INTEGER, /* int64_t; the string "auto" is OPTION_AUTO */
         OPTION_BYTES,        /* uint64_t; an integer, or a string with KiB, MiB, GiB, TiB */
         OPTION_DURATION,     /* uint64_t microseconds; "0" or a number with us, ms, s, min, h */
-        OPTION_ENUM,         /* int, the index in `names` */
+        OPTION_ENUM,         /* int, the index in `names`; the name "" cannot be given: it stands for silence */
         OPTION_OBJECT,       /* a struct inside the struct, with a table of its own */
         OPTION_STRING_MAP,   /* cJSON *, owned: an object whose values are strings */
         OPTION_DOCUMENT,     /* cJSON *, owned: any object, checked elsewhere (the target) */
@@ -33,6 +33,8 @@ struct option {
         bool required;
         int64_t minimum, maximum;         /* OPTION_INTEGER, _AUTO_INTEGER, _BYTES, _DURATION */
         int64_t multiple_of;              /* 0: any */
+        const int64_t *values;            /* OPTION_INTEGER: the only good ones, or NULL */
+        size_t value_count;
         const char *pattern;              /* POSIX extended, anchored; OPTION_STRING, keys of a map */
         size_t length_min, length_max;    /* in code points; OPTION_STRING; for a map: number of entries */
         size_t value_length_max;          /* OPTION_STRING_MAP: of each value */

@@ -1,0 +1,66 @@
+/* CPU lists as the kernel writes them: "0-3,8". */
+#include "ublkd/base/cpu_list.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* Reads a decimal number below `limit` and moves *text behind it. */
+static int take_cpu(const char **text, size_t limit, size_t *ret)
+{
+        size_t cpu = 0;
+        bool beyond = false;
+
+        if (!isdigit((unsigned char)**text))
+                return -EINVAL;
+        for (; isdigit((unsigned char)**text); (*text)++) {
+                cpu = cpu * 10 + (size_t)(**text - '0');
+                if (cpu >= limit) {
+                        beyond = true;
+                        cpu = limit;
+                }
+        }
+        if (beyond)
+                return -ERANGE;
+        *ret = cpu;
+        return 0;
+}
+
+/* Reads the list; with a mask it also sets the bits. */
+static int walk(const char *text, size_t limit, unsigned char *mask)
+{
+        for (;; text++) {
+                size_t first, last;
+                int r = take_cpu(&text, limit, &first);
+
+                if (r < 0)
+                        return r;
+                last = first;
+                if (*text == '-') {
+                        text++;
+                        r = take_cpu(&text, limit, &last);
+                        if (r < 0)
+                                return r;
+                }
+                if (last < first)
+                        return -EINVAL;
+                for (size_t cpu = first; mask && cpu <= last; cpu++)
+                        mask[cpu / 8] |= (unsigned char)(1u << cpu % 8);
+                if (*text == '\0')
+                        return 0;
+                if (*text != ',')
+                        return -EINVAL;
+        }
+}
+
+int parse_cpu_list(const char *text, unsigned char *ret_mask, size_t size)
+{
+        /* Once to check, so that a bad list leaves the mask as it was. */
+        int r = walk(text, size * 8, NULL);
+
+        if (r < 0)
+                return r;
+        memset(ret_mask, 0, size);
+        return walk(text, size * 8, ret_mask);
+}
