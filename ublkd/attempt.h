@@ -27,7 +27,9 @@ struct attempt {
         uint64_t retry_at;       /* no step before, while the situation lasts */
         uint64_t spawn_at;       /* no SPAWN before */
         unsigned deaths;         /* of workers, since one served long enough */
+        uint64_t wait_since;     /* waiting began: with the situation, or with the last way out of it */
         unsigned tries;          /* steps in this situation that had no effect */
+        unsigned tried_out;      /* how many of them were followed by a way out (STOP_WORKER) */
         unsigned busy;           /* EBUSY in a row from START_USER_RECOVERY */
         unsigned blind;          /* failures in a row to get an answer from the kernel */
         unsigned refusals;       /* workers for which a recovery of this disk was refused (EINVAL) */

@@ -1,0 +1,178 @@
+/* How often and how fast one device's steps are tried. */
+#include "ublkd/attempt.h"
+
+#include "ublkd/backoff.h"
+
+#include <errno.h>
+
+#define SECONDS UINT64_C(1000000)
+
+/* How long to wait for somebody before it counts as trouble. 0: for ever. */
+static const uint64_t worker_limit[_PLAN_WORKER_MAX] = {
+        [PLAN_WORKER_STARTING] = 30 * SECONDS, /* opening a backend over a network */
+        [PLAN_WORKER_FETCHING] = 30 * SECONDS, /* udev may hold /dev/ublkcN for a moment */
+        [PLAN_WORKER_LEAVING] = 10 * SECONDS,
+};
+
+enum {
+        /* A dead worker's last I/O may be stuck in a slow backend, and STOP_DEV would fail what waits. */
+        UNNOTICED_LIMIT = 120 * 1000 * 1000,
+        /* A worker that served for as long shows that the device works. */
+        SERVED_LONG = 60 * 1000 * 1000,
+};
+
+/* The kernel will come to know that a worker is dead, and tell nobody. */
+static bool waits_for_kernel(const struct plan_facts *facts)
+{
+        return facts->kernel == KERNEL_LIVE
+               && (facts->worker == PLAN_WORKER_NONE || facts->worker == PLAN_WORKER_PARAMS);
+}
+
+static uint64_t wait_limit(const struct plan_facts *facts)
+{
+        return waits_for_kernel(facts) ? UNNOTICED_LIMIT : worker_limit[facts->worker];
+}
+
+static void forgive_after_serving(struct attempt *attempt, uint64_t now)
+{
+        if (attempt->seen_since > 0 && attempt->seen.kernel == KERNEL_LIVE
+                && attempt->seen.worker == PLAN_WORKER_SERVING && now - attempt->seen_since >= SERVED_LONG)
+                attempt->deaths = 0;
+}
+
+static bool is_same_situation(const struct plan_facts *one, const struct plan_facts *other)
+{
+        return one->want == other->want && one->kernel == other->kernel && one->worker == other->worker;
+}
+
+static void enter_situation(struct attempt *attempt, const struct plan_facts *facts, uint64_t now)
+{
+        attempt->seen = *facts;
+        attempt->seen_since = attempt->wait_since = now;
+        attempt->retry_at = 0;
+        attempt->tries = attempt->tried_out = attempt->busy = 0;
+}
+
+enum plan_trouble attempt_observe(struct attempt *attempt, const struct plan_facts *facts, uint64_t now)
+{
+        uint64_t limit = wait_limit(facts);
+
+        attempt->blind = 0;
+        if (attempt->seen_since == 0 || !is_same_situation(&attempt->seen, facts)) {
+                forgive_after_serving(attempt, now);
+                enter_situation(attempt, facts, now);
+        }
+        if (facts->kernel != KERNEL_DOWN) {
+                attempt->refusals = 0;
+                attempt->refused = false;
+        }
+        if (facts->kernel == KERNEL_LIVE && facts->worker == PLAN_WORKER_SERVING)
+                attempt->error = 0;
+
+        /* A worker that is there may yet be the one with which the recovery works. */
+        if (facts->worker == PLAN_WORKER_NONE && attempt->refusals >= ATTEMPT_REFUSALS)
+                return TROUBLE_HOPELESS;
+        if (attempt->tries - attempt->tried_out >= ATTEMPT_TRIES)
+                return TROUBLE_STUCK;
+        if (limit > 0 && now - attempt->wait_since >= limit)
+                return TROUBLE_STUCK;
+        return TROUBLE_NONE;
+}
+
+uint64_t attempt_blind(struct attempt *attempt, uint64_t now)
+{
+        return now + backoff_delay(++attempt->blind);
+}
+
+static uint64_t due_wait(const struct attempt *attempt, uint64_t now)
+{
+        uint64_t limit = wait_limit(&attempt->seen), due = UINT64_MAX, poll;
+
+        if (limit > 0 && now < attempt->wait_since + limit)
+                due = attempt->wait_since + limit;
+        if (waits_for_kernel(&attempt->seen)) {
+                poll = now + backoff_poll(now - attempt->seen_since);
+                due = poll < due ? poll : due;
+        }
+        return due;
+}
+
+uint64_t attempt_due(const struct attempt *attempt, enum plan_action action, uint64_t now)
+{
+        switch (action) {
+        case ACTION_NOTHING:
+                return UINT64_MAX;
+        case ACTION_WAIT:
+                return due_wait(attempt, now);
+        case ACTION_SPAWN:
+                return attempt->spawn_at > attempt->retry_at ? attempt->spawn_at : attempt->retry_at;
+        default:
+                return attempt->retry_at;
+        }
+}
+
+bool attempt_says_go(int result)
+{
+        return result >= 0 || result == -EINVAL;
+}
+
+static void note_success(struct attempt *attempt, enum plan_action action, uint64_t now)
+{
+        /* What it brought about will be seen, and is then a new situation. If not, look again, ever slower.
+         */
+        attempt->tries++;
+        attempt->retry_at = now + backoff_poll(now - attempt->seen_since);
+        if (action == ACTION_STOP_WORKER) {
+                attempt->tried_out = attempt->tries;
+                attempt->wait_since = now;
+        }
+        if (action == attempt->failed)
+                attempt->error = 0;
+}
+
+static void note_refusal(struct attempt *attempt)
+{
+        if (!attempt->refused)
+                attempt->refusals++;
+        attempt->refused = true;
+}
+
+static void note_failure(struct attempt *attempt, enum plan_action action, int error, uint64_t now)
+{
+        attempt->error = error;
+        attempt->failed = action;
+        if (action == ACTION_BEGIN_RECOVERY && error == -EBUSY) {
+                attempt->retry_at = now + backoff_busy(++attempt->busy);
+                return;
+        }
+        attempt->tries++;
+        if (action == ACTION_SET_PARAMS && error == -EACCES) /* it was started before: never again */
+                attempt->tries += ATTEMPT_TRIES;
+        if ((action == ACTION_BEGIN_RECOVERY || action == ACTION_END_RECOVERY) && error == -EINVAL)
+                note_refusal(attempt);
+        attempt->retry_at = now + backoff_delay(attempt->tries);
+}
+
+void attempt_done(struct attempt *attempt, enum plan_action action, int result, uint64_t now)
+{
+        if (result < 0)
+                note_failure(attempt, action, result, now);
+        else
+                note_success(attempt, action, now);
+}
+
+void attempt_worker_died(struct attempt *attempt, uint64_t now)
+{
+        forgive_after_serving(attempt, now);
+        attempt->refused = false;
+        if (attempt->seen_since > 0 && attempt->seen.want == WANT_ABSENT)
+                return; /* it was sent away */
+        attempt->deaths++;
+        attempt->spawn_at = now + backoff_delay(attempt->deaths);
+}
+
+void attempt_reset(struct attempt *attempt)
+{
+        attempt->retry_at = attempt->spawn_at = 0;
+        attempt->tries = attempt->tried_out = attempt->busy = attempt->blind = attempt->deaths = 0;
+}
