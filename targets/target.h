@@ -28,14 +28,16 @@ enum io_flag {
 
 struct target_queue;
 
-/* One request. `target_queue`, `op`, `offset`, `length` and `flags` are set by the core. */
+/* One request. `queue`, `op`, `offset`, `length`, `tag` and `flags` are set by the core. */
 struct target_io {
         struct target_queue *queue;
         enum io_op op;
         unsigned flags; /* enum io_flag */
         uint64_t offset; /* bytes, a multiple of the logical block size, within the disk */
         uint32_t length; /* bytes; 0 for flush */
-        void *data;      /* length bytes: to fill (read) or to store (write); NULL for the other operations */
+        uint16_t tag;    /* below device->queue_depth; no other request of the queue has it at the same time */
+        void *data;      /* length bytes: to fill (read) or to store (write); NULL for the other operations.
+                          * The data of one tag always begins at the same address, and of no other tag. */
 };
 
 /* What only opening the backing store can tell. Zeroed before open(); 0 means "none" or "do not care". */
@@ -62,7 +64,7 @@ struct target_device {
         uint32_t wanted_block_size; /* bytes, from the spec; 0: not given */
         uint64_t size;          /* bytes, final; set after open() */
         uint32_t logical_block_size; /* final; set after open() */
-        unsigned queues;
+        unsigned queues, queue_depth;
         int files[TARGET_FILES_MAX]; /* descriptors that await_*() may use, by index; set in open(), closed by the core */
         unsigned file_count;
 };

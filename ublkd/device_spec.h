@@ -20,20 +20,21 @@ enum recovery_trigger { TRIGGER_AUTO, TRIGGER_MANUAL, _TRIGGER_MAX };
 
 enum { DEVICE_NAME_MAX = 63, QUEUES_AUTO_MAX = 4, QUEUES_MAX = 64, DEVICE_NUMBER_MAX = (1 << 20) - 1 };
 
-/* Filled from the generated table device_spec_table by dispatch(); field names are the schema's in snake case. */
+/* Filled from the generated table device_spec_table by dispatch(); field names are the schema's in snake
+ * case. */
 struct device_options {
         char *name;
         cJSON *target;
-        uint64_t size;       /* bytes; 0: what the target reports */
-        int64_t block_size;  /* bytes; 0: what the target prefers */
-        int64_t queues;      /* or OPTION_AUTO */
-        int64_t queue_depth; /* per queue */
+        uint64_t size;        /* bytes; 0: what the target reports */
+        int64_t block_size;   /* bytes; 0: what the target prefers */
+        int64_t queues;       /* or OPTION_AUTO */
+        int64_t queue_depth;  /* per queue */
         uint64_t max_io_size; /* bytes */
         bool read_only;
         int data_path; /* enum data_path */
         struct {
-                int on_crash; /* enum on_crash */
-                int trigger;  /* enum recovery_trigger */
+                int on_crash;           /* enum on_crash */
+                int trigger;            /* enum recovery_trigger */
                 uint64_t give_up_after; /* microseconds; 0: never */
         } recovery;
         int64_t id; /* kernel number, or -1 */
@@ -55,10 +56,11 @@ struct device_spec {
         void *target_options; /* a struct of target->options->struct_size bytes */
 };
 
-/* Parses and checks `document` (not taken over). `name`: where it is known from elsewhere (PUT /devices/NAME), a
- * name in the document must equal it and a missing one is filled in; else NULL. Every fault is reported at
- * once. Returns 0 and a new spec; -EINVAL with problems; -ENOMEM. */
-int device_spec_parse(const cJSON *document, const char *name, struct device_spec **ret, struct problem_list *problems);
+/* Parses and checks `document` (not taken over). `name`: where it is known from elsewhere (PUT
+ * /devices/NAME), a name in the document must equal it and a missing one is filled in; else NULL. Every fault
+ * is reported at once. Returns 0 and a new spec; -EINVAL with problems; -ENOMEM. */
+int device_spec_parse(
+        const cJSON *document, const char *name, struct device_spec **ret, struct problem_list *problems);
 
 /* NULL is fine. Returns NULL. */
 struct device_spec *device_spec_free(struct device_spec *spec);
@@ -68,10 +70,11 @@ DEFINE_CLEANUP(struct device_spec, device_spec_free);
 /* The same wish, however it is written ("10GiB" equals 10737418240, a default equals its absence). */
 bool device_spec_equal(const struct device_spec *one, const struct device_spec *other);
 
-/* True when going from `from` to `to` needs the kernel's disk to be made anew: all but labels, owner, enabled,
- * recovery.trigger, recovery.giveUpAfter. *ret_field (may be NULL): the first field that asks for it, as in
- * the JSON ("target", "recovery.onCrash"). */
-bool device_spec_needs_new_disk(const struct device_spec *from, const struct device_spec *to, const char **ret_field);
+/* True when going from `from` to `to` needs the kernel's disk to be made anew: all but labels, owner,
+ * enabled, recovery.trigger, recovery.giveUpAfter. *ret_field (may be NULL): the first field that asks for
+ * it, as in the JSON ("target", "recovery.onCrash"). */
+bool device_spec_needs_new_disk(
+        const struct device_spec *from, const struct device_spec *to, const char **ret_field);
 
 /* What `recovery.onCrash` comes to for this target: never ON_CRASH_DEFAULT. */
 enum on_crash device_spec_on_crash(const struct device_spec *spec);

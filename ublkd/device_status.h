@@ -32,21 +32,22 @@ struct device_status {
                 uint64_t restarts;
                 uint64_t started_at;
         } worker;
-        const char *data_path;       /* static string, NULL while unknown */
-        uint64_t kernel_flags;       /* as negotiated, bit N: kernel_feature_name(N) */
+        const char *data_path; /* static string, NULL while unknown */
+        uint64_t kernel_flags; /* as negotiated, bit N: kernel_feature_name(N) */
         struct {
                 uint64_t count;
                 double last_ms; /* from the death of the worker until Live */
         } recoveries;
-        char *reason;  /* of the Ready condition; CamelCase */
-        char *message; /* a sentence: what happened, what will be done next, and when */
+        char *reason;           /* of the Ready condition; CamelCase */
+        char *message;          /* a sentence: what happened, what will be done next, and when */
         uint64_t transition_at; /* of the Ready condition */
 };
 
 const char *device_phase_to_string(enum device_phase phase);
 
 /* Replaces reason and message. Returns 0 or -ENOMEM (unchanged). */
-int device_status_explain(struct device_status *status, const char *reason, const char *format, ...) _printf_(3, 4);
+int device_status_explain(struct device_status *status, const char *reason, const char *format, ...)
+        _printf_(3, 4);
 
 /* Deep copy into `ret` (overwritten, not freed first). 0 or -ENOMEM. */
 int device_status_copy(const struct device_status *from, struct device_status *ret);

@@ -1,5 +1,6 @@
 /* The records of all devices: kept in memory, written through to a backend (SQLite, or none in tests) before
- * anything is acknowledged, announced to subscribers after. Runs on the supervisor's loop; nothing suspends. */
+ * anything is acknowledged, announced to subscribers after. Runs on the supervisor's loop; nothing suspends.
+ */
 #pragma once
 
 #include "ublkd/device_spec.h"
@@ -10,29 +11,31 @@ enum { UID_TEXT_SIZE = 37 };
 /* Owned by the store, valid until the next call that changes it. Read only for everyone else. */
 struct device_record {
         char *name;
-        char uid[UID_TEXT_SIZE];      /* UUID, lower case */
-        uint64_t generation;          /* +1 for every change of the spec; the ETag */
-        uint64_t revision;            /* of the store, at the last change of this record */
-        uint16_t epoch;               /* +1 for every change that needs a new kernel disk */
-        int number;                   /* kernel number given out, -1: none yet */
-        bool deleting;                /* wanted gone; the record goes when the disk is gone */
-        bool recover_requested;       /* POST …/recover came; cleared when Live */
+        char uid[UID_TEXT_SIZE];       /* UUID, lower case */
+        uint64_t generation;           /* +1 for every change of the spec; the ETag */
+        uint64_t revision;             /* of the store, at the last change of this record */
+        uint16_t epoch;                /* +1 for every change that needs a new kernel disk */
+        int number;                    /* kernel number given out, -1: none yet */
+        bool deleting;                 /* wanted gone; the record goes when the disk is gone */
+        bool recover_requested;        /* POST …/recover came; cleared when Live */
         char held_boot[UID_TEXT_SIZE]; /* boot id in which a manual device lost its worker, or "" */
-        uint64_t created_at;          /* CLOCK_REALTIME, microseconds */
-        struct device_spec *spec;     /* NULL: quarantined, see `quarantine` */
-        char *quarantine;             /* why the stored record cannot be used, or NULL */
-        struct device_status status;  /* not durable */
+        uint64_t created_at;           /* CLOCK_REALTIME, microseconds */
+        struct device_spec *spec;      /* NULL: quarantined, see `quarantine` */
+        char *quarantine;              /* why the stored record cannot be used, or NULL */
+        struct device_status status;   /* not durable */
 };
 
-/* How a record is made durable. `context` is the backend's own. All return 0 or -errno; when one fails nothing
- * has changed. */
+/* How a record is made durable. `context` is the backend's own. All return 0 or -errno; when one fails
+ * nothing has changed. */
 struct device_backend {
         const char *name;
         /* Calls `each` for every stored record, in any order; `document` is the spec as JSON text. */
-        int (*load)(void *context, int (*each)(void *userdata, const struct device_record *record, const char *document),
+        int (*load)(void *context,
+                int (*each)(void *userdata, const struct device_record *record, const char *document),
                 void *userdata, uint64_t *ret_revision);
         /* Writes the record (insert or replace) and the store's revision in one transaction. */
-        int (*save)(void *context, const struct device_record *record, const char *document, uint64_t revision);
+        int (*save)(
+                void *context, const struct device_record *record, const char *document, uint64_t revision);
         int (*erase)(void *context, const char *name, uint64_t revision);
         void (*close)(void *context);
 };
@@ -90,11 +93,12 @@ struct put_condition {
 enum put_outcome { PUT_CREATED, PUT_REPLACED, PUT_UNCHANGED };
 
 /* Stores `spec` (taken over on success only). Returns 0; -EEXIST: mode is PUT_CREATE and the name has another
- * spec; -ESTALE: a condition does not hold; -EBUSY: the device of this name is being removed; -EADDRINUSE: its
- * `id` is given out to another device; -ENOSPC and other -errno from the backend. Nothing is changed on
+ * spec; -ESTALE: a condition does not hold; -EBUSY: the device of this name is being removed; -EADDRINUSE:
+ * its `id` is given out to another device; -ENOSPC and other -errno from the backend. Nothing is changed on
  * failure; *problems says why. */
-int device_store_put(struct device_store *store, struct device_spec *spec, const struct put_condition *condition,
-        const struct device_record **ret, enum put_outcome *ret_outcome, struct problem_list *problems);
+int device_store_put(struct device_store *store, struct device_spec *spec,
+        const struct put_condition *condition, const struct device_record **ret,
+        enum put_outcome *ret_outcome, struct problem_list *problems);
 
 /* Marks for removal; 0 also when it was marked. -ENOENT, or the backend's. */
 int device_store_request_delete(struct device_store *store, const char *name);

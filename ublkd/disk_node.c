@@ -64,8 +64,8 @@ int disk_node_announce(const char *runtime_dir, const struct disk_node *node)
         r = path_format(path, "%s/disks/ublkb%d", runtime_dir, node->number);
         if (r < 0)
                 return r;
-        snprintf(text, sizeof(text), "UBLKD_NAME=%s\nUBLKD_UID=%u\nUBLKD_GID=%u\nUBLKD_MODE=%04o\n", node->name, node->uid,
-                node->gid, node->mode);
+        snprintf(text, sizeof(text), "UBLKD_NAME=%s\nUBLKD_UID=%u\nUBLKD_GID=%u\nUBLKD_MODE=%04o\n",
+                node->name, node->uid, node->gid, node->mode);
         return write_file_atomically(path, text);
 }
 

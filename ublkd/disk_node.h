@@ -1,7 +1,8 @@
 /* What others see of a live disk: the owner and mode of its block node, and its link /dev/ublk/by-name/NAME.
  *
- * Where udev runs, it sets owner and mode again at every event, so the rule in units/ must know them: they stand
- * in RUNTIME_DIR/disks/ublkbN as KEY=value lines before the disk appears. Where it does not, publish() does all. */
+ * Where udev runs, it sets owner and mode again at every event, so the rule in units/ must know them: they
+ * stand in RUNTIME_DIR/disks/ublkbN as KEY=value lines before the disk appears. Where it does not, publish()
+ * does all. */
 #pragma once
 
 #include <sys/types.h>

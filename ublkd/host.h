@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 struct host {
-        char *kernel;        /* release, as uname(2) says */
-        bool ublk_available; /* the driver answered */
-        uint64_t features;   /* GET_FEATURES, bit N: kernel_feature_name(N) */
-        unsigned cpus;       /* online */
+        char *kernel;                 /* release, as uname(2) says */
+        bool ublk_available;          /* the driver answered */
+        uint64_t features;            /* GET_FEATURES, bit N: kernel_feature_name(N) */
+        unsigned cpus;                /* online */
         struct problem_list problems; /* reason = title */
 };
 

@@ -21,18 +21,27 @@ static const char usage_text[] =
         "  --log-level LEVEL    error, warning, info or debug (default: info)\n"
         "  --help, --version\n";
 
-enum { OPT_LISTEN = 256, OPT_STATE_DIR, OPT_RUNTIME_DIR, OPT_WORKER, OPT_LOG_LEVEL, OPT_HELP, OPT_VERSION, OPT_HELPER };
+enum {
+        OPT_LISTEN = 256,
+        OPT_STATE_DIR,
+        OPT_RUNTIME_DIR,
+        OPT_WORKER,
+        OPT_LOG_LEVEL,
+        OPT_HELP,
+        OPT_VERSION,
+        OPT_HELPER
+};
 
 static const struct option options[] = {
-        {"listen", required_argument, NULL, OPT_LISTEN},
-        {"state-dir", required_argument, NULL, OPT_STATE_DIR},
-        {"runtime-dir", required_argument, NULL, OPT_RUNTIME_DIR},
-        {"worker", required_argument, NULL, OPT_WORKER},
-        {"log-level", required_argument, NULL, OPT_LOG_LEVEL},
-        {"help", no_argument, NULL, OPT_HELP},
-        {"version", no_argument, NULL, OPT_VERSION},
-        {"control-helper", no_argument, NULL, OPT_HELPER}, /* for ublk_ctl only */
-        {},
+        {"listen",           required_argument, NULL, OPT_LISTEN},
+        {"state-dir",              required_argument, NULL, OPT_STATE_DIR},
+        {"runtime-dir",                  required_argument, NULL, OPT_RUNTIME_DIR},
+        {"worker",required_argument, NULL, OPT_WORKER},
+        {"log-level",     required_argument, NULL, OPT_LOG_LEVEL},
+        {"help",      no_argument, NULL, OPT_HELP},
+        {"version",              no_argument, NULL, OPT_VERSION},
+        {"control-helper",                  no_argument, NULL, OPT_HELPER}, /* for ublk_ctl only */
+        {       },
 };
 
 struct arguments {
@@ -47,7 +56,12 @@ static int parse_log_level(const char *text)
         static const struct {
                 const char *name;
                 int level;
-        } levels[] = {{"error", LOG_ERR}, {"warning", LOG_WARNING}, {"info", LOG_INFO}, {"debug", LOG_DEBUG}};
+        } levels[] = {
+                {"error",   LOG_ERR    },
+                {"warning", LOG_WARNING},
+                {"info",    LOG_INFO   },
+                {"debug",   LOG_DEBUG  }
+        };
 
         for (size_t i = 0; i < ARRAY_SIZE(levels); i++)
                 if (strcmp(text, levels[i].name) == 0) {
@@ -125,7 +139,8 @@ static int parse_arguments(int argc, char *argv[], struct arguments *ret)
 {
         int option, r;
 
-        ret->manager = (struct manager_options){.state_dir = "/var/lib/ublkd", .runtime_dir = "/run/ublkd", .listen = ret->listen};
+        ret->manager = (struct manager_options){
+                .state_dir = "/var/lib/ublkd", .runtime_dir = "/run/ublkd", .listen = ret->listen};
         while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
                 r = parse_one(ret, option);
                 if (r < 0 || ret->done)
@@ -146,11 +161,11 @@ static void log_problems(const struct problem_list *problems, int error)
                 log_error(NULL, "ublkd cannot start: %s", strerror(-error));
 }
 
-static int run(const struct manager_options *options)
+static int run(const struct manager_options *manager_options)
 {
         _cleanup_problems_ struct problem_list problems = {};
         struct manager *manager = NULL;
-        int r = manager_new(options, &manager, &problems);
+        int r = manager_new(manager_options, &manager, &problems);
 
         if (r < 0) {
                 log_problems(&problems, r);
@@ -175,7 +190,8 @@ int main(int argc, char *argv[])
                 return ublk_ctl_helper_main(HELPER_FD);
         if (!arguments.manager.worker) {
                 if (find_worker(arguments.worker, sizeof(arguments.worker)) < 0) {
-                        log_error(NULL, "ublkd-worker is not beside ublkd; install it there or name it with --worker");
+                        log_error(NULL, "ublkd-worker is not beside ublkd; install it there or name it with "
+                                        "--worker");
                         return EXIT_FAILURE;
                 }
                 arguments.manager.worker = arguments.worker;

@@ -61,7 +61,8 @@ static int open_store(struct manager *manager, const char *state_dir, struct pro
 
         if (r < 0) {
                 (void)problem_add(problems, -r, "", "StateDirectory",
-                        "The state directory %s cannot be made: %s; start ublkd as root, or name another with --state-dir",
+                        "The state directory %s cannot be made: %s; start ublkd as root, or name another "
+                        "with --state-dir",
                         state_dir, strerror(-r));
                 return r;
         }
@@ -103,9 +104,10 @@ static int control_start(struct manager *manager)
         if (control_open(manager) >= 0)
                 return 0;
         for (size_t i = 0; i < problems->count; i++)
-                log_error(NULL, "%s (trying again every %d s)", problems->items[i].detail, CONTROL_RETRY_USEC / 1000000);
-        return sd_event_add_time_relative(manager->event, &manager->control_retry, CLOCK_MONOTONIC, CONTROL_RETRY_USEC, 0,
-                on_control_retry, manager);
+                log_error(NULL, "%s (trying again every %d s)", problems->items[i].detail,
+                        CONTROL_RETRY_USEC / 1000000);
+        return sd_event_add_time_relative(manager->event, &manager->control_retry, CLOCK_MONOTONIC,
+                CONTROL_RETRY_USEC, 0, on_control_retry, manager);
 }
 
 static void on_settled(void *userdata)
@@ -127,7 +129,8 @@ static int api_disk_in_use(void *userdata _unused_, int number, struct problem_l
         return disk_users_check(number, problems);
 }
 
-static int open_api(struct manager *manager, const struct manager_options *options, struct problem_list *problems)
+static int open_api(
+        struct manager *manager, const struct manager_options *options, struct problem_list *problems)
 {
         const char *const *listen = options->listen;
         size_t count = options->listen_count;

@@ -13,7 +13,9 @@ static uint64_t uid_bits(const char *uid)
         uint64_t bits = 0;
 
         for (unsigned digits = 0; *uid && digits < 12; uid++) {
-                int digit = *uid >= '0' && *uid <= '9' ? *uid - '0' : *uid >= 'a' && *uid <= 'f' ? *uid - 'a' + 10 : -1;
+                int digit = *uid >= '0' && *uid <= '9'   ? *uid - '0'
+                            : *uid >= 'a' && *uid <= 'f' ? *uid - 'a' + 10
+                                                         : -1;
 
                 if (digit < 0)
                         continue;

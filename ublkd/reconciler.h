@@ -1,5 +1,5 @@
-/* Brings what is there to what is wanted: a de-duplicating queue of device names, one step at a time for each.
- * Events only queue a name; every decision reads the facts anew. Runs on the supervisor's loop. */
+/* Brings what is there to what is wanted: a de-duplicating queue of device names, one step at a time for
+ * each. Events only queue a name; every decision reads the facts anew. Runs on the supervisor's loop. */
 #pragma once
 
 #include "ublkd/device_store.h"
@@ -24,5 +24,6 @@ struct reconciler_config {
 int reconciler_new(const struct reconciler_config *config, struct reconciler **ret);
 struct reconciler *reconciler_free(struct reconciler *reconciler);
 
-/* The control plane came (or NULL: went). Until it is there no device moves, and each says why. Queues all. */
+/* The control plane came (or NULL: went). Until it is there no device moves, and each says why. Queues all.
+ */
 void reconciler_set_control(struct reconciler *reconciler, struct ublk_ctl *ctl);

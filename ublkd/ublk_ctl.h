@@ -10,7 +10,13 @@
 #include <sys/types.h>
 #include <systemd/sd-event.h>
 
-enum kernel_state { KERNEL_STATE_DEAD, KERNEL_STATE_LIVE, KERNEL_STATE_QUIESCED, KERNEL_STATE_FAIL_IO, _KERNEL_STATE_MAX };
+enum kernel_state {
+        KERNEL_STATE_DEAD,
+        KERNEL_STATE_LIVE,
+        KERNEL_STATE_QUIESCED,
+        KERNEL_STATE_FAIL_IO,
+        _KERNEL_STATE_MAX
+};
 
 /* What GET_DEV_INFO2 says. */
 struct kernel_device {
@@ -33,7 +39,13 @@ struct kernel_device_request {
 };
 
 /* What the supervisor asks of a device, free of the UAPI. */
-enum kernel_recovery { KERNEL_RECOVERY_NONE, KERNEL_RECOVERY_QUEUE, KERNEL_RECOVERY_REISSUE, KERNEL_RECOVERY_FAIL, _KERNEL_RECOVERY_MAX };
+enum kernel_recovery {
+        KERNEL_RECOVERY_NONE,
+        KERNEL_RECOVERY_QUEUE,
+        KERNEL_RECOVERY_REISSUE,
+        KERNEL_RECOVERY_FAIL,
+        _KERNEL_RECOVERY_MAX
+};
 /* The flags for ADD_DEV; 0 bits beyond `features` are not dropped: compare with ublk_ctl_missing(). */
 uint64_t ublk_ctl_flags(enum kernel_recovery recovery);
 /* The first flag in `wanted` that is not in `got`: its name without UBLK_F_, or NULL when all are there. */
@@ -42,29 +54,39 @@ const char *ublk_ctl_missing(uint64_t wanted, uint64_t got);
 struct ublk_ctl;
 struct ublk_ctl_call;
 
-/* result: 0 or -errno. -ETIMEDOUT: the command did not come back by its deadline and was given up; the truth is
- * unknown. -EINTR: unknown as well; read the device again. -ECONNRESET: the helper died; unknown. `device` is
- * set for get_info and add when result is 0, else NULL. Called once, from the loop, unless the call was cancelled. */
+/* result: 0 or -errno. -ETIMEDOUT: the command did not come back by its deadline and was given up; the truth
+ * is unknown. -EINTR: unknown as well; read the device again. -ECONNRESET: the helper died; unknown. `device`
+ * is set for get_info and add when result is 0, else NULL. Called once, from the loop, unless the call was
+ * cancelled. */
 typedef void (*ublk_ctl_done)(void *userdata, int result, const struct kernel_device *device);
 
 /* Starts the helper. `helper_path`: the program to run as helper (ublkd itself, with --control-helper).
  * Returns 0, or -errno with one problem: no driver, not root, io_uring disabled, kernel below the floor. The
  * checks are made in the helper before this returns (bounded by 10 s). *ret_features: GET_FEATURES. */
-int ublk_ctl_new(sd_event *event, struct ublk_ctl **ret, uint64_t *ret_features, struct problem_list *problems);
+int ublk_ctl_new(
+        sd_event *event, struct ublk_ctl **ret, uint64_t *ret_features, struct problem_list *problems);
 /* Gives up all calls without calling back, and the helpers. NULL is fine. */
 struct ublk_ctl *ublk_ctl_free(struct ublk_ctl *ctl);
 
 /* Each: 0 and (ret may be NULL) a handle valid until `done` was called; or -errno and `done` is never called.
  * get_info: result -ENODEV when there is no such device. */
-int ublk_ctl_get_info(struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
-int ublk_ctl_add(struct ublk_ctl *ctl, const struct kernel_device_request *request, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
-int ublk_ctl_set_params(struct ublk_ctl *ctl, int number, const struct disk_params *params, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
-int ublk_ctl_start(struct ublk_ctl *ctl, int number, pid_t worker, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
-int ublk_ctl_stop(struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
+int ublk_ctl_get_info(
+        struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
+int ublk_ctl_add(struct ublk_ctl *ctl, const struct kernel_device_request *request, ublk_ctl_done done,
+        void *userdata, struct ublk_ctl_call **ret);
+int ublk_ctl_set_params(struct ublk_ctl *ctl, int number, const struct disk_params *params,
+        ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
+int ublk_ctl_start(struct ublk_ctl *ctl, int number, pid_t worker, ublk_ctl_done done, void *userdata,
+        struct ublk_ctl_call **ret);
+int ublk_ctl_stop(
+        struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
 /* DEL_DEV_ASYNC where the kernel has it. */
-int ublk_ctl_del(struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
-int ublk_ctl_begin_recovery(struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
-int ublk_ctl_end_recovery(struct ublk_ctl *ctl, int number, pid_t worker, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
+int ublk_ctl_del(
+        struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
+int ublk_ctl_begin_recovery(
+        struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
+int ublk_ctl_end_recovery(struct ublk_ctl *ctl, int number, pid_t worker, ublk_ctl_done done, void *userdata,
+        struct ublk_ctl_call **ret);
 
 /* `done` will not be called; the command may still take effect. */
 void ublk_ctl_call_cancel(struct ublk_ctl_call *call);

@@ -1,4 +1,5 @@
-/* One worker process, spawned or adopted: its pidfd, its messages, how it died. Runs on the supervisor's loop. */
+/* One worker process, spawned or adopted: its pidfd, its messages, how it died. Runs on the supervisor's
+ * loop. */
 #pragma once
 
 #include "ublkd/proto/worker_msg.h"
@@ -8,7 +9,8 @@
 
 struct worker_proc;
 
-/* How a worker ended, in words: "was killed by SIGKILL", "exited with status 1", "is gone (it was not our child)". */
+/* How a worker ended, in words: "was killed by SIGKILL", "exited with status 1", "is gone (it was not our
+ * child)". */
 struct worker_death {
         bool by_signal;
         int code; /* signal number or exit status; -1: unknown */
@@ -18,11 +20,13 @@ struct worker_death {
 /* Something about it changed: its stage, its parameters, or it died. Called from the loop; may free it. */
 typedef void (*worker_proc_changed)(void *userdata, struct worker_proc *worker);
 
-/* Starts PROGRAM for the device in `config` (type CONFIG, copied) in the background. Never waits. 0 or -errno. */
-int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, const char *program, const struct worker_msg *config,
-        worker_proc_changed changed, void *userdata, struct worker_proc **ret);
-/* Connects to a worker that serves the device `uid` already. 0; -ENOENT: there is none; other -errno. Until its HELLO
- * came its stage is WORKER_STAGE_OPENING. */
+/* Starts PROGRAM for the device in `config` (type CONFIG, copied) in the background. Never waits. 0 or
+ * -errno. */
+int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, const char *program,
+        const struct worker_msg *config, worker_proc_changed changed, void *userdata,
+        struct worker_proc **ret);
+/* Connects to a worker that serves the device `uid` already. 0; -ENOENT: there is none; other -errno. Until
+ * its HELLO came its stage is WORKER_STAGE_OPENING. */
 int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, const char *name, const char *uid,
         worker_proc_changed changed, void *userdata, struct worker_proc **ret);
 /* Lets go of it; the process lives on unless it is dead. NULL is fine. */
@@ -32,10 +36,11 @@ pid_t worker_proc_pid(const struct worker_proc *worker);
 bool worker_proc_adopted(const struct worker_proc *worker);
 enum worker_stage worker_proc_stage(const struct worker_proc *worker);
 uint16_t worker_proc_epoch(const struct worker_proc *worker);
-int worker_proc_number(const struct worker_proc *worker);                         /* from GO or HELLO, or -1 */
-uint64_t worker_proc_started_at(const struct worker_proc *worker);                /* CLOCK_REALTIME, microseconds */
-const struct disk_params *worker_proc_params(const struct worker_proc *worker);   /* NULL before PARAMS */
-const struct problem_list *worker_proc_problems(const struct worker_proc *worker); /* from FAILED; may be empty */
+int worker_proc_number(const struct worker_proc *worker);          /* from GO or HELLO, or -1 */
+uint64_t worker_proc_started_at(const struct worker_proc *worker); /* CLOCK_REALTIME, microseconds */
+const struct disk_params *worker_proc_params(const struct worker_proc *worker); /* NULL before PARAMS */
+const struct problem_list *worker_proc_problems(
+        const struct worker_proc *worker); /* from FAILED; may be empty */
 /* NULL while it lives. */
 const struct worker_death *worker_proc_death(const struct worker_proc *worker);
 /* CLOCK_MONOTONIC microseconds at which its death was seen, 0 while it lives. */

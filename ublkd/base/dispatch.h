@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ublkd/base/problem.h"
+#include "ublkd/base/quantity.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -15,10 +16,10 @@ enum option_kind {
         OPTION_AUTO_INTEGER, /* int64_t; the string "auto" is OPTION_AUTO */
         OPTION_BYTES,        /* uint64_t; an integer, or a string with KiB, MiB, GiB, TiB */
         OPTION_DURATION,     /* uint64_t microseconds; "0" or a number with us, ms, s, min, h */
-        OPTION_ENUM,         /* int, the index in `names`; the name "" cannot be given: it stands for silence */
-        OPTION_OBJECT,       /* a struct inside the struct, with a table of its own */
-        OPTION_STRING_MAP,   /* cJSON *, owned: an object whose values are strings */
-        OPTION_DOCUMENT,     /* cJSON *, owned: any object, checked elsewhere (the target) */
+        OPTION_ENUM,       /* int, the index in `names`; the name "" cannot be given: it stands for silence */
+        OPTION_OBJECT,     /* a struct inside the struct, with a table of its own */
+        OPTION_STRING_MAP, /* cJSON *, owned: an object whose values are strings */
+        OPTION_DOCUMENT,   /* cJSON *, owned: any object, checked elsewhere (the target) */
         _OPTION_KIND_MAX
 };
 
@@ -31,9 +32,9 @@ struct option {
         enum option_kind kind;
         size_t offset; /* into the struct of the table */
         bool required;
-        int64_t minimum, maximum;         /* OPTION_INTEGER, _AUTO_INTEGER, _BYTES, _DURATION */
-        int64_t multiple_of;              /* 0: any */
-        const int64_t *values;            /* OPTION_INTEGER: the only good ones, or NULL */
+        int64_t minimum, maximum; /* OPTION_INTEGER, _AUTO_INTEGER, _BYTES, _DURATION */
+        int64_t multiple_of;      /* 0: any */
+        const int64_t *values;    /* OPTION_INTEGER: the only good ones, or NULL */
         size_t value_count;
         const char *pattern;              /* POSIX extended, anchored; OPTION_STRING, keys of a map */
         size_t length_min, length_max;    /* in code points; OPTION_STRING; for a map: number of entries */
@@ -56,19 +57,29 @@ struct option_table {
 
 /* Fills `ret` (of table->struct_size bytes, overwritten) from `object`, defaults first. `pointer` is the
  * RFC 6901 pointer of the object itself. Every fault becomes a problem (unknown field, duplicate field,
- * wrong type, out of range, missing). Returns 0; -EINVAL when problems were added (ret holds what was good
- * and must still be released); -ENOMEM. */
+ * wrong type, out of range, missing). Returns 0; -EINVAL when problems were added (ret holds what was good,
+ * defaults elsewhere, and must still be released); -ENOMEM (nothing left to release, but it does no harm).
+ * The reasons of its problems: UnknownField, DuplicateField, MissingField, WrongType, OutOfRange,
+ * NotMultiple, BadValue, BadFormat, BadLength, TooMany, TooFew. */
 int dispatch(const cJSON *object, const struct option_table *table, const char *pointer, void *ret,
         struct problem_list *problems);
 
-/* Frees what dispatch() allocated inside `object`. */
+/* Frees what dispatch() allocated inside `object`. May be called again. */
 void dispatch_release(void *object, const struct option_table *table);
+
+/* Fills `ret` (of table->struct_size bytes, overwritten) with the defaults. 0, or -ENOMEM with nothing to
+ * release. */
+int option_defaults(const struct option_table *table, void *ret);
+
+/* The index of `name` among the options, or, counted on behind them, among the ignored names; -1: neither. */
+int option_index(const struct option_table *table, const char *name);
+/* The option called `name`, or NULL. */
+const struct option *option_find(const struct option_table *table, const char *name);
+
+/* The name in `table` that somebody who wrote `name` may have meant, or NULL. */
+const char *option_suggest(const struct option_table *table, const char *name);
 
 /* True when two structs filled from `table` hold the same values ("10GiB" equals 10737418240). On a
  * difference *ret_name (may be NULL) is the name of the first top-level option that differs. */
-bool dispatch_equal(const void *one, const void *other, const struct option_table *table, const char **ret_name);
-
-/* "10GiB", "4096", "1MiB" → bytes. Returns 0, -EINVAL, or -ERANGE over INT64_MAX. */
-int parse_bytes(const char *text, uint64_t *ret);
-/* "0", "250ms", "30s", "5min", "2h" → microseconds. Returns 0, -EINVAL or -ERANGE. */
-int parse_duration(const char *text, uint64_t *ret_usec);
+bool dispatch_equal(
+        const void *one, const void *other, const struct option_table *table, const char **ret_name);

@@ -37,8 +37,8 @@ static int list_push(struct problem_list *list, struct problem problem)
         return 0;
 }
 
-int problem_add(struct problem_list *list, int error, const char *pointer, const char *reason, const char *format,
-        ...)
+int problem_add(struct problem_list *list, int error, const char *pointer, const char *reason,
+        const char *format, ...)
 {
         struct problem problem = {.error = error};
         va_list arguments;
@@ -56,11 +56,10 @@ int problem_list_append(struct problem_list *list, const struct problem_list *fr
 {
         for (size_t i = 0; i < from->count; i++) {
                 const struct problem *problem = &from->items[i];
-                int r = list_push(list,
-                        (struct problem){.error = problem->error,
-                                .pointer = strdup(problem->pointer),
-                                .reason = strdup(problem->reason),
-                                .detail = strdup(problem->detail)});
+                int r = list_push(list, (struct problem){.error = problem->error,
+                                                .pointer = strdup(problem->pointer),
+                                                .reason = strdup(problem->reason),
+                                                .detail = strdup(problem->detail)});
 
                 if (r < 0)
                         return r;

@@ -22,8 +22,8 @@ struct problem_list {
 enum { PROBLEM_LIST_MAX = 64 };
 
 /* Appends a copy. Returns 0, or -ENOMEM (the list is unchanged). */
-int problem_add(struct problem_list *list, int error, const char *pointer, const char *reason, const char *format,
-        ...) _printf_(5, 6);
+int problem_add(struct problem_list *list, int error, const char *pointer, const char *reason,
+        const char *format, ...) _printf_(5, 6);
 
 /* Appends copies of all of `from`. Returns 0 or -ENOMEM. */
 int problem_list_append(struct problem_list *list, const struct problem_list *from);

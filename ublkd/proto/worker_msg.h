@@ -42,7 +42,7 @@ enum worker_stage {
 
 /* A range of a backing store that a worker uses; two writers on one range would destroy data. */
 struct backing_claim {
-        char *key;           /* the same for the same store: "file:8:1:4711", "disk:8:16"; NULL: nothing to share */
+        char *key; /* the same for the same store: "file:8:1:4711", "disk:8:16"; NULL: nothing to share */
         uint64_t start, end; /* bytes */
         bool writes;
 };
@@ -60,7 +60,8 @@ struct disk_params {
 };
 
 /* Equal in all that the kernel froze at START_DEV. *ret_field: the first that differs ("size"). */
-bool disk_params_equal(const struct disk_params *one, const struct disk_params *other, const char **ret_field);
+bool disk_params_equal(
+        const struct disk_params *one, const struct disk_params *other, const char **ret_field);
 
 struct worker_msg {
         enum worker_msg_type type;
@@ -77,10 +78,10 @@ struct worker_msg {
                 struct {
                         char *name, *uid;
                         uint16_t epoch;
-                        char *spec;         /* the device's spec, JSON text; checked by the supervisor */
+                        char *spec; /* the device's spec, JSON text; checked by the supervisor */
                         uint16_t queues, queue_depth;
                         uint32_t max_io_size; /* bytes */
-                        bool reissue;         /* requests in flight will be replayed by the kernel after a death */
+                        bool reissue; /* requests in flight will be replayed by the kernel after a death */
                 } config;
                 struct {
                         int number; /* serve /dev/ublkcN */
@@ -90,7 +91,8 @@ struct worker_msg {
         };
 };
 
-/* Sends one message. Never blocks. 0; -EAGAIN: the peer does not read; -EPIPE: it is gone; -EMSGSIZE; -ENOMEM. */
+/* Sends one message. Never blocks. 0; -EAGAIN: the peer does not read; -EPIPE: it is gone; -EMSGSIZE;
+ * -ENOMEM. */
 int worker_msg_send(int fd, const struct worker_msg *msg);
 /* Receives one message. Never blocks. 1 and a message to be cleared; 0: the peer closed; -EAGAIN: none there;
  * -EBADMSG: not a message of this protocol; other -errno. */

@@ -1,0 +1,34 @@
+/* The REST API over HTTP: Unix sockets, TCP on loopback, sockets from systemd. Runs on the supervisor's loop
+ * and never waits. It sees the store and what the hooks tell, and nothing else of the supervisor. */
+#pragma once
+
+#include "ublkd/device_store.h"
+#include "ublkd/host.h"
+
+#include <systemd/sd-event.h>
+
+/* All pointers outlive the api. */
+struct api_config {
+        struct device_store *store;
+        const struct host *host;
+        const char *state_dir; /* holds the bearer token (api-token) once TCP is asked for */
+        /* 1: /dev/ublkbN is in use, and one problem says by whom; 0: it is not; -errno. NULL: never in use.
+         */
+        int (*disk_in_use)(void *userdata, int number, struct problem_list *problems);
+        /* The first pass over all devices is done. NULL: always. */
+        bool (*is_ready)(void *userdata);
+        void *userdata;
+        const char *const *listen; /* "/path/of.sock" or "tcp://127.0.0.1:PORT", "tcp://[::1]:PORT" */
+        size_t listen_count;
+        unsigned passed_sockets; /* listening sockets from systemd, from descriptor 3 on; taken over */
+};
+
+struct api;
+
+/* Binds every address and starts to answer. Returns 0; -errno with one problem that says what is wrong and
+ * what to do (address in use, not permitted, beyond loopback). Nothing is left behind on failure. */
+int api_new(
+        sd_event *event, const struct api_config *config, struct api **ret, struct problem_list *problems);
+
+/* Closes every connection, also those that wait, and removes the socket files. NULL is fine. Returns NULL. */
+struct api *api_free(struct api *api);

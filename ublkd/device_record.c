@@ -1,0 +1,98 @@
+/* One record: made, read back from where it was stored, shown. */
+#include "ublkd/device_record.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <systemd/sd-id128.h>
+#include <time.h>
+
+static_assert(UID_TEXT_SIZE == SD_ID128_UUID_STRING_MAX, "a uid is a UUID");
+
+uint64_t device_record_now(void)
+{
+        struct timespec now;
+
+        (void)clock_gettime(CLOCK_REALTIME, &now);
+        return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+int device_record_explain_pending(struct device_record *record)
+{
+        device_status_clear(&record->status);
+        return device_status_explain(&record->status, "Pending", "The device waits for its first look.");
+}
+
+/* Keeps what cannot be used: it can be seen and deleted, and others start. */
+static int quarantine(struct device_record *record, const struct problem_list *problems)
+{
+        const struct problem *first = problems->count > 0 ? &problems->items[0] : NULL;
+        int n;
+
+        if (!first)
+                n = asprintf(&record->quarantine, "its stored spec is not JSON");
+        else
+                n = asprintf(&record->quarantine, "%s%s%s", first->pointer, *first->pointer ? ": " : "",
+                        first->detail);
+        if (n < 0) {
+                record->quarantine = NULL;
+                return -ENOMEM;
+        }
+        record->status.phase = PHASE_FAILED;
+        record->status.observed_generation = record->generation;
+        return device_status_explain(&record->status, "Quarantined",
+                "The stored spec cannot be used (%s); nothing is done with this device until it is replaced "
+                "or deleted.",
+                record->quarantine);
+}
+
+int device_record_parse(struct device_record *record, const char *text)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        cJSON *document = cJSON_Parse(text);
+        int r = document ? device_spec_parse(document, record->name, &record->spec, &problems) : -EINVAL;
+
+        cJSON_Delete(document);
+        return r == -EINVAL ? quarantine(record, &problems) : r;
+}
+
+int device_record_new(const struct device_spec *spec, struct device_record *ret)
+{
+        struct device_record record = {
+                .generation = 1, .epoch = 1, .number = -1, .created_at = device_record_now()};
+        sd_id128_t id;
+        int r = sd_id128_randomize(&id);
+
+        if (r < 0)
+                return r;
+        sd_id128_to_uuid_string(id, record.uid);
+        record.name = strdup(spec->options.name);
+        if (!record.name)
+                return -ENOMEM;
+        r = device_record_explain_pending(&record);
+        if (r < 0) {
+                free(record.name);
+                return r;
+        }
+        *ret = record;
+        return 0;
+}
+
+cJSON *device_record_to_json(const struct device_record *record)
+{
+        cJSON *object = cJSON_CreateObject(), *status = device_status_to_json(&record->status, record->name);
+        cJSON *spec = record->spec ? cJSON_Duplicate(record->spec->document, true) : cJSON_CreateNull();
+
+        if (object && status && spec && cJSON_AddStringToObject(object, "name", record->name)
+                && cJSON_AddStringToObject(object, "uid", record->uid)
+                && cJSON_AddNumberToObject(object, "generation", (double)record->generation)
+                && cJSON_AddItemToObject(object, "spec", spec)) {
+                spec = NULL;
+                if (cJSON_AddItemToObject(object, "status", status))
+                        return object;
+        }
+        cJSON_Delete(spec);
+        cJSON_Delete(status);
+        cJSON_Delete(object);
+        return NULL;
+}

@@ -1,0 +1,19 @@
+/* One record of the store: what device_store.c does to a record without its neighbours. For the store only.
+ */
+#pragma once
+
+#include "ublkd/device_store.h"
+
+/* CLOCK_REALTIME, microseconds. */
+uint64_t device_record_now(void);
+
+/* Fills `ret` for a device that is new: name, uid, generation, epoch, status. 0 or -errno; owned by the
+ * caller. */
+int device_record_new(const struct device_spec *spec, struct device_record *ret);
+
+/* Replaces the status by that of a device which nobody has looked at yet. 0 or -ENOMEM. */
+int device_record_explain_pending(struct device_record *record);
+
+/* Sets record->spec from the stored JSON text, or quarantines the record when the text cannot be used (also
+ * 0). -ENOMEM otherwise. */
+int device_record_parse(struct device_record *record, const char *text);

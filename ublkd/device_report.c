@@ -1,0 +1,204 @@
+/* How the facts of a turn are told to the user: a phase, a reason, and a sentence that says what happened and
+ * what will be done next, and when. */
+#include "ublkd/managed_device.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+struct told {
+        enum device_phase phase;
+        const char *reason;
+};
+
+static bool is_serving(const struct managed_device *device)
+{
+        return device->facts.kernel == KERNEL_LIVE && device->facts.worker == PLAN_WORKER_SERVING;
+}
+
+static bool is_gone(const struct managed_device *device)
+{
+        return device->facts.kernel == KERNEL_ABSENT && device->facts.worker == PLAN_WORKER_NONE;
+}
+
+static struct told tell_absent(const struct managed_device *device, const struct device_record *record)
+{
+        const char *reason;
+
+        if (record->deleting)
+                return (struct told){PHASE_STOPPING, "Deleting"};
+        if (!record->spec->options.enabled)
+                return is_gone(device) ? (struct told){PHASE_DISABLED, "Disabled"}
+                                       : (struct told){PHASE_STOPPING, "Disabling"};
+        if (device_unsupported(device, record, &reason))
+                return (struct told){PHASE_FAILED, reason};
+        return (struct told){PHASE_STOPPING, "Replacing"};
+}
+
+static struct told tell(
+        const struct managed_device *device, const struct device_record *record, uint64_t next_try)
+{
+        bool down = device->facts.kernel == KERNEL_DOWN
+                    || (device->facts.kernel == KERNEL_LIVE && device->facts.worker != PLAN_WORKER_READY);
+
+        if (!device->reconciler->ctl)
+                return (struct told){PHASE_PENDING, "HostNotReady"};
+        if (!record->spec && !record->deleting)
+                return (struct told){PHASE_FAILED, "Quarantined"};
+        if (device->facts.want == WANT_ABSENT)
+                return tell_absent(device, record);
+        if (is_serving(device))
+                return (struct told){PHASE_LIVE, "Live"};
+        if (device->facts.want == WANT_HELD)
+                return down ? (struct told){PHASE_QUIESCED, "WaitsForRecover"}
+                            : (struct told){PHASE_FAILED, "WaitsForRecover"};
+        if (device->note.reason && (next_try != UINT64_MAX || device->attempt.deaths > 1))
+                return (struct told){PHASE_BACKOFF, device->note.reason};
+        if (device->facts.want == WANT_GIVEN_UP)
+                return (struct told){PHASE_STOPPING, "GaveUp"};
+        return down ? (struct told){PHASE_RECOVERING, "Recovering"}
+                    : (struct told){PHASE_STARTING, "Starting"};
+}
+
+static void format_next_try(uint64_t next_try, char text[static 96])
+{
+        uint64_t now = monotonic_now();
+        struct timespec real;
+        struct tm tm;
+        uint64_t at;
+
+        text[0] = '\0';
+        if (next_try == UINT64_MAX || next_try <= now)
+                return;
+        (void)clock_gettime(CLOCK_REALTIME, &real); /* cannot fail with this clock */
+        at = (uint64_t)real.tv_sec * 1000 + (uint64_t)real.tv_nsec / 1000000 + (next_try - now) / 1000;
+        real.tv_sec = (time_t)(at / 1000);
+        if (gmtime_r(&real.tv_sec, &tm))
+                snprintf(text, 96, " The next try is at %04d-%02d-%02dT%02d:%02d:%02d.%03dZ.",
+                        tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
+                        (int)(at % 1000));
+}
+
+static const char *host_sentence(const struct managed_device *device)
+{
+        const struct problem_list *problems = &device->reconciler->config.host->problems;
+
+        return problems->count > 0 ? problems->items[0].detail : "The ublk driver does not answer.";
+}
+
+static const char *note_or(const struct managed_device *device, const char *fallback)
+{
+        return device->note.sentence ? device->note.sentence : fallback;
+}
+
+static int explain_backoff(const struct managed_device *device, const char *reason, uint64_t next_try,
+        struct device_status *status)
+{
+        char when[96];
+
+        format_next_try(next_try, when);
+        if (device->attempt.deaths > 1)
+                return device_status_explain(status, reason, "%s That was try %u in a row.%s",
+                        note_or(device, "The worker died."), device->attempt.deaths,
+                        when[0] ? when : " Another one is under way.");
+        return device_status_explain(status, reason, "%s%s", note_or(device, "The last step failed."), when);
+}
+
+static int explain_absent(const struct managed_device *device, const struct device_record *record,
+        const char *reason, struct device_status *status)
+{
+        static const struct {
+                const char *reason, *sentence;
+        } sentences[] = {
+                {"Deleting",  "The disk is being removed; the record goes with it."                    },
+                {"Disabled",  "Disabled: the record is kept, and there is no disk until it is enabled."},
+                {"Disabling", "The disk is being removed; the record is kept."                         },
+                {"Replacing", "The old disk is being removed; then it is made anew from the new spec." },
+        };
+        const char *unsupported;
+
+        for (size_t i = 0; i < ARRAY_SIZE(sentences); i++)
+                if (strcmp(reason, sentences[i].reason) == 0)
+                        return device_status_explain(status, reason, "%s%s%s", sentences[i].sentence,
+                                device->note.sentence ? " " : "", note_or(device, ""));
+        return device_status_explain(status, reason, "%s", device_unsupported(device, record, &unsupported));
+}
+
+static int explain(const struct managed_device *device, const struct device_record *record,
+        const struct told *told, uint64_t next_try, struct device_status *status)
+{
+        switch (told->phase) {
+        case PHASE_PENDING:
+                return device_status_explain(status, told->reason, "%s It is tried again every few seconds.",
+                        host_sentence(device));
+        case PHASE_STARTING:
+                return device_status_explain(status, told->reason, "The disk is being made: %s is next.",
+                        plan_action_to_string(device->action));
+        case PHASE_LIVE:
+                return device_status_explain(status, told->reason, "Serving /dev/ublkb%d.", record->number);
+        case PHASE_RECOVERING:
+                return device_status_explain(status, told->reason,
+                        "%s A new worker is taking over the queues of /dev/ublkb%d.",
+                        note_or(device, "There is no worker that serves it."), record->number);
+        case PHASE_BACKOFF:
+                return explain_backoff(device, told->reason, next_try, status);
+        case PHASE_QUIESCED:
+                return device_status_explain(status, told->reason,
+                        "%s The disk waits for POST /devices/%s/recover (recovery.trigger is \"manual\").",
+                        note_or(device, "There is no worker that serves it."), record->name);
+        case PHASE_FAILED:
+                if (!record->spec)
+                        return device_status_explain(status, told->reason, "%s", record->quarantine);
+                if (device->facts.want == WANT_HELD)
+                        return device_status_explain(status, told->reason,
+                                "%s There is no disk left to recover; POST /devices/%s/recover makes it "
+                                "anew.",
+                                note_or(device, "The worker died."), record->name);
+                return explain_absent(device, record, told->reason, status);
+        case PHASE_STOPPING:
+        case PHASE_DISABLED:
+                if (device->facts.want == WANT_GIVEN_UP)
+                        return device_status_explain(status, told->reason,
+                                "I/O has waited for recovery.giveUpAfter: it is failed now, and the disk is "
+                                "made anew.");
+                return explain_absent(device, record, told->reason, status);
+        case _PHASE_MAX:
+                break;
+        }
+        return -EINVAL;
+}
+
+static void fill(const struct managed_device *device, const struct device_record *record,
+        enum device_phase phase, struct device_status *status)
+{
+        bool disk = device->facts.kernel == KERNEL_LIVE || device->facts.kernel == KERNEL_DOWN;
+
+        *status = (struct device_status){
+                .phase = phase,
+                .observed_generation = record->generation,
+                .number = record->number,
+                .disk = disk,
+                .worker.restarts = device->restarts,
+                .recoveries = {.count = device->recoveries, .last_ms = device->last_recovery_ms},
+                .data_path = disk ? data_path_to_string(DATA_PATH_COPY) : NULL,
+                .kernel_flags = device->facts.kernel == KERNEL_ABSENT ? 0 : device->kernel.flags,
+        };
+        if (!device->worker)
+                return;
+        status->worker.pid = worker_proc_pid(device->worker);
+        status->worker.started_at = worker_proc_started_at(device->worker);
+}
+
+int device_report(const struct managed_device *device, const struct device_record *record, uint64_t next_try)
+{
+        struct told told = tell(device, record, next_try);
+        struct device_status status;
+        int r;
+
+        fill(device, record, told.phase, &status);
+        r = explain(device, record, &told, next_try, &status);
+        if (r >= 0)
+                r = device_store_set_status(device->reconciler->config.store, device->name, &status);
+        device_status_clear(&status);
+        return r;
+}

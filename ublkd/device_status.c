@@ -1,0 +1,194 @@
+/* What the user is told: the status of a device, and its JSON. */
+#include "ublkd/device_status.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { USEC_PER_SEC = 1000 * 1000 };
+
+static const char *const phase_names[] = {
+        [PHASE_PENDING] = "Pending",
+        [PHASE_STARTING] = "Starting",
+        [PHASE_LIVE] = "Live",
+        [PHASE_RECOVERING] = "Recovering",
+        [PHASE_BACKOFF] = "Backoff",
+        [PHASE_QUIESCED] = "Quiesced",
+        [PHASE_STOPPING] = "Stopping",
+        [PHASE_DISABLED] = "Disabled",
+        [PHASE_FAILED] = "Failed",
+};
+static_assert(ARRAY_SIZE(phase_names) == _PHASE_MAX, "every phase has a name");
+
+const char *device_phase_to_string(enum device_phase phase)
+{
+        assert(phase < _PHASE_MAX);
+        return phase_names[phase];
+}
+
+int device_status_explain(struct device_status *status, const char *reason, const char *format, ...)
+{
+        char *new_reason = strdup(reason), *new_message;
+        va_list arguments;
+        int n;
+
+        va_start(arguments, format);
+        n = vasprintf(&new_message, format, arguments);
+        va_end(arguments);
+        if (!new_reason || n < 0) {
+                free(new_reason);
+                if (n >= 0)
+                        free(new_message);
+                return -ENOMEM;
+        }
+        free(status->reason);
+        free(status->message);
+        status->reason = new_reason;
+        status->message = new_message;
+        return 0;
+}
+
+int device_status_copy(const struct device_status *from, struct device_status *ret)
+{
+        struct device_status copy = *from;
+
+        copy.reason = from->reason ? strdup(from->reason) : NULL;
+        copy.message = from->message ? strdup(from->message) : NULL;
+        if ((from->reason && !copy.reason) || (from->message && !copy.message)) {
+                device_status_clear(&copy);
+                return -ENOMEM;
+        }
+        *ret = copy;
+        return 0;
+}
+
+static bool text_equal(const char *one, const char *other)
+{
+        return one && other ? strcmp(one, other) == 0 : one == other;
+}
+
+bool device_status_equal(const struct device_status *one, const struct device_status *other)
+{
+        return one->phase == other->phase && one->observed_generation == other->observed_generation
+               && one->number == other->number && one->disk == other->disk
+               && one->worker.pid == other->worker.pid && one->worker.restarts == other->worker.restarts
+               && one->worker.started_at == other->worker.started_at
+               && text_equal(one->data_path, other->data_path) && one->kernel_flags == other->kernel_flags
+               && one->recoveries.count == other->recoveries.count
+               && one->recoveries.last_ms == other->recoveries.last_ms
+               && text_equal(one->reason, other->reason) && text_equal(one->message, other->message)
+               && one->transition_at == other->transition_at;
+}
+
+void device_status_clear(struct device_status *status)
+{
+        free(status->reason);
+        free(status->message);
+        *status = (struct device_status){.number = -1};
+}
+
+/* RFC 3339, UTC, milliseconds; null for "never". */
+static bool add_time(cJSON *object, const char *name, uint64_t usec)
+{
+        char text[64];
+        time_t seconds = (time_t)(usec / USEC_PER_SEC);
+        struct tm tm;
+        size_t n;
+
+        if (usec == 0 || !gmtime_r(&seconds, &tm))
+                return cJSON_AddNullToObject(object, name) != NULL;
+        n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+        snprintf(text + n, sizeof(text) - n, ".%03uZ", (unsigned)(usec % USEC_PER_SEC / 1000));
+        return cJSON_AddStringToObject(object, name, text) != NULL;
+}
+
+static bool add_text(cJSON *object, const char *name, const char *text)
+{
+        return (text ? cJSON_AddStringToObject(object, name, text) : cJSON_AddNullToObject(object, name))
+               != NULL;
+}
+
+static bool add_disk(cJSON *object, const struct device_status *status, const char *name)
+{
+        char node[32], link[sizeof("/dev/ublk/by-name/") + 64];
+        cJSON *links, *item;
+
+        snprintf(node, sizeof(node), "/dev/ublkb%d", status->number);
+        snprintf(link, sizeof(link), "/dev/ublk/by-name/%s", name);
+        if (!add_text(object, "device", status->disk ? node : NULL))
+                return false;
+        if (!(status->number >= 0 ? cJSON_AddNumberToObject(object, "id", status->number)
+                                  : cJSON_AddNullToObject(object, "id")))
+                return false;
+        links = cJSON_AddArrayToObject(object, "links");
+        if (!links || !status->disk)
+                return links != NULL;
+        item = cJSON_CreateString(link);
+        if (cJSON_AddItemToArray(links, item))
+                return true;
+        cJSON_Delete(item);
+        return false;
+}
+
+static bool add_worker(cJSON *object, const struct device_status *status)
+{
+        cJSON *worker;
+
+        if (status->worker.pid == 0)
+                return cJSON_AddNullToObject(object, "worker") != NULL;
+        worker = cJSON_AddObjectToObject(object, "worker");
+        return worker && cJSON_AddNumberToObject(worker, "pid", status->worker.pid)
+               && cJSON_AddNumberToObject(worker, "restarts", (double)status->worker.restarts)
+               && add_time(worker, "startedAt", status->worker.started_at);
+}
+
+static bool add_features(cJSON *object, const struct device_status *status)
+{
+        cJSON *features = kernel_features_to_json(status->kernel_flags);
+
+        if (features && cJSON_AddItemToObject(object, "kernelFeatures", features))
+                return true;
+        cJSON_Delete(features);
+        return false;
+}
+
+static bool add_recoveries(cJSON *object, const struct device_status *status)
+{
+        cJSON *recoveries = cJSON_AddObjectToObject(object, "recoveries");
+        uint64_t tenths = (uint64_t)(status->recoveries.last_ms * 10 + 0.5); /* more digits would be noise */
+
+        return recoveries && cJSON_AddNumberToObject(recoveries, "count", (double)status->recoveries.count)
+               && cJSON_AddNumberToObject(recoveries, "lastMs", (double)tenths / 10);
+}
+
+static bool add_conditions(cJSON *object, const struct device_status *status)
+{
+        cJSON *conditions = cJSON_AddArrayToObject(object, "conditions"), *ready = cJSON_CreateObject();
+
+        if (!conditions || !ready || !cJSON_AddItemToArray(conditions, ready)) {
+                cJSON_Delete(ready);
+                return false;
+        }
+        return add_text(ready, "type", "Ready")
+               && add_text(ready, "status", status->phase == PHASE_LIVE ? "True" : "False")
+               && add_text(ready, "reason",
+                       status->reason ? status->reason : device_phase_to_string(status->phase))
+               && add_text(ready, "message", status->message ? status->message : "")
+               && add_time(ready, "lastTransitionTime", status->transition_at);
+}
+
+cJSON *device_status_to_json(const struct device_status *status, const char *name)
+{
+        cJSON *object = cJSON_CreateObject();
+
+        if (object && add_text(object, "phase", device_phase_to_string(status->phase))
+                && cJSON_AddNumberToObject(object, "observedGeneration", (double)status->observed_generation)
+                && add_disk(object, status, name) && add_worker(object, status)
+                && add_text(object, "dataPath", status->data_path) && add_features(object, status)
+                && add_recoveries(object, status) && add_conditions(object, status))
+                return object;
+        cJSON_Delete(object);
+        return NULL;
+}

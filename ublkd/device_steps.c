@@ -1,0 +1,507 @@
+/* What each step does. A step is one change of the world; whether it worked is read from the facts of the
+ * next turn, its result only feeds patience and the sentence that the user reads. */
+#include "ublkd/managed_device.h"
+
+#include "ublkd/base/log.h"
+#include "ublkd/claims.h"
+#include "ublkd/disk_node.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- what this build and this kernel can do ---- */
+
+static uint64_t wanted_flags(const struct device_record *record)
+{
+        static const enum kernel_recovery by_on_crash[_ON_CRASH_MAX] = {
+                [ON_CRASH_REISSUE] = KERNEL_RECOVERY_REISSUE,
+                [ON_CRASH_QUEUE] = KERNEL_RECOVERY_QUEUE,
+                [ON_CRASH_FAIL] = KERNEL_RECOVERY_FAIL,
+                [ON_CRASH_NONE] = KERNEL_RECOVERY_NONE,
+        };
+
+        return ublk_ctl_flags(by_on_crash[device_spec_on_crash(record->spec)]);
+}
+
+const char *device_unsupported(
+        const struct managed_device *device, const struct device_record *record, const char **ret_reason)
+{
+        uint64_t got = device->facts.kernel == KERNEL_ADDED ? device->kernel.flags
+                                                            : device->reconciler->config.host->features;
+        int data_path = record->spec->options.data_path;
+
+        *ret_reason = "NotSupported";
+        if (data_path != DATA_PATH_AUTO && data_path != DATA_PATH_COPY)
+                return "This version of ublkd serves over the copy path only; set dataPath to \"auto\" or "
+                       "\"copy\".";
+        if (ublk_ctl_missing(wanted_flags(record), got))
+                return "This kernel cannot do what recovery.onCrash asks for (GET /host lists the features "
+                       "that it has); "
+                       "choose another recovery.onCrash, or a newer kernel.";
+        return NULL;
+}
+
+/* ---- results ---- */
+
+static void note_failure(struct managed_device *device, int number, int error)
+{
+        if (error == -EBUSY && device->action == ACTION_BEGIN_RECOVERY)
+                return; /* the dead worker's last references; a matter of milliseconds */
+        if (error == -EEXIST && device->action == ACTION_ADD_DEV)
+                device_note(device, "NumberTaken",
+                        "The kernel number %d is taken by a ublk device that is not ours; remove that one, "
+                        "or give this one another \"id\".",
+                        number);
+        else if (error == -ETIMEDOUT)
+                device_note(device, "ControlPlaneHangs",
+                        "The kernel has not answered %s for /dev/ublkb%d in time.",
+                        plan_action_to_string(device->action), number);
+        else
+                device_note(device, "ControlPlane", "%s for /dev/ublkb%d failed: %s.",
+                        plan_action_to_string(device->action), number, strerror(-error));
+}
+
+/* For commands after which nothing else is to be done. */
+static void on_command_done(void *userdata, int result, const struct kernel_device *kernel _unused_)
+{
+        struct managed_device *device = userdata;
+        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+
+        device->call = NULL;
+        if (result < 0)
+                note_failure(device, record->number, result);
+        device_step_done(device, result);
+}
+
+/* A command that could not even be sent is a command that failed. */
+static void command_sent(struct managed_device *device, int result, ublk_ctl_done done)
+{
+        if (result < 0)
+                done(device, result, NULL);
+}
+
+/* ---- SPAWN ---- */
+
+static uint16_t queues_for(const struct managed_device *device, const struct device_record *record)
+{
+        int64_t queues = record->spec->options.queues;
+        unsigned cpus = device->reconciler->config.host->cpus;
+
+        if (record->spec->target->flags & TARGET_ONE_QUEUE)
+                return 1;
+        if (queues == OPTION_AUTO)
+                return (uint16_t)(cpus < QUEUES_AUTO_MAX ? cpus : QUEUES_AUTO_MAX);
+        return (uint16_t)(queues < cpus ? queues : cpus); /* the kernel clamps to the CPUs as well */
+}
+
+static int set_number(cJSON *object, const char *name, double value)
+{
+        cJSON *number = cJSON_CreateNumber(value);
+
+        cJSON_DeleteItemFromObjectCaseSensitive(object, name);
+        if (number && cJSON_AddItemToObject(object, name, number))
+                return 0;
+        cJSON_Delete(number);
+        return -ENOMEM;
+}
+
+/* The spec for the worker. A disk that is there keeps the size that it has: a file that has grown since is
+ * served as before, one that has shrunk is refused by the worker as too small. */
+static int spec_text(const struct managed_device *device, const struct device_record *record, char **ret)
+{
+        cJSON *document = cJSON_Duplicate(record->spec->document, true);
+        uint64_t size;
+        uint32_t block_size;
+        int r = document ? 0 : -ENOMEM;
+
+        if (r >= 0 && device->facts.kernel == KERNEL_DOWN)
+                r = observe_disk_geometry(record->number, &size, &block_size);
+        if (r >= 0 && device->facts.kernel == KERNEL_DOWN)
+                r = set_number(document, "size", (double)size);
+        if (r >= 0 && device->facts.kernel == KERNEL_DOWN)
+                r = set_number(document, "blockSize", block_size);
+        if (r >= 0) {
+                *ret = cJSON_PrintUnformatted(document);
+                r = *ret ? 0 : -ENOMEM;
+        }
+        cJSON_Delete(document);
+        return r;
+}
+
+static void on_worker_changed(void *userdata, struct worker_proc *worker _unused_)
+{
+        device_wake(userdata);
+}
+
+static int spawn(struct managed_device *device, const struct device_record *record)
+{
+        const struct reconciler_config *config = &device->reconciler->config;
+        bool down = device->facts.kernel == KERNEL_DOWN;
+        struct worker_msg msg = {
+                .type = WORKER_MSG_CONFIG,
+                .config =
+                        {
+                                 .name = record->name,
+                                 .uid = (char *)record->uid, /* only read */
+                                .epoch = record->epoch,
+                                 .queues = down ? device->kernel.queues : queues_for(device, record),
+                                 .queue_depth = down ? device->kernel.queue_depth
+                                                    : (uint16_t)record->spec->options.queue_depth,
+                                 .max_io_size = down ? device->kernel.max_io_size
+                                                    : (uint32_t)record->spec->options.max_io_size,
+                                 .reissue = device_spec_on_crash(record->spec) == ON_CRASH_REISSUE,
+                                 },
+        };
+        _cleanup_free_ char *spec = NULL;
+        int r = spec_text(device, record, &spec);
+
+        if (r < 0)
+                return r;
+        msg.config.spec = spec;
+        return worker_proc_spawn(config->event, config->runtime_dir, config->worker_program, &msg,
+                on_worker_changed, device, &device->worker);
+}
+
+static void step_spawn(struct managed_device *device, const struct device_record *record)
+{
+        int r = spawn(device, record);
+
+        if (r < 0)
+                device_note(device, "WorkerNotStarted", "The worker %s cannot be started: %s.",
+                        device->reconciler->config.worker_program, strerror(-r));
+        else if (device->had_worker)
+                device->restarts++;
+        if (r >= 0)
+                device->had_worker = true;
+        device_step_done(device, r);
+}
+
+/* ---- ADD_DEV ---- */
+
+/* Two writers on one backing store would destroy each other's data. */
+static int check_claims(struct managed_device *device)
+{
+        struct reconciler *reconciler = device->reconciler;
+        const struct disk_params *params = worker_proc_params(device->worker);
+        _cleanup_free_ const struct backing_claim **others = calloc(reconciler->count, sizeof(*others));
+        int collision;
+
+        if (!others)
+                return -ENOMEM;
+        for (size_t i = 0; i < reconciler->count; i++) {
+                const struct managed_device *other = reconciler->devices[i];
+                const struct disk_params *theirs =
+                        other->worker && other != device ? worker_proc_params(other->worker) : NULL;
+
+                others[i] = theirs ? &theirs->claim : NULL;
+        }
+        collision = claims_collide(&params->claim, others, reconciler->count);
+        if (collision < 0)
+                return 0;
+        device_note(device, "BackingInUse",
+                "The backing store is in use by our device \"%s\"; two disks that write to one store would "
+                "destroy its data. "
+                "Remove one of them, use another range of it, or make both read-only.",
+                reconciler->devices[collision]->name);
+        return -EBUSY;
+}
+
+static void add_device(struct managed_device *device, const struct device_record *record)
+{
+        const struct disk_params *params = worker_proc_params(device->worker);
+        struct kernel_device_request request = {
+                .number = record->number,
+                .cookie = device_cookie(record->uid, record->epoch),
+                .flags = wanted_flags(record),
+                .queues = params->queues,
+                .queue_depth = params->queue_depth,
+                .max_io_size = params->max_io_size,
+        };
+
+        command_sent(device,
+                ublk_ctl_add(device->reconciler->ctl, &request, on_command_done, device, &device->call),
+                on_command_done);
+}
+
+static bool number_is_reserved(const struct managed_device *device, int number)
+{
+        DEVICE_STORE_FOREACH (record, device->reconciler->config.store) {
+                if (strcmp(record->name, device->name) == 0)
+                        continue;
+                if (record->number == number || (record->spec && record->spec->options.id == number))
+                        return true;
+        }
+        return false;
+}
+
+/* The number is written down before the kernel hears of it: a device of ours is never lost. */
+static void take_number(struct managed_device *device, int number)
+{
+        struct device_store *store = device->reconciler->config.store;
+        int r = device_store_assign_number(store, device->name, number);
+
+        if (r < 0) {
+                device_note(device, "StoreFailed", "The database cannot be written: %s.", strerror(-r));
+                device_step_done(device, r);
+                return;
+        }
+        add_device(device, device_store_get(store, device->name));
+}
+
+static void try_candidate(struct managed_device *device);
+
+static void on_candidate(void *userdata, int result, const struct kernel_device *kernel _unused_)
+{
+        struct managed_device *device = userdata;
+
+        device->call = NULL;
+        if (result == -ENODEV) {
+                take_number(device, device->candidate);
+                return;
+        }
+        if (result < 0) {
+                device_note(device, "ControlPlane",
+                        "The kernel does not say whether /dev/ublkb%d is free: %s.", device->candidate,
+                        strerror(-result));
+                device_step_done(device, result);
+                return;
+        }
+        device->candidate++;
+        try_candidate(device);
+}
+
+static void try_candidate(struct managed_device *device)
+{
+        while (number_is_reserved(device, device->candidate))
+                device->candidate++;
+        command_sent(device,
+                ublk_ctl_get_info(
+                        device->reconciler->ctl, device->candidate, on_candidate, device, &device->call),
+                on_candidate);
+}
+
+static void step_add_dev(struct managed_device *device, const struct device_record *record)
+{
+        int64_t wanted = record->spec->options.id;
+        int r = check_claims(device);
+
+        if (r < 0) {
+                worker_proc_kill(
+                        device->worker); /* let go of the store; another try comes after the back-off */
+                device->worker_killed = true;
+                device_step_done(device, r);
+        } else if (wanted >= 0 && wanted != record->number) {
+                take_number(device, (int)wanted);
+        } else if (record->number >= 0) {
+                add_device(device, record);
+        } else {
+                device->candidate = 0;
+                try_candidate(device);
+        }
+}
+
+/* ---- SET_PARAMS, START_DEV ---- */
+
+static struct disk_node node_of(const struct device_record *record)
+{
+        const struct device_options *options = &record->spec->options;
+
+        return (struct disk_node){
+                .name = record->name,
+                .number = record->number,
+                .uid = (uid_t)options->owner.uid,
+                .gid = options->owner.gid < 0 ? disk_node_default_gid() : (gid_t)options->owner.gid,
+                .mode = (mode_t)strtoul(options->owner.mode, NULL, 8),
+        };
+}
+
+static int go(struct managed_device *device, const struct device_record *record)
+{
+        struct disk_node node = node_of(record);
+        int r = disk_node_announce(runtime_dir_path(device->reconciler->config.runtime_dir), &node);
+
+        if (r < 0) {
+                device_note(device, "RuntimeDirectory", "%s cannot be written: %s.",
+                        runtime_dir_path(device->reconciler->config.runtime_dir), strerror(-r));
+                return r;
+        }
+        r = worker_proc_go(device->worker, record->number);
+        if (r < 0)
+                device_note(device, "WorkerUnreachable", "The worker does not listen: %s.", strerror(-r));
+        return r;
+}
+
+static void on_params_set(void *userdata, int result, const struct kernel_device *kernel _unused_)
+{
+        struct managed_device *device = userdata;
+        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+
+        device->call = NULL;
+        if (result < 0)
+                note_failure(device, record->number, result);
+        else if (!device->worker || !record->spec)
+                result = -ECONNRESET;
+        else
+                result = go(device, record);
+        device_step_done(device, result);
+}
+
+static void step_set_params(struct managed_device *device, const struct device_record *record)
+{
+        command_sent(device,
+                ublk_ctl_set_params(device->reconciler->ctl, record->number,
+                        worker_proc_params(device->worker), on_params_set, device, &device->call),
+                on_params_set);
+}
+
+static int mark_serving(struct managed_device *device, const struct device_record *record)
+{
+        struct disk_node node = node_of(record);
+        int r = disk_node_publish(&node);
+
+        if (r < 0)
+                log_warning(device->name,
+                        "Owner, mode or link of /dev/ublkb%d cannot be set: %s; the disk is served all the "
+                        "same",
+                        record->number, strerror(-r));
+        return worker_proc_live(device->worker);
+}
+
+/* START_DEV and END_USER_RECOVERY have the same end. */
+static void on_live(void *userdata, int result, const struct kernel_device *kernel _unused_)
+{
+        struct managed_device *device = userdata;
+        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+
+        device->call = NULL;
+        if (result < 0)
+                note_failure(device, record->number, result);
+        else if (!device->worker || !record->spec)
+                result = -ECONNRESET;
+        else
+                result = mark_serving(device, record);
+        device_step_done(device, result);
+}
+
+static void step_start_dev(struct managed_device *device, const struct device_record *record)
+{
+        command_sent(device,
+                ublk_ctl_start(device->reconciler->ctl, record->number, worker_proc_pid(device->worker),
+                        on_live, device, &device->call),
+                on_live);
+}
+
+static void step_mark_serving(struct managed_device *device, const struct device_record *record)
+{
+        device_step_done(device, mark_serving(device, record));
+}
+
+/* ---- recovery ---- */
+
+static int check_geometry(struct managed_device *device, const struct device_record *record)
+{
+        const struct disk_params *params = worker_proc_params(device->worker);
+        uint64_t size;
+        uint32_t block_size;
+        int r = observe_disk_geometry(record->number, &size, &block_size);
+
+        if (r < 0) {
+                device_note(device, "ControlPlane", "/sys does not tell the size of /dev/ublkb%d: %s.",
+                        record->number, strerror(-r));
+                return r;
+        }
+        if (params->size == size && params->logical_block_size == block_size)
+                return 0;
+        device_note(device, "BackingChanged",
+                "The backing store is no longer what the disk was made from (%llu bytes in blocks of %u, the "
+                "disk has %llu in blocks of %u); "
+                "restore it, and the disk is recovered.",
+                (unsigned long long)params->size, params->logical_block_size, (unsigned long long)size,
+                block_size);
+        return -ESTALE;
+}
+
+static void on_recovery_begun(void *userdata, int result, const struct kernel_device *kernel _unused_)
+{
+        struct managed_device *device = userdata;
+        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+        int r = 0;
+
+        device->call = NULL;
+        if (result < 0)
+                note_failure(device, record->number, result);
+        if (attempt_says_go(result))
+                r = device->worker && record->spec ? go(device, record) : -ECONNRESET;
+        device_step_done(device, r < 0 ? r : result);
+}
+
+static void step_begin_recovery(struct managed_device *device, const struct device_record *record)
+{
+        int r = check_geometry(device, record);
+
+        if (r < 0) {
+                device_step_done(device, r);
+                return;
+        }
+        command_sent(device,
+                ublk_ctl_begin_recovery(
+                        device->reconciler->ctl, record->number, on_recovery_begun, device, &device->call),
+                on_recovery_begun);
+}
+
+static void step_end_recovery(struct managed_device *device, const struct device_record *record)
+{
+        command_sent(device,
+                ublk_ctl_end_recovery(device->reconciler->ctl, record->number,
+                        worker_proc_pid(device->worker), on_live, device, &device->call),
+                on_live);
+}
+
+/* ---- taking down ---- */
+
+static void step_stop_dev(struct managed_device *device, const struct device_record *record)
+{
+        command_sent(device,
+                ublk_ctl_stop(
+                        device->reconciler->ctl, record->number, on_command_done, device, &device->call),
+                on_command_done);
+}
+
+static void step_del_dev(struct managed_device *device, const struct device_record *record)
+{
+        int r = disk_node_withdraw(
+                runtime_dir_path(device->reconciler->config.runtime_dir), record->name, record->number);
+
+        if (r < 0)
+                log_warning(device->name,
+                        "Its link in /dev/ublk/by-name cannot be removed: %s; remove it by hand",
+                        strerror(-r));
+        command_sent(device,
+                ublk_ctl_del(device->reconciler->ctl, record->number, on_command_done, device, &device->call),
+                on_command_done);
+}
+
+static void step_stop_worker(struct managed_device *device, const struct device_record *record _unused_)
+{
+        worker_proc_kill(device->worker);
+        device->worker_killed = true;
+        device_step_done(device, 0);
+}
+
+void device_step(struct managed_device *device, const struct device_record *record)
+{
+        static void (*const steps[_ACTION_MAX])(struct managed_device *, const struct device_record *) = {
+                [ACTION_SPAWN] = step_spawn,
+                [ACTION_ADD_DEV] = step_add_dev,
+                [ACTION_SET_PARAMS] = step_set_params,
+                [ACTION_START_DEV] = step_start_dev,
+                [ACTION_BEGIN_RECOVERY] = step_begin_recovery,
+                [ACTION_END_RECOVERY] = step_end_recovery,
+                [ACTION_MARK_SERVING] = step_mark_serving,
+                [ACTION_STOP_DEV] = step_stop_dev,
+                [ACTION_DEL_DEV] = step_del_dev,
+                [ACTION_STOP_WORKER] = step_stop_worker,
+        };
+
+        steps[device->action](device, record);
+}

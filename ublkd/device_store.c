@@ -1,0 +1,585 @@
+/* The records of all devices: sorted by name in memory, written through to a backend.
+ *
+ * Every change goes the same way: build the record as it shall be, have the backend save it, then (nothing
+ * can fail any more) take it over, then tell the subscribers.
+ *
+ * Revisions must never be given out twice, also over a crash, but a status change must not cost a write. So
+ * the backend is given a `ceiling` ahead of the revision, and a start goes on from the ceiling. Only a status
+ * change that reaches it writes. */
+#include "ublkd/device_record.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+#include <systemd/sd-id128.h>
+
+enum { REVISION_BLOCK = 1 << 16 };
+
+struct entry {
+        struct device_record record;
+        char *text; /* the spec as it is stored, whether or not it can be parsed */
+};
+
+struct subscriber {
+        store_subscriber callback; /* NULL: unsubscribed while events were being announced */
+        void *userdata;
+};
+
+struct device_store {
+        const struct device_backend *backend;
+        void *context;
+        struct entry **entries; /* sorted by name */
+        size_t count, allocated;
+        uint64_t revision, ceiling;
+        struct subscriber *subscribers;
+        size_t subscriber_count;
+        bool announcing;
+};
+
+static struct entry *entry_free(struct entry *entry)
+{
+        if (!entry)
+                return NULL;
+        free(entry->record.name);
+        free(entry->record.quarantine);
+        device_spec_free(entry->record.spec);
+        device_status_clear(&entry->record.status);
+        free(entry->text);
+        free(entry);
+        return NULL;
+}
+DEFINE_CLEANUP(struct entry, entry_free);
+#define _cleanup_entry_ _cleanup_(entry_free_pointer)
+
+/* The index of `name`, or (false) the index where it would have to be inserted. */
+static bool find_index(const struct device_store *store, const char *name, size_t *ret)
+{
+        size_t low = 0, high = store->count;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+                int order = strcmp(store->entries[middle]->record.name, name);
+
+                if (order == 0) {
+                        *ret = middle;
+                        return true;
+                }
+                if (order < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        *ret = low;
+        return false;
+}
+
+static struct entry *find_entry(const struct device_store *store, const char *name)
+{
+        size_t i;
+
+        return find_index(store, name, &i) ? store->entries[i] : NULL;
+}
+
+/* Makes room for one more, so that inserting cannot fail. */
+static int reserve_entry(struct device_store *store)
+{
+        size_t wanted = store->allocated ? store->allocated * 2 : 16;
+        struct entry **entries;
+
+        if (store->count < store->allocated)
+                return 0;
+        entries = reallocarray(store->entries, wanted, sizeof(struct entry *));
+        if (!entries)
+                return -ENOMEM;
+        store->entries = entries;
+        store->allocated = wanted;
+        return 0;
+}
+
+static void insert_entry(struct device_store *store, struct entry *entry)
+{
+        size_t i;
+        bool found = find_index(store, entry->record.name, &i);
+
+        assert(!found && store->count < store->allocated);
+        memmove(&store->entries[i + 1], &store->entries[i], (store->count - i) * sizeof(struct entry *));
+        store->entries[i] = entry;
+        store->count++;
+}
+
+static void announce(struct device_store *store, enum store_event_kind kind, const struct entry *entry)
+{
+        const struct store_event event = {
+                .kind = kind,
+                .name = entry->record.name,
+                .uid = entry->record.uid,
+                .revision = store->revision,
+                .record = kind == STORE_REMOVED ? NULL : &entry->record,
+        };
+        size_t kept = 0;
+
+        store->announcing = true;
+        for (size_t i = 0; i < store->subscriber_count; i++)
+                if (store->subscribers[i].callback)
+                        store->subscribers[i].callback(store->subscribers[i].userdata, &event);
+        store->announcing = false;
+        for (size_t i = 0; i < store->subscriber_count; i++)
+                if (store->subscribers[i].callback)
+                        store->subscribers[kept++] = store->subscribers[i];
+        store->subscriber_count = kept;
+}
+
+static uint64_t ceiling_above(const struct device_store *store, uint64_t revision)
+{
+        return revision <= store->ceiling ? store->ceiling : revision + REVISION_BLOCK;
+}
+
+/* Makes `record` durable as the next revision, which is stored into it. Nothing has changed on failure. */
+static int save_record(struct device_store *store, struct device_record *record, const char *text)
+{
+        uint64_t revision = store->revision + 1, ceiling = ceiling_above(store, revision),
+                 old = record->revision;
+        int r;
+
+        assert(!store->announcing);
+        record->revision = revision;
+        r = store->backend->save(store->context, record, text, ceiling);
+        if (r < 0) {
+                record->revision = old;
+                return r;
+        }
+        store->revision = revision;
+        store->ceiling = ceiling;
+        return 0;
+}
+
+/* Saves `changed`, a copy of the entry's record in which only values differ, and takes it over. */
+static int update_entry(struct device_store *store, struct entry *entry, struct device_record *changed)
+{
+        int r = save_record(store, changed, entry->text);
+
+        if (r < 0)
+                return r;
+        entry->record = *changed;
+        announce(store, STORE_INTENT, entry);
+        return 0;
+}
+
+static int load_record(void *userdata, const struct device_record *stored, const char *text)
+{
+        struct device_store *store = userdata;
+        _cleanup_entry_ struct entry *entry = calloc(1, sizeof(*entry));
+        size_t i;
+        int r;
+
+        if (!entry)
+                return -ENOMEM;
+        entry->record = *stored;
+        entry->record.spec = NULL;
+        entry->record.quarantine = NULL;
+        entry->record.status = (struct device_status){.number = -1};
+        entry->record.name = strdup(stored->name);
+        entry->text = strdup(text);
+        if (!entry->record.name || !entry->text)
+                return -ENOMEM;
+        r = device_record_explain_pending(&entry->record);
+        if (r >= 0)
+                r = device_record_parse(&entry->record, text);
+        if (r >= 0)
+                r = reserve_entry(store);
+        if (r < 0)
+                return r;
+        if (find_index(store, entry->record.name, &i))
+                return -EBADMSG;
+        insert_entry(store, TAKE_PTR(entry));
+        return 0;
+}
+
+int device_store_new(const struct device_backend *backend, void *context, struct device_store **ret)
+{
+        struct device_store *store = calloc(1, sizeof(*store));
+        int r;
+
+        if (!store) {
+                backend->close(context);
+                return -ENOMEM;
+        }
+        store->backend = backend;
+        store->context = context;
+        r = backend->load(context, load_record, store, &store->ceiling);
+        if (r < 0) {
+                device_store_free(store);
+                return r;
+        }
+        store->revision = store->ceiling; /* any revision up to it may have been given out */
+        *ret = store;
+        return 0;
+}
+
+struct device_store *device_store_free(struct device_store *store)
+{
+        if (!store)
+                return NULL;
+        for (size_t i = 0; i < store->count; i++)
+                entry_free(store->entries[i]);
+        free(store->entries);
+        free(store->subscribers);
+        store->backend->close(store->context);
+        free(store);
+        return NULL;
+}
+
+uint64_t device_store_revision(const struct device_store *store)
+{
+        return store->revision;
+}
+
+size_t device_store_count(const struct device_store *store)
+{
+        return store->count;
+}
+
+const struct device_record *device_store_get(const struct device_store *store, const char *name)
+{
+        const struct entry *entry = find_entry(store, name);
+
+        return entry ? &entry->record : NULL;
+}
+
+const struct device_record *device_store_next(const struct device_store *store, const char *name)
+{
+        size_t i = 0;
+
+        if (name && find_index(store, name, &i))
+                i++;
+        return i < store->count ? &store->entries[i]->record : NULL;
+}
+
+/* The other device that has `number` or asks for it, or NULL. */
+static const struct device_record *number_owner(
+        const struct device_store *store, int number, const char *name)
+{
+        for (size_t i = 0; i < store->count; i++) {
+                const struct device_record *record = &store->entries[i]->record;
+                bool wants = record->spec && record->spec->options.id == number;
+
+                if ((record->number == number || wants) && strcmp(record->name, name) != 0)
+                        return record;
+        }
+        return NULL;
+}
+
+static int check_condition(const struct device_record *record, const struct put_condition *condition,
+        struct problem_list *problems)
+{
+        if (record && condition->must_not_exist) {
+                (void)problem_add(problems, ESTALE, "", "PreconditionFailed",
+                        "The device %s exists already (generation %" PRIu64
+                        "), and the request says that it must not.",
+                        record->name, record->generation);
+                return -ESTALE;
+        }
+        if (!record && (condition->match_any || condition->match_generation)) {
+                (void)problem_add(problems, ESTALE, "", "PreconditionFailed",
+                        "There is no such device, and the request says that there must be one.");
+                return -ESTALE;
+        }
+        if (condition->match_generation && condition->match_generation != record->generation) {
+                (void)problem_add(problems, ESTALE, "", "PreconditionFailed",
+                        "The device %s is at generation %" PRIu64 ", not %" PRIu64
+                        ": someone changed it; read it again.",
+                        record->name, record->generation, condition->match_generation);
+                return -ESTALE;
+        }
+        return 0;
+}
+
+static int check_put(const struct device_store *store, const struct device_spec *spec,
+        const struct device_record *record, const struct put_condition *condition,
+        struct problem_list *problems)
+{
+        const char *name = spec->options.name;
+        const struct device_record *owner;
+        int r = check_condition(record, condition, problems);
+
+        if (r < 0)
+                return r;
+        if (record && record->deleting) {
+                (void)problem_add(problems, EBUSY, "", "BeingRemoved",
+                        "The device %s is being removed; try again when it is gone.", name);
+                return -EBUSY;
+        }
+        if (record && condition->mode == PUT_CREATE
+                && !(record->spec && device_spec_equal(record->spec, spec))) {
+                (void)problem_add(problems, EEXIST, "/name", "NameTaken",
+                        "There is a device %s with another spec; replace it with PUT, or choose another "
+                        "name.",
+                        name);
+                return -EEXIST;
+        }
+        owner = spec->options.id >= 0 ? number_owner(store, (int)spec->options.id, name) : NULL;
+        if (owner) {
+                (void)problem_add(problems, EADDRINUSE, "/id", "NumberTaken",
+                        "The number %d belongs to the device %s; choose another, or leave it out.",
+                        (int)spec->options.id, owner->name);
+                return -EADDRINUSE;
+        }
+        return 0;
+}
+
+static int create_entry(
+        struct device_store *store, struct device_spec *spec, char *text, const struct device_record **ret)
+{
+        _cleanup_entry_ struct entry *entry = calloc(1, sizeof(*entry));
+        int r;
+
+        if (!entry)
+                return -ENOMEM;
+        r = reserve_entry(store);
+        if (r >= 0)
+                r = device_record_new(spec, &entry->record);
+        if (r < 0)
+                return r;
+        entry->record.number = (int)spec->options.id;
+        r = save_record(store, &entry->record, text);
+        if (r < 0)
+                return r;
+        entry->record.spec = spec;
+        entry->text = text;
+        *ret = &entry->record;
+        insert_entry(store, entry);
+        announce(store, STORE_SPEC, TAKE_PTR(entry));
+        return 0;
+}
+
+static int replace_entry(struct device_store *store, struct entry *entry, struct device_spec *spec,
+        char *text, const struct device_record **ret)
+{
+        struct device_record *record = &entry->record, changed = *record;
+        int r;
+
+        changed.generation++;
+        if (!record->spec || device_spec_needs_new_disk(record->spec, spec, NULL)) {
+                changed.epoch++;
+                changed.held_boot[0] = '\0'; /* there will be no old disk left to hold */
+        }
+        if (spec->options.id >= 0)
+                changed.number = (int)spec->options.id;
+        if (record->quarantine) {
+                changed.status = (struct device_status){};
+                r = device_record_explain_pending(&changed);
+                if (r < 0)
+                        return r;
+        }
+        r = save_record(store, &changed, text);
+        if (r < 0) {
+                if (record->quarantine)
+                        device_status_clear(&changed.status);
+                return r;
+        }
+        if (record->quarantine)
+                device_status_clear(&record->status);
+        free(record->quarantine);
+        device_spec_free(record->spec);
+        free(entry->text);
+        entry->record = changed;
+        entry->record.quarantine = NULL;
+        entry->record.spec = spec;
+        entry->text = text;
+        *ret = &entry->record;
+        announce(store, STORE_SPEC, entry);
+        return 0;
+}
+
+int device_store_put(struct device_store *store, struct device_spec *spec,
+        const struct put_condition *condition, const struct device_record **ret,
+        enum put_outcome *ret_outcome, struct problem_list *problems)
+{
+        struct entry *entry = find_entry(store, spec->options.name);
+        char *text;
+        int r = check_put(store, spec, entry ? &entry->record : NULL, condition, problems);
+
+        if (r < 0)
+                return r;
+        if (entry && entry->record.spec && device_spec_equal(entry->record.spec, spec)) {
+                device_spec_free(spec);
+                *ret = &entry->record;
+                *ret_outcome = PUT_UNCHANGED;
+                return 0;
+        }
+        text = cJSON_PrintUnformatted(spec->document);
+        if (!text)
+                return -ENOMEM;
+        r = entry ? replace_entry(store, entry, spec, text, ret) : create_entry(store, spec, text, ret);
+        if (r < 0) {
+                (void)problem_add(problems, -r, "", r == -ENOSPC ? "DiskFull" : "NotStored",
+                        "The device could not be stored: %s; nothing was changed.", strerror(-r));
+                free(text);
+                return r;
+        }
+        *ret_outcome = entry ? PUT_REPLACED : PUT_CREATED;
+        return 0;
+}
+
+int device_store_request_delete(struct device_store *store, const char *name)
+{
+        struct entry *entry = find_entry(store, name);
+        struct device_record changed;
+
+        if (!entry)
+                return -ENOENT;
+        if (entry->record.deleting)
+                return 0;
+        changed = entry->record;
+        changed.deleting = true;
+        return update_entry(store, entry, &changed);
+}
+
+int device_store_request_recover(struct device_store *store, const char *name)
+{
+        struct entry *entry = find_entry(store, name);
+        struct device_record changed;
+
+        if (!entry)
+                return -ENOENT;
+        if (entry->record.recover_requested) {
+                announce(store, STORE_INTENT, entry); /* asked again: skip the back-off that came since */
+                return 0;
+        }
+        changed = entry->record;
+        changed.recover_requested = true;
+        return update_entry(store, entry, &changed);
+}
+
+int device_store_remove(struct device_store *store, const char *name)
+{
+        _cleanup_entry_ struct entry *entry = NULL;
+        uint64_t ceiling = ceiling_above(store, store->revision + 1);
+        size_t i;
+        int r;
+
+        assert(!store->announcing);
+        if (!find_index(store, name, &i))
+                return -ENOENT;
+        r = store->backend->erase(store->context, name, ceiling);
+        if (r < 0)
+                return r;
+        entry = store->entries[i];
+        store->count--;
+        memmove(&store->entries[i], &store->entries[i + 1], (store->count - i) * sizeof(struct entry *));
+        store->revision++;
+        store->ceiling = ceiling;
+        announce(store, STORE_REMOVED, entry);
+        return 0;
+}
+
+int device_store_assign_number(struct device_store *store, const char *name, int number)
+{
+        struct entry *entry = find_entry(store, name);
+        struct device_record changed;
+
+        if (!entry)
+                return -ENOENT;
+        if (entry->record.number == number)
+                return 0;
+        if (number >= 0 && number_owner(store, number, name))
+                return -EADDRINUSE;
+        changed = entry->record;
+        changed.number = number;
+        return update_entry(store, entry, &changed);
+}
+
+int device_store_set_held(struct device_store *store, const char *name, bool held)
+{
+        struct entry *entry = find_entry(store, name);
+        struct device_record changed;
+        sd_id128_t boot;
+        int r;
+
+        if (!entry)
+                return -ENOENT;
+        changed = entry->record;
+        memset(changed.held_boot, 0, sizeof(changed.held_boot));
+        if (held) {
+                r = sd_id128_get_boot(&boot);
+                if (r < 0)
+                        return r;
+                sd_id128_to_uuid_string(boot, changed.held_boot);
+        } else {
+                changed.recover_requested = false;
+        }
+        if (strcmp(changed.held_boot, entry->record.held_boot) == 0
+                && changed.recover_requested == entry->record.recover_requested)
+                return 0;
+        return update_entry(store, entry, &changed);
+}
+
+/* The time of the last change between ready and not ready. */
+static uint64_t transition_time(const struct device_status *from, const struct device_status *to)
+{
+        bool same = (from->phase == PHASE_LIVE) == (to->phase == PHASE_LIVE);
+
+        return to->transition_at             ? to->transition_at
+               : same && from->transition_at ? from->transition_at
+                                             : device_record_now();
+}
+
+int device_store_set_status(struct device_store *store, const char *name, const struct device_status *status)
+{
+        struct entry *entry = find_entry(store, name);
+        struct device_status copy;
+        int r;
+
+        if (!entry)
+                return -ENOENT;
+        r = device_status_copy(status, &copy);
+        if (r < 0)
+                return r;
+        copy.transition_at = transition_time(&entry->record.status, &copy);
+        if (device_status_equal(&copy, &entry->record.status)) {
+                device_status_clear(&copy);
+                return 0;
+        }
+        device_status_clear(&entry->record.status);
+        entry->record.status = copy;
+        if (store->revision < store->ceiling) {
+                store->revision++;
+        } else if (save_record(store, &entry->record, entry->text) < 0) {
+                /* A full disk must not keep the truth from users; at worst a revision comes twice after a
+                 * crash. */
+                store->revision++;
+        }
+        entry->record.revision = store->revision;
+        announce(store, STORE_STATUS, entry);
+        return 0;
+}
+
+int device_store_subscribe(struct device_store *store, store_subscriber callback, void *userdata)
+{
+        struct subscriber *subscribers;
+
+        assert(!store->announcing);
+        subscribers = reallocarray(store->subscribers, store->subscriber_count + 1, sizeof(*subscribers));
+        if (!subscribers)
+                return -ENOMEM;
+        store->subscribers = subscribers;
+        store->subscribers[store->subscriber_count++] = (struct subscriber){callback, userdata};
+        return 0;
+}
+
+void device_store_unsubscribe(struct device_store *store, store_subscriber callback, void *userdata)
+{
+        for (size_t i = 0; i < store->subscriber_count; i++) {
+                struct subscriber *subscriber = &store->subscribers[i];
+
+                if (subscriber->callback != callback || subscriber->userdata != userdata)
+                        continue;
+                if (store->announcing) { /* the loop over the subscribers sweeps it up */
+                        subscriber->callback = NULL;
+                        return;
+                }
+                store->subscriber_count--;
+                memmove(subscriber, subscriber + 1, (store->subscriber_count - i) * sizeof(*subscriber));
+                return;
+        }
+}

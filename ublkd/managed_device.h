@@ -1,0 +1,86 @@
+/* What the supervisor holds of one device beside its record: its worker, the step under way, its history. For
+ * reconciler.c (when), device_steps.c (what) and device_report.c (how it is told); not for others. */
+#pragma once
+
+#include "ublkd/attempt.h"
+#include "ublkd/device_store.h"
+#include "ublkd/observe.h"
+#include "ublkd/reconciler.h"
+
+enum device_turn {
+        TURN_IDLE,      /* until something reports or the timer fires */
+        TURN_QUEUED,    /* in the reconciler's queue */
+        TURN_OBSERVING, /* the kernel is being asked */
+        TURN_STEPPING,  /* a step is under way */
+};
+
+/* Why the last thing went wrong, in the user's words. Owned strings, NULL: nothing did. */
+struct trouble_note {
+        char *reason;   /* CamelCase */
+        char *sentence; /* ends with a full stop */
+};
+
+struct managed_device {
+        struct reconciler *reconciler;
+        char *name;
+        char uid[UID_TEXT_SIZE];
+        enum device_turn turn;
+        bool again; /* something happened during a turn: take another one after it */
+        struct managed_device *next_in_queue;
+
+        struct worker_proc *worker;
+        bool worker_killed; /* by us, and its death is not seen yet */
+        struct ublk_ctl_call *call;
+        sd_event_source *timer;
+
+        struct attempt attempt;
+        struct plan_facts facts;      /* of this turn */
+        enum plan_action action;      /* of this turn */
+        enum plan_worker worker_seen; /* when the kernel was asked */
+        struct kernel_device kernel;  /* meaningful unless facts.kernel is KERNEL_ABSENT */
+        bool stranger;                /* our number is taken by a device that is not ours */
+        int candidate;                /* the number that is being tried for a device that has none */
+
+        uint64_t generation; /* that the attempts are about */
+        bool recover_heard;  /* so is the pending request to recover */
+        bool unsettled;      /* was there at the start, and has not had its first pass */
+        bool had_worker;     /* one was started or adopted before */
+        uint64_t lost_since; /* CLOCK_MONOTONIC: its disk's I/O waits since then; 0: it does not */
+        uint64_t died_at;    /* CLOCK_MONOTONIC: death of the last worker that served; 0: recovered since */
+        uint64_t restarts, recoveries;
+        double last_recovery_ms;
+        struct trouble_note note;
+};
+
+struct reconciler {
+        struct reconciler_config config;
+        struct ublk_ctl *ctl;            /* NULL: not there (yet) */
+        struct managed_device **devices; /* in no order */
+        size_t count;
+        struct managed_device *queue_head, **queue_tail;
+        sd_event_source *run; /* enabled while the queue holds something */
+        size_t unsettled;     /* devices that were there at the start and have not had their first pass */
+        bool settled;         /* and that was said */
+        char boot_id[UID_TEXT_SIZE];
+};
+
+/* device_steps.c: carries out device->action. Calls device_step_done() exactly once: later, or before it
+ * returns. */
+void device_step(struct managed_device *device, const struct device_record *record);
+/* A sentence when this build or this kernel cannot do what the spec asks, with its reason; NULL when it can.
+ */
+const char *device_unsupported(
+        const struct managed_device *device, const struct device_record *record, const char **ret_reason);
+
+/* reconciler.c: something happened to the device; it gets a turn. */
+void device_wake(struct managed_device *device);
+/* reconciler.c: the step of this turn is over; result is 0 or -errno. */
+void device_step_done(struct managed_device *device, int result);
+/* Replaces the note. An allocation that fails leaves none: the status then falls back to the step's name. */
+void device_note(struct managed_device *device, const char *reason, const char *format, ...) _printf_(3, 4);
+void device_note_clear(struct managed_device *device);
+uint64_t monotonic_now(void);
+
+/* device_report.c: makes the record's status from the facts of this turn. next_try: CLOCK_MONOTONIC, or
+ * UINT64_MAX. Returns 0 or -errno. */
+int device_report(const struct managed_device *device, const struct device_record *record, uint64_t next_try);

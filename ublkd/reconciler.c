@@ -1,0 +1,575 @@
+/* When a device gets its turn.
+ *
+ * A turn: ask the kernel, look at the worker, plan(), carry out one step. Whatever happens meanwhile only
+ * asks for another turn. History (how often, since when) is in struct attempt; decisions read facts. */
+#include "ublkd/managed_device.h"
+
+#include "ublkd/base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <systemd/sd-id128.h>
+#include <time.h>
+
+DEFINE_CLEANUP(struct reconciler, reconciler_free);
+
+static void device_turn_begin(struct managed_device *device);
+
+uint64_t monotonic_now(void)
+{
+        struct timespec now;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail with this clock */
+        return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* ---- notes ---- */
+
+void device_note_clear(struct managed_device *device)
+{
+        free(device->note.reason);
+        free(device->note.sentence);
+        device->note = (struct trouble_note){};
+}
+
+void device_note(struct managed_device *device, const char *reason, const char *format, ...)
+{
+        struct trouble_note note = {.reason = strdup(reason)};
+        va_list arguments;
+
+        va_start(arguments, format);
+        if (vasprintf(&note.sentence, format, arguments) < 0)
+                note.sentence = NULL;
+        va_end(arguments);
+        device_note_clear(device);
+        if (note.reason && note.sentence) {
+                device->note = note;
+                return;
+        }
+        free(note.reason);
+        free(note.sentence);
+}
+
+/* ---- the first pass ---- */
+
+/* Said from the loop, so never before everything else is set up. */
+static void settle_check(struct reconciler *reconciler)
+{
+        if (reconciler->settled || reconciler->unsettled > 0)
+                return;
+        reconciler->settled = true;
+        reconciler->config.settled(reconciler->config.userdata);
+}
+
+static void device_seen(struct managed_device *device)
+{
+        if (!device->unsettled)
+                return;
+        device->unsettled = false;
+        if (--device->reconciler->unsettled == 0)
+                (void)sd_event_source_set_enabled(device->reconciler->run, SD_EVENT_ON);
+}
+
+/* ---- the queue ---- */
+
+void device_wake(struct managed_device *device)
+{
+        struct reconciler *reconciler = device->reconciler;
+
+        if (device->turn != TURN_IDLE) {
+                device->again = device->turn != TURN_QUEUED;
+                return;
+        }
+        device->turn = TURN_QUEUED;
+        device->next_in_queue = NULL;
+        *reconciler->queue_tail = device;
+        reconciler->queue_tail = &device->next_in_queue;
+        (void)sd_event_source_set_enabled(reconciler->run, SD_EVENT_ON); /* fails only for a dead source */
+}
+
+static struct managed_device *queue_pop(struct reconciler *reconciler)
+{
+        struct managed_device *device = reconciler->queue_head;
+
+        if (!device)
+                return NULL;
+        reconciler->queue_head = device->next_in_queue;
+        if (!reconciler->queue_head)
+                reconciler->queue_tail = &reconciler->queue_head;
+        device->next_in_queue = NULL;
+        device->turn = TURN_IDLE;
+        return device;
+}
+
+static void queue_remove(struct managed_device *device)
+{
+        struct reconciler *reconciler = device->reconciler;
+
+        for (struct managed_device **at = &reconciler->queue_head; *at; at = &(*at)->next_in_queue)
+                if (*at == device) {
+                        *at = device->next_in_queue;
+                        if (!*at)
+                                reconciler->queue_tail = at;
+                        return;
+                }
+}
+
+/* One turn a loop iteration, so that answers and deaths that came meanwhile are seen first. */
+static int on_run(sd_event_source *source, void *userdata)
+{
+        struct reconciler *reconciler = userdata;
+        struct managed_device *device = queue_pop(reconciler);
+
+        if (!reconciler->queue_head)
+                (void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
+        if (device)
+                device_turn_begin(device);
+        settle_check(reconciler);
+        return 0;
+}
+
+/* ---- devices ---- */
+
+static struct managed_device *device_find(struct reconciler *reconciler, const char *name)
+{
+        for (size_t i = 0; i < reconciler->count; i++)
+                if (strcmp(reconciler->devices[i]->name, name) == 0)
+                        return reconciler->devices[i];
+        return NULL;
+}
+
+static struct managed_device *device_free(struct managed_device *device)
+{
+        if (!device)
+                return NULL;
+        if (device->call)
+                ublk_ctl_call_cancel(device->call);
+        sd_event_source_disable_unref(device->timer);
+        worker_proc_free(device->worker);
+        device_note_clear(device);
+        free(device->name);
+        free(device);
+        return NULL;
+}
+
+DEFINE_CLEANUP(struct managed_device, device_free);
+
+static void device_drop(struct managed_device *device)
+{
+        struct reconciler *reconciler = device->reconciler;
+
+        device_seen(device);
+        queue_remove(device);
+        for (size_t i = 0; i < reconciler->count; i++)
+                if (reconciler->devices[i] == device) {
+                        reconciler->devices[i] = reconciler->devices[--reconciler->count];
+                        break;
+                }
+        device_free(device);
+}
+
+static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        device_wake(userdata);
+        return 0;
+}
+
+static int device_new(
+        struct reconciler *reconciler, const char *name, const char *uid, struct managed_device **ret)
+{
+        _cleanup_(device_free_pointer) struct managed_device *device = calloc(1, sizeof(*device));
+        struct managed_device **devices;
+        int r;
+
+        if (!device)
+                return -ENOMEM;
+        devices = reallocarray(reconciler->devices, reconciler->count + 1, sizeof(struct managed_device *));
+        if (!devices)
+                return -ENOMEM;
+        reconciler->devices = devices;
+        device->reconciler = reconciler;
+        device->candidate = -1;
+        snprintf(device->uid, sizeof(device->uid), "%s", uid);
+        device->name = strdup(name);
+        if (!device->name)
+                return -ENOMEM;
+        r = sd_event_add_time(
+                reconciler->config.event, &device->timer, CLOCK_MONOTONIC, 0, 1, on_timer, device);
+        if (r < 0)
+                return r;
+        r = sd_event_source_set_enabled(device->timer, SD_EVENT_OFF);
+        if (r < 0)
+                return r;
+        devices[reconciler->count++] = device;
+        *ret = TAKE_PTR(device);
+        return 0;
+}
+
+/* Looks again at `at`, or when something reports. */
+static void device_rest(struct managed_device *device, uint64_t at)
+{
+        device->turn = TURN_IDLE;
+        if (device->again) {
+                device->again = false;
+                device_wake(device);
+                return;
+        }
+        if (at == UINT64_MAX) {
+                (void)sd_event_source_set_enabled(device->timer, SD_EVENT_OFF);
+                return;
+        }
+        if (sd_event_source_set_time(device->timer, at) < 0
+                || sd_event_source_set_enabled(device->timer, SD_EVENT_ONESHOT) < 0)
+                device_wake(device); /* better too early than never */
+}
+
+/* ---- workers ---- */
+
+/* The user hears the reason that the worker gave, or else how it ended. */
+static void note_death(struct managed_device *device, bool served)
+{
+        const struct worker_death *death = worker_proc_death(device->worker);
+        const struct problem_list *problems = worker_proc_problems(device->worker);
+
+        if (problems->count > 0)
+                device_note(device, problems->items[0].reason, "%s", problems->items[0].detail);
+        else if (!device->worker_killed)
+                device_note(device, "WorkerDied", "The worker (pid %d) %s%s.",
+                        (int)worker_proc_pid(device->worker), death->sentence,
+                        served ? "" : " before it could serve");
+}
+
+static void device_take_death(struct managed_device *device)
+{
+        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+        bool served = device->facts.worker == PLAN_WORKER_SERVING;
+        bool wanted = record && !record->deleting && record->spec && record->spec->options.enabled
+                      && worker_proc_epoch(device->worker) == record->epoch;
+
+        if (wanted)
+                note_death(device, served);
+        if (wanted && !device->worker_killed)
+                log_warning(device->name, "%s %s",
+                        device->note.sentence ? device->note.sentence : "The worker died.",
+                        served ? "Its disk is recovered as the spec says"
+                               : "Another one is started after a back-off");
+        if (served && wanted)
+                device->died_at = worker_proc_died_at(device->worker);
+        attempt_worker_died(&device->attempt, monotonic_now());
+        device->worker = worker_proc_free(device->worker);
+        device->worker_killed = false;
+        (void)runtime_dir_forget_worker(
+                device->reconciler->config.runtime_dir, device->uid); /* a stale one is replaced */
+}
+
+static void on_worker_changed(void *userdata, struct worker_proc *worker _unused_)
+{
+        device_wake(userdata);
+}
+
+static void device_adopt(struct managed_device *device)
+{
+        struct reconciler *reconciler = device->reconciler;
+        int r = worker_proc_adopt(reconciler->config.event, reconciler->config.runtime_dir, device->name,
+                device->uid, on_worker_changed, device, &device->worker);
+
+        if (r >= 0)
+                device->had_worker = true;
+        else if (r != -ENOENT)
+                log_error(device->name,
+                        "Its worker cannot be reached: %s; a new one is started once it is gone",
+                        strerror(-r));
+}
+
+/* ---- the turn ---- */
+
+static void report(struct managed_device *device, const struct device_record *record, uint64_t next_try)
+{
+        int r = device_report(device, record, next_try);
+
+        device_seen(device);
+        if (r < 0)
+                log_error(device->name, "Its status cannot be updated: %s; the next change tries again",
+                        strerror(-r));
+}
+
+/* Everything is as wanted: remember what must survive the supervisor. Returns false when the device is gone.
+ */
+static bool device_settle(struct managed_device *device, const struct device_record *record)
+{
+        struct device_store *store = device->reconciler->config.store;
+        bool manual = record->spec && record->spec->options.recovery.trigger == TRIGGER_MANUAL;
+        bool held = strcmp(record->held_boot, device->reconciler->boot_id) == 0;
+        int r = 0;
+
+        if (device->facts.want == WANT_PRESENT) {
+                if (device->died_at) {
+                        device->last_recovery_ms = (double)(monotonic_now() - device->died_at) / 1000;
+                        device->recoveries++;
+                        device->died_at = 0;
+                        log_info(device->name, "Recovered %.1f ms after its worker died",
+                                device->last_recovery_ms);
+                }
+                device_note_clear(device);
+                if (manual != held || record->recover_requested)
+                        r = device_store_set_held(store, device->name, manual);
+        } else if (device->facts.want == WANT_ABSENT && record->deleting) {
+                r = device_store_remove(store, device->name); /* the subscriber below drops `device` */
+                if (r >= 0)
+                        return false;
+        } else if (device->facts.want == WANT_ABSENT && (held || record->recover_requested))
+                r = device_store_set_held(store, device->name, false);
+        if (r < 0)
+                log_error(device->name, "The database cannot be written: %s; trying again at the next change",
+                        strerror(-r));
+        return true;
+}
+
+static void log_action(const struct managed_device *device)
+{
+        log_debug(device->name, "want %s, kernel %s, worker %s: %s", plan_want_to_string(device->facts.want),
+                plan_kernel_to_string(device->facts.kernel), plan_worker_to_string(device->facts.worker),
+                plan_action_to_string(device->action));
+}
+
+static struct plan_wish device_wish(
+        struct managed_device *device, const struct device_record *record, uint64_t now)
+{
+        const struct device_options *options = record->spec ? &record->spec->options : NULL;
+        const char *reason;
+        bool present = device->facts.kernel != KERNEL_ABSENT;
+        bool unready = device->facts.kernel == KERNEL_ABSENT || device->facts.kernel == KERNEL_ADDED;
+
+        return (struct plan_wish){
+                .deleting = record->deleting,
+                .enabled = options && options->enabled
+                           && !(unready && device_unsupported(device, record, &reason)),
+                .kernel_is_old = present && device_cookie_epoch(device->kernel.cookie) != record->epoch,
+                .worker_is_old = device->worker && worker_proc_stage(device->worker) != WORKER_STAGE_OPENING
+                                 && worker_proc_epoch(device->worker) != record->epoch,
+                .manual = options && options->recovery.trigger == TRIGGER_MANUAL,
+                .held = strcmp(record->held_boot, device->reconciler->boot_id) == 0,
+                .recover_requested = record->recover_requested,
+                .kernel = device->facts.kernel,
+                .worker = device->facts.worker,
+                .lost_since = device->lost_since,
+                .give_up_after = options ? options->recovery.give_up_after : 0,
+                .now = now,
+        };
+}
+
+/* I/O waits from the moment that a disk is seen without a worker that serves it. */
+static void note_loss(struct managed_device *device, uint64_t now)
+{
+        bool waits = device->facts.kernel == KERNEL_DOWN
+                     || (device->facts.kernel == KERNEL_LIVE && device->facts.worker != PLAN_WORKER_SERVING
+                             && device->facts.worker != PLAN_WORKER_READY);
+
+        if (!waits)
+                device->lost_since = 0;
+        else if (device->lost_since == 0)
+                device->lost_since = now;
+}
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+        return a < b ? a : b;
+}
+
+static enum plan_worker worker_now(const struct managed_device *device)
+{
+        return device->worker_killed ? PLAN_WORKER_LEAVING : observe_worker(device->worker);
+}
+
+static void device_decide(struct managed_device *device, const struct device_record *record)
+{
+        uint64_t now = monotonic_now(), due;
+        struct plan_wish wish;
+
+        note_loss(device, now);
+        wish = device_wish(device, record, now);
+        device->facts.want = plan_want(&wish);
+        device->facts.trouble = attempt_observe(&device->attempt, &device->facts, now);
+        device->action = plan(&device->facts);
+        due = min_u64(attempt_due(&device->attempt, device->action, now), plan_want_until(&wish));
+        log_action(device);
+        if (device->action == ACTION_NOTHING && !device_settle(device, record))
+                return;
+        report(device, record, due > now ? due : UINT64_MAX);
+        if (device->action == ACTION_NOTHING || device->action == ACTION_WAIT || due > now) {
+                device_rest(device, due);
+                return;
+        }
+        device->turn = TURN_STEPPING;
+        device_step(device, record);
+}
+
+void device_step_done(struct managed_device *device, int result)
+{
+        attempt_done(&device->attempt, device->action, result, monotonic_now());
+        if (result < 0)
+                log_debug(device->name, "%s: %s", plan_action_to_string(device->action), strerror(-result));
+        device->again = true;
+        device_rest(device, UINT64_MAX);
+}
+
+static void on_kernel_answer(void *userdata, int result, const struct kernel_device *kernel)
+{
+        struct managed_device *device = userdata;
+        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+
+        device->call = NULL;
+        if (device->worker && worker_proc_death(device->worker))
+                device_take_death(device);
+        if (worker_now(device) != device->worker_seen) { /* the two halves of the picture do not fit */
+                device->again = true;
+                device_rest(device, UINT64_MAX);
+                return;
+        }
+        if (result < 0 && result != -ENODEV) {
+                device_note(device, "ControlPlane", "The kernel does not say what /dev/ublkb%d is: %s.",
+                        record->number, strerror(-result));
+                report(device, record, UINT64_MAX);
+                device_rest(device, attempt_blind(&device->attempt, monotonic_now()));
+                return;
+        }
+        device->facts.kernel = observe_kernel(result < 0 ? NULL : kernel, record->uid, &device->stranger);
+        device->facts.worker = device->worker_seen;
+        if (device->facts.kernel != KERNEL_ABSENT)
+                device->kernel = *kernel;
+        device_decide(device, record);
+}
+
+static void device_ask_kernel(struct managed_device *device, const struct device_record *record)
+{
+        int r;
+
+        device->turn = TURN_OBSERVING;
+        device->worker_seen = worker_now(device);
+        if (record->number < 0) {
+                on_kernel_answer(device, -ENODEV, NULL);
+                return;
+        }
+        r = ublk_ctl_get_info(
+                device->reconciler->ctl, record->number, on_kernel_answer, device, &device->call);
+        if (r < 0)
+                on_kernel_answer(device, r, NULL);
+}
+
+/* A new spec, or a new request to recover: what failed before may well succeed now. */
+static void device_hear_user(struct managed_device *device, const struct device_record *record)
+{
+        bool new_spec = device->generation != record->generation;
+        bool new_request = record->recover_requested && !device->recover_heard;
+
+        if (new_spec)
+                device_note_clear(device);
+        if (new_spec || new_request)
+                attempt_reset(&device->attempt);
+        device->generation = record->generation;
+        device->recover_heard = record->recover_requested;
+}
+
+static void device_turn_begin(struct managed_device *device)
+{
+        struct reconciler *reconciler = device->reconciler;
+        const struct device_record *record = device_store_get(reconciler->config.store, device->name);
+
+        device->again = false;
+        if (!record || strcmp(record->uid, device->uid) != 0) {
+                device_drop(device);
+                return;
+        }
+        if (device->worker && worker_proc_death(device->worker))
+                device_take_death(device);
+        if (!reconciler->ctl || (!record->spec && !record->deleting)) { /* nothing can, or may, be done */
+                report(device, record, UINT64_MAX);
+                device_rest(device, UINT64_MAX);
+                return;
+        }
+        device_hear_user(device, record);
+        device_ask_kernel(device, record);
+}
+
+/* ---- the store ---- */
+
+static void on_store_event(void *userdata, const struct store_event *event)
+{
+        struct reconciler *reconciler = userdata;
+        struct managed_device *device = device_find(reconciler, event->name);
+
+        if (event->kind == STORE_STATUS)
+                return;
+        if (event->kind == STORE_REMOVED) {
+                if (device)
+                        device_drop(device);
+                return;
+        }
+        if (!device && device_new(reconciler, event->name, event->uid, &device) < 0) {
+                log_error(event->name, "Out of memory: it is not started; change it again, or restart ublkd");
+                return;
+        }
+        device_wake(device);
+}
+
+void reconciler_set_control(struct reconciler *reconciler, struct ublk_ctl *ctl)
+{
+        reconciler->ctl = ctl;
+        for (size_t i = 0; i < reconciler->count; i++)
+                device_wake(reconciler->devices[i]);
+}
+
+static int adopt_all(struct reconciler *reconciler)
+{
+        DEVICE_STORE_FOREACH (record, reconciler->config.store) {
+                struct managed_device *device;
+                int r = device_new(reconciler, record->name, record->uid, &device);
+
+                if (r < 0)
+                        return r;
+                device->unsettled = true;
+                reconciler->unsettled++;
+                device_adopt(device);
+                device_wake(device);
+        }
+        return 0;
+}
+
+int reconciler_new(const struct reconciler_config *config, struct reconciler **ret)
+{
+        _cleanup_(reconciler_free_pointer) struct reconciler *reconciler = calloc(1, sizeof(*reconciler));
+        sd_id128_t boot;
+        int r;
+
+        if (!reconciler)
+                return -ENOMEM;
+        reconciler->config = *config;
+        reconciler->queue_tail = &reconciler->queue_head;
+        r = sd_id128_get_boot(&boot);
+        if (r < 0)
+                return r;
+        (void)sd_id128_to_uuid_string(boot, reconciler->boot_id);
+        r = sd_event_add_defer(config->event, &reconciler->run, on_run, reconciler);
+        if (r >= 0)
+                r = device_store_subscribe(config->store, on_store_event, reconciler);
+        if (r >= 0)
+                r = adopt_all(reconciler);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(reconciler);
+        return 0;
+}
+
+struct reconciler *reconciler_free(struct reconciler *reconciler)
+{
+        if (!reconciler)
+                return NULL;
+        device_store_unsubscribe(reconciler->config.store, on_store_event, reconciler);
+        while (reconciler->count > 0)
+                device_free(reconciler->devices[--reconciler->count]);
+        sd_event_source_disable_unref(reconciler->run);
+        free(reconciler->devices);
+        free(reconciler);
+        return NULL;
+}

@@ -1,0 +1,441 @@
+/* The durable backend: STATE_DIR/ublkd.db.
+ *
+ * WAL with synchronous=FULL: what was acknowledged survives a crash of the machine. locking_mode=EXCLUSIVE:
+ * SQLite itself keeps a second ublkd away from the file, and needs no shared memory. A database from a newer
+ * ublkd is left as it is, down to its write-ahead log. */
+#include "ublkd/device_store.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { APPLICATION_ID = 0x75626c6b /* "ublk" */, WAL_KEEP_BYTES = 4 * 1024 * 1024 };
+
+/* migrations[N] takes a database from user_version N to N + 1. Never change one that was released: add
+ * another. */
+static const char *const migrations[] = {
+        "CREATE TABLE store (id INTEGER PRIMARY KEY CHECK (id = 1), revision INTEGER NOT NULL) STRICT;"
+        "INSERT INTO store VALUES (1, 0);"
+        "CREATE TABLE device ("
+        " name TEXT PRIMARY KEY NOT NULL,"
+        " uid TEXT NOT NULL UNIQUE,"
+        " generation INTEGER NOT NULL,"
+        " revision INTEGER NOT NULL,"
+        " epoch INTEGER NOT NULL,"
+        " number INTEGER UNIQUE," /* NULL: none given out yet */
+        " deleting INTEGER NOT NULL,"
+        " recover_requested INTEGER NOT NULL,"
+        " held_boot TEXT NOT NULL,"
+        " created_at INTEGER NOT NULL,"
+        " spec TEXT NOT NULL"
+        ") STRICT, WITHOUT ROWID;",
+};
+
+enum statement {
+        STATEMENT_BEGIN,
+        STATEMENT_COMMIT,
+        STATEMENT_ROLLBACK,
+        STATEMENT_SAVE,
+        STATEMENT_ERASE,
+        STATEMENT_REVISION,
+        _STATEMENT_MAX
+};
+
+static const char *const statement_texts[] = {
+        [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
+        [STATEMENT_COMMIT] = "COMMIT",
+        [STATEMENT_ROLLBACK] = "ROLLBACK",
+        [STATEMENT_SAVE] =
+                "INSERT INTO device (name, uid, generation, revision, epoch, number, deleting,"
+                " recover_requested, held_boot, created_at, spec)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
+                " ON CONFLICT (name) DO UPDATE SET uid = excluded.uid, generation = excluded.generation,"
+                " revision = excluded.revision, epoch = excluded.epoch, number = excluded.number,"
+                " deleting = excluded.deleting, recover_requested = excluded.recover_requested,"
+                " held_boot = excluded.held_boot, created_at = excluded.created_at, spec = excluded.spec",
+        [STATEMENT_ERASE] = "DELETE FROM device WHERE name = ?1",
+        [STATEMENT_REVISION] = "UPDATE store SET revision = ?1",
+};
+static_assert(ARRAY_SIZE(statement_texts) == _STATEMENT_MAX, "every statement has its text");
+
+struct store_sqlite {
+        sqlite3 *db;
+        sqlite3_stmt *statements[_STATEMENT_MAX];
+};
+
+static void sqlite_close(void *context)
+{
+        struct store_sqlite *store = context;
+
+        if (!store)
+                return;
+        for (size_t i = 0; i < _STATEMENT_MAX; i++)
+                (void)sqlite3_finalize(store->statements[i]);
+        (void)sqlite3_close(store->db);
+        free(store);
+}
+
+static void sqlite_close_pointer(struct store_sqlite **store)
+{
+        sqlite_close(*store);
+}
+
+/* What the last failure of `db` comes to as -errno. */
+static int to_errno(sqlite3 *db, int result)
+{
+        static const struct {
+                int result, error;
+        } table[] = {
+                {SQLITE_FULL,     ENOSPC },
+                {SQLITE_NOMEM,    ENOMEM },
+                {SQLITE_BUSY,     EBUSY  },
+                {SQLITE_LOCKED,   EBUSY  },
+                {SQLITE_PERM,     EACCES },
+                {SQLITE_AUTH,     EACCES },
+                {SQLITE_READONLY, EROFS  },
+                {SQLITE_NOTADB,   EBADMSG},
+                {SQLITE_CORRUPT,  EBADMSG},
+                {SQLITE_TOOBIG,   E2BIG  },
+        };
+        int primary = result & 0xff, system = db ? sqlite3_system_errno(db) : 0;
+
+        if ((primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN) && system > 0)
+                return system == EDQUOT || system == EFBIG ? -ENOSPC : -system;
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+                if (table[i].result == primary)
+                        return -table[i].error;
+        return -EIO;
+}
+
+/* Runs a statement that answers nothing, and leaves it ready for the next time. */
+static int run(struct store_sqlite *store, enum statement which)
+{
+        sqlite3_stmt *statement = store->statements[which];
+        int result = sqlite3_step(statement);
+        int r = result == SQLITE_DONE || result == SQLITE_ROW ? 0 : to_errno(store->db, result);
+
+        (void)sqlite3_reset(statement); /* repeats the error of the step */
+        (void)sqlite3_clear_bindings(statement);
+        return r;
+}
+
+static int execute(struct store_sqlite *store, const char *text)
+{
+        int result = sqlite3_exec(store->db, text, NULL, NULL, NULL);
+
+        return result == SQLITE_OK ? 0 : to_errno(store->db, result);
+}
+
+/* The first value of the first row: an integer, or -errno (which no value here can be mistaken for). */
+static int64_t query_integer(struct store_sqlite *store, const char *text)
+{
+        sqlite3_stmt *statement = NULL;
+        int result = sqlite3_prepare_v2(store->db, text, -1, &statement, NULL);
+        int64_t value;
+
+        if (result == SQLITE_OK)
+                result = sqlite3_step(statement);
+        value = result == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : to_errno(store->db, result);
+        (void)sqlite3_finalize(statement);
+        return value;
+}
+
+/* Ends a transaction: commits when `r` is good, else takes everything back. */
+static int finish(struct store_sqlite *store, int r)
+{
+        if (r >= 0)
+                r = run(store, STATEMENT_COMMIT);
+        if (r < 0 && !sqlite3_get_autocommit(store->db)) /* some failures have rolled back by themselves */
+                (void)run(store, STATEMENT_ROLLBACK);
+        return r;
+}
+
+static int set_revision(struct store_sqlite *store, uint64_t revision)
+{
+        (void)sqlite3_bind_int64(store->statements[STATEMENT_REVISION], 1, (sqlite3_int64)revision);
+        return run(store, STATEMENT_REVISION);
+}
+
+static int sqlite_save(
+        void *context, const struct device_record *record, const char *document, uint64_t revision)
+{
+        struct store_sqlite *store = context;
+        sqlite3_stmt *save = store->statements[STATEMENT_SAVE];
+        int r = run(store, STATEMENT_BEGIN);
+
+        if (r < 0)
+                return r;
+        /* A bind fails only for an index that is wrong; what is bound lives until run() is over. */
+        (void)sqlite3_bind_text(save, 1, record->name, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(save, 2, record->uid, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_int64(save, 3, (sqlite3_int64)record->generation);
+        (void)sqlite3_bind_int64(save, 4, (sqlite3_int64)record->revision);
+        (void)sqlite3_bind_int(save, 5, record->epoch);
+        if (record->number >= 0)
+                (void)sqlite3_bind_int(save, 6, record->number);
+        else
+                (void)sqlite3_bind_null(save, 6);
+        (void)sqlite3_bind_int(save, 7, record->deleting);
+        (void)sqlite3_bind_int(save, 8, record->recover_requested);
+        (void)sqlite3_bind_text(save, 9, record->held_boot, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_int64(save, 10, (sqlite3_int64)record->created_at);
+        (void)sqlite3_bind_text(save, 11, document, -1, SQLITE_STATIC);
+        r = run(store, STATEMENT_SAVE);
+        if (r >= 0)
+                r = set_revision(store, revision);
+        return finish(store, r);
+}
+
+static int sqlite_erase(void *context, const char *name, uint64_t revision)
+{
+        struct store_sqlite *store = context;
+        int r = run(store, STATEMENT_BEGIN);
+
+        if (r < 0)
+                return r;
+        (void)sqlite3_bind_text(store->statements[STATEMENT_ERASE], 1, name, -1, SQLITE_STATIC);
+        r = run(store, STATEMENT_ERASE);
+        if (r >= 0)
+                r = set_revision(store, revision);
+        return finish(store, r);
+}
+
+static const char *column_text(sqlite3_stmt *statement, int column)
+{
+        const unsigned char *text = sqlite3_column_text(statement, column);
+
+        return text ? (const char *)text : "";
+}
+
+typedef int (*load_each)(void *userdata, const struct device_record *record, const char *document);
+
+static int load_row(sqlite3_stmt *row, load_each each, void *userdata)
+{
+        struct device_record record = {
+                .name = (char *)column_text(row, 0), /* lent: `each` copies */
+                .generation = (uint64_t)sqlite3_column_int64(row, 2),
+                .revision = (uint64_t)sqlite3_column_int64(row, 3),
+                .epoch = (uint16_t)sqlite3_column_int(row, 4),
+                .number = sqlite3_column_type(row, 5) == SQLITE_NULL ? -1 : sqlite3_column_int(row, 5),
+                .deleting = sqlite3_column_int(row, 6) != 0,
+                .recover_requested = sqlite3_column_int(row, 7) != 0,
+                .created_at = (uint64_t)sqlite3_column_int64(row, 9),
+        };
+
+        snprintf(record.uid, sizeof(record.uid), "%s", column_text(row, 1));
+        snprintf(record.held_boot, sizeof(record.held_boot), "%s", column_text(row, 8));
+        return each(userdata, &record, column_text(row, 10));
+}
+
+static int sqlite_load(void *context, load_each each, void *userdata, uint64_t *ret_revision)
+{
+        struct store_sqlite *store = context;
+        int64_t revision = query_integer(store, "SELECT revision FROM store");
+        sqlite3_stmt *rows = NULL;
+        int result, r = 0;
+
+        if (revision < 0)
+                return (int)revision;
+        result = sqlite3_prepare_v2(store->db,
+                "SELECT name, uid, generation, revision, epoch, number, deleting, recover_requested, "
+                "held_boot,"
+                " created_at, spec FROM device ORDER BY name",
+                -1, &rows, NULL);
+        if (result != SQLITE_OK)
+                return to_errno(store->db, result);
+        while (r >= 0 && (result = sqlite3_step(rows)) == SQLITE_ROW)
+                r = load_row(rows, each, userdata);
+        if (r >= 0 && result != SQLITE_DONE)
+                r = to_errno(store->db, result);
+        (void)sqlite3_finalize(rows);
+        if (r >= 0)
+                *ret_revision = (uint64_t)revision;
+        return r;
+}
+
+static const struct device_backend sqlite_backend = {
+        .name = "sqlite",
+        .load = sqlite_load,
+        .save = sqlite_save,
+        .erase = sqlite_erase,
+        .close = sqlite_close,
+};
+
+/* Takes the lock of the file and says how old it is: 0 is empty. */
+static int64_t read_version(struct store_sqlite *store)
+{
+        int64_t application, version;
+        int r;
+
+        (void)sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        (void)sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+        r = execute(store, "PRAGMA locking_mode = EXCLUSIVE");
+        if (r < 0)
+                return r;
+        version = query_integer(store, "PRAGMA user_version");
+        application = version < 0 ? version : query_integer(store, "PRAGMA application_id");
+        if (application < 0)
+                return application;
+        if (application != APPLICATION_ID && (version != 0 || query_integer(store, "PRAGMA page_count") > 0))
+                return -EMEDIUMTYPE;
+        return version;
+}
+
+/* All or nothing: the version that is written last belongs to the same transaction. */
+static int migrate(struct store_sqlite *store, int64_t version)
+{
+        char text[96];
+        int r = execute(store, "BEGIN EXCLUSIVE");
+
+        for (size_t i = (size_t)version; r >= 0 && i < ARRAY_SIZE(migrations); i++)
+                r = execute(store, migrations[i]);
+        snprintf(text, sizeof(text), "PRAGMA application_id = %d; PRAGMA user_version = %zu; COMMIT",
+                APPLICATION_ID, ARRAY_SIZE(migrations));
+        if (r >= 0)
+                r = execute(store, text);
+        if (r < 0 && !sqlite3_get_autocommit(store->db))
+                (void)execute(store, "ROLLBACK");
+        return r;
+}
+
+static int check_integrity(struct store_sqlite *store)
+{
+        sqlite3_stmt *statement = NULL;
+        int result = sqlite3_prepare_v2(store->db, "PRAGMA quick_check(1)", -1, &statement, NULL), r;
+
+        if (result == SQLITE_OK)
+                result = sqlite3_step(statement);
+        if (result != SQLITE_ROW)
+                r = to_errno(store->db, result);
+        else
+                r = strcmp(column_text(statement, 0), "ok") == 0 ? 0 : -EBADMSG;
+        (void)sqlite3_finalize(statement);
+        return r;
+}
+
+static int prepare(struct store_sqlite *store)
+{
+        for (size_t i = 0; i < _STATEMENT_MAX; i++) {
+                int result = sqlite3_prepare_v3(store->db, statement_texts[i], -1, SQLITE_PREPARE_PERSISTENT,
+                        &store->statements[i], NULL);
+
+                if (result != SQLITE_OK)
+                        return to_errno(store->db, result);
+        }
+        return 0;
+}
+
+static int configure(struct store_sqlite *store)
+{
+        char text[160];
+
+        (void)sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+        snprintf(text, sizeof(text),
+                "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = %d",
+                WAL_KEEP_BYTES);
+        return execute(store, text);
+}
+
+static int open_database(const char *path, struct store_sqlite *store)
+{
+        _cleanup_close_ int fd = -1;
+        int result;
+
+        /* SQLite would make it readable for everybody; its log gets the same mode as the database. */
+        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+        if (fd < 0)
+                return -errno;
+        fd = close_fd(fd); /* before SQLite has locks: closing any descriptor of a file drops them */
+        result = sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE, NULL);
+        return result == SQLITE_OK ? 0 : to_errno(store->db, result);
+}
+
+static int open_store(const char *path, struct store_sqlite *store)
+{
+        int64_t version;
+        int r = open_database(path, store);
+
+        if (r < 0)
+                return r;
+        version = read_version(store);
+        if (version < 0)
+                return (int)version;
+        if (version > (int64_t)ARRAY_SIZE(migrations))
+                return -EPROTONOSUPPORT;
+        r = check_integrity(store);
+        if (r >= 0)
+                r = configure(store);
+        if (r >= 0 && version < (int64_t)ARRAY_SIZE(migrations))
+                r = migrate(store, version);
+        if (r >= 0)
+                r = execute(
+                        store, "BEGIN IMMEDIATE; UPDATE store SET revision = revision; COMMIT"); /* it can be
+                                                                                                    written */
+        return r < 0 ? r : prepare(store);
+}
+
+static int explain(const char *path, int error, struct problem_list *problems)
+{
+        static const struct {
+                int error;
+                const char *reason, *sentence;
+        } table[] = {
+                {EPROTONOSUPPORT, "DatabaseNewer",
+                 "was written by a newer ublkd, and is left as it is; start that ublkd, or name "
+                 "another --state-dir"                                                                                     },
+                {EMEDIUMTYPE,     "NotOurDatabase",
+                 "is a database of another program, and is left as it is; name another --state-dir"                        },
+                {EBADMSG,         "DatabaseCorrupt",
+                 "is damaged or is not a database; put a backup in its place, or move it away to "
+                 "start empty"                                                                                             },
+                {EBUSY,           "DatabaseInUse",
+                 "is in use by another ublkd; stop that one, or name another --state-dir"                                  },
+                {EACCES,          "NotPermitted",
+                 "may not be opened; start ublkd as root, or name another --state-dir"                                     },
+                {EPERM,           "NotPermitted",
+                 "may not be opened; start ublkd as root, or name another --state-dir"                                     },
+                {EROFS,           "ReadOnly",
+                 "cannot be written: the file or its file system is read-only; name another "
+                 "--state-dir"                                                                                             },
+                {ENOSPC,          "DiskFull",        "cannot be written: its disk is full; make room and start ublkd again"},
+                {ENOENT,          "NoDirectory",
+                 "cannot be made: the directory is not there; make it, or name another --state-dir"                        },
+                {ENOTDIR,         "NoDirectory",
+                 "cannot be made: a part of the path is not a directory; name another --state-dir"                         },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+                if (table[i].error == -error) {
+                        (void)problem_add(problems, -error, "", table[i].reason, "The database %s %s.", path,
+                                table[i].sentence);
+                        return error;
+                }
+        (void)problem_add(problems, -error, "", "DatabaseFailed",
+                "The database %s cannot be opened: %s; name another --state-dir if that cannot be helped.",
+                path, strerror(-error));
+        return error;
+}
+
+int store_sqlite_open(const char *state_dir, const struct device_backend **ret_backend, void **ret_context,
+        struct problem_list *problems)
+{
+        _cleanup_(sqlite_close_pointer) struct store_sqlite *store = calloc(1, sizeof(*store));
+        char path[PATH_MAX];
+        int r, n = snprintf(path, sizeof(path), "%s/ublkd.db", state_dir);
+
+        if (!store)
+                return -ENOMEM;
+        if (n < 0 || (size_t)n >= sizeof(path))
+                return explain(state_dir, -ENAMETOOLONG, problems);
+        r = open_store(path, store);
+        if (r < 0)
+                return explain(path, r, problems);
+        *ret_backend = &sqlite_backend;
+        *ret_context = TAKE_PTR(store);
+        return 0;
+}
