@@ -1,0 +1,198 @@
+/* What can be done with an option table and no document: defaults, release, comparison, names. */
+#include "ublkd/base/dispatch.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <string.h>
+
+enum { NAME_COMPARED_MAX = 32 };
+
+int option_index(const struct option_table *table, const char *name)
+{
+        for (size_t i = 0; i < table->count; i++)
+                if (strcmp(table->options[i].name, name) == 0)
+                        return (int)i;
+        for (size_t i = 0; table->ignored && table->ignored[i]; i++)
+                if (strcmp(table->ignored[i], name) == 0)
+                        return (int)(table->count + i);
+        return -1;
+}
+
+const struct option *option_find(const struct option_table *table, const char *name)
+{
+        int index = option_index(table, name);
+
+        return index >= 0 && (size_t)index < table->count ? &table->options[index] : NULL;
+}
+
+/* How many letters must be put in, left out or exchanged to make one name of the other; in any case. */
+static size_t name_distance(const char *one, const char *other)
+{
+        size_t row[NAME_COMPARED_MAX + 1], length = strlen(other);
+
+        if (length > NAME_COMPARED_MAX || strnlen(one, NAME_COMPARED_MAX + 1) > NAME_COMPARED_MAX)
+                return SIZE_MAX;
+        for (size_t i = 0; i <= length; i++)
+                row[i] = i;
+        for (; *one; one++) {
+                size_t diagonal = row[0]++;
+
+                for (size_t i = 1; i <= length; i++) {
+                        bool same = tolower((unsigned char)*one) == tolower((unsigned char)other[i - 1]);
+                        size_t best = diagonal + !same;
+
+                        if (row[i] + 1 < best)
+                                best = row[i] + 1;
+                        if (row[i - 1] + 1 < best)
+                                best = row[i - 1] + 1;
+                        diagonal = row[i];
+                        row[i] = best;
+                }
+        }
+        return row[length];
+}
+
+const char *option_suggest(const struct option_table *table, const char *name)
+{
+        const char *best = NULL;
+        size_t least = SIZE_MAX;
+
+        for (size_t i = 0; i < table->count; i++) {
+                size_t distance = name_distance(name, table->options[i].name);
+
+                /* A third of the letters may be wrong; more is a different word. */
+                if (distance < least && distance <= strlen(table->options[i].name) / 3) {
+                        least = distance;
+                        best = table->options[i].name;
+                }
+        }
+        return best;
+}
+
+static int set_default(const struct option *option, char *field)
+{
+        switch (option->kind) {
+        case OPTION_STRING:
+                if (option->preset.string) {
+                        *(char **)field = strdup(option->preset.string);
+                        return *(char **)field ? 0 : -ENOMEM;
+                }
+                return 0;
+        case OPTION_BOOL:
+                *(bool *)field = option->preset.integer != 0;
+                return 0;
+        case OPTION_INTEGER:
+        case OPTION_AUTO_INTEGER:
+                *(int64_t *)field = option->preset.integer;
+                return 0;
+        case OPTION_BYTES:
+        case OPTION_DURATION:
+                *(uint64_t *)field = (uint64_t)option->preset.integer;
+                return 0;
+        case OPTION_ENUM:
+                *(int *)field = (int)option->preset.integer;
+                return 0;
+        case OPTION_OBJECT:
+                for (size_t i = 0; i < option->table->count; i++) {
+                        const struct option *inner = &option->table->options[i];
+
+                        if (set_default(inner, field + inner->offset) < 0)
+                                return -ENOMEM;
+                }
+                return 0;
+        default:
+                return 0; /* NULL */
+        }
+}
+
+int option_defaults(const struct option_table *table, void *ret)
+{
+        /* The whole table as one nested object. */
+        const struct option whole = {.kind = OPTION_OBJECT, .table = table};
+        int r;
+
+        memset(ret, 0, table->struct_size);
+        r = set_default(&whole, ret);
+        if (r < 0)
+                dispatch_release(ret, table);
+        return r;
+}
+
+void dispatch_release(void *object, const struct option_table *table)
+{
+        for (size_t i = 0; i < table->count; i++) {
+                const struct option *option = &table->options[i];
+                char *field = (char *)object + option->offset;
+
+                switch (option->kind) {
+                case OPTION_STRING:
+                        free(*(char **)field);
+                        *(char **)field = NULL;
+                        break;
+                case OPTION_STRING_MAP:
+                case OPTION_DOCUMENT:
+                        cJSON_Delete(*(cJSON **)field);
+                        *(cJSON **)field = NULL;
+                        break;
+                case OPTION_OBJECT:
+                        dispatch_release(field, option->table);
+                        break;
+                default:
+                        break;
+                }
+        }
+}
+
+static bool strings_equal(const char *one, const char *other)
+{
+        return one && other ? strcmp(one, other) == 0 : one == other;
+}
+
+/* No map and an empty one say the same. */
+static bool documents_equal(const cJSON *one, const cJSON *other)
+{
+        if (!one || !other)
+                return (!one || !one->child) && (!other || !other->child);
+        return cJSON_Compare(one, other, true);
+}
+
+static bool fields_equal(const struct option *option, const char *one, const char *other)
+{
+        switch (option->kind) {
+        case OPTION_STRING:
+                return strings_equal(*(char *const *)one, *(char *const *)other);
+        case OPTION_BOOL:
+                return *(const bool *)one == *(const bool *)other;
+        case OPTION_INTEGER:
+        case OPTION_AUTO_INTEGER:
+        case OPTION_BYTES:
+        case OPTION_DURATION:
+                return memcmp(one, other, sizeof(int64_t)) == 0;
+        case OPTION_ENUM:
+                return *(const int *)one == *(const int *)other;
+        case OPTION_OBJECT:
+                return dispatch_equal(one, other, option->table, NULL);
+        case OPTION_STRING_MAP:
+        case OPTION_DOCUMENT:
+                return documents_equal(*(cJSON *const *)one, *(cJSON *const *)other);
+        default:
+                assert(false);
+                return false;
+        }
+}
+
+bool dispatch_equal(
+        const void *one, const void *other, const struct option_table *table, const char **ret_name)
+{
+        for (size_t i = 0; i < table->count; i++) {
+                const struct option *option = &table->options[i];
+
+                if (fields_equal(
+                            option, (const char *)one + option->offset, (const char *)other + option->offset))
+                        continue;
+                if (ret_name)
+                        *ret_name = option->name;
+                return false;
+        }
+        return true;
+}

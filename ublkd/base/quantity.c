@@ -1,0 +1,67 @@
+/* Amounts with a unit, as users write them. */
+#include "ublkd/base/quantity.h"
+#include "ublkd/base/cleanup.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+struct unit {
+        const char *name;
+        uint64_t factor;
+};
+
+static const struct unit byte_units[] = {
+        {.name = "",    .factor = 1                },
+        {.name = "KiB", .factor = UINT64_C(1) << 10},
+        {.name = "MiB", .factor = UINT64_C(1) << 20},
+        {.name = "GiB", .factor = UINT64_C(1) << 30},
+        {.name = "TiB", .factor = UINT64_C(1) << 40},
+};
+
+static const struct unit duration_units[] = {
+        {.name = "us",  .factor = 1                           },
+        {.name = "ms",  .factor = 1000                        },
+        {.name = "s",   .factor = 1000 * 1000                 },
+        {.name = "min", .factor = UINT64_C(60) * 1000 * 1000  },
+        {.name = "h",   .factor = UINT64_C(3600) * 1000 * 1000},
+};
+
+/* A whole number without leading zeroes, then the name of a unit. */
+static int parse_quantity(const char *text, const struct unit *units, size_t count, uint64_t *ret)
+{
+        const struct unit *unit = NULL;
+        const char *digits = text;
+        uint64_t number = 0;
+        bool overflow = false;
+
+        for (; isdigit((unsigned char)*text); text++)
+                overflow = overflow || __builtin_mul_overflow(number, 10u, &number)
+                           || __builtin_add_overflow(number, (uint64_t)(*text - '0'), &number);
+        if (text == digits || (*digits == '0' && text > digits + 1))
+                return -EINVAL;
+        for (size_t i = 0; i < count && !unit; i++)
+                if (strcmp(units[i].name, text) == 0)
+                        unit = &units[i];
+        if (!unit)
+                return -EINVAL;
+        if (overflow || __builtin_mul_overflow(number, unit->factor, &number) || number > INT64_MAX)
+                return -ERANGE;
+        *ret = number;
+        return 0;
+}
+
+int parse_bytes(const char *text, uint64_t *ret)
+{
+        return parse_quantity(text, byte_units, ARRAY_SIZE(byte_units), ret);
+}
+
+int parse_duration(const char *text, uint64_t *ret_usec)
+{
+        /* The one amount that needs no unit. */
+        if (strcmp(text, "0") == 0) {
+                *ret_usec = 0;
+                return 0;
+        }
+        return parse_quantity(text, duration_units, ARRAY_SIZE(duration_units), ret_usec);
+}
