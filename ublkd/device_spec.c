@@ -1,0 +1,379 @@
+/* What the user wants: a device spec, parsed and checked.
+ *
+ * The generated tables check what a schema can say. Then come the rules that take two fields, or a field and
+ * the target, to break; each looks only at fields that were good so far, or it would complain about a default
+ * that nobody asked for. */
+#include "ublkd/device_spec.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CPU_MASK_SIZE = 4096 / 8 };
+
+/* True when nothing is wrong at `pointer` or inside it, as far as is known. */
+static bool is_good(const struct problem_list *problems, const char *pointer)
+{
+        size_t length = strlen(pointer);
+
+        for (size_t i = 0; i < problems->count; i++) {
+                const char *at = problems->items[i].pointer;
+
+                if (strncmp(at, pointer, length) == 0 && (at[length] == '\0' || at[length] == '/'))
+                        return false;
+        }
+        return problems->dropped == 0;
+}
+
+static int rule_size_required(const struct device_spec *spec, struct problem_list *problems)
+{
+        if (!spec->target->size_required || spec->options.size != 0)
+                return 0;
+        return problem_add(problems, EINVAL, "/size", "SizeRequired",
+                "size is missing, and the target %s has none of its own; give one, like \"1GiB\"",
+                spec->target->name);
+}
+
+static int rule_size_multiple(const struct device_spec *spec, struct problem_list *problems)
+{
+        const struct device_options *options = &spec->options;
+
+        if (options->block_size == 0 || options->size % (uint64_t)options->block_size == 0)
+                return 0;
+        return problem_add(problems, EINVAL, "/size", "SizeNotMultiple",
+                "size is %llu, not a multiple of blockSize; give a multiple of %lld",
+                (unsigned long long)options->size, (long long)options->block_size);
+}
+
+static int rule_queues(const struct device_spec *spec, struct problem_list *problems)
+{
+        if (!(spec->target->flags & TARGET_ONE_QUEUE) || spec->options.queues <= 1)
+                return 0;
+        return problem_add(problems, EINVAL, "/queues", "OneQueueOnly",
+                "queues is %lld, but the target %s can serve only one; give 1 or \"auto\"",
+                (long long)spec->options.queues, spec->target->name);
+}
+
+static int rule_on_crash(const struct device_spec *spec, struct problem_list *problems)
+{
+        if (spec->options.recovery.on_crash != ON_CRASH_REISSUE
+                || (spec->target->flags & TARGET_REISSUE_SAFE))
+                return 0;
+        return problem_add(problems, EINVAL, "/recovery/onCrash", "ReplayUnsafe",
+                "onCrash is \"reissue\", but a request that is replayed would do harm with the target %s; "
+                "give \"queue\", \"fail\" or \"none\"",
+                spec->target->name);
+}
+
+static int rule_cpus(const struct device_spec *spec, struct problem_list *problems)
+{
+        unsigned char mask[CPU_MASK_SIZE];
+        int r = spec->options.cpus ? parse_cpu_list(spec->options.cpus, mask, sizeof(mask)) : 0;
+
+        if (r == 0)
+                return 0;
+        return problem_add(problems, EINVAL, "/cpus", "BadCpuList",
+                "cpus is \"%s\", %s; give CPU numbers and ascending ranges, like \"0-3,8\"",
+                spec->options.cpus,
+                r == -ERANGE ? "which names a CPU above 4095" : "which has a range that does not ascend");
+}
+
+/* Where a target begins somewhere inside its backing store, blocks must not straddle those of the store. */
+static int rule_offset_multiple(const struct device_spec *spec, struct problem_list *problems)
+{
+        const struct option *option = option_find(spec->target->options, "offset");
+        uint64_t offset;
+
+        if (!option || option->kind != OPTION_BYTES || spec->options.block_size == 0)
+                return 0;
+        memcpy(&offset, (const char *)spec->target_options + option->offset, sizeof(offset));
+        if (offset % (uint64_t)spec->options.block_size == 0)
+                return 0;
+        return problem_add(problems, EINVAL, "/target/offset", "OffsetNotMultiple",
+                "offset is %llu, not a multiple of blockSize; give a multiple of %lld",
+                (unsigned long long)offset, (long long)spec->options.block_size);
+}
+
+/* 0 (also when a problem was added) or -ENOMEM. */
+typedef int (*spec_rule)(const struct device_spec *spec, struct problem_list *problems);
+
+static const struct {
+        spec_rule check;
+        bool needs_target;
+        const char *fields[3]; /* all must be good, or the rule has nothing to say */
+} rules[] = {
+        {.check = rule_size_required,                 .needs_target = true,              .fields = {"/size"}},
+        {.check = rule_size_multiple,                 .fields = {"/size", "/blockSize"}},
+        {.check = rule_queues,                       .needs_target = true,             .fields = {"/queues"}                   },
+        {.check = rule_on_crash,                       .needs_target = true,           .fields = {"/recovery"}},
+        {.check = rule_cpus,                        .fields = {"/cpus"}                                 },
+        {.check = rule_offset_multiple, .needs_target = true,                                  .fields = {"/target/offset", "/blockSize"}                   },
+};
+
+static int check_rules(const struct device_spec *spec, struct problem_list *problems)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+                bool applies = !rules[i].needs_target || (spec->target && spec->target_options);
+
+                for (size_t j = 0; j < ARRAY_SIZE(rules[i].fields) && rules[i].fields[j]; j++)
+                        applies = applies && is_good(problems, rules[i].fields[j]);
+                if (applies && rules[i].check(spec, problems) < 0)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+/* "loop", "null" or "qcow2" into `text`. */
+static void list_targets(char *text, size_t size)
+{
+        size_t count, used = 0;
+        const struct target_desc *const *all = target_desc_all(&count);
+
+        text[0] = '\0';
+        for (size_t i = 0; i < count && used < size; i++) {
+                const char *separator = i == 0 ? "" : i + 1 == count ? " or " : ", ";
+                int r = snprintf(text + used, size - used, "%s\"%s\"", separator, all[i]->name);
+
+                assert(r >= 0);
+                used += (size_t)r;
+        }
+}
+
+/* Finds the target that the document names. 0 (also when there is none) or -ENOMEM. */
+static int find_target(struct device_spec *spec, struct problem_list *problems)
+{
+        const cJSON *type = cJSON_GetObjectItemCaseSensitive(spec->options.target, "type");
+        char names[256];
+
+        list_targets(names, sizeof(names));
+        if (!type)
+                return problem_add(
+                        problems, EINVAL, "/target/type", "MissingField", "type is missing; give %s", names);
+        if (!cJSON_IsString(type))
+                return problem_add(problems, EINVAL, "/target/type", "WrongType",
+                        "type is not a string; give %s", names);
+        spec->target = target_desc_find(type->valuestring);
+        if (spec->target)
+                return 0;
+        return problem_add(
+                problems, EINVAL, "/target/type", "UnknownTarget", "there is no such target; give %s", names);
+}
+
+/* Parses the target's own options. 0 (also when problems were added) or -ENOMEM. */
+static int parse_target(struct device_spec *spec, struct problem_list *problems)
+{
+        const struct option_table *table;
+        int r;
+
+        if (!spec->options.target)
+                return 0;
+        r = find_target(spec, problems);
+        if (r < 0 || !spec->target)
+                return r;
+        table = spec->target->options;
+        /* A target without options has a struct of no size. */
+        spec->target_options = calloc(1, table->struct_size > 0 ? table->struct_size : 1);
+        if (!spec->target_options)
+                return -ENOMEM;
+        r = dispatch(spec->options.target, table, "/target", spec->target_options, problems);
+        return r == -ENOMEM ? r : 0;
+}
+
+/* Puts the name in where the document has none, and compares where it has. 0 or -ENOMEM. */
+static int settle_name(cJSON *document, const char *name, struct problem_list *problems)
+{
+        const cJSON *given = cJSON_GetObjectItemCaseSensitive(document, "name");
+
+        if (!given)
+                return cJSON_AddStringToObject(document, "name", name) ? 0 : -ENOMEM;
+        if (!cJSON_IsString(given) || strcmp(given->valuestring, name) == 0)
+                return 0;
+        return problem_add(problems, EINVAL, "/name", "NameMismatch",
+                "the name is not that of the device, \"%s\", and cannot be changed; leave it out, or make a "
+                "new device",
+                name);
+}
+
+static int parse(
+        struct device_spec *spec, const cJSON *document, const char *name, struct problem_list *problems)
+{
+        int r;
+
+        spec->document = cJSON_Duplicate(document, true);
+        if (!spec->document)
+                return -ENOMEM;
+        if (name && cJSON_IsObject(spec->document)) {
+                r = settle_name(spec->document, name, problems);
+                if (r < 0)
+                        return r;
+        }
+        r = dispatch(spec->document, &device_spec_table, "", &spec->options, problems);
+        if (r == -ENOMEM)
+                return r;
+        r = parse_target(spec, problems);
+        if (r < 0)
+                return r;
+        return check_rules(spec, problems);
+}
+
+int device_spec_parse(
+        const cJSON *document, const char *name, struct device_spec **ret, struct problem_list *problems)
+{
+        /* A list of our own: what the caller has found before says nothing about our fields. */
+        _cleanup_problems_ struct problem_list found = {};
+        _cleanup_device_spec_ struct device_spec *spec = calloc(1, sizeof(*spec));
+        int r;
+
+        if (!spec)
+                return -ENOMEM;
+        r = parse(spec, document, name, &found);
+        if (r < 0)
+                return r;
+        if (found.count > 0) {
+                r = problem_list_append(problems, &found);
+                return r < 0 ? r : -EINVAL;
+        }
+        *ret = TAKE_PTR(spec);
+        return 0;
+}
+
+struct device_spec *device_spec_free(struct device_spec *spec)
+{
+        if (!spec)
+                return NULL;
+        if (spec->target_options)
+                dispatch_release(spec->target_options, spec->target->options);
+        free(spec->target_options);
+        dispatch_release(&spec->options, &device_spec_table);
+        cJSON_Delete(spec->document);
+        free(spec);
+        return NULL;
+}
+
+enum on_crash device_spec_on_crash(const struct device_spec *spec)
+{
+        if (spec->options.recovery.on_crash != ON_CRASH_DEFAULT)
+                return (enum on_crash)spec->options.recovery.on_crash;
+        return spec->target->flags & TARGET_REISSUE_SAFE ? ON_CRASH_REISSUE : ON_CRASH_QUEUE;
+}
+
+static bool targets_equal(const struct device_spec *one, const struct device_spec *other)
+{
+        return one->target == other->target
+               && dispatch_equal(one->target_options, other->target_options, one->target->options, NULL);
+}
+
+static bool on_crash_equal(const struct device_spec *one, const struct device_spec *other)
+{
+        return device_spec_on_crash(one) == device_spec_on_crash(other);
+}
+
+static bool triggers_equal(const struct device_spec *one, const struct device_spec *other)
+{
+        return one->options.recovery.trigger == other->options.recovery.trigger
+               && one->options.recovery.give_up_after == other->options.recovery.give_up_after;
+}
+
+/* How the fields of a spec compare. Those of the table that are not here are compared by their values, and
+ * need a new disk. */
+static const struct field_rule {
+        const char *option; /* as in the table */
+        const char *field;  /* as users are told, where it is a part of the option */
+        bool live;          /* can be changed under the disk */
+        bool (*equal)(const struct device_spec *one, const struct device_spec *other); /* NULL: by value */
+} field_rules[] = {
+        {.option = "target",   .field = "target",           .equal = targets_equal },
+        {.option = "recovery", .field = "recovery.onCrash", .equal = on_crash_equal},
+        {.option = "recovery", .field = "recovery.trigger", .live = true,            .equal = triggers_equal},
+        {.option = "labels",                    .field = "labels",                              .live = true                },
+        {.option = "owner",                    .field = "owner",                               .live = true  },
+        {.option = "enabled",                    .field = "enabled",                             .live = true            },
+};
+
+/* One field of the table by value. */
+static bool option_equal(
+        const struct device_spec *one, const struct device_spec *other, const struct option *option)
+{
+        const struct option_table single = {.options = option, .count = 1};
+
+        return dispatch_equal(&one->options, &other->options, &single, NULL);
+}
+
+/* The first field in which the two differ, or NULL; without those that can change live unless asked for. */
+static const char *difference(const struct device_spec *one, const struct device_spec *other, bool with_live)
+{
+        for (size_t i = 0; i < device_spec_table.count; i++) {
+                const struct option *option = &device_spec_table.options[i];
+                bool ruled = false;
+
+                for (size_t j = 0; j < ARRAY_SIZE(field_rules); j++) {
+                        const struct field_rule *rule = &field_rules[j];
+
+                        if (strcmp(rule->option, option->name) != 0)
+                                continue;
+                        ruled = true;
+                        if (rule->live && !with_live)
+                                continue;
+                        if (!(rule->equal ? rule->equal(one, other) : option_equal(one, other, option)))
+                                return rule->field;
+                }
+                if (!ruled && !option_equal(one, other, option))
+                        return option->name;
+        }
+        return NULL;
+}
+
+bool device_spec_equal(const struct device_spec *one, const struct device_spec *other)
+{
+        return !difference(one, other, true);
+}
+
+bool device_spec_needs_new_disk(
+        const struct device_spec *from, const struct device_spec *to, const char **ret_field)
+{
+        const char *field = difference(from, to, false);
+
+        if (field && ret_field)
+                *ret_field = field;
+        return field != NULL;
+}
+
+bool device_name_is_valid(const char *name)
+{
+        /* The table knows what a name is; asking it keeps that in one place. */
+        const struct option_table single = {
+                .options = option_find(&device_spec_table, "name"),
+                .count = 1,
+                .struct_size = device_spec_table.struct_size,
+        };
+        _cleanup_problems_ struct problem_list problems = {};
+        struct device_options options = {};
+        cJSON *document = cJSON_CreateObject();
+        bool valid = document && cJSON_AddStringToObject(document, "name", name)
+                     && dispatch(document, &single, "", &options, &problems) == 0;
+
+        dispatch_release(&options, &single);
+        cJSON_Delete(document);
+        return valid;
+}
+
+/* The name that the table gives to `value`. */
+static const char *enum_name(const struct option_table *table, const char *option_name, int value, int count)
+{
+        const struct option *option = option_find(table, option_name);
+
+        assert(option && option->kind == OPTION_ENUM && value >= 0 && value < count);
+        return option->names[value];
+}
+
+const char *data_path_to_string(enum data_path path)
+{
+        return enum_name(&device_spec_table, "dataPath", (int)path, _DATA_PATH_MAX);
+}
+
+const char *on_crash_to_string(enum on_crash on_crash)
+{
+        const struct option *recovery = option_find(&device_spec_table, "recovery");
+
+        return enum_name(recovery->table, "onCrash", (int)on_crash, _ON_CRASH_MAX);
+}
