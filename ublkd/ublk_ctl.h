@@ -60,16 +60,27 @@ struct ublk_ctl_call;
  * cancelled. */
 typedef void (*ublk_ctl_done)(void *userdata, int result, const struct kernel_device *device);
 
-/* Starts the helper. `helper_path`: the program to run as helper (ublkd itself, with --control-helper).
- * Returns 0, or -errno with one problem: no driver, not root, io_uring disabled, kernel below the floor. The
- * checks are made in the helper before this returns (bounded by 10 s). *ret_features: GET_FEATURES. */
+/* Starts the helper: this very program, with the argument --control-helper and its channel as descriptor 3.
+ * Returns 0, or -errno with one problem: no driver, not root, io_uring disabled, kernel below the floor or
+ * known to crash. The checks are made in the helper before this returns (bounded by 10 s). *ret_features:
+ * GET_FEATURES. */
 int ublk_ctl_new(
         sd_event *event, struct ublk_ctl **ret, uint64_t *ret_features, struct problem_list *problems);
+
+/* The same for tests, which bring a helper and a deadline of their own. */
+struct ublk_ctl_options {
+        const char *helper_path; /* NULL: this very program */
+        uint64_t deadline_usec;  /* of every call and of the start; 0: 10 s, and 30 s for start and
+                                    end_recovery */
+};
+int ublk_ctl_open(sd_event *event, const struct ublk_ctl_options *options, struct ublk_ctl **ret,
+        uint64_t *ret_features, struct problem_list *problems);
 /* Gives up all calls without calling back, and the helpers. NULL is fine. */
 struct ublk_ctl *ublk_ctl_free(struct ublk_ctl *ctl);
 
-/* Each: 0 and (ret may be NULL) a handle valid until `done` was called; or -errno and `done` is never called.
- * get_info: result -ENODEV when there is no such device. */
+/* Each: 0 and (ret may be NULL) a handle valid until `done` is called; or -errno and `done` is never called
+ * (-EAGAIN: 17 helpers hang in the driver, and no more are started; -EINVAL: an impossible number or
+ * parameter). get_info: result -ENODEV when there is no such device. */
 int ublk_ctl_get_info(
         struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
 int ublk_ctl_add(struct ublk_ctl *ctl, const struct kernel_device_request *request, ublk_ctl_done done,

@@ -1,0 +1,135 @@
+/* posix_spawn(): it shares our memory with the child until the exec, so that its cost does not grow with
+ * ours. That matters, because a spawn is part of every recovery. */
+#include "ublkd/proc_spawn.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+
+enum { FDS_END = PROC_SPAWN_FIRST_FD + PROC_SPAWN_FDS_MAX };
+
+static void destroy_actions(posix_spawn_file_actions_t *actions)
+{
+        (void)posix_spawn_file_actions_destroy(actions);
+}
+
+static void destroy_attributes(posix_spawnattr_t *attributes)
+{
+        (void)posix_spawnattr_destroy(attributes);
+}
+
+/* Said to us by the service manager, and misunderstood by anybody else. */
+static bool is_for_us_alone(const char *assignment)
+{
+        static const char *const names[] = {"NOTIFY_SOCKET=", "LISTEN_FDS=", "LISTEN_FDNAMES=", "LISTEN_PID=",
+                "WATCHDOG_USEC=", "WATCHDOG_PID="};
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (strncmp(assignment, names[i], strlen(names[i])) == 0)
+                        return true;
+        return false;
+}
+
+/* The strings belong to `environ`. */
+static char **make_environment(void)
+{
+        size_t count = 0, kept = 0;
+        char **result;
+
+        while (environ && environ[count])
+                count++;
+        result = calloc(count + 1, sizeof(*result));
+        for (size_t i = 0; result && i < count; i++)
+                if (!is_for_us_alone(environ[i]))
+                        result[kept++] = environ[i];
+        return result;
+}
+
+/* dup2() onto a number that is the source of a later dup2() would lose it: so all sources are above them. */
+static int add_descriptors(posix_spawn_file_actions_t *actions, const int *fds, unsigned count)
+{
+        int r = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+
+        if (r == 0)
+                r = posix_spawn_file_actions_adddup2(actions, STDERR_FILENO, STDOUT_FILENO);
+        for (unsigned i = 0; r == 0 && i < count; i++)
+                r = posix_spawn_file_actions_adddup2(actions, fds[i], PROC_SPAWN_FIRST_FD + (int)i);
+        if (r == 0)
+                r = posix_spawn_file_actions_addclosefrom_np(actions, PROC_SPAWN_FIRST_FD + (int)count);
+        return -r;
+}
+
+static int set_attributes(posix_spawnattr_t *attributes, bool block_signals)
+{
+        sigset_t mask, all;
+        int r;
+
+        sigfillset(&all);
+        if (block_signals)
+                sigfillset(&mask);
+        else
+                sigemptyset(&mask);
+        r = posix_spawnattr_setsigmask(attributes, &mask);
+        if (r == 0)
+                r = posix_spawnattr_setsigdefault(attributes, &all);
+        if (r == 0)
+                r = posix_spawnattr_setflags(
+                        attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+        return -r;
+}
+
+/* pidfd_open() of a child that nobody else reaps cannot meet another process of the same number. */
+static int run(const struct proc_spawn *spawn, const int *fds, pid_t *ret_pid, int *ret_pidfd)
+{
+        _cleanup_(destroy_actions) posix_spawn_file_actions_t actions;
+        _cleanup_(destroy_attributes) posix_spawnattr_t attributes;
+        _cleanup_free_ char **environment = make_environment();
+        pid_t pid;
+        int r, pidfd;
+
+        (void)posix_spawn_file_actions_init(&actions); /* neither can fail with the GNU C library */
+        (void)posix_spawnattr_init(&attributes);
+        if (!environment)
+                return -ENOMEM;
+        r = add_descriptors(&actions, fds, spawn->fd_count);
+        if (r >= 0)
+                r = set_attributes(&attributes, spawn->block_signals);
+        if (r < 0)
+                return r;
+        r = posix_spawn(&pid, spawn->program, &actions, &attributes, (char *const *)spawn->argv, environment);
+        if (r != 0)
+                return -r;
+        pidfd = pidfd_open(pid, 0);
+        if (pidfd < 0) {
+                r = -errno;
+                (void)kill(pid, SIGKILL);
+                (void)waitpid(pid, NULL, 0);
+                return r;
+        }
+        *ret_pid = pid;
+        *ret_pidfd = pidfd;
+        return 0;
+}
+
+int proc_spawn(const struct proc_spawn *spawn, pid_t *ret_pid, int *ret_pidfd)
+{
+        int fds[PROC_SPAWN_FDS_MAX];
+        unsigned moved = 0;
+        int r = 0;
+
+        for (; moved < spawn->fd_count; moved++) {
+                fds[moved] = fcntl(spawn->fds[moved], F_DUPFD_CLOEXEC, FDS_END);
+                if (fds[moved] < 0) {
+                        r = -errno;
+                        break;
+                }
+        }
+        if (r >= 0)
+                r = run(spawn, fds, ret_pid, ret_pidfd);
+        while (moved > 0)
+                close_fd(fds[--moved]);
+        return r;
+}

@@ -1,0 +1,25 @@
+/* Starts a program of ours in the background, with descriptors in known places. */
+#pragma once
+
+#include "ublkd/base/cleanup.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+enum { PROC_SPAWN_FIRST_FD = 3, PROC_SPAWN_FDS_MAX = 4 };
+
+struct proc_spawn {
+        const char *program;         /* a path; not looked up in PATH */
+        const char *const *argv;     /* NULL-terminated */
+        int fds[PROC_SPAWN_FDS_MAX]; /* become 3, 4, … in the new process; stay open here */
+        unsigned fd_count;
+        bool block_signals; /* start with every signal blocked; else with none */
+};
+
+/* The process gets no other descriptor but these and: stdin from /dev/null, stdout and stderr to our stderr.
+ * It has a session of its own (^C on ublkd does not reach it), default signal handlers, and an environment
+ * without what was meant for us alone. Returns when the program has been executed: a path that cannot be is
+ * an error here. *ret_pidfd names the process for as long as it is open, to be waited for by us. 0 or -errno.
+ */
+int proc_spawn(const struct proc_spawn *spawn, pid_t *ret_pid, int *ret_pidfd);

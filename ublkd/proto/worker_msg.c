@@ -1,0 +1,540 @@
+/* Messages between supervisor and worker: one table of fields per type, both to write and to read.
+ *
+ * Numbers that may pass 2^53 travel as decimal strings, because JSON numbers are doubles. What comes in is
+ * not trusted: every field is checked for its type and range, and only then is anything kept. */
+#include "ublkd/proto/worker_msg.h"
+
+#include <cjson/cJSON.h>
+#include <limits.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum field_kind {
+        FIELD_BOOL,
+        FIELD_INT, /* int */
+        FIELD_U16,
+        FIELD_U32,
+        FIELD_U64,      /* as a decimal string */
+        FIELD_STRING,   /* char *, owned */
+        FIELD_STAGE,    /* enum worker_stage, by name */
+        FIELD_PROBLEMS, /* struct problem_list */
+        _FIELD_KIND_MAX
+};
+
+struct field {
+        const char *name;
+        enum field_kind kind;
+        size_t offset;     /* into struct worker_msg */
+        bool optional;     /* a string that may be NULL; a field that older programs do not send */
+        int64_t min, max;  /* FIELD_INT, FIELD_U16, FIELD_U32 */
+        size_t length_max; /* FIELD_STRING, bytes */
+};
+
+enum {
+        UID_LENGTH_MAX = 64,
+        NAME_LENGTH_MAX = 63,
+        VERSION_LENGTH_MAX = 128,
+        NUMBER_MAX = (1 << 20) - 1,
+        NESTING_MAX = 8, /* of the brackets in a message; the deepest of ours has 3 */
+};
+
+#define AT(member) offsetof(struct worker_msg, member)
+
+static const struct field config_fields[] = {
+        {.name = "name",                   .kind = FIELD_STRING, .offset = AT(config.name),      .length_max = NAME_LENGTH_MAX},
+        {.name = "uid",                                .kind = FIELD_STRING,                                        .offset = AT(config.uid),                   .length_max = UID_LENGTH_MAX},
+        {.name = "epoch",    .kind = FIELD_U16,                        .offset = AT(config.epoch),                      .max = UINT16_MAX},
+        {.name = "spec",      .kind = FIELD_STRING,.offset = AT(config.spec),.length_max = WORKER_MSG_SIZE_MAX},
+        {.name = "queues",       .kind = FIELD_U16,                 .offset = AT(config.queues),                    .min = 1, .max = UINT16_MAX},
+        {.name = "queueDepth",
+         .kind = FIELD_U16,
+         .offset = AT(config.queue_depth),
+         .min = 1,
+         .max = UINT16_MAX},
+        {.name = "maxIoSize",               .kind = FIELD_U32,                                   .offset = AT(config.max_io_size),                                              .max = UINT32_MAX},
+        {.name = "reissue", .kind = FIELD_BOOL,                                               .offset = AT(config.reissue)                                                                     },
+};
+
+static const struct field go_fields[] = {
+        {.name = "number", .kind = FIELD_INT, .offset = AT(go.number), .max = NUMBER_MAX},
+};
+
+static const struct field hello_fields[] = {
+        {.name = "protocol",            .kind = FIELD_INT, .offset = AT(hello.protocol),     .max = INT_MAX},
+        {.name = "uid",                             .kind = FIELD_STRING,                                  .offset = AT(hello.uid),                  .length_max = UID_LENGTH_MAX},
+        {.name = "version",
+         .kind = FIELD_STRING,
+         .offset = AT(hello.version),
+         .length_max = VERSION_LENGTH_MAX},
+        {.name = "epoch",   .kind = FIELD_U16,                 .offset = AT(hello.epoch),                                                 .max = UINT16_MAX},
+        {.name = "pid",          .kind = FIELD_INT,.offset = AT(hello.pid),.min = 1, .max = INT_MAX},
+        {.name = "number",                 .kind = FIELD_INT,        .offset = AT(hello.number),                                .min = -1, .max = NUMBER_MAX},
+        {.name = "stage",               .kind = FIELD_STAGE,                                .offset = AT(hello.stage)                                                },
+};
+
+static const struct field params_fields[] = {
+        {.name = "size",                        .kind = FIELD_U64,       .offset = AT(params.size)                                  },
+        {.name = "logicalBlockSize",
+         .kind = FIELD_U32,
+         .offset = AT(params.logical_block_size),
+         .max = UINT32_MAX},
+        {.name = "physicalBlockSize",
+         .kind = FIELD_U32,
+         .offset = AT(params.physical_block_size),
+         .max = UINT32_MAX},
+        {.name = "ioMin",                     .kind = FIELD_U32,                                            .offset = AT(params.io_min),                                                                                         .max = UINT32_MAX},
+        {.name = "ioOpt",          .kind = FIELD_U32,.offset = AT(params.io_opt),.max = UINT32_MAX},
+        {.name = "maxIoSize",           .kind = FIELD_U32,                                   .offset = AT(params.max_io_size),                                                                                                                                      .max = UINT32_MAX},
+        {.name = "discardGranularity",
+         .kind = FIELD_U32,
+         .offset = AT(params.discard_granularity),
+         .max = UINT32_MAX},
+        {.name = "maxDiscardSize",
+         .kind = FIELD_U32,
+         .offset = AT(params.max_discard_size),
+         .max = UINT32_MAX},
+        {.name = "maxWriteZeroesSize",
+         .kind = FIELD_U32,
+         .offset = AT(params.max_write_zeroes_size),
+         .max = UINT32_MAX},
+        {.name = "readOnly", .kind = FIELD_BOOL,                                              .offset = AT(params.read_only)                                                                                                        },
+        {.name = "rotational",                     .kind = FIELD_BOOL,                     .offset = AT(params.rotational)                                                                                                          },
+        {.name = "volatileCache",                    .kind = FIELD_BOOL,                         .offset = AT(params.volatile_cache)        },
+        {.name = "fua",                  .kind = FIELD_BOOL,   .offset = AT(params.fua)          },
+        {.name = "queues",               .kind = FIELD_U16, .offset = AT(params.queues), .max = UINT16_MAX},
+        {.name = "queueDepth",                         .kind = FIELD_U16,             .offset = AT(params.queue_depth),                                              .max = UINT16_MAX},
+        {.name = "claimKey",
+         .kind = FIELD_STRING,
+         .offset = AT(params.claim.key),
+         .optional = true,
+         .length_max = PATH_MAX + 64},
+        {.name = "claimStart",                                     .kind = FIELD_U64,                                         .offset = AT(params.claim.start)                                                          },
+        {.name = "claimEnd",                    .kind = FIELD_U64,                                           .offset = AT(params.claim.end)                                       },
+        {.name = "claimWrites",        .kind = FIELD_BOOL,                                               .offset = AT(params.claim.writes)                                                                                                },
+};
+
+static const struct field failed_fields[] = {
+        {.name = "problems", .kind = FIELD_PROBLEMS, .offset = AT(failed)},
+};
+
+static const struct {
+        const char *name;
+        const struct field *fields;
+        size_t count;
+} types[] = {
+        [WORKER_MSG_CONFIG] = {"config", config_fields, ARRAY_SIZE(config_fields)},
+        [WORKER_MSG_GO] = {"go",     go_fields,     ARRAY_SIZE(go_fields)    },
+        [WORKER_MSG_LIVE] = {"live",   NULL,          0                        },
+        [WORKER_MSG_HELLO] = {"hello",  hello_fields,  ARRAY_SIZE(hello_fields) },
+        [WORKER_MSG_PARAMS] = {"params", params_fields, ARRAY_SIZE(params_fields)},
+        [WORKER_MSG_READY] = {"ready",  NULL,          0                        },
+        [WORKER_MSG_FAILED] = {"failed", failed_fields, ARRAY_SIZE(failed_fields)},
+};
+_Static_assert(ARRAY_SIZE(types) == _WORKER_MSG_MAX, "every type has a row");
+
+static const char *const stages[] = {
+        [WORKER_STAGE_OPENING] = "opening",
+        [WORKER_STAGE_OPEN] = "open",
+        [WORKER_STAGE_FETCHING] = "fetching",
+        [WORKER_STAGE_READY] = "ready",
+        [WORKER_STAGE_SERVING] = "serving",
+        [WORKER_STAGE_LEAVING] = "leaving",
+};
+_Static_assert(ARRAY_SIZE(stages) == _WORKER_STAGE_MAX, "every stage has a name");
+
+const char *worker_stage_to_string(enum worker_stage stage)
+{
+        return (unsigned)stage < ARRAY_SIZE(stages) ? stages[stage] : "unknown";
+}
+
+static void delete_json(cJSON **json)
+{
+        cJSON_Delete(*json);
+}
+#define _cleanup_json_ _cleanup_(delete_json)
+
+/* ---- writing ---- */
+
+static bool add_u64(cJSON *object, const char *name, uint64_t value)
+{
+        char text[24];
+
+        snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+        return cJSON_AddStringToObject(object, name, text);
+}
+
+static bool add_problems(cJSON *object, const char *name, const struct problem_list *problems)
+{
+        cJSON *array = cJSON_AddArrayToObject(object, name);
+
+        for (size_t i = 0; array && i < problems->count; i++) {
+                const struct problem *problem = &problems->items[i];
+                cJSON *item = cJSON_CreateObject();
+
+                if (!item || !cJSON_AddItemToArray(array, item))
+                        return false;
+                if (!cJSON_AddNumberToObject(item, "error", problem->error)
+                        || !cJSON_AddStringToObject(item, "pointer", problem->pointer)
+                        || !cJSON_AddStringToObject(item, "reason", problem->reason)
+                        || !cJSON_AddStringToObject(item, "detail", problem->detail))
+                        return false;
+        }
+        return array;
+}
+
+static bool add_field(cJSON *object, const struct field *field, const struct worker_msg *msg)
+{
+        const void *value = (const char *)msg + field->offset;
+        const char *string;
+
+        switch (field->kind) {
+        case FIELD_BOOL:
+                return cJSON_AddBoolToObject(object, field->name, *(const bool *)value);
+        case FIELD_INT:
+                return cJSON_AddNumberToObject(object, field->name, *(const int *)value);
+        case FIELD_U16:
+                return cJSON_AddNumberToObject(object, field->name, *(const uint16_t *)value);
+        case FIELD_U32:
+                return cJSON_AddNumberToObject(object, field->name, *(const uint32_t *)value);
+        case FIELD_U64:
+                return add_u64(object, field->name, *(const uint64_t *)value);
+        case FIELD_STRING:
+                string = *(char *const *)value;
+                return (!string && field->optional) || cJSON_AddStringToObject(object, field->name, string);
+        case FIELD_STAGE:
+                return cJSON_AddStringToObject(
+                        object, field->name, worker_stage_to_string(*(const enum worker_stage *)value));
+        case FIELD_PROBLEMS:
+                return add_problems(object, field->name, value);
+        case _FIELD_KIND_MAX:
+                break;
+        }
+        return false;
+}
+
+int worker_msg_encode(const struct worker_msg *msg, char **ret_text)
+{
+        _cleanup_json_ cJSON *object = cJSON_CreateObject();
+        char *text;
+
+        if (!object || !cJSON_AddStringToObject(object, "type", types[msg->type].name))
+                return -ENOMEM;
+        for (size_t i = 0; i < types[msg->type].count; i++)
+                if (!add_field(object, &types[msg->type].fields[i], msg))
+                        return -ENOMEM;
+        text = cJSON_PrintUnformatted(object);
+        if (!text)
+                return -ENOMEM;
+        *ret_text = text;
+        return 0;
+}
+
+int worker_msg_send(int fd, const struct worker_msg *msg)
+{
+        _cleanup_free_ char *text = NULL;
+        size_t size;
+        int r = worker_msg_encode(msg, &text);
+
+        if (r < 0)
+                return r;
+        size = strlen(text);
+        if (size > WORKER_MSG_SIZE_MAX)
+                return -EMSGSIZE;
+        if (send(fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+                return 0;
+        switch (errno) {
+        case ECONNRESET: /* the peer went with messages unread */
+        case ENOTCONN:
+                return -EPIPE;
+        case ENOBUFS:
+                return -EAGAIN;
+        default:
+                return -errno;
+        }
+}
+
+/* ---- reading ---- */
+
+/* JSON is UTF-8, and what a worker writes ends up in answers to users. */
+static bool utf8_is_valid(const unsigned char *text, size_t size)
+{
+        static const struct {
+                unsigned char mask, lead;
+                unsigned length;
+                uint32_t least;
+        } forms[] = {
+                {0x80, 0x00, 1, 0      },
+                {0xe0, 0xc0, 2, 0x80   },
+                {0xf0, 0xe0, 3, 0x800  },
+                {0xf8, 0xf0, 4, 0x10000},
+        };
+
+        for (size_t i = 0, length; i < size; i += length) {
+                size_t form = 0;
+                uint32_t code;
+
+                while (form < ARRAY_SIZE(forms) && (text[i] & forms[form].mask) != forms[form].lead)
+                        form++;
+                if (form == ARRAY_SIZE(forms) || forms[form].length > size - i)
+                        return false;
+                length = forms[form].length;
+                code = text[i] & (unsigned char)~forms[form].mask;
+                for (size_t k = 1; k < length; k++) {
+                        if ((text[i + k] & 0xc0) != 0x80)
+                                return false;
+                        code = code << 6 | (text[i + k] & 0x3f);
+                }
+                if (code < forms[form].least || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+                        return false;
+        }
+        return true;
+}
+
+/* cJSON recurses, and its own limit of 1000 brackets is more stack than a message is worth. */
+static bool nesting_is_sane(const char *text, size_t size)
+{
+        bool in_string = false;
+        unsigned depth = 0;
+
+        for (size_t i = 0; i < size; i++) {
+                if (in_string && text[i] == '\\')
+                        i++;
+                else if (text[i] == '"')
+                        in_string = !in_string;
+                else if (!in_string && (text[i] == '{' || text[i] == '[') && ++depth > NESTING_MAX)
+                        return false;
+                else if (!in_string && (text[i] == '}' || text[i] == ']') && depth > 0)
+                        depth--;
+        }
+        return true;
+}
+
+static int read_integer(const cJSON *item, int64_t min, int64_t max, int64_t *ret)
+{
+        if (!cJSON_IsNumber(item) || !(item->valuedouble >= (double)min && item->valuedouble <= (double)max)
+                || trunc(item->valuedouble) != item->valuedouble)
+                return -EBADMSG;
+        *ret = (int64_t)item->valuedouble;
+        return 0;
+}
+
+static int read_u64(const cJSON *item, uint64_t *ret)
+{
+        uint64_t value = 0;
+
+        if (!cJSON_IsString(item) || !*item->valuestring)
+                return -EBADMSG;
+        for (const char *c = item->valuestring; *c; c++)
+                if (*c < '0' || *c > '9' || __builtin_mul_overflow(value, 10, &value)
+                        || __builtin_add_overflow(value, (uint64_t)(*c - '0'), &value))
+                        return -EBADMSG;
+        *ret = value;
+        return 0;
+}
+
+static int read_string(const cJSON *item, size_t length_max, char **ret)
+{
+        char *copy;
+
+        if (!cJSON_IsString(item) || strlen(item->valuestring) > length_max)
+                return -EBADMSG;
+        copy = strdup(item->valuestring);
+        if (!copy)
+                return -ENOMEM;
+        *ret = copy;
+        return 0;
+}
+
+static int read_stage(const cJSON *item, enum worker_stage *ret)
+{
+        for (size_t i = 0; cJSON_IsString(item) && i < ARRAY_SIZE(stages); i++)
+                if (strcmp(item->valuestring, stages[i]) == 0) {
+                        *ret = (enum worker_stage)i;
+                        return 0;
+                }
+        return -EBADMSG;
+}
+
+static int read_problems(const cJSON *array, struct problem_list *ret)
+{
+        const cJSON *item;
+
+        if (!cJSON_IsArray(array))
+                return -EBADMSG;
+        cJSON_ArrayForEach (item, array) {
+                const char *pointer = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "pointer"));
+                const char *reason = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "reason"));
+                const char *detail = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "detail"));
+                int64_t error;
+                int r = read_integer(cJSON_GetObjectItemCaseSensitive(item, "error"), 0, INT_MAX, &error);
+
+                if (r < 0 || !pointer || !reason || !detail)
+                        return -EBADMSG;
+                r = problem_add(ret, (int)error, pointer, reason, "%s", detail);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int read_field(const cJSON *object, const struct field *field, struct worker_msg *msg)
+{
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, field->name);
+        void *value = (char *)msg + field->offset;
+        int64_t integer;
+        int r;
+
+        if (!item)
+                return field->optional ? 0 : -EBADMSG;
+        switch (field->kind) {
+        case FIELD_BOOL:
+                *(bool *)value = cJSON_IsTrue(item);
+                return cJSON_IsBool(item) ? 0 : -EBADMSG;
+        case FIELD_INT:
+        case FIELD_U16:
+        case FIELD_U32:
+                r = read_integer(item, field->min, field->max, &integer);
+                if (r < 0)
+                        return r;
+                if (field->kind == FIELD_INT)
+                        *(int *)value = (int)integer;
+                else if (field->kind == FIELD_U16)
+                        *(uint16_t *)value = (uint16_t)integer;
+                else
+                        *(uint32_t *)value = (uint32_t)integer;
+                return 0;
+        case FIELD_U64:
+                return read_u64(item, value);
+        case FIELD_STRING:
+                return read_string(item, field->length_max, value);
+        case FIELD_STAGE:
+                return read_stage(item, value);
+        case FIELD_PROBLEMS:
+                return read_problems(item, value);
+        case _FIELD_KIND_MAX:
+                break;
+        }
+        return -EBADMSG;
+}
+
+static int read_type(const cJSON *object, enum worker_msg_type *ret)
+{
+        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "type"));
+
+        for (size_t i = 0; name && i < ARRAY_SIZE(types); i++)
+                if (strcmp(name, types[i].name) == 0) {
+                        *ret = (enum worker_msg_type)i;
+                        return 0;
+                }
+        return -EBADMSG;
+}
+
+int worker_msg_decode(const char *text, size_t size, struct worker_msg *ret)
+{
+        _cleanup_json_ cJSON *object = NULL;
+        struct worker_msg msg;
+        const char *end;
+        int r;
+
+        memset(&msg, 0, sizeof(msg)); /* all of the union, whichever member it is to be */
+        if (size > WORKER_MSG_SIZE_MAX || !utf8_is_valid((const unsigned char *)text, size)
+                || !nesting_is_sane(text, size))
+                return -EBADMSG;
+        object = cJSON_ParseWithLengthOpts(text, size, &end, false);
+        if (!object || end != text + size || !cJSON_IsObject(object))
+                return -EBADMSG;
+        r = read_type(object, &msg.type);
+        for (size_t i = 0; r >= 0 && i < types[msg.type].count; i++)
+                r = read_field(object, &types[msg.type].fields[i], &msg);
+        if (r < 0) {
+                worker_msg_clear(&msg);
+                return r;
+        }
+        *ret = msg;
+        return 0;
+}
+
+/* recv(), but not disturbed by a peer that went with messages unread: that error comes once, and before the
+ * messages which it sent. */
+static ssize_t receive(int fd, void *buffer, size_t size, int flags)
+{
+        for (;;) {
+                ssize_t n = recv(fd, buffer, size, flags | MSG_DONTWAIT);
+
+                if (n >= 0)
+                        return n;
+                if (errno != ECONNRESET && errno != EINTR)
+                        return -errno;
+        }
+}
+
+int worker_msg_receive(int fd, struct worker_msg *ret)
+{
+        _cleanup_free_ char *text = NULL;
+        char nothing;
+        ssize_t size, n;
+        int r;
+
+        size = receive(fd, &nothing, 0, MSG_PEEK | MSG_TRUNC);
+        if (size <= 0)
+                return (int)size; /* an empty message looks like the end, and is as good as the end */
+        if (size > WORKER_MSG_SIZE_MAX) {
+                (void)receive(fd, &nothing, sizeof(nothing), 0);
+                return -EBADMSG;
+        }
+        text = malloc((size_t)size);
+        if (!text)
+                return -ENOMEM;
+        n = receive(fd, text, (size_t)size, MSG_TRUNC);
+        if (n < 0)
+                return (int)n;
+        if (n != size)
+                return -EBADMSG;
+        r = worker_msg_decode(text, (size_t)size, ret);
+        return r < 0 ? r : 1;
+}
+
+void worker_msg_clear(struct worker_msg *msg)
+{
+        for (size_t i = 0; i < types[msg->type].count; i++) {
+                const struct field *field = &types[msg->type].fields[i];
+                void *value = (char *)msg + field->offset;
+
+                if (field->kind == FIELD_STRING) {
+                        free(*(char **)value);
+                        *(char **)value = NULL;
+                } else if (field->kind == FIELD_PROBLEMS)
+                        problem_list_clear(value);
+        }
+}
+
+/* ---- parameters ---- */
+
+bool disk_params_equal(const struct disk_params *one, const struct disk_params *other, const char **ret_field)
+{
+        static const size_t prefix = AT(params);
+
+        for (size_t i = 0; i < ARRAY_SIZE(params_fields); i++) {
+                static const size_t sizes[_FIELD_KIND_MAX] = {
+                        [FIELD_BOOL] = sizeof(bool),
+                        [FIELD_U16] = sizeof(uint16_t),
+                        [FIELD_U32] = sizeof(uint32_t),
+                        [FIELD_U64] = sizeof(uint64_t),
+                };
+                const struct field *field = &params_fields[i];
+                size_t offset = field->offset - prefix;
+
+                if (offset >= offsetof(struct disk_params, claim)) /* the kernel knows nothing of claims */
+                        continue;
+                if (memcmp((const char *)one + offset, (const char *)other + offset, sizes[field->kind])
+                        != 0) {
+                        if (ret_field)
+                                *ret_field = field->name;
+                        return false;
+                }
+        }
+        return true;
+}

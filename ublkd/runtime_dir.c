@@ -1,0 +1,230 @@
+/* /run/ublkd: one lock, and a socket for every worker.
+ *
+ * The address of a Unix socket has room for 107 bytes, a path may have 4095. So sockets are named through the
+ * descriptor of their directory: /proc/self/fd/N/UID.sock. */
+#include "ublkd/runtime_dir.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+enum { UID_LENGTH_MAX = 64 };
+
+struct runtime_dir {
+        char *path;
+        int lock_fd; /* PATH/lock: a file of its own, because a directory may be locked by others for reasons
+                        of theirs */
+        int workers_fd; /* PATH/workers */
+};
+
+DEFINE_CLEANUP(struct runtime_dir, runtime_dir_free);
+
+/* What went wrong with the directory itself, in words. Returns -error. */
+static int explain(struct problem_list *problems, int error, const char *path)
+{
+        static const struct {
+                int error;
+                const char *reason, *advice;
+        } causes[] = {
+                {EACCES,  "RuntimeDirNotPermitted",  "start ublkd as root, or name another with --runtime-dir"},
+                {EPERM,   "RuntimeDirNotPermitted",  "start ublkd as root, or name another with --runtime-dir"},
+                {EROFS,   "RuntimeDirReadOnly",
+                 "its file system is read-only; name another with --runtime-dir"                              },
+                {ENOTDIR, "RuntimeDirNotADirectory",
+                 "remove what is there, or name another with --runtime-dir"                                   },
+                {ENOENT,  "RuntimeDirMissing",       "make the directory above it first"                      },
+        };
+        const char *reason = "RuntimeDirUnusable", *advice = "name another with --runtime-dir";
+
+        for (size_t i = 0; i < ARRAY_SIZE(causes); i++)
+                if (causes[i].error == error) {
+                        reason = causes[i].reason;
+                        advice = causes[i].advice;
+                }
+        (void)problem_add(problems, error, "", reason, "The runtime directory %s cannot be used: %s; %s",
+                path, strerror(error), advice);
+        return -error;
+}
+
+/* Makes the directory unless it is there, and returns a descriptor for it, or -errno. What others could write
+ * to is refused: they could put a socket of theirs in the place of a worker's. */
+static int open_dir_at(int parent_fd, const char *name, mode_t mode, bool force_mode)
+{
+        _cleanup_close_ int fd = -1;
+        struct stat st;
+        bool created = mkdirat(parent_fd, name, mode) == 0;
+
+        if (!created && errno != EEXIST)
+                return -errno;
+        fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return -errno;
+        if (st.st_uid != geteuid() && st.st_uid != 0)
+                return -EPERM;
+        if ((created || force_mode) && fchmod(fd, mode) < 0) /* whatever the umask says */
+                return -errno;
+        return TAKE_FD(fd);
+}
+
+static pid_t lock_holder(int lock_fd)
+{
+        char text[16] = "";
+
+        return pread(lock_fd, text, sizeof(text) - 1, 0) > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
+}
+
+static int in_use(const char *path, pid_t holder, struct problem_list *problems)
+{
+        char who[32] = "";
+
+        if (holder > 0)
+                snprintf(who, sizeof(who), " (pid %d)", holder);
+        (void)problem_add(problems, EBUSY, "", "RuntimeDirInUse",
+                "The runtime directory %s is in use by another ublkd%s; stop that one, or name another with "
+                "--runtime-dir",
+                path, who);
+        return -EBUSY;
+}
+
+/* The holder's pid in the file is for people; the lock alone counts. */
+static int lock(const char *path, int dir_fd, int *ret_fd, struct problem_list *problems)
+{
+        _cleanup_close_ int fd = openat(dir_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+        if (fd < 0)
+                return explain(problems, errno, path);
+        if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+                return errno == EWOULDBLOCK ? in_use(path, lock_holder(fd), problems)
+                                            : explain(problems, errno, path);
+        if (ftruncate(fd, 0) < 0 || dprintf(fd, "%d\n", getpid()) < 0)
+                return explain(problems, errno, path);
+        *ret_fd = TAKE_FD(fd);
+        return 0;
+}
+
+int runtime_dir_open(const char *path, struct runtime_dir **ret, struct problem_list *problems)
+{
+        _cleanup_(runtime_dir_free_pointer) struct runtime_dir *dir = calloc(1, sizeof(*dir));
+        _cleanup_close_ int fd = -1;
+        int r;
+
+        if (!dir)
+                return -ENOMEM;
+        dir->lock_fd = dir->workers_fd = -1;
+        dir->path = strdup(path);
+        if (!dir->path)
+                return -ENOMEM;
+        fd = open_dir_at(AT_FDCWD, path, 0755, false);
+        if (fd < 0)
+                return explain(problems, -fd, path);
+        r = lock(path, fd, &dir->lock_fd, problems);
+        if (r < 0)
+                return r;
+        dir->workers_fd = open_dir_at(fd, "workers", 0700, true);
+        if (dir->workers_fd < 0)
+                return explain(problems, -dir->workers_fd, path);
+        *ret = TAKE_PTR(dir);
+        return 0;
+}
+
+struct runtime_dir *runtime_dir_free(struct runtime_dir *dir)
+{
+        if (!dir)
+                return NULL;
+        close_fd(dir->workers_fd);
+        close_fd(dir->lock_fd);
+        free(dir->path);
+        free(dir);
+        return NULL;
+}
+
+const char *runtime_dir_path(const struct runtime_dir *dir)
+{
+        return dir->path;
+}
+
+struct socket_name {
+        char name[UID_LENGTH_MAX + 16];
+};
+
+/* What comes from a database may not lead out of the directory. */
+static int socket_name(const char *uid, const char *suffix, struct socket_name *ret)
+{
+        size_t length = strlen(uid);
+
+        if (length == 0 || length > UID_LENGTH_MAX || strchr(uid, '/') || uid[0] == '.')
+                return -EINVAL;
+        snprintf(ret->name, sizeof(ret->name), "%s%s", uid, suffix);
+        return 0;
+}
+
+static void socket_address(
+        const struct runtime_dir *dir, const struct socket_name *name, struct sockaddr_un *ret)
+{
+        *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+        snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/%.*s", dir->workers_fd,
+                (int)sizeof(name->name), name->name);
+}
+
+static int unlink_socket(const struct runtime_dir *dir, const struct socket_name *name)
+{
+        return unlinkat(dir->workers_fd, name->name, 0) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+int runtime_dir_bind_worker(struct runtime_dir *dir, const char *uid)
+{
+        struct socket_name final, fresh;
+        struct sockaddr_un address;
+        _cleanup_close_ int fd = -1;
+        int r = socket_name(uid, ".sock", &final);
+
+        if (r >= 0)
+                r = socket_name(uid, ".new", &fresh);
+        if (r >= 0)
+                r = unlink_socket(dir, &fresh); /* left by a supervisor that died right here */
+        if (r < 0)
+                return r;
+        fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0)
+                return -errno;
+        socket_address(dir, &fresh, &address);
+        if (fchmod(fd, 0600) < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+                return -errno;
+        if (renameat(dir->workers_fd, fresh.name, dir->workers_fd, final.name) < 0) {
+                r = -errno;
+                (void)unlink_socket(dir, &fresh);
+                return r;
+        }
+        return TAKE_FD(fd);
+}
+
+int runtime_dir_connect_worker(struct runtime_dir *dir, const char *uid)
+{
+        struct socket_name name;
+        struct sockaddr_un address;
+        _cleanup_close_ int fd = -1;
+        int r = socket_name(uid, ".sock", &name);
+
+        if (r < 0)
+                return r;
+        fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0)
+                return -errno;
+        socket_address(dir, &name, &address);
+        if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+                return errno == ECONNREFUSED ? -ENOENT : -errno; /* a file whose worker is gone */
+        return TAKE_FD(fd);
+}
+
+int runtime_dir_forget_worker(struct runtime_dir *dir, const char *uid)
+{
+        struct socket_name name;
+        int r = socket_name(uid, ".sock", &name);
+
+        return r < 0 ? r : unlink_socket(dir, &name);
+}

@@ -1,0 +1,416 @@
+/* The control plane: what each command carries, and what its answer means. How it gets to the driver and back
+ * is the business of ublk_ctl_calls and, in another process, of ublk_ctl_helper. */
+#include "ublkd/ublk_ctl.h"
+
+#include "ublkd/base/ublk_uapi.h"
+#include "ublkd/device_status.h"
+#include "ublkd/ublk_ctl_calls.h"
+#include "ublkd/ublk_ctl_check.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+enum { GREETING_USEC = 10 * 1000 * 1000, SECTOR_SHIFT = 9, BLOCK_SHIFT_MAX = 12, KERNEL_ENOTSUPP = 524 };
+
+enum ctl_kind {
+        CTL_GET_INFO,
+        CTL_ADD,
+        CTL_SET_PARAMS,
+        CTL_START,
+        CTL_STOP,
+        CTL_DEL,
+        CTL_BEGIN_RECOVERY,
+        CTL_END_RECOVERY,
+        _CTL_KIND_MAX
+};
+
+#define SECONDS(n) ((n)*UINT64_C(1000000))
+
+/* START and END wait for the worker, too: it has fetched by the time they are sent, so that does not take
+ * long. */
+static const struct {
+        uint32_t command;
+        uint64_t deadline_usec;
+        bool tells_device; /* its answer is a struct ublksrv_ctrl_dev_info */
+} kinds[] = {
+        [CTL_GET_INFO] = {UBLK_U_CMD_GET_DEV_INFO,        SECONDS(10), true },
+        [CTL_ADD] = {UBLK_U_CMD_ADD_DEV,             SECONDS(10), true },
+        [CTL_SET_PARAMS] = {UBLK_U_CMD_SET_PARAMS,          SECONDS(10), false},
+        [CTL_START] = {UBLK_U_CMD_START_DEV,           SECONDS(30), false},
+        [CTL_STOP] = {UBLK_U_CMD_STOP_DEV,            SECONDS(10), false},
+        [CTL_DEL] = {UBLK_U_CMD_DEL_DEV_ASYNC,       SECONDS(10), false},
+        [CTL_BEGIN_RECOVERY] = {UBLK_U_CMD_START_USER_RECOVERY, SECONDS(10), false},
+        [CTL_END_RECOVERY] = {UBLK_U_CMD_END_USER_RECOVERY,   SECONDS(30), false},
+};
+_Static_assert(ARRAY_SIZE(kinds) == _CTL_KIND_MAX, "every kind has a row");
+
+struct ublk_ctl {
+        struct ctl_calls *calls;
+        uint64_t deadline_usec; /* 0: as in `kinds` */
+        bool no_async_delete;   /* the kernel has said that it knows no DEL_DEV_ASYNC */
+};
+
+struct ublk_ctl_call {
+        struct ctl_call call; /* first */
+        enum ctl_kind kind;
+        ublk_ctl_done done;
+        void *userdata;
+};
+
+DEFINE_CLEANUP(struct ublk_ctl, ublk_ctl_free);
+
+/* ---- flags ---- */
+
+uint64_t ublk_ctl_flags(enum kernel_recovery recovery)
+{
+        static const uint64_t flags[_KERNEL_RECOVERY_MAX] = {
+                [KERNEL_RECOVERY_NONE] = 0,
+                [KERNEL_RECOVERY_QUEUE] = UBLK_F_USER_RECOVERY,
+                [KERNEL_RECOVERY_REISSUE] = UBLK_F_USER_RECOVERY | UBLK_F_USER_RECOVERY_REISSUE,
+                [KERNEL_RECOVERY_FAIL] = UBLK_F_USER_RECOVERY | UBLK_F_USER_RECOVERY_FAIL_IO,
+        };
+
+        return flags[recovery] | UBLK_F_CMD_IOCTL_ENCODE;
+}
+
+const char *ublk_ctl_missing(uint64_t wanted, uint64_t got)
+{
+        uint64_t missing = wanted & ~got;
+        const char *name = missing ? kernel_feature_name((unsigned)__builtin_ctzll(missing)) : NULL;
+
+        return missing && !name ? "unknown" : name;
+}
+
+/* ---- structs of the UAPI ---- */
+
+static int read_info(const struct ublksrv_ctrl_dev_info *info, struct kernel_device *ret)
+{
+        static const struct {
+                uint16_t state;
+                enum kernel_state ours;
+        } states[] = {
+                {UBLK_S_DEV_DEAD,     KERNEL_STATE_DEAD    },
+                {UBLK_S_DEV_LIVE,     KERNEL_STATE_LIVE    },
+                {UBLK_S_DEV_QUIESCED, KERNEL_STATE_QUIESCED},
+                {UBLK_S_DEV_FAIL_IO,  KERNEL_STATE_FAIL_IO },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
+                if (states[i].state != info->state)
+                        continue;
+                *ret = (struct kernel_device){
+                        .number = (int)info->dev_id,
+                        .state = states[i].ours,
+                        .cookie = info->ublksrv_flags,
+                        .flags = info->flags,
+                        .server_pid = info->ublksrv_pid,
+                        .queues = info->nr_hw_queues,
+                        .queue_depth = info->queue_depth,
+                        .max_io_size = info->max_io_buf_bytes,
+                };
+                return 0;
+        }
+        return -EPROTO;
+}
+
+static bool is_power_of_two(uint32_t value)
+{
+        return value && !(value & (value - 1));
+}
+
+/* The driver takes sizes as shifts: one that is no power of two, which only hints can be, is rounded down,
+ * and none at all is 0, which the block layer takes for "none". */
+static uint8_t shift_of(uint32_t bytes)
+{
+        return bytes ? (uint8_t)(31 - __builtin_clz(bytes)) : 0;
+}
+
+static uint32_t attributes_of(const struct disk_params *params)
+{
+        const struct {
+                bool set;
+                uint32_t attribute;
+        } attributes[] = {
+                {params->read_only,                     UBLK_ATTR_READ_ONLY     },
+                {params->rotational,                    UBLK_ATTR_ROTATIONAL    },
+                {params->volatile_cache,                UBLK_ATTR_VOLATILE_CACHE},
+ /* without a cache every write is as good as FUA, and the driver is not to be told of it */
+                {params->volatile_cache && params->fua, UBLK_ATTR_FUA           },
+        };
+        uint32_t result = 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(attributes); i++)
+                if (attributes[i].set)
+                        result |= attributes[i].attribute;
+        return result;
+}
+
+static int write_params(const struct disk_params *params, struct ublk_params *ret)
+{
+        uint32_t logical = params->logical_block_size;
+        uint32_t physical = params->physical_block_size > logical ? params->physical_block_size : logical;
+
+        if (!is_power_of_two(logical) || !is_power_of_two(physical) || shift_of(logical) < SECTOR_SHIFT
+                || shift_of(logical) > BLOCK_SHIFT_MAX || params->size < logical
+                || params->size % logical != 0 || params->max_io_size < physical)
+                return -EINVAL;
+        *ret = (struct ublk_params){
+                .len = sizeof(*ret),
+                .types = UBLK_PARAM_TYPE_BASIC,
+                .basic =
+                        {
+                                .attrs = attributes_of(params),
+                                .logical_bs_shift = shift_of(logical),
+                                .physical_bs_shift = shift_of(physical),
+                                .io_min_shift = shift_of(params->io_min > logical ? params->io_min : logical),
+                                .io_opt_shift = shift_of(params->io_opt),
+                                .max_sectors = params->max_io_size >> SECTOR_SHIFT,
+                                .dev_sectors = params->size >> SECTOR_SHIFT,
+                                },
+        };
+        if (!params->max_discard_size && !params->max_write_zeroes_size)
+                return 0;
+        ret->types |= UBLK_PARAM_TYPE_DISCARD;
+        ret->discard = (struct ublk_param_discard){
+                .discard_granularity =
+                        params->discard_granularity > logical ? params->discard_granularity : logical,
+                .max_discard_sectors = params->max_discard_size >> SECTOR_SHIFT,
+                .max_write_zeroes_sectors = params->max_write_zeroes_size >> SECTOR_SHIFT,
+                .max_discard_segments = 1,
+        };
+        return 0;
+}
+
+/* ---- answers ---- */
+
+static bool is_unknown_command(int result)
+{
+        return result == -EOPNOTSUPP || result == -EINVAL || result == -KERNEL_ENOTSUPP;
+}
+
+/* A device that somebody made without privileges tells of itself only to those who name its node. */
+static void ask_by_path(struct ctl_request *request)
+{
+        request->command = UBLK_U_CMD_GET_DEV_INFO2;
+        request->payload = (union ctl_payload){};
+        snprintf(request->payload.info2.path, sizeof(request->payload.info2.path), "/dev/ublkc%u",
+                request->number);
+        request->path_size = sizeof(request->payload.info2.path);
+        request->size = sizeof(request->payload.info2);
+}
+
+static bool reconsider(void *owner, struct ctl_call *call, int result)
+{
+        struct ublk_ctl *ctl = owner;
+
+        switch (call->request.command) {
+        case UBLK_U_CMD_DEL_DEV_ASYNC:
+                if (!is_unknown_command(result))
+                        return false;
+                ctl->no_async_delete = true;
+                call->request.command = UBLK_U_CMD_DEL_DEV;
+                return true;
+        case UBLK_U_CMD_GET_DEV_INFO:
+                if (result != -EINVAL)
+                        return false;
+                ask_by_path(&call->request);
+                return true;
+        default:
+                return false;
+        }
+}
+
+static void deliver(void *owner _unused_, struct ctl_call *base)
+{
+        struct ublk_ctl_call *call = (struct ublk_ctl_call *)base;
+        const struct ublksrv_ctrl_dev_info *info = base->request.command == UBLK_U_CMD_GET_DEV_INFO2
+                                                           ? &base->answer.info2.info
+                                                           : &base->answer.info;
+        struct kernel_device device;
+        int result = base->result == -KERNEL_ENOTSUPP ? -EOPNOTSUPP : base->result < 0 ? base->result : 0;
+        bool tells_device = result == 0 && kinds[call->kind].tells_device;
+        ublk_ctl_done done = call->done;
+        void *userdata = call->userdata;
+
+        if (tells_device) {
+                result = read_info(info, &device);
+                tells_device = result == 0;
+        }
+        free(call);
+        done(userdata, result, tells_device ? &device : NULL);
+}
+
+/* ---- the public face ---- */
+
+static int submit(struct ublk_ctl *ctl, enum ctl_kind kind, const struct ctl_request *request,
+        ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
+{
+        struct ublk_ctl_call *call;
+        int r;
+
+        if (request->number >= 1 << 20)
+                return -EINVAL;
+        call = calloc(1, sizeof(*call));
+        if (!call)
+                return -ENOMEM;
+        call->call.request = *request;
+        call->call.request.command = kinds[kind].command;
+        if (kind == CTL_DEL && ctl->no_async_delete)
+                call->call.request.command = UBLK_U_CMD_DEL_DEV;
+        call->kind = kind;
+        call->done = done;
+        call->userdata = userdata;
+        r = ctl_calls_submit(
+                ctl->calls, &call->call, ctl->deadline_usec ? ctl->deadline_usec : kinds[kind].deadline_usec);
+        if (r < 0) {
+                free(call);
+                return r;
+        }
+        if (ret)
+                *ret = call;
+        return 0;
+}
+
+/* A command without payload. */
+static int submit_plain(struct ublk_ctl *ctl, enum ctl_kind kind, int number, uint64_t data,
+        ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
+{
+        return submit(ctl, kind, &(struct ctl_request){.number = (uint32_t)number, .data = data}, done,
+                userdata, ret);
+}
+
+int ublk_ctl_get_info(
+        struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
+{
+        struct ctl_request request = {
+                .number = (uint32_t)number, .size = sizeof(struct ublksrv_ctrl_dev_info)};
+
+        return submit(ctl, CTL_GET_INFO, &request, done, userdata, ret);
+}
+
+int ublk_ctl_add(struct ublk_ctl *ctl, const struct kernel_device_request *wanted, ublk_ctl_done done,
+        void *userdata, struct ublk_ctl_call **ret)
+{
+        struct ctl_request request = {
+                .number = (uint32_t)wanted->number,
+                .size = sizeof(struct ublksrv_ctrl_dev_info),
+                .payload.info =
+                        {
+                                       .nr_hw_queues = wanted->queues,
+                                       .queue_depth = wanted->queue_depth,
+                                       .max_io_buf_bytes = wanted->max_io_size,
+                                       .dev_id = (uint32_t)wanted->number,
+                                       .flags = wanted->flags,
+                                       .ublksrv_flags = wanted->cookie,
+                                       },
+        };
+
+        return submit(ctl, CTL_ADD, &request, done, userdata, ret);
+}
+
+int ublk_ctl_set_params(struct ublk_ctl *ctl, int number, const struct disk_params *params,
+        ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
+{
+        struct ctl_request request = {.number = (uint32_t)number, .size = sizeof(struct ublk_params)};
+        int r = write_params(params, &request.payload.params);
+
+        return r < 0 ? r : submit(ctl, CTL_SET_PARAMS, &request, done, userdata, ret);
+}
+
+int ublk_ctl_start(struct ublk_ctl *ctl, int number, pid_t worker, ublk_ctl_done done, void *userdata,
+        struct ublk_ctl_call **ret)
+{
+        return submit_plain(ctl, CTL_START, number, (uint64_t)worker, done, userdata, ret);
+}
+
+int ublk_ctl_stop(
+        struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
+{
+        return submit_plain(ctl, CTL_STOP, number, 0, done, userdata, ret);
+}
+
+int ublk_ctl_del(
+        struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
+{
+        return submit_plain(ctl, CTL_DEL, number, 0, done, userdata, ret);
+}
+
+int ublk_ctl_begin_recovery(
+        struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
+{
+        return submit_plain(ctl, CTL_BEGIN_RECOVERY, number, 0, done, userdata, ret);
+}
+
+int ublk_ctl_end_recovery(struct ublk_ctl *ctl, int number, pid_t worker, ublk_ctl_done done, void *userdata,
+        struct ublk_ctl_call **ret)
+{
+        return submit_plain(ctl, CTL_END_RECOVERY, number, (uint64_t)worker, done, userdata, ret);
+}
+
+void ublk_ctl_call_cancel(struct ublk_ctl_call *call)
+{
+        ctl_call_cancel(&call->call);
+}
+
+static int explain_greeting(
+        const struct ctl_reply *greeting, const char *release, struct problem_list *problems)
+{
+        int error = greeting->result == -KERNEL_ENOTSUPP ? EOPNOTSUPP : -greeting->result;
+
+        switch (greeting->step) {
+        case CTL_STEP_OPEN:
+                return ctl_explain_open(error, ctl_find_module("", release), release, problems);
+        case CTL_STEP_RING:
+                return ctl_explain_ring(error, ctl_io_uring_disabled(), problems);
+        default:
+                return ctl_explain_features(error, release, problems);
+        }
+}
+
+int ublk_ctl_open(sd_event *event, const struct ublk_ctl_options *options, struct ublk_ctl **ret,
+        uint64_t *ret_features, struct problem_list *problems)
+{
+        static const struct ctl_calls_handlers handlers = {.reconsider = reconsider, .deliver = deliver};
+        _cleanup_(ublk_ctl_free_pointer) struct ublk_ctl *ctl = NULL;
+        const char *path = options->helper_path ? options->helper_path : "/proc/self/exe";
+        struct ctl_reply greeting;
+        struct utsname machine;
+        int r;
+
+        if (uname(&machine) < 0)
+                return -errno;
+        if (ctl_kernel_is_known_bad(machine.release))
+                return ctl_explain_known_bad(machine.release, problems);
+        ctl = calloc(1, sizeof(*ctl));
+        if (!ctl)
+                return -ENOMEM;
+        ctl->deadline_usec = options->deadline_usec;
+        r = ctl_calls_new(event, path, &handlers, ctl, &ctl->calls);
+        if (r < 0)
+                return r;
+        r = ctl_calls_greet(
+                ctl->calls, options->deadline_usec ? options->deadline_usec : GREETING_USEC, &greeting);
+        if (r < 0)
+                return ctl_explain_helper(-r, path, problems);
+        if (greeting.step != CTL_STEP_READY)
+                return explain_greeting(&greeting, machine.release, problems);
+        *ret_features = greeting.payload.features;
+        *ret = TAKE_PTR(ctl);
+        return 0;
+}
+
+int ublk_ctl_new(
+        sd_event *event, struct ublk_ctl **ret, uint64_t *ret_features, struct problem_list *problems)
+{
+        return ublk_ctl_open(event, &(struct ublk_ctl_options){}, ret, ret_features, problems);
+}
+
+struct ublk_ctl *ublk_ctl_free(struct ublk_ctl *ctl)
+{
+        if (!ctl)
+                return NULL;
+        ctl_calls_free(ctl->calls);
+        free(ctl);
+        return NULL;
+}

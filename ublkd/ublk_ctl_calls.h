@@ -1,0 +1,59 @@
+/* Calls in flight to the control helper: deadlines, and helpers that are given up and replaced. Private to
+ * ublk_ctl. Runs on the supervisor's loop. */
+#pragma once
+
+#include "ublkd/ublk_ctl_wire.h"
+
+#include <stdbool.h>
+#include <sys/queue.h>
+#include <systemd/sd-event.h>
+
+enum { CTL_RETIRED_MAX = 16 };
+
+struct ctl_calls;
+struct ctl_helper;
+
+enum ctl_call_state {
+        CTL_CALL_NEW,
+        CTL_CALL_WAITING, /* for room in the helper's socket */
+        CTL_CALL_SENT,
+        CTL_CALL_FINISHED, /* for its turn to be delivered */
+        _CTL_CALL_STATE_MAX
+};
+
+/* The owner embeds it as the first member of its own, allocated with malloc(), and sets `request`, not its
+ * sequence. From ctl_calls_submit() until its delivery it belongs to ctl_calls. */
+struct ctl_call {
+        struct ctl_request request;
+        struct ctl_calls *calls;
+        struct ctl_helper *helper;
+        TAILQ_ENTRY(ctl_call) link;
+        sd_event_source *deadline;
+        enum ctl_call_state state;
+        bool cancelled;
+        int result;
+        union ctl_payload answer; /* what the payload was when the command was done */
+};
+
+struct ctl_calls_handlers {
+        /* The command came back. True: `request` was changed, send it anew under the same deadline. */
+        bool (*reconsider)(void *owner, struct ctl_call *call, int result);
+        /* It is over, with `result` and `answer`. Takes the call over and frees it. May free ctl_calls. */
+        void (*deliver)(void *owner, struct ctl_call *call);
+};
+
+/* `helper_path` is copied. 0 or -ENOMEM. */
+int ctl_calls_new(sd_event *event, const char *helper_path, const struct ctl_calls_handlers *handlers,
+        void *owner, struct ctl_calls **ret);
+/* Frees all calls without delivering them, and kills the helpers. NULL is fine. */
+struct ctl_calls *ctl_calls_free(struct ctl_calls *calls);
+
+/* Starts the first helper and waits for its greeting. 0; -ETIMEDOUT; -ECONNRESET when it ended without one;
+ * other -errno when it could not be started. */
+int ctl_calls_greet(struct ctl_calls *calls, uint64_t timeout_usec, struct ctl_reply *ret_greeting);
+
+/* Sends the call, starting a helper if there is none. 0; -EAGAIN: too many helpers hang; other -errno. On a
+ * failure the call is still the owner's. */
+int ctl_calls_submit(struct ctl_calls *calls, struct ctl_call *call, uint64_t deadline_usec);
+/* It will not be delivered. */
+void ctl_call_cancel(struct ctl_call *call);

@@ -1,0 +1,40 @@
+/* Between the supervisor and its control helper: the same program on both ends, so plain structs, one in each
+ * message of a SOCK_SEQPACKET socket. Requests are answered in any order. */
+#pragma once
+
+#include "ublkd/base/ublk_uapi.h"
+
+#include <stdint.h>
+
+enum { CTL_CHANNEL_FD = 3, CTL_DEV_PATH_SIZE = 32 };
+
+/* What a command reads and writes in memory. */
+union ctl_payload {
+        struct ublksrv_ctrl_dev_info info;
+        struct {
+                char path[CTL_DEV_PATH_SIZE]; /* of the character device */
+                struct ublksrv_ctrl_dev_info info;
+        } info2;
+        struct ublk_params params;
+        uint64_t features;
+};
+
+struct ctl_request {
+        uint64_t sequence; /* from 1 */
+        uint32_t command;  /* UBLK_U_CMD_* */
+        uint32_t number;
+        uint64_t data;     /* data[0] of the command */
+        uint32_t size;     /* bytes of the payload that the command may use; 0: none */
+        uint16_t path_size; /* bytes at the start of the payload that are a path */
+        union ctl_payload payload;
+};
+
+/* How far the helper has got, for the sentence about a failure. */
+enum ctl_step { CTL_STEP_OPEN, CTL_STEP_RING, CTL_STEP_FEATURES, CTL_STEP_READY, _CTL_STEP_MAX };
+
+struct ctl_reply {
+        uint64_t sequence; /* of the request; 0: the greeting, once, before all others */
+        int32_t result;    /* 0 or -errno; of the greeting: why `step` failed */
+        uint32_t step;     /* enum ctl_step, in the greeting */
+        union ctl_payload payload;
+};

@@ -1,0 +1,565 @@
+/* One worker process: how it is started or found again, what it says, how it ends.
+ *
+ * Two event sources feed one object: the channel (priority -20) and the pidfd (-10), so that what a worker
+ * said before it died is read before its death; when the death is seen the channel is emptied first all the
+ * same, because both may become ready within one turn of the loop. The callback may free the object, so it is
+ * always the last thing that a handler does.
+ *
+ * A worker that breaks the protocol is killed: it can be replaced without loss, and what it would do next
+ * cannot be known. */
+#include "ublkd/worker_proc.h"
+
+#include "ublkd/proc_spawn.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum {
+        PRIORITY_MESSAGE = -20,
+        PRIORITY_DEATH = -10,
+        /* How long a worker may take to leave after it said that it failed, or closed its channel. */
+        LEAVE_GRACE_USEC = 5 * 1000 * 1000,
+        STAT_TEXT_SIZE = 1024,
+};
+
+struct worker_proc {
+        sd_event *event;
+        struct runtime_dir *dir;
+        char *name, *uid;
+        worker_proc_changed changed;
+        void *userdata;
+        pid_t pid;
+        int pidfd;
+        int channel; /* -1: closed by the worker, or no longer listened to */
+        sd_event_source *channel_source, *pidfd_source, *grace_source;
+        bool adopted;
+        bool greeted;              /* HELLO came */
+        enum worker_stage stage;   /* what is told to others */
+        enum worker_stage claimed; /* from HELLO: `stage` follows once the parameters are known, too */
+        uint16_t epoch;
+        int number;
+        uint64_t started_at;
+        struct worker_msg params; /* type WORKER_MSG_PARAMS once it came */
+        struct problem_list problems;
+        char fault[64]; /* why we killed it, or "" */
+        struct worker_death death;
+        uint64_t died_at;
+};
+
+DEFINE_CLEANUP(struct worker_proc, worker_proc_free);
+
+static uint64_t now_usec(clockid_t clock)
+{
+        struct timespec now = {};
+
+        (void)clock_gettime(clock, &now);
+        return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* ---- the end ---- */
+
+void worker_proc_kill(struct worker_proc *worker)
+{
+        if (worker->died_at)
+                return;
+        worker->stage = WORKER_STAGE_LEAVING;
+        (void)pidfd_send_signal(worker->pidfd, SIGKILL, NULL, 0); /* ESRCH: it is dead, and will be told so */
+}
+
+/* Kills it for a reason that goes into the sentence about its death. The first reason counts. */
+static _printf_(2, 3) void kill_for(struct worker_proc *worker, const char *format, ...)
+{
+        va_list arguments;
+
+        if (!worker->fault[0]) {
+                va_start(arguments, format);
+                vsnprintf(worker->fault, sizeof(worker->fault), format, arguments);
+                va_end(arguments);
+        }
+        worker_proc_kill(worker);
+}
+
+static void describe_death(const struct worker_proc *worker, const siginfo_t *info, struct worker_death *ret)
+{
+        const char *name;
+
+        *ret = (struct worker_death){.code = -1};
+        if (info) {
+                ret->by_signal = info->si_code != CLD_EXITED;
+                ret->code = info->si_status;
+        }
+        if (worker->fault[0])
+                snprintf(ret->sentence, sizeof(ret->sentence), "was killed by ublkd: %s", worker->fault);
+        else if (!info)
+                snprintf(ret->sentence, sizeof(ret->sentence), "is gone (it was not our child)");
+        else if (!ret->by_signal)
+                snprintf(ret->sentence, sizeof(ret->sentence), "exited with status %d", ret->code);
+        else if ((name = sigabbrev_np(ret->code)))
+                snprintf(ret->sentence, sizeof(ret->sentence), "was killed by SIG%s", name);
+        else
+                snprintf(ret->sentence, sizeof(ret->sentence), "was killed by signal %d", ret->code);
+}
+
+/* Takes note of the death if it is one. False while the process lives. */
+static bool reap(struct worker_proc *worker)
+{
+        siginfo_t info = {};
+        bool known = waitid(P_PIDFD, (id_t)worker->pidfd, &info, WEXITED | WNOHANG) == 0;
+
+        if (known && info.si_pid == 0)
+                return false;
+        describe_death(worker, known ? &info : NULL, &worker->death); /* ECHILD: an adopted one */
+        worker->died_at = now_usec(CLOCK_MONOTONIC);
+        worker->stage = WORKER_STAGE_LEAVING;
+        return true;
+}
+
+/* ---- what it says ---- */
+
+static void close_channel(struct worker_proc *worker)
+{
+        worker->channel_source = sd_event_source_disable_unref(worker->channel_source);
+        worker->channel = close_fd(worker->channel);
+}
+
+static int on_grace_over(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        kill_for(userdata, "it did not leave by itself");
+        return 0;
+}
+
+/* It is of no more use and is expected to end by itself. Without memory for a timer: at once. */
+static void expect_to_leave(struct worker_proc *worker)
+{
+        worker->stage = WORKER_STAGE_LEAVING;
+        if (!worker->grace_source
+                && sd_event_add_time_relative(worker->event, &worker->grace_source, CLOCK_MONOTONIC,
+                           LEAVE_GRACE_USEC, 0, on_grace_over, worker)
+                           < 0)
+                worker_proc_kill(worker);
+}
+
+/* `stage` may only rise; it rises past OPENING only once the parameters are known. */
+static void raise_stage(struct worker_proc *worker, enum worker_stage stage)
+{
+        if (stage > worker->stage)
+                worker->stage = stage;
+}
+
+static void hear_hello(struct worker_proc *worker, const struct worker_msg *msg)
+{
+        if (worker->greeted)
+                kill_for(worker, "it said HELLO twice");
+        else if (msg->hello.protocol != WORKER_PROTOCOL)
+                kill_for(worker, "it speaks protocol %d, not %d", msg->hello.protocol, WORKER_PROTOCOL);
+        else if (strcmp(msg->hello.uid, worker->uid) != 0)
+                kill_for(worker, "it serves another device");
+        else if (msg->hello.pid != worker->pid)
+                kill_for(worker, "it says it is pid %d, not %d", msg->hello.pid, worker->pid);
+        else if (!worker->adopted && msg->hello.epoch != worker->epoch)
+                kill_for(worker, "it serves epoch %u, not %u", msg->hello.epoch, worker->epoch);
+        else if (!worker->adopted && (msg->hello.stage != WORKER_STAGE_OPENING || msg->hello.number != -1))
+                kill_for(worker, "it claims to serve before it was told to");
+        else {
+                worker->greeted = true;
+                worker->epoch = msg->hello.epoch;
+                worker->number = msg->hello.number;
+                worker->claimed = msg->hello.stage;
+                if (worker->claimed == WORKER_STAGE_LEAVING)
+                        worker->stage = WORKER_STAGE_LEAVING;
+        }
+}
+
+/* Takes the message over. */
+static void hear_params(struct worker_proc *worker, struct worker_msg *msg)
+{
+        if (worker->params.type == WORKER_MSG_PARAMS) {
+                kill_for(worker, "it sent PARAMS twice");
+                return;
+        }
+        worker->params = *msg;
+        *msg = (struct worker_msg){.type = WORKER_MSG_LIVE};
+        raise_stage(worker, WORKER_STAGE_OPEN);
+        raise_stage(worker, worker->claimed);
+}
+
+static void hear_ready(struct worker_proc *worker)
+{
+        if (worker->stage < WORKER_STAGE_FETCHING)
+                kill_for(worker, "it said READY before GO");
+        else
+                raise_stage(worker, WORKER_STAGE_READY);
+}
+
+static void hear_failed(struct worker_proc *worker, const struct worker_msg *msg)
+{
+        (void)problem_list_append(&worker->problems, &msg->failed); /* without memory: its death will tell */
+        expect_to_leave(worker);
+}
+
+static void hear(struct worker_proc *worker, struct worker_msg *msg)
+{
+        if (!worker->greeted && msg->type != WORKER_MSG_HELLO) {
+                kill_for(worker, "it did not say HELLO first");
+                return;
+        }
+        switch (msg->type) {
+        case WORKER_MSG_HELLO:
+                hear_hello(worker, msg);
+                break;
+        case WORKER_MSG_PARAMS:
+                hear_params(worker, msg);
+                break;
+        case WORKER_MSG_READY:
+                hear_ready(worker);
+                break;
+        case WORKER_MSG_FAILED:
+                hear_failed(worker, msg);
+                break;
+        default:
+                kill_for(worker, "it sent a message that only ublkd may send");
+        }
+}
+
+/* Reads and hears one message. 1: there may be more; 0: none for now; -errno: the channel is of no more use.
+ */
+static int hear_next(struct worker_proc *worker)
+{
+        _cleanup_worker_msg_ struct worker_msg msg = {};
+        int r = worker_msg_receive(worker->channel, &msg);
+
+        if (r == -EAGAIN)
+                return 0;
+        if (r == -EBADMSG)
+                kill_for(worker, "it sent what is no message");
+        if (r <= 0)
+                return r < 0 ? r : -EPIPE;
+        hear(worker, &msg);
+        return worker->fault[0] ? -EBADMSG : 1; /* not another word from one that is to be killed */
+}
+
+static int on_message(
+        sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_, void *userdata)
+{
+        struct worker_proc *worker = userdata;
+        int r = hear_next(worker);
+
+        if (r == 0)
+                return 0;
+        if (r < 0) {
+                close_channel(worker);
+                if (worker->stage == WORKER_STAGE_SERVING)
+                        return 0; /* there is nothing left to be said */
+                expect_to_leave(worker);
+        }
+        worker->changed(worker->userdata, worker); /* may free it */
+        return 0;
+}
+
+static int on_death(sd_event_source *source, int fd _unused_, uint32_t events _unused_, void *userdata)
+{
+        struct worker_proc *worker = userdata;
+
+        while (worker->channel >= 0 && hear_next(worker) > 0)
+                continue;
+        if (!reap(worker))
+                return 0;
+        close_channel(worker);
+        (void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
+        worker->grace_source = sd_event_source_disable_unref(worker->grace_source);
+        (void)runtime_dir_forget_worker(worker->dir, worker->uid); /* a stale file only costs a connect() */
+        worker->changed(worker->userdata, worker);                 /* may free it */
+        return 0;
+}
+
+/* ---- the beginning ---- */
+
+static int new_worker(sd_event *event, struct runtime_dir *dir, const char *name, const char *uid,
+        worker_proc_changed changed, void *userdata, struct worker_proc **ret)
+{
+        struct worker_proc *worker = calloc(1, sizeof(*worker));
+
+        if (!worker)
+                return -ENOMEM;
+        *worker = (struct worker_proc){
+                .event = sd_event_ref(event),
+                .dir = dir,
+                .name = strdup(name),
+                .uid = strdup(uid),
+                .changed = changed,
+                .userdata = userdata,
+                .pidfd = -1,
+                .channel = -1,
+                .number = -1,
+                .params = {.type = WORKER_MSG_LIVE},
+        };
+        if (!worker->name || !worker->uid) {
+                worker_proc_free(worker);
+                return -ENOMEM;
+        }
+        *ret = worker;
+        return 0;
+}
+
+static int watch(struct worker_proc *worker)
+{
+        int r = sd_event_add_io(
+                worker->event, &worker->channel_source, worker->channel, EPOLLIN, on_message, worker);
+
+        if (r >= 0)
+                r = sd_event_source_set_priority(worker->channel_source, PRIORITY_MESSAGE);
+        if (r >= 0)
+                r = sd_event_add_io(
+                        worker->event, &worker->pidfd_source, worker->pidfd, EPOLLIN, on_death, worker);
+        if (r >= 0)
+                r = sd_event_source_set_priority(worker->pidfd_source, PRIORITY_DEATH);
+        return r < 0 ? r : 0;
+}
+
+/* A channel whose buffer takes the largest message, whatever the machine's default is. */
+static int make_channel(int ret[2])
+{
+        static const int size = 2 * WORKER_MSG_SIZE_MAX;
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ret) < 0)
+                return -errno;
+        for (unsigned i = 0; i < 2; i++)
+                if (setsockopt(ret[i], SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)) < 0)
+                        (void)setsockopt(ret[i], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+        return 0;
+}
+
+/* Nothing is started before CONFIG is on its way, so that a failure leaves nothing behind. */
+static int start(struct worker_proc *worker, const char *program, const struct worker_msg *config)
+{
+        _cleanup_close_ int theirs = -1, listener = -1;
+        int pair[2];
+        int r = make_channel(pair);
+
+        if (r < 0)
+                return r;
+        worker->channel = pair[0];
+        theirs = pair[1];
+        r = worker_msg_send(worker->channel, config);
+        if (r < 0)
+                return r;
+        listener = runtime_dir_bind_worker(worker->dir, worker->uid);
+        if (listener < 0)
+                return listener;
+        worker->started_at = now_usec(CLOCK_REALTIME);
+        r = proc_spawn(
+                &(struct proc_spawn){
+                        .program = program,
+                        .argv = (const char *[]){"ublkd-worker", worker->name, NULL},
+                        .fds = {theirs,              listener                    },
+                        .fd_count = 2,
+        },
+                &worker->pid, &worker->pidfd);
+        if (r < 0)
+                (void)runtime_dir_forget_worker(worker->dir, worker->uid);
+        return r;
+}
+
+int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, const char *program,
+        const struct worker_msg *config, worker_proc_changed changed, void *userdata,
+        struct worker_proc **ret)
+{
+        _cleanup_(worker_proc_free_pointer) struct worker_proc *worker = NULL;
+        int r = new_worker(event, dir, config->config.name, config->config.uid, changed, userdata, &worker);
+
+        if (r < 0)
+                return r;
+        worker->epoch = config->config.epoch;
+        r = start(worker, program, config);
+        if (r < 0)
+                return r;
+        r = watch(worker);
+        if (r < 0) {
+                worker_proc_kill(worker);
+                (void)reap(worker);
+                return r;
+        }
+        *ret = TAKE_PTR(worker);
+        return 0;
+}
+
+/* When a process was started, from /proc/PID/stat: the 22nd field, in ticks since boot. 0: unknown. */
+static uint64_t process_started_at(pid_t pid)
+{
+        char path[32], text[STAT_TEXT_SIZE];
+        _cleanup_close_ int fd = -1;
+        unsigned long long ticks;
+        const char *after_name;
+        ssize_t size;
+
+        snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        size = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+        if (size < 0)
+                return 0;
+        text[size] = '\0';
+        after_name = strrchr(text, ')'); /* the name may hold anything */
+        if (!after_name
+                || sscanf(after_name,
+                           ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
+                           "%llu",
+                           &ticks)
+                           != 1)
+                return 0;
+        return now_usec(CLOCK_REALTIME) - now_usec(CLOCK_BOOTTIME)
+               + ticks * 1000000 / (unsigned long long)sysconf(_SC_CLK_TCK);
+}
+
+static bool is_hung_up(int fd)
+{
+        struct pollfd poll_fd = {.fd = fd};
+
+        return poll(&poll_fd, 1, 0) != 0;
+}
+
+/* The peer's pid is that of the process that called listen(). It may have died and its pid been given to
+ * another between the connect and pidfd_open(); then the connection is closed by now. */
+static int find_peer(struct worker_proc *worker)
+{
+        struct ucred peer = {};
+        socklen_t size = sizeof(peer);
+
+        if (getsockopt(worker->channel, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+                return -errno;
+        if (peer.pid <= 0)
+                return -ENOENT;
+        worker->pid = peer.pid;
+        worker->pidfd = pidfd_open(peer.pid, 0);
+        if (worker->pidfd < 0)
+                return errno == ESRCH || errno == EINVAL ? -ENOENT : -errno;
+        return is_hung_up(worker->channel) ? -ENOENT : 0;
+}
+
+int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, const char *name, const char *uid,
+        worker_proc_changed changed, void *userdata, struct worker_proc **ret)
+{
+        _cleanup_(worker_proc_free_pointer) struct worker_proc *worker = NULL;
+        int r = new_worker(event, dir, name, uid, changed, userdata, &worker);
+
+        if (r < 0)
+                return r;
+        worker->adopted = true;
+        worker->channel = runtime_dir_connect_worker(dir, uid);
+        if (worker->channel < 0)
+                return worker->channel;
+        r = find_peer(worker);
+        if (r < 0)
+                return r;
+        worker->started_at = process_started_at(worker->pid);
+        r = watch(worker);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(worker);
+        return 0;
+}
+
+struct worker_proc *worker_proc_free(struct worker_proc *worker)
+{
+        if (!worker)
+                return NULL;
+        sd_event_source_disable_unref(worker->grace_source);
+        sd_event_source_disable_unref(worker->channel_source);
+        sd_event_source_disable_unref(worker->pidfd_source);
+        if (worker->pidfd >= 0 && !worker->died_at)
+                (void)reap(worker); /* one that has just died leaves no zombie */
+        close_fd(worker->channel);
+        close_fd(worker->pidfd);
+        worker_msg_clear(&worker->params);
+        problem_list_clear(&worker->problems);
+        sd_event_unref(worker->event);
+        free(worker->name);
+        free(worker->uid);
+        free(worker);
+        return NULL;
+}
+
+/* ---- questions and orders ---- */
+
+pid_t worker_proc_pid(const struct worker_proc *worker)
+{
+        return worker->pid;
+}
+
+bool worker_proc_adopted(const struct worker_proc *worker)
+{
+        return worker->adopted;
+}
+
+enum worker_stage worker_proc_stage(const struct worker_proc *worker)
+{
+        return worker->stage;
+}
+
+uint16_t worker_proc_epoch(const struct worker_proc *worker)
+{
+        return worker->epoch;
+}
+
+int worker_proc_number(const struct worker_proc *worker)
+{
+        return worker->number;
+}
+
+uint64_t worker_proc_started_at(const struct worker_proc *worker)
+{
+        return worker->started_at;
+}
+
+const struct disk_params *worker_proc_params(const struct worker_proc *worker)
+{
+        return worker->params.type == WORKER_MSG_PARAMS ? &worker->params.params : NULL;
+}
+
+const struct problem_list *worker_proc_problems(const struct worker_proc *worker)
+{
+        return &worker->problems;
+}
+
+const struct worker_death *worker_proc_death(const struct worker_proc *worker)
+{
+        return worker->died_at ? &worker->death : NULL;
+}
+
+uint64_t worker_proc_died_at(const struct worker_proc *worker)
+{
+        return worker->died_at;
+}
+
+static int tell(struct worker_proc *worker, const struct worker_msg *msg)
+{
+        return worker->channel < 0 ? -EPIPE : worker_msg_send(worker->channel, msg);
+}
+
+int worker_proc_go(struct worker_proc *worker, int number)
+{
+        int r = tell(worker, &(struct worker_msg){.type = WORKER_MSG_GO, .go = {.number = number}});
+
+        if (r < 0)
+                return r;
+        worker->number = number;
+        raise_stage(worker, WORKER_STAGE_FETCHING);
+        return 0;
+}
+
+int worker_proc_live(struct worker_proc *worker)
+{
+        int r = tell(worker, &(struct worker_msg){.type = WORKER_MSG_LIVE});
+
+        if (r < 0)
+                return r;
+        raise_stage(worker, WORKER_STAGE_SERVING);
+        return 0;
+}
