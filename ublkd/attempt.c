@@ -19,6 +19,8 @@ enum {
         UNNOTICED_LIMIT = 120 * 1000 * 1000,
         /* A worker that served for as long shows that the device works. */
         SERVED_LONG = 60 * 1000 * 1000,
+        /* How long a command that was given up is believed to be able to take effect. */
+        UNSURE_LIMIT = 60 * 1000 * 1000,
 };
 
 /* The kernel will come to know that a worker is dead, and tell nobody. */
@@ -101,7 +103,8 @@ uint64_t attempt_due(const struct attempt *attempt, enum plan_action action, uin
 {
         switch (action) {
         case ACTION_NOTHING:
-                return UINT64_MAX;
+                return now < attempt->unsure_until ? now + backoff_poll(now - attempt->seen_since)
+                                                   : UINT64_MAX;
         case ACTION_WAIT:
                 return due_wait(attempt, now);
         case ACTION_SPAWN:
@@ -146,6 +149,8 @@ static void note_failure(struct attempt *attempt, enum plan_action action, int e
                 return;
         }
         attempt->tries++;
+        if (action == ACTION_ADD_DEV && error == -ETIMEDOUT)
+                attempt->unsure_until = now + UNSURE_LIMIT;
         if (action == ACTION_SET_PARAMS && error == -EACCES) /* it was started before: never again */
                 attempt->tries += ATTEMPT_TRIES;
         if ((action == ACTION_BEGIN_RECOVERY || action == ACTION_END_RECOVERY) && error == -EINVAL)

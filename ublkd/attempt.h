@@ -26,6 +26,7 @@ struct attempt {
         uint64_t seen_since;     /* 0: nothing seen yet */
         uint64_t retry_at;       /* no step before, while the situation lasts */
         uint64_t spawn_at;       /* no SPAWN before */
+        uint64_t unsure_until;   /* an ADD_DEV that was given up may still make a disk */
         unsigned deaths;         /* of workers, since one served long enough */
         uint64_t wait_since;     /* waiting began: with the situation, or with the last way out of it */
         unsigned tries;          /* steps in this situation that had no effect */
@@ -44,7 +45,9 @@ enum plan_trouble attempt_observe(struct attempt *attempt, const struct plan_fac
 uint64_t attempt_blind(struct attempt *attempt, uint64_t now);
 
 /* When to carry out what plan() said for the facts last observed (at or before now: at once), or for NOTHING
- * and WAIT when to look again. UINT64_MAX: not before something reports. */
+ * and WAIT when to look again. UINT64_MAX: not before something reports. The record of a deleted device goes
+ * only when that is the answer for NOTHING: else an ADD_DEV that was given up may still make a disk of ours.
+ */
 uint64_t attempt_due(const struct attempt *attempt, enum plan_action action, uint64_t now);
 
 /* BEGIN_RECOVERY: whether START_USER_RECOVERY's result is to be followed by GO. EINVAL is: some kernels give
@@ -52,7 +55,8 @@ uint64_t attempt_due(const struct attempt *attempt, enum plan_action action, uin
  * the same. */
 bool attempt_says_go(int result);
 
-/* A step came back. For BEGIN_RECOVERY: START_USER_RECOVERY's result, or GO's if that failed. */
+/* A step came back. `result`: 0 or -errno of its kernel command, or of a GO that could not be sent after it.
+ * Call it before the next attempt_observe(). */
 void attempt_done(struct attempt *attempt, enum plan_action action, int result, uint64_t now);
 
 /* A worker is gone, by whatever cause. Once for each. */

@@ -1,0 +1,203 @@
+/* How attempt.c counts, waits, despairs and forgives. */
+#include "check.h"
+#include "ublkd/attempt.h"
+
+#include <errno.h>
+
+#define MS UINT64_C(1000)
+#define SECONDS UINT64_C(1000000)
+
+static enum plan_trouble see(
+        struct attempt *attempt, enum plan_kernel kernel, enum plan_worker worker, uint64_t now)
+{
+        struct plan_facts facts = {.want = WANT_PRESENT, .kernel = kernel, .worker = worker};
+
+        return attempt_observe(attempt, &facts, now);
+}
+
+static void test_failures_back_off_and_get_stuck(void)
+{
+        struct attempt attempt = {};
+        uint64_t now = 1;
+
+        CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_READY, now), TROUBLE_NONE);
+        CHECK(attempt_due(&attempt, ACTION_END_RECOVERY, now) <= now);
+        attempt_done(&attempt, ACTION_END_RECOVERY, -EINTR, now);
+        CHECK_INT(attempt_due(&attempt, ACTION_END_RECOVERY, now), now);
+        CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_READY, now), TROUBLE_NONE);
+        attempt_done(&attempt, ACTION_END_RECOVERY, -EINTR, now);
+        CHECK_INT(attempt_due(&attempt, ACTION_END_RECOVERY, now), now + 100 * MS);
+        now += 100 * MS;
+        CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_READY, now), TROUBLE_NONE);
+        attempt_done(&attempt, ACTION_END_RECOVERY, -EIO, now);
+        CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_READY, now), TROUBLE_STUCK);
+        CHECK_INT(attempt.error, -EIO);
+        CHECK_INT(attempt.failed, ACTION_END_RECOVERY);
+        /* the way out makes another situation, without a past */
+        attempt_done(&attempt, ACTION_STOP_WORKER, 0, now);
+        CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_LEAVING, now), TROUBLE_NONE);
+        CHECK(attempt_due(&attempt, ACTION_WAIT, now) == now + 10 * SECONDS);
+}
+
+static void test_a_way_out_without_effect_is_not_repeated_at_once(void)
+{
+        struct attempt attempt = {};
+        uint64_t now = 1;
+
+        CHECK_INT(see(&attempt, KERNEL_LIVE, PLAN_WORKER_LEAVING, now), TROUBLE_NONE);
+        now += 10 * SECONDS;
+        CHECK_INT(see(&attempt, KERNEL_LIVE, PLAN_WORKER_LEAVING, now), TROUBLE_STUCK);
+        attempt_done(&attempt, ACTION_STOP_WORKER, 0, now);
+        CHECK_INT(see(&attempt, KERNEL_LIVE, PLAN_WORKER_LEAVING, now), TROUBLE_NONE);
+        CHECK_INT(attempt_due(&attempt, ACTION_WAIT, now), now + 10 * SECONDS);
+}
+
+static void test_a_success_without_effect_is_looked_at_ever_slower(void)
+{
+        struct attempt attempt = {};
+        uint64_t now = 1, due;
+
+        for (unsigned i = 0; i < 100; i++) { /* DEL_DEV while somebody holds the disk open */
+                see(&attempt, KERNEL_ADDED, PLAN_WORKER_NONE, now);
+                attempt_done(&attempt, ACTION_DEL_DEV, 0, now);
+                due = attempt_due(&attempt, ACTION_DEL_DEV, now);
+                CHECK(due >= now + 2 * MS && due <= now + SECONDS);
+                now = due;
+        }
+        CHECK_INT(due - attempt.seen_since > 60 * SECONDS, true);
+}
+
+static void test_busy_is_no_failure(void)
+{
+        struct attempt attempt = {};
+        uint64_t now = 1;
+
+        for (unsigned i = 0; i < 200; i++) {
+                CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_PARAMS, now), TROUBLE_NONE);
+                attempt_done(&attempt, ACTION_BEGIN_RECOVERY, -EBUSY, now);
+                CHECK(attempt_due(&attempt, ACTION_BEGIN_RECOVERY, now) >= now + 2 * MS);
+                CHECK(attempt_due(&attempt, ACTION_BEGIN_RECOVERY, now) <= now + 100 * MS);
+                now = attempt_due(&attempt, ACTION_BEGIN_RECOVERY, now);
+        }
+}
+
+/* Lets a worker come, be refused and die. */
+static void refuse_once(struct attempt *attempt, uint64_t now)
+{
+        see(attempt, KERNEL_DOWN, PLAN_WORKER_PARAMS, now);
+        attempt_done(attempt, ACTION_BEGIN_RECOVERY, -EINVAL, now);
+        see(attempt, KERNEL_DOWN, PLAN_WORKER_READY, now);
+        attempt_done(attempt, ACTION_END_RECOVERY, -EINVAL, now);
+        CHECK_INT(see(attempt, KERNEL_DOWN, PLAN_WORKER_FETCHING, now), TROUBLE_NONE);
+        attempt_worker_died(attempt, now);
+}
+
+static void test_three_refused_workers_are_hopeless(void)
+{
+        struct attempt attempt = {};
+
+        CHECK(attempt_says_go(0) && attempt_says_go(-EINVAL) && !attempt_says_go(-EBUSY));
+        refuse_once(&attempt, 1);
+        CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_NONE, 2), TROUBLE_NONE);
+        refuse_once(&attempt, 3);
+        refuse_once(&attempt, 4);
+        CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_NONE, 5), TROUBLE_HOPELESS);
+        /* the disk was stopped: what was refused does not count for the next one */
+        CHECK_INT(see(&attempt, KERNEL_ADDED, PLAN_WORKER_NONE, 6), TROUBLE_NONE);
+        CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_NONE, 7), TROUBLE_NONE);
+}
+
+static void test_deaths_back_off_until_one_served_long(void)
+{
+        struct attempt attempt = {};
+        uint64_t now = 1;
+
+        for (unsigned i = 0; i < 4; i++) {
+                see(&attempt, KERNEL_LIVE, PLAN_WORKER_SERVING, now);
+                now += 59 * SECONDS;
+                attempt_worker_died(&attempt, now);
+                see(&attempt, KERNEL_DOWN, PLAN_WORKER_NONE, now);
+        }
+        CHECK_INT(attempt_due(&attempt, ACTION_SPAWN, now), now + 400 * MS);
+        CHECK(attempt_due(&attempt, ACTION_STOP_DEV, now) <= now); /* deleting it does not wait for that */
+        attempt_reset(&attempt);
+        CHECK(attempt_due(&attempt, ACTION_SPAWN, now) <= now);
+
+        attempt.deaths = 10;
+        see(&attempt, KERNEL_LIVE, PLAN_WORKER_SERVING, now);
+        now += 60 * SECONDS;
+        see(&attempt, KERNEL_LIVE, PLAN_WORKER_LEAVING, now);
+        attempt_worker_died(&attempt, now);
+        see(&attempt, KERNEL_DOWN, PLAN_WORKER_NONE, now);
+        CHECK_INT(attempt_due(&attempt, ACTION_SPAWN, now), now);
+}
+
+static void test_waits_have_an_end(void)
+{
+        static const struct {
+                enum plan_kernel kernel;
+                enum plan_worker worker;
+                uint64_t limit;
+        } waits[] = {
+                {KERNEL_ABSENT, PLAN_WORKER_STARTING, 30 * SECONDS },
+                {KERNEL_DOWN,   PLAN_WORKER_FETCHING, 30 * SECONDS },
+                {KERNEL_LIVE,   PLAN_WORKER_LEAVING,  10 * SECONDS },
+                {KERNEL_LIVE,   PLAN_WORKER_NONE,     120 * SECONDS},
+                {KERNEL_LIVE,   PLAN_WORKER_PARAMS,   120 * SECONDS},
+        };
+
+        for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
+                struct attempt attempt = {};
+
+                CHECK_INT(see(&attempt, waits[i].kernel, waits[i].worker, 1), TROUBLE_NONE);
+                CHECK(attempt_due(&attempt, ACTION_WAIT, 1) <= 1 + waits[i].limit);
+                CHECK_INT(see(&attempt, waits[i].kernel, waits[i].worker, waits[i].limit), TROUBLE_NONE);
+                CHECK_INT(see(&attempt, waits[i].kernel, waits[i].worker, 1 + waits[i].limit), TROUBLE_STUCK);
+        }
+}
+
+static void test_params_refused_after_a_start_are_refused_for_ever(void)
+{
+        struct attempt attempt = {};
+
+        see(&attempt, KERNEL_ADDED, PLAN_WORKER_PARAMS, 1);
+        attempt_done(&attempt, ACTION_SET_PARAMS, -EACCES, 1);
+        CHECK_INT(see(&attempt, KERNEL_ADDED, PLAN_WORKER_PARAMS, 2), TROUBLE_STUCK);
+}
+
+static void test_an_add_that_was_given_up_is_watched_for(void)
+{
+        struct attempt attempt = {};
+        struct plan_facts gone = {.want = WANT_ABSENT, .kernel = KERNEL_ABSENT, .worker = PLAN_WORKER_NONE};
+
+        see(&attempt, KERNEL_ABSENT, PLAN_WORKER_PARAMS, 1);
+        attempt_done(&attempt, ACTION_ADD_DEV, -ETIMEDOUT, 1);
+        attempt_observe(&attempt, &gone, 2);
+        CHECK(attempt_due(&attempt, ACTION_NOTHING, 2) < 2 + SECONDS);
+        CHECK(attempt_due(&attempt, ACTION_NOTHING, 61 * SECONDS) == UINT64_MAX);
+}
+
+static void test_a_silent_kernel_is_asked_ever_slower(void)
+{
+        struct attempt attempt = {};
+
+        CHECK_INT(attempt_blind(&attempt, 5), 5);
+        CHECK_INT(attempt_blind(&attempt, 5), 5 + 100 * MS);
+        see(&attempt, KERNEL_ABSENT, PLAN_WORKER_NONE, 6);
+        CHECK_INT(attempt_blind(&attempt, 7), 7);
+}
+
+int main(void)
+{
+        test_failures_back_off_and_get_stuck();
+        test_a_way_out_without_effect_is_not_repeated_at_once();
+        test_a_success_without_effect_is_looked_at_ever_slower();
+        test_busy_is_no_failure();
+        test_three_refused_workers_are_hopeless();
+        test_deaths_back_off_until_one_served_long();
+        test_waits_have_an_end();
+        test_params_refused_after_a_start_are_refused_for_ever();
+        test_an_add_that_was_given_up_is_watched_for();
+        test_a_silent_kernel_is_asked_ever_slower();
+        return check_report();
+}
