@@ -1,7 +1,8 @@
 """The download cache: bundles that are made once, published whole, and shared.
 
 A bundle NAME is the symlink $CACHE/vm/NAME to a directory
-$CACHE/vm/NAME@RECIPE-VERSION.  RECIPE is the version of the code that makes
+$CACHE/vm/NAME@RECIPE-VERSION (vm is the kind of the bundle: others have other
+folders).  RECIPE is the version of the code that makes
 the bundle: bundles of another recipe are made anew.  A bundle is made in a
 hidden directory beside it and then renamed, under a lock, so two runs that
 start at once make it once, and one that is killed leaves nothing half made.
@@ -16,13 +17,13 @@ import shutil
 import tempfile
 
 
-def cache_directory():
-    """Return the directory of all bundles; make it if need be."""
+def cache_directory(kind="vm"):
+    """Return the directory of all bundles of a kind; make it if need be."""
     base = os.environ.get("UBLKD_CACHE")
     if not base:
         home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
         base = os.path.join(home, "ublkd")
-    directory = os.path.join(os.path.realpath(base), "vm")
+    directory = os.path.join(os.path.realpath(base), kind)
     os.makedirs(directory, exist_ok=True)
     return directory
 
@@ -100,11 +101,11 @@ def _make(directory, name, recipe, build, refresh):
         return path
 
 
-def bundle(name, recipe, build, refresh=False):
+def bundle(name, recipe, build, refresh=False, kind="vm"):
     """Return (path, descriptor) of a bundle, made by build(directory, scratch)
     if it is not there yet.  `build` returns the version of what it made.  The
     bundle stays as long as the descriptor is open."""
-    directory = cache_directory()
+    directory = cache_directory(kind)
     while True:
         path = None if refresh else _current(directory, name, recipe)
         if path is None:
