@@ -6,17 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* These have "ublk: implement NUMA-aware memory allocation" without "ublk: reorder tag_set initialization before
- * queue allocation": ADD_DEV follows a null pointer in the kernel and never comes back. */
+/* These have "ublk: implement NUMA-aware memory allocation" without "ublk: reorder tag_set initialization
+ * before queue allocation": ADD_DEV follows a null pointer in the kernel and never comes back. */
 static const struct {
         const char *version;
-        const char *flavour;        /* the end of the release; NULL: any build of that version */
+        const char *flavour;           /* the end of the release; NULL: any build of that version */
         unsigned build_min, build_max; /* the number after the version; unused without a flavour */
 } known_bad[] = {
-        {.version = "6.18.4"},
-        {.version = "6.18.5"},
+        {.version = "6.18.4", .flavour = NULL,    .build_min = 0,    .build_max = 0   },
+        {.version = "6.18.5", .flavour = NULL,    .build_min = 0,    .build_max = 0   },
         {.version = "6.17.0", .flavour = "azure", .build_min = 1015, .build_max = 1018},
-        {.version = "6.17.0", .flavour = "aws", .build_min = 1017, .build_max = 1017},
+        {.version = "6.17.0", .flavour = "aws",   .build_min = 1017, .build_max = 1017},
 };
 
 /* What follows `version` in `release`, or NULL when it is another version ("6.18.40" is not "6.18.4"). */
@@ -40,8 +40,9 @@ bool ctl_kernel_is_known_bad(const char *release)
                         continue;
                 if (!known_bad[i].flavour)
                         return *rest != '.'; /* "6.18.4.1" would be another version */
-                if (sscanf(rest, "-%u-%31s", &build, flavour) == 2 && strcmp(flavour, known_bad[i].flavour) == 0
-                        && build >= known_bad[i].build_min && build <= known_bad[i].build_max)
+                if (sscanf(rest, "-%u-%31s", &build, flavour) == 2
+                        && strcmp(flavour, known_bad[i].flavour) == 0 && build >= known_bad[i].build_min
+                        && build <= known_bad[i].build_max)
                         return true;
         }
         return false;
@@ -50,7 +51,8 @@ bool ctl_kernel_is_known_bad(const char *release)
 int ctl_explain_known_bad(const char *release, struct problem_list *problems)
 {
         (void)problem_add(problems, EOPNOTSUPP, "", "KernelKnownBad",
-                "Linux %s crashes when a ublk device is added; install another kernel (6.18.6 has the fix)", release);
+                "Linux %s crashes when a ublk device is added; install another kernel (6.18.6 has the fix)",
+                release);
         return -EOPNOTSUPP;
 }
 
@@ -91,24 +93,25 @@ enum ctl_module ctl_find_module(const char *root, const char *release)
 static int explain_no_driver(enum ctl_module module, const char *release, struct problem_list *problems)
 {
         static const struct {
-                const char *reason, *format;
+                const char *reason;
+                const char *before, *after; /* the kernel's release */
         } words[_CTL_MODULE_MAX] = {
-                [CTL_MODULE_LOADED] = {"DriverNodeMissing",
-                        "The ublk driver is there but /dev/ublk-control is not; is /dev a devtmpfs of Linux %s?"},
-                [CTL_MODULE_PRESENT] = {"DriverNotLoaded",
-                        "The ublk driver is not loaded into Linux %s; load it with \"modprobe ublk_drv\""},
-                [CTL_MODULE_ABSENT] = {"DriverMissing",
-                        "Linux %s has no ublk driver among its modules; install a kernel with CONFIG_BLK_DEV_UBLK"},
-                [CTL_MODULE_UNKNOWN] = {"DriverMissing",
-                        "There is no /dev/ublk-control, and no modules of Linux %s to look for the driver in; try "
-                        "\"modprobe ublk_drv\", or install a kernel with CONFIG_BLK_DEV_UBLK"},
+                [CTL_MODULE_LOADED] = {.reason = "DriverNodeMissing",
+                                       .before = "The ublk driver is in Linux ",
+                                       .after = " but there is no /dev/ublk-control; is /dev a devtmpfs?"               },
+                [CTL_MODULE_PRESENT] = {.reason = "DriverNotLoaded",
+                                       .before = "The ublk driver is not loaded into Linux ",
+                                       .after = "; load it with \"modprobe ublk_drv\""                                  },
+                [CTL_MODULE_ABSENT] = {.reason = "DriverMissing",
+                                       .before = "There is no ublk driver among the modules of Linux ",
+                                       .after = "; install a kernel that has it (CONFIG_BLK_DEV_UBLK)"                  },
+                [CTL_MODULE_UNKNOWN] = {.reason = "DriverMissing",
+                                       .before = "The ublk driver is not there, nor are any modules of Linux ",
+                                       .after = "; install a kernel that has it (CONFIG_BLK_DEV_UBLK), with its modules"},
         };
 
-        /* The format is from the table above. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        (void)problem_add(problems, ENOENT, "", words[module].reason, words[module].format, release);
-#pragma GCC diagnostic pop
+        (void)problem_add(problems, ENOENT, "", words[module].reason, "%s%s%s", words[module].before, release,
+                words[module].after);
         return -ENOENT;
 }
 
@@ -122,13 +125,14 @@ int ctl_explain_open(int error, enum ctl_module module, const char *release, str
         case EACCES:
         case EPERM:
                 (void)problem_add(problems, error, "", "NotPermitted",
-                        "/dev/ublk-control may not be opened: %s; start ublkd as root (CAP_SYS_ADMIN), and allow the "
+                        "/dev/ublk-control may not be opened: %s; start ublkd as root (CAP_SYS_ADMIN), and "
+                        "allow the "
                         "device in its container or unit",
                         strerror(error));
                 return -error;
         default:
-                (void)problem_add(problems, error, "", "ControlUnusable", "/dev/ublk-control cannot be opened: %s",
-                        strerror(error));
+                (void)problem_add(problems, error, "", "ControlUnusable",
+                        "/dev/ublk-control cannot be opened: %s", strerror(error));
                 return -error;
         }
 }
@@ -145,17 +149,20 @@ int ctl_explain_ring(int error, int io_uring_disabled, struct problem_list *prob
 {
         if (error == ENOSYS)
                 (void)problem_add(problems, error, "", "IoUringMissing",
-                        "This kernel has no io_uring, or a system call filter hides it; ublk cannot work without");
+                        "This kernel has no io_uring, or a system call filter hides it; ublk cannot work "
+                        "without");
         else if (error == EPERM && io_uring_disabled > 0)
                 (void)problem_add(problems, error, "", "IoUringDisabled",
-                        "io_uring is switched off here; switch it on with \"sysctl kernel.io_uring_disabled=0\"");
+                        "io_uring is switched off here; switch it on with \"sysctl "
+                        "kernel.io_uring_disabled=0\"");
         else if (error == EPERM || error == EACCES)
                 (void)problem_add(problems, error, "", "IoUringNotPermitted",
                         "io_uring may not be used: %s; a system call filter or a security module forbids it",
                         strerror(error));
         else if (error == EINVAL)
                 (void)problem_add(problems, error, "", "KernelTooOld",
-                        "This kernel's io_uring cannot pass commands to a driver; ublkd needs Linux 6.5 or later");
+                        "This kernel's io_uring cannot pass commands to a driver; ublkd needs Linux 6.5 or "
+                        "later");
         else
                 (void)problem_add(problems, error, "", "IoUringUnusable", "io_uring cannot be set up: %s",
                         strerror(error));
@@ -170,7 +177,9 @@ int ctl_explain_features(int error, const char *release, struct problem_list *pr
                         strerror(error));
         else
                 (void)problem_add(problems, error, "", "KernelTooOld",
-                        "The ublk driver of Linux %s does not tell its features; ublkd needs Linux 6.5 or later", release);
+                        "The ublk driver of Linux %s does not tell its features; ublkd needs Linux 6.5 or "
+                        "later",
+                        release);
         return -error;
 }
 
@@ -178,9 +187,10 @@ int ctl_explain_helper(int error, const char *helper_path, struct problem_list *
 {
         if (error == ETIMEDOUT)
                 (void)problem_add(problems, error, "", "ControlHangs",
-                        "The ublk driver does not answer; look for a crash in the kernel's log, and reboot if there is one");
+                        "The ublk driver does not answer; look for a crash in the kernel's log, and reboot "
+                        "if there is one");
         else
-                (void)problem_add(problems, error, "", "HelperFailed", "The control helper %s cannot be run: %s",
-                        helper_path, strerror(error));
+                (void)problem_add(problems, error, "", "HelperFailed",
+                        "The control helper %s cannot be run: %s", helper_path, strerror(error));
         return -error;
 }

@@ -1,8 +1,9 @@
-/* The control helper: a process that does nothing but pass control commands to the driver, through one ring, so
- * that a command which never comes back holds up nobody but a process that can be given up.
+/* The control helper: a process that does nothing but pass control commands to the driver, through one ring,
+ * so that a command which never comes back holds up nobody but a process that can be given up.
  *
- * Commands that sleep run on kernel threads of the ring (io-wq), so many are under way at once. All signals are
- * blocked: a command that a signal interrupts leaves its outcome unknown. The helper ends when its channel does. */
+ * Commands that sleep run on kernel threads of the ring (io-wq), so many are under way at once. All signals
+ * are blocked: a command that a signal interrupts leaves its outcome unknown. The helper ends when its
+ * channel does. */
 #include "ublkd/base/cleanup.h"
 #include "ublkd/ublk_ctl.h"
 #include "ublkd/ublk_ctl_wire.h"
@@ -64,7 +65,8 @@ static int submit(struct helper *helper, struct ctl_request *request)
 /* May block: the supervisor reads, or is gone. */
 static int answer(struct helper *helper, const struct ctl_request *request, int result)
 {
-        struct ctl_reply reply = {.sequence = request->sequence, .result = result, .payload = request->payload};
+        struct ctl_reply reply = {
+                .sequence = request->sequence, .result = result, .payload = request->payload};
 
         return send(helper->channel, &reply, sizeof(reply), MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
@@ -111,7 +113,7 @@ static int give_answers(struct helper *helper)
 static int serve(struct helper *helper)
 {
         struct pollfd fds[] = {
-                {.fd = helper->channel, .events = POLLIN},
+                {.fd = helper->channel,      .events = POLLIN},
                 {.fd = helper->ring.ring_fd, .events = POLLIN},
         };
         int r;
@@ -190,6 +192,7 @@ int ublk_ctl_helper_main(int fd)
         greeting.result = error;
         if (send(fd, &greeting, sizeof(greeting), MSG_NOSIGNAL) < 0 || greeting.step != CTL_STEP_READY)
                 return EXIT_FAILURE;
-        (void)serve(&helper); /* ends when the supervisor has gone, and so does this process: nothing to tidy up */
+        (void)serve(&helper); /* ends when the supervisor has gone, and so does this process: nothing to tidy
+                                 up */
         return EXIT_SUCCESS;
 }

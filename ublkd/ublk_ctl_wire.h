@@ -23,8 +23,8 @@ struct ctl_request {
         uint64_t sequence; /* from 1 */
         uint32_t command;  /* UBLK_U_CMD_* */
         uint32_t number;
-        uint64_t data;     /* data[0] of the command */
-        uint32_t size;     /* bytes of the payload that the command may use; 0: none */
+        uint64_t data;      /* data[0] of the command */
+        uint32_t size;      /* bytes of the payload that the command may use; 0: none */
         uint16_t path_size; /* bytes at the start of the payload that are a path */
         union ctl_payload payload;
 };

@@ -17,7 +17,9 @@ struct worker_death {
         char sentence[96];
 };
 
-/* Something about it changed: its stage, its parameters, or it died. Called from the loop; may free it. */
+/* Something about it changed: its stage, its parameters, or it died. Called from the loop (what it said at
+ * priority -20, its death at -10), never from within a call below; what such a call changes is not reported.
+ * May free it. */
 typedef void (*worker_proc_changed)(void *userdata, struct worker_proc *worker);
 
 /* Starts PROGRAM for the device in `config` (type CONFIG, copied) in the background. Never waits. 0 or
@@ -29,7 +31,8 @@ int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, const char *prog
  * its HELLO came its stage is WORKER_STAGE_OPENING. */
 int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, const char *name, const char *uid,
         worker_proc_changed changed, void *userdata, struct worker_proc **ret);
-/* Lets go of it; the process lives on unless it is dead. NULL is fine. */
+/* Lets go of it; the process lives on unless it is dead. One of our own that is let go alive will not be
+ * reaped before ublkd ends. NULL is fine. */
 struct worker_proc *worker_proc_free(struct worker_proc *worker);
 
 pid_t worker_proc_pid(const struct worker_proc *worker);
@@ -46,8 +49,9 @@ const struct worker_death *worker_proc_death(const struct worker_proc *worker);
 /* CLOCK_MONOTONIC microseconds at which its death was seen, 0 while it lives. */
 uint64_t worker_proc_died_at(const struct worker_proc *worker);
 
-/* 0 or -errno of worker_msg_send(). */
+/* 0 or -errno of worker_msg_send(). The stage is then WORKER_STAGE_FETCHING, or _SERVING. */
 int worker_proc_go(struct worker_proc *worker, int number);
 int worker_proc_live(struct worker_proc *worker);
-/* SIGKILL through the pidfd: by contract nothing acknowledged is lost. Its death is reported later. */
+/* SIGKILL through the pidfd: by contract nothing acknowledged is lost. The stage is WORKER_STAGE_LEAVING
+ * until its death, which is reported. */
 void worker_proc_kill(struct worker_proc *worker);

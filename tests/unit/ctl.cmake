@@ -1,0 +1,3 @@
+ublkd_unit_test(worker_msg_test LIBS ublkd_proto)
+ublkd_unit_test(kernel_feature_test LIBS ublkd_model)
+ublkd_unit_test(runtime_dir_test LIBS ublkd_supervisor)

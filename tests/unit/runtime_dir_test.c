@@ -1,0 +1,246 @@
+/* The runtime directory: one holder, sockets of workers, paths of any length. */
+#include "ublkd/runtime_dir.h"
+
+#include "check.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static const char uid[] = "0b7a1c9e-0000-4000-8000-1234567890ab";
+
+static int remove_one(
+        const char *path, const struct stat *st _unused_, int type _unused_, struct FTW *ftw _unused_)
+{
+        return remove(path);
+}
+
+static void remove_tree(const char *path)
+{
+        CHECK_INT(nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+static mode_t mode_of(const char *dir, const char *name)
+{
+        char path[PATH_MAX];
+        struct stat st = {};
+
+        snprintf(path, sizeof(path), "%s%s", dir, name);
+        CHECK_INT(lstat(path, &st), 0);
+        return st.st_mode;
+}
+
+static struct runtime_dir *open_dir(const char *path)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct runtime_dir *dir = NULL;
+
+        CHECK_INT(runtime_dir_open(path, &dir, &problems), 0);
+        CHECK_INT(problems.count, 0);
+        return dir;
+}
+
+static void check_refused(const char *path, int error, const char *reason)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct runtime_dir *dir = NULL;
+
+        CHECK_INT(runtime_dir_open(path, &dir, &problems), -error);
+        CHECK(!dir);
+        if (!CHECK_INT(problems.count, 1))
+                return;
+        CHECK_STR(problems.items[0].reason, reason);
+        CHECK(strstr(problems.items[0].detail, path));
+}
+
+static void test_modes(const char *path)
+{
+        mode_t umask_before = umask(0077);
+        struct runtime_dir *dir = open_dir(path);
+        int fd = runtime_dir_bind_worker(dir, uid);
+        char name[64];
+
+        CHECK(fd >= 0);
+        CHECK_STR(runtime_dir_path(dir), path);
+        CHECK_INT(mode_of(path, ""), S_IFDIR | 0755);
+        CHECK_INT(mode_of(path, "/workers"), S_IFDIR | 0700);
+        snprintf(name, sizeof(name), "/workers/%s.sock", uid);
+        CHECK_INT(mode_of(path, name), S_IFSOCK | 0600);
+        close(fd);
+        runtime_dir_free(dir);
+        umask(umask_before);
+}
+
+static void test_one_holder(const char *path)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct runtime_dir *dir = open_dir(path), *second = NULL;
+        char pid[32];
+
+        CHECK_INT(runtime_dir_open(path, &second, &problems), -EBUSY);
+        if (CHECK_INT(problems.count, 1)) {
+                CHECK_STR(problems.items[0].reason, "RuntimeDirInUse");
+                snprintf(pid, sizeof(pid), "(pid %d)", getpid());
+                CHECK(strstr(problems.items[0].detail, pid));
+        }
+        runtime_dir_free(dir);
+        runtime_dir_free(open_dir(path));
+}
+
+/* A holder that is killed leaves nothing that stands in the way of the next. */
+static void test_lock_goes_with_the_process(const char *path)
+{
+        int ready[2], status;
+        char byte;
+        pid_t pid;
+
+        CHECK_INT(pipe(ready), 0);
+        pid = fork();
+        if (pid == 0) {
+                (void)open_dir(path);
+                (void)!write(ready[1], "x", 1);
+                pause();
+                _exit(0);
+        }
+        CHECK_INT(read(ready[0], &byte, 1), 1);
+        check_refused(path, EBUSY, "RuntimeDirInUse");
+        kill(pid, SIGKILL);
+        CHECK_INT(waitpid(pid, &status, 0), pid);
+        runtime_dir_free(open_dir(path));
+        close(ready[0]);
+        close(ready[1]);
+}
+
+/* Listens on `listener`, connects through the directory, says one word. */
+static void check_connected(struct runtime_dir *dir, int listener)
+{
+        int client = runtime_dir_connect_worker(dir, uid), server;
+        char word[8] = "";
+
+        if (!CHECK(client >= 0))
+                return;
+        server = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        CHECK(server >= 0);
+        CHECK_INT(send(client, "hello", 6, 0), 6);
+        CHECK_INT(recv(server, word, sizeof(word), 0), 6);
+        CHECK_STR(word, "hello");
+        CHECK_INT(fcntl(client, F_GETFD), FD_CLOEXEC);
+        close(server);
+        close(client);
+}
+
+static void test_sockets(const char *path)
+{
+        struct runtime_dir *dir = open_dir(path);
+        int first, second;
+
+        CHECK_INT(runtime_dir_connect_worker(dir, uid), -ENOENT);
+        CHECK_INT(runtime_dir_forget_worker(dir, uid), 0);
+        first = runtime_dir_bind_worker(dir, uid);
+        CHECK(first >= 0);
+        CHECK_INT(fcntl(first, F_GETFD), FD_CLOEXEC);
+        CHECK_INT(runtime_dir_connect_worker(dir, uid), -ENOENT); /* nobody listens yet */
+        CHECK_INT(listen(first, 4), 0);
+        check_connected(dir, first);
+        second = runtime_dir_bind_worker(dir, uid); /* takes the place of the first */
+        CHECK(second >= 0);
+        CHECK_INT(listen(second, 4), 0);
+        close(first);
+        check_connected(dir, second);
+        close(second);
+        CHECK_INT(runtime_dir_connect_worker(dir, uid), -ENOENT); /* the file is there, the worker is not */
+        CHECK_INT(runtime_dir_forget_worker(dir, uid), 0);
+        CHECK_INT(runtime_dir_connect_worker(dir, uid), -ENOENT);
+        runtime_dir_free(dir);
+}
+
+/* A worker that accepts nobody may not stop the supervisor. */
+static void test_connect_never_waits(const char *path)
+{
+        struct runtime_dir *dir = open_dir(path);
+        int listener = runtime_dir_bind_worker(dir, uid), clients[16], r = 0;
+        unsigned count = 0;
+
+        CHECK_INT(listen(listener, 1), 0);
+        while (count < ARRAY_SIZE(clients) && (r = runtime_dir_connect_worker(dir, uid)) >= 0)
+                clients[count++] = r;
+        CHECK_INT(r, -EAGAIN);
+        while (count > 0)
+                close(clients[--count]);
+        close(listener);
+        runtime_dir_free(dir);
+}
+
+static void test_names_stay_inside(const char *path)
+{
+        static const char *const bad[] = {"", ".", "..", "../x", "a/b", "/etc/passwd",
+                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
+        struct runtime_dir *dir = open_dir(path);
+
+        for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+                CHECK_INT(runtime_dir_bind_worker(dir, bad[i]), -EINVAL);
+                CHECK_INT(runtime_dir_connect_worker(dir, bad[i]), -EINVAL);
+                CHECK_INT(runtime_dir_forget_worker(dir, bad[i]), -EINVAL);
+        }
+        runtime_dir_free(dir);
+}
+
+static void test_long_path(const char *base)
+{
+        char path[PATH_MAX];
+        struct runtime_dir *dir;
+        int length = snprintf(path, sizeof(path), "%s", base), listener;
+
+        while (length < 600) {
+                length += snprintf(path + length, sizeof(path) - (size_t)length, "/%090d", 0);
+                CHECK_INT(mkdir(path, 0700), 0);
+        }
+        dir = open_dir(path);
+        listener = runtime_dir_bind_worker(dir, uid);
+        CHECK_INT(listen(listener, 1), 0);
+        check_connected(dir, listener);
+        close(listener);
+        runtime_dir_free(dir);
+}
+
+static void test_refusals(const char *base)
+{
+        char path[PATH_MAX];
+        FILE *file;
+
+        snprintf(path, sizeof(path), "%s/missing/run", base);
+        check_refused(path, ENOENT, "RuntimeDirMissing");
+        snprintf(path, sizeof(path), "%s/file", base);
+        file = fopen(path, "w");
+        fclose(file);
+        check_refused(path, ENOTDIR, "RuntimeDirNotADirectory");
+        if (geteuid() != 0)
+                return;
+        snprintf(path, sizeof(path), "%s/foreign", base);
+        CHECK_INT(mkdir(path, 0777), 0);
+        CHECK_INT(chown(path, 65534, 65534), 0);
+        check_refused(path, EPERM, "RuntimeDirNotPermitted");
+}
+
+int main(void)
+{
+        char base[] = "/tmp/runtime_dir_test.XXXXXX", path[64];
+
+        if (!CHECK(mkdtemp(base)))
+                return check_report();
+        snprintf(path, sizeof(path), "%s/run", base);
+        test_modes(path);
+        test_one_holder(path);
+        test_lock_goes_with_the_process(path);
+        test_sockets(path);
+        test_connect_never_waits(path);
+        test_names_stay_inside(path);
+        test_long_path(base);
+        test_refusals(base);
+        remove_tree(base);
+        return check_report();
+}
