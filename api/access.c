@@ -1,0 +1,130 @@
+/* Who asks, and what they may do. */
+#include "api/access.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+enum { TOKEN_BYTES = (TOKEN_TEXT_SIZE - 1) / 2 };
+
+int peer_of_socket(int fd, struct peer *ret)
+{
+        struct sockaddr_storage address;
+        struct ucred credentials;
+        socklen_t size = sizeof(address);
+
+        if (getsockname(fd, (struct sockaddr *)&address, &size) < 0)
+                return -errno;
+        if (address.ss_family != AF_UNIX) {
+                *ret = (struct peer){.tcp = true, .uid = (uid_t)-1, .gid = (gid_t)-1};
+                return 0;
+        }
+        size = sizeof(credentials);
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
+                return -errno;
+        *ret = (struct peer){.uid = credentials.uid, .gid = credentials.gid, .pid = credentials.pid};
+        return 0;
+}
+
+bool peer_may_change(const struct peer *peer)
+{
+        return peer->tcp || peer->uid == 0 || peer->uid == geteuid();
+}
+
+/* The token of an earlier start. 0, -ENOENT, -EPERM (others could read it), -EBADMSG, other -errno. */
+static int read_token(const char *path, char ret_token[static TOKEN_TEXT_SIZE])
+{
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        char text[TOKEN_TEXT_SIZE + 1];
+        struct stat info;
+        ssize_t n;
+
+        if (fd < 0 || fstat(fd, &info) < 0)
+                return -errno;
+        if (!S_ISREG(info.st_mode) || (info.st_mode & 077) || (info.st_uid != 0 && info.st_uid != geteuid()))
+                return -EPERM;
+        n = read(fd, text, sizeof(text));
+        if (n < 0)
+                return -errno;
+        if (n > 0 && text[n - 1] == '\n')
+                n--;
+        if (n != TOKEN_TEXT_SIZE - 1 || memchr(text, '\0', (size_t)n))
+                return -EBADMSG;
+        memcpy(ret_token, text, TOKEN_TEXT_SIZE - 1);
+        ret_token[TOKEN_TEXT_SIZE - 1] = '\0';
+        return 0;
+}
+
+static int write_token(const char *path, const char *token)
+{
+        _cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        int r = 0;
+
+        if (fd < 0)
+                return -errno;
+        if (dprintf(fd, "%s\n", token) < 0 || fsync(fd) < 0)
+                r = -errno;
+        if (r < 0)
+                (void)unlink(path); /* half a token would stop the next start */
+        return r;
+}
+
+static int make_token(const char *path, char ret_token[static TOKEN_TEXT_SIZE])
+{
+        unsigned char bytes[TOKEN_BYTES];
+        char token[TOKEN_TEXT_SIZE];
+        int r;
+
+        if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+                return -EIO;
+        for (size_t i = 0; i < sizeof(bytes); i++)
+                snprintf(token + 2 * i, 3, "%02x", bytes[i]);
+        r = write_token(path, token);
+        if (r >= 0)
+                memcpy(ret_token, token, sizeof(token));
+        return r;
+}
+
+int token_open(const char *state_dir, char ret_token[static TOKEN_TEXT_SIZE], struct problem_list *problems)
+{
+        char path[PATH_MAX];
+        int r, n = snprintf(path, sizeof(path), "%s/api-token", state_dir);
+
+        if (n < 0 || (size_t)n >= sizeof(path))
+                return -ENAMETOOLONG;
+        r = read_token(path, ret_token);
+        if (r == -ENOENT)
+                r = make_token(path, ret_token);
+        if (r == -EPERM || r == -EBADMSG)
+                (void)problem_add(problems, -r, "", "TokenUnusable",
+                        "The file %s is no token that only root can read; remove it, and a new one will be "
+                        "made.",
+                        path);
+        else if (r < 0)
+                (void)problem_add(problems, -r, "", "TokenUnusable",
+                        "The token in %s can be neither read nor made: %s; TCP needs one.", path,
+                        strerror(-r));
+        return r;
+}
+
+bool token_matches(const char *token, const char *authorization)
+{
+        static const char scheme[] = "Bearer ";
+        volatile unsigned char difference = 0;
+        const char *given;
+
+        if (!*token || !authorization || strncasecmp(authorization, scheme, sizeof(scheme) - 1) != 0)
+                return false;
+        given = authorization + sizeof(scheme) - 1;
+        given += strspn(given, " ");
+        if (strlen(given) != TOKEN_TEXT_SIZE - 1)
+                return false;
+        for (size_t i = 0; i < TOKEN_TEXT_SIZE - 1; i++)
+                difference |= (unsigned char)(given[i] ^ token[i]);
+        return difference == 0;
+}

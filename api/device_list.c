@@ -1,0 +1,69 @@
+/* GET /devices: pages in the order of names. The token for the next page is the last name of this one, so
+ * that what comes and goes between two pages neither repeats nor hides another device. */
+#include "api/respond.h"
+#include "api/routes.h"
+#include "api/server.h"
+
+#include <string.h>
+
+static bool has_labels(const struct device_record *record, const struct query *query)
+{
+        const cJSON *labels = record->spec ? record->spec->options.labels : NULL;
+
+        for (size_t i = 0; i < query->label_count; i++) {
+                const cJSON *label = cJSON_GetObjectItemCaseSensitive(labels, query->labels[i].key);
+
+                if (!cJSON_IsString(label) || strcmp(label->valuestring, query->labels[i].value) != 0)
+                        return false;
+        }
+        return true;
+}
+
+static const struct device_record *next_match(
+        const struct device_store *store, const char *after, const struct query *query)
+{
+        const struct device_record *record = device_store_next(store, after);
+
+        while (record && !has_labels(record, query))
+                record = device_store_next(store, record->name);
+        return record;
+}
+
+static bool add_item(cJSON *items, const struct device_record *record)
+{
+        cJSON *item = device_record_to_json(record);
+
+        if (item && cJSON_AddItemToArray(items, item))
+                return true;
+        cJSON_Delete(item);
+        return false;
+}
+
+static bool add_page(cJSON *object, const struct device_store *store, const struct query *query)
+{
+        cJSON *items = cJSON_AddArrayToObject(object, "items");
+        const struct device_record *record = next_match(store, query->continue_after, query), *next;
+
+        for (unsigned count = 0; items && record; record = next) {
+                next = next_match(store, record->name, query);
+                if (!add_item(items, record))
+                        return false;
+                if (++count == query->limit && next)
+                        return cJSON_AddStringToObject(object, "continue", record->name) != NULL;
+        }
+        return items != NULL;
+}
+
+void handle_device_list(struct request *request)
+{
+        const struct device_store *store = request->api->config.store;
+        cJSON *object = cJSON_CreateObject();
+
+        if (object && add_page(object, store, &request->query)
+                && cJSON_AddNumberToObject(object, "revision", (double)device_store_revision(store))) {
+                reply_json(request, MHD_HTTP_OK, object);
+                return;
+        }
+        cJSON_Delete(object);
+        reply_error(request, -ENOMEM, "The list could not be made");
+}

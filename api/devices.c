@@ -1,0 +1,212 @@
+/* /devices/{name}: create, read, replace, remove, recover. */
+#include "api/precondition.h"
+#include "api/respond.h"
+#include "api/routes.h"
+#include "api/server.h"
+#include "api/wait.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { DEVICES_MAX = 10000 };
+
+static struct device_store *store_of(const struct request *request)
+{
+        return request->api->config.store;
+}
+
+/* NULL when there is none; then there is a reply. */
+static const struct device_record *find_device(struct request *request)
+{
+        const struct device_record *record = device_store_get(store_of(request), request->name);
+
+        if (!record)
+                reply_problem(request, PROBLEM_NO_SUCH_DEVICE, "There is no device with this name.");
+        return record;
+}
+
+/* The body as a spec. 0, or -errno and there is a reply. */
+static int parse_spec(struct request *request, const char *name, struct device_spec **ret)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        cJSON *document = request_parse_body(request);
+        int r;
+
+        if (!document)
+                return -EINVAL;
+        r = device_spec_parse(document, name, ret, &problems);
+        cJSON_Delete(document);
+        if (r == -EINVAL)
+                reply_problems(request, PROBLEM_INVALID_SPEC, &problems);
+        else if (r < 0)
+                reply_error(request, r, "The spec could not be read");
+        return r;
+}
+
+/* True when nobody uses the device's disk; else there is a reply. */
+static bool check_unused(struct request *request, const struct device_record *record, const char *what)
+{
+        const struct api_config *config = &request->api->config;
+        _cleanup_problems_ struct problem_list problems = {};
+        int r;
+
+        if (!record->status.disk || !config->disk_in_use)
+                return true;
+        r = config->disk_in_use(config->userdata, record->status.number, &problems);
+        if (r == 0)
+                return true;
+        if (r < 0)
+                reply_error(request, r, "It could not be found out whether the disk is in use");
+        else
+                reply_problem(request, PROBLEM_IN_USE, "%s: %s", what,
+                        problems.count > 0 ? problems.items[0].detail : "The disk is in use.");
+        return false;
+}
+
+/* True when the disk may be taken away for the new spec; else there is a reply. */
+static bool check_replaceable(
+        struct request *request, const struct device_record *record, const struct device_spec *spec)
+{
+        const char *field = "target";
+        char what[96];
+
+        if (record->deleting) /* the store says so */
+                return true;
+        if (record->spec && record->spec->options.enabled && !spec->options.enabled)
+                return check_unused(request, record, "Disabling the device would take its disk away");
+        if (record->spec && !device_spec_needs_new_disk(record->spec, spec, &field))
+                return true;
+        snprintf(what, sizeof(what), "Changing '%s' needs a new disk", field);
+        return check_unused(request, record, what);
+}
+
+static void reply_put_failure(struct request *request, int error, const struct problem_list *problems)
+{
+        static const struct {
+                int error;
+                enum problem_type type;
+        } table[] = {
+                {EEXIST,     PROBLEM_NAME_TAKEN         },
+                {ESTALE,     PROBLEM_PRECONDITION_FAILED},
+                {EBUSY,      PROBLEM_BEING_REMOVED      },
+                {EADDRINUSE, PROBLEM_NUMBER_TAKEN       },
+                {ENOSPC,     PROBLEM_STORE_FULL         },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+                if (table[i].error == -error && problems->count > 0) {
+                        reply_problems(request, table[i].type, problems);
+                        return;
+                }
+        reply_error(request, error, "The device could not be stored");
+}
+
+/* Stores `spec` (taken over) and replies, at once or when the device is ready. */
+static void put_spec(struct request *request, struct device_spec *spec, const struct put_condition *condition)
+{
+        _cleanup_device_spec_ struct device_spec *owned = spec;
+        _cleanup_problems_ struct problem_list problems = {};
+        const struct device_record *record;
+        enum put_outcome outcome;
+        unsigned status;
+        int r = device_store_put(store_of(request), owned, condition, &record, &outcome, &problems);
+
+        if (r < 0) {
+                reply_put_failure(request, r, &problems);
+                return;
+        }
+        (void)TAKE_PTR(owned);
+        status = outcome == PUT_CREATED ? MHD_HTTP_CREATED : MHD_HTTP_OK;
+        if (request->query.wait) {
+                wait_begin(request, WAIT_READY, record, status);
+                return;
+        }
+        reply_device(request, status, record);
+        if (outcome == PUT_CREATED)
+                snprintf(request->reply.location, sizeof(request->reply.location), "/devices/%s",
+                        record->name);
+}
+
+static bool check_room(struct request *request)
+{
+        if (device_store_count(store_of(request)) < DEVICES_MAX)
+                return true;
+        reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
+                "There can be %d devices at most; remove some first.", DEVICES_MAX);
+        return false;
+}
+
+void handle_device_create(struct request *request)
+{
+        const struct put_condition condition = {.mode = PUT_CREATE};
+        struct device_spec *spec;
+
+        if (check_room(request) && parse_spec(request, NULL, &spec) >= 0)
+                put_spec(request, spec, &condition);
+}
+
+void handle_device_get(struct request *request)
+{
+        const struct device_record *record = find_device(request);
+
+        if (record)
+                reply_device(request, MHD_HTTP_OK, record);
+}
+
+void handle_device_put(struct request *request)
+{
+        struct put_condition condition = {.mode = PUT_CREATE_OR_REPLACE};
+        _cleanup_device_spec_ struct device_spec *spec = NULL;
+        const struct device_record *record;
+
+        if (parse_spec(request, request->name, &spec) < 0)
+                return;
+        record = device_store_get(store_of(request), request->name);
+        if (precondition_read(request, record, &condition) < 0)
+                return;
+        if (record ? check_replaceable(request, record, spec) : check_room(request))
+                put_spec(request, TAKE_PTR(spec), &condition);
+}
+
+void handle_device_delete(struct request *request)
+{
+        const struct device_record *record = find_device(request);
+        int r;
+
+        if (!record || !precondition_holds(request, record))
+                return;
+        if (!record->deleting && !request->query.force
+                && !check_unused(request, record, "Removing the device would take its disk away"))
+                return;
+        r = device_store_request_delete(store_of(request), request->name);
+        if (r < 0) {
+                reply_error(request, r, "The removal could not be stored");
+                return;
+        }
+        if (request->query.wait)
+                wait_begin(request, WAIT_GONE, record, 0);
+        else
+                reply_device(request, MHD_HTTP_ACCEPTED, record);
+}
+
+void handle_device_recover(struct request *request)
+{
+        const struct device_record *record = find_device(request);
+        int r;
+
+        if (!record)
+                return;
+        if (record->deleting || !record->spec || !record->spec->options.enabled) {
+                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
+                        "The device %s, so there is nothing to recover.",
+                        record->deleting ? "is being removed"
+                        : !record->spec  ? "has a spec that cannot be used"
+                                         : "is disabled");
+                return;
+        }
+        r = device_store_request_recover(store_of(request), request->name);
+        if (r < 0)
+                reply_error(request, r, "The request could not be stored");
+        else
+                reply_device(request, MHD_HTTP_ACCEPTED, record);
+}

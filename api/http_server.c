@@ -1,0 +1,363 @@
+/* HTTP on the supervisor's loop.
+ *
+ * libmicrohttpd runs without threads and without a listening socket: its epoll descriptor is one event source
+ * here, its next deadline another, and connections are accepted here and handed to it. So one server answers
+ * on any number of sockets, and a full house stops to accept instead of turning people away. */
+#include "api/server.h"
+
+#include "api/respond.h"
+#include "api/wait.h"
+#include "ublkd/base/log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+enum {
+        CONNECTIONS_MAX = 512,
+        CONNECTIONS_KEPT = 64, /* of them, only for those who may change things */
+        CONNECTION_SECONDS = 30,
+        CONNECTION_MEMORY = 64 * 1024, /* headers, and what is being read and written */
+        ACCEPT_AT_ONCE = 64,
+        ACCEPT_PAUSE_USEC = 1000 * 1000,
+        PASSED_FD = 3, /* SD_LISTEN_FDS_START */
+};
+
+/* Names stay as they came: routes and query decode them after they were cut into pieces. */
+static size_t keep_escapes(void *userdata _unused_, struct MHD_Connection *connection _unused_, char *text)
+{
+        return strlen(text);
+}
+
+static void on_library_log(void *userdata _unused_, const char *format, va_list arguments)
+{
+        char line[512];
+        int n = vsnprintf(line, sizeof(line), format, arguments);
+
+        if (n > 0 && n < (int)sizeof(line) && line[n - 1] == '\n')
+                line[n - 1] = '\0';
+        log_debug(NULL, "HTTP: %s", line);
+}
+
+static bool add_header(struct MHD_Response *response, const char *name, const char *value)
+{
+        return !value || !*value || MHD_add_response_header(response, name, value) == MHD_YES;
+}
+
+static enum MHD_Result send_reply(struct request *request)
+{
+        struct reply *reply = &request->reply;
+        size_t size = reply->body ? strlen(reply->body) : 0;
+        struct MHD_Response *response = MHD_create_response_from_buffer(
+                size, size ? reply->body : "", size ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+        enum MHD_Result result = MHD_NO;
+
+        if (!response)
+                return MHD_NO;
+        if (size)
+                reply->body = NULL; /* the response's now */
+        if (add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type)
+                && add_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store")
+                && add_header(response, MHD_HTTP_HEADER_ETAG, reply->etag)
+                && add_header(response, MHD_HTTP_HEADER_LOCATION, reply->location)
+                && add_header(response, MHD_HTTP_HEADER_ALLOW, reply->allow)
+                && add_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, reply->authenticate)
+                && add_header(response, MHD_HTTP_HEADER_CONNECTION, reply->close ? "close" : NULL))
+                result = MHD_queue_response(request->connection, reply->status, response);
+        MHD_destroy_response(response);
+        request->sent = result == MHD_YES;
+        return result;
+}
+
+static struct request *request_new(struct api *api, struct MHD_Connection *connection, const char *path)
+{
+        const union MHD_ConnectionInfo *info =
+                MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        _cleanup_(request_free_pointer) struct request *request = calloc(1, sizeof(*request));
+
+        if (!info || !request)
+                return NULL;
+        request->api = api;
+        request->connection = connection;
+        request->path = strdup(path);
+        if (!request->path || peer_of_socket(info->connect_fd, &request->peer) < 0)
+                return NULL;
+        return TAKE_PTR(request);
+}
+
+/* The library takes no reply in the middle of a body: write it past the library, and have it close. */
+static enum MHD_Result refuse_midway(struct request *request)
+{
+        const union MHD_ConnectionInfo *info =
+                MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        const struct reply *reply = &request->reply;
+        char head[256];
+        int n = snprintf(head, sizeof(head),
+                "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nCache-Control: no-store\r\nConnection: "
+                "close\r\nContent-Length: %zu\r\n\r\n",
+                reply->status, MHD_get_reason_phrase_for(reply->status), reply->content_type,
+                reply->body ? strlen(reply->body) : 0);
+
+        if (info && n > 0 && (size_t)n < sizeof(head)
+                && send(info->connect_fd, head, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE) == n
+                && reply->body)
+                (void)send(info->connect_fd, reply->body, strlen(reply->body), MSG_DONTWAIT | MSG_NOSIGNAL);
+        return MHD_NO;
+}
+
+/* Called for the headers, then for every piece of the body, then at its end, and again after a wait. */
+static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection, const char *path,
+        const char *method, const char *version _unused_, const char *data, size_t *size, void **context)
+{
+        struct request *request = *context;
+
+        if (!request) {
+                request = request_new(userdata, connection, path);
+                if (!request)
+                        return MHD_NO;
+                *context = request;
+                request_begin(request, method);
+                return request->reply.close ? send_reply(request) : MHD_YES;
+        }
+        if (*size > 0) {
+                int r = request_receive(request, data, *size);
+
+                *size = 0;
+                return r < 0 ? refuse_midway(request) : MHD_YES;
+        }
+        if (request->sent)
+                return MHD_YES;
+        if (!request->wait && request->reply.status == 0 && !request->abandoned)
+                request_finish(request);
+        if (request->wait)
+                return MHD_YES; /* suspended */
+        if (request->abandoned)
+                return MHD_NO;
+        log_debug(NULL, "%s %s from user %d: %u", method, request->path, (int)request->peer.uid,
+                request->reply.status);
+        return send_reply(request);
+}
+
+static void on_completed(void *userdata _unused_, struct MHD_Connection *connection _unused_, void **context,
+        enum MHD_RequestTerminationCode code _unused_)
+{
+        *context = request_free(*context);
+}
+
+static void set_accepting(struct api *api, bool on)
+{
+        for (size_t i = 0; i < api->listener_count; i++)
+                (void)sd_event_source_set_enabled(api->listeners[i].source, on ? SD_EVENT_ON : SD_EVENT_OFF);
+}
+
+static void on_connection(void *userdata, struct MHD_Connection *connection _unused_, void **context _unused_,
+        enum MHD_ConnectionNotificationCode code)
+{
+        struct api *api = userdata;
+
+        if (code == MHD_CONNECTION_NOTIFY_STARTED)
+                api->connections++;
+        else if (api->connections-- == CONNECTIONS_MAX)
+                set_accepting(api, true);
+}
+
+static int on_accept_again(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        set_accepting(userdata, true);
+        return 0;
+}
+
+/* Out of descriptors or memory: everybody who is connected is served on; newcomers wait in the backlog. */
+static int pause_accepting(struct api *api, int error)
+{
+        int r;
+
+        log_warning(NULL, "A connection cannot be accepted: %s; trying again in 1 s", strerror(error));
+        set_accepting(api, false);
+        r = sd_event_source_set_time_relative(api->accept_again, ACCEPT_PAUSE_USEC);
+        return r < 0 ? r : sd_event_source_set_enabled(api->accept_again, SD_EVENT_ONESHOT);
+}
+
+/* An ordinary user cannot lock out root by opening connections. */
+static bool may_connect(const struct api *api, int fd)
+{
+        struct peer peer;
+
+        return api->connections < CONNECTIONS_MAX - CONNECTIONS_KEPT
+               || (peer_of_socket(fd, &peer) >= 0 && !peer.tcp && peer_may_change(&peer));
+}
+
+static int run_library(struct api *api)
+{
+        (void)MHD_run(api->daemon);
+        return 0;
+}
+
+static int on_connect(sd_event_source *source, int listener, uint32_t events _unused_, void *userdata)
+{
+        struct api *api = userdata;
+
+        for (unsigned i = 0; i < ACCEPT_AT_ONCE; i++) {
+                struct sockaddr_storage address;
+                socklen_t size = sizeof(address);
+                int fd = accept4(listener, (struct sockaddr *)&address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+                if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
+                        return pause_accepting(api, errno);
+                if (fd < 0 && errno != ECONNABORTED && errno != EINTR)
+                        break;
+                if (fd < 0)
+                        continue;
+                if (!may_connect(api, fd)) {
+                        close_fd(fd);
+                        continue;
+                }
+                (void)MHD_add_connection(
+                        api->daemon, fd, (struct sockaddr *)&address, size); /* closes it on failure */
+                run_library(api);                                            /* counts it */
+                if (api->connections >= CONNECTIONS_MAX) {
+                        set_accepting(api, false);
+                        break;
+                }
+        }
+        (void)source;
+        return 0;
+}
+
+static int on_readable(
+        sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_, void *userdata)
+{
+        return run_library(userdata);
+}
+
+static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        return run_library(userdata);
+}
+
+/* Before the loop sleeps: the library's next deadline is the timer's. */
+static int on_prepare(sd_event_source *source _unused_, void *userdata)
+{
+        struct api *api = userdata;
+        MHD_UNSIGNED_LONG_LONG milliseconds;
+        int r;
+
+        if (MHD_get_timeout(api->daemon, &milliseconds) != MHD_YES)
+                return sd_event_source_set_enabled(api->timeout, SD_EVENT_OFF);
+        r = sd_event_source_set_time_relative(api->timeout, milliseconds * 1000);
+        return r < 0 ? r : sd_event_source_set_enabled(api->timeout, SD_EVENT_ONESHOT);
+}
+
+static int start_library(struct api *api)
+{
+        const union MHD_DaemonInfo *info;
+        int r;
+
+        api->daemon = MHD_start_daemon(
+                MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
+                NULL, NULL, on_request, api, MHD_OPTION_EXTERNAL_LOGGER, on_library_log, NULL,
+                MHD_OPTION_NOTIFY_COMPLETED, on_completed, api, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
+                api, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_CONNECTION_LIMIT,
+                (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)CONNECTION_SECONDS,
+                MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT,
+                1, MHD_OPTION_END);
+        if (!api->daemon)
+                return -EIO;
+        info = MHD_get_daemon_info(api->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+        if (!info)
+                return -EIO;
+        r = sd_event_add_io(api->event, &api->readable, info->epoll_fd, EPOLLIN, on_readable, api);
+        if (r >= 0)
+                r = sd_event_add_time_relative(
+                        api->event, &api->timeout, CLOCK_MONOTONIC, 0, 1000, on_deadline, api);
+        if (r >= 0)
+                r = sd_event_source_set_prepare(api->readable, on_prepare);
+        if (r >= 0)
+                r = sd_event_add_time_relative(
+                        api->event, &api->accept_again, CLOCK_MONOTONIC, 0, 0, on_accept_again, api);
+        return r < 0 ? r : sd_event_source_set_enabled(api->accept_again, SD_EVENT_OFF);
+}
+
+static int open_listeners(struct api *api, struct problem_list *problems)
+{
+        const struct api_config *config = &api->config;
+        int r = 0;
+
+        api->listeners = calloc(config->listen_count + config->passed_sockets + 1, sizeof(*api->listeners));
+        if (!api->listeners)
+                return -ENOMEM;
+        for (unsigned i = 0; r >= 0 && i < config->passed_sockets; i++) {
+                r = listener_adopt(PASSED_FD + (int)i, &api->listeners[api->listener_count], problems);
+                api->listener_count += r >= 0;
+        }
+        for (size_t i = 0; r >= 0 && i < config->listen_count; i++) {
+                r = listener_open(config->listen[i], &api->listeners[api->listener_count], problems);
+                api->listener_count += r >= 0;
+        }
+        return r;
+}
+
+static int start_listening(struct api *api, struct problem_list *problems)
+{
+        bool tcp = false;
+        int r = 0;
+
+        for (size_t i = 0; i < api->listener_count; i++)
+                tcp = tcp || api->listeners[i].tcp;
+        if (tcp)
+                r = token_open(api->config.state_dir, api->token, problems);
+        for (size_t i = 0; r >= 0 && i < api->listener_count; i++)
+                r = sd_event_add_io(api->event, &api->listeners[i].source, api->listeners[i].fd, EPOLLIN,
+                        on_connect, api);
+        return r;
+}
+
+DEFINE_CLEANUP(struct api, api_free);
+
+int api_new(sd_event *event, const struct api_config *config, struct api **ret, struct problem_list *problems)
+{
+        _cleanup_(api_free_pointer) struct api *api = calloc(1, sizeof(*api));
+        int r;
+
+        if (!api)
+                return -ENOMEM;
+        api->config = *config;
+        api->event = sd_event_ref(event);
+        r = open_listeners(api, problems);
+        if (r >= 0)
+                r = start_library(api);
+        if (r >= 0)
+                r = device_store_subscribe(config->store, wait_on_store_event, api);
+        if (r < 0)
+                return r;
+        api->subscribed = true;
+        r = start_listening(api, problems);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(api);
+        return 0;
+}
+
+struct api *api_free(struct api *api)
+{
+        if (!api)
+                return NULL;
+        if (api->subscribed)
+                device_store_unsubscribe(api->config.store, wait_on_store_event, api);
+        wait_abandon_all(api);
+        for (size_t i = 0; i < api->listener_count; i++)
+                listener_close(&api->listeners[i]);
+        free(api->listeners);
+        api->listener_count = 0; /* the connections that close now must not start to accept again */
+        sd_event_source_disable_unref(api->readable);
+        sd_event_source_disable_unref(api->timeout);
+        sd_event_source_disable_unref(api->accept_again);
+        if (api->daemon)
+                MHD_stop_daemon(api->daemon);
+        sd_event_unref(api->event);
+        explicit_bzero(api->token, sizeof(api->token));
+        free(api);
+        return NULL;
+}

@@ -1,0 +1,262 @@
+/* Listening sockets: made from addresses, or passed by systemd. */
+#include "api/listen.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <systemd/sd-daemon.h>
+
+static const char tcp_prefix[] = "tcp://";
+
+enum { BACKLOG = 128 };
+
+/* A socket address may have 108 bytes, a path more: name the directory by its descriptor. *ret_directory has
+ * to stay open as long as the address is used. */
+static int unix_address(const char *path, struct sockaddr_un *ret, int *ret_directory)
+{
+        const char *slash = strrchr(path, '/');
+        char directory[PATH_MAX];
+        int fd, n;
+
+        *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+        if (strlen(path) < sizeof(ret->sun_path)) {
+                strcpy(ret->sun_path, path);
+                *ret_directory = -1;
+                return 0;
+        }
+        n = snprintf(
+                directory, sizeof(directory), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+        if (n < 0 || (size_t)n >= sizeof(directory))
+                return -ENAMETOOLONG;
+        fd = open(n > 0 ? directory : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        n = snprintf(
+                ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/%s", fd, slash ? slash + 1 : path);
+        if (n < 0 || (size_t)n >= sizeof(ret->sun_path)) {
+                close_fd(fd);
+                return -ENAMETOOLONG;
+        }
+        *ret_directory = fd;
+        return 0;
+}
+
+/* A socket file that nobody listens on is left over from a crash. 0: nothing is in the way any more. */
+static int remove_stale(const struct sockaddr_un *address)
+{
+        _cleanup_close_ int fd = -1;
+        struct stat info;
+
+        if (lstat(address->sun_path, &info) < 0)
+                return errno == ENOENT ? 0 : -errno;
+        if (!S_ISSOCK(info.st_mode))
+                return -EEXIST;
+        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0)
+                return -errno;
+        if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) >= 0 || errno != ECONNREFUSED)
+                return -EADDRINUSE; /* also EAGAIN: somebody listens and is busy */
+        return unlink(address->sun_path) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+static int bind_unix(int fd, const struct sockaddr_un *address, struct listener *ret)
+{
+        struct stat info;
+        int r = remove_stale(address);
+
+        if (r < 0)
+                return r;
+        if (bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
+                return -errno;
+        /* Who may do what is decided for every caller, not by the mode of the file. */
+        if (chmod(address->sun_path, 0666) < 0 || lstat(address->sun_path, &info) < 0
+                || listen(fd, BACKLOG) < 0) {
+                r = -errno;
+                (void)unlink(address->sun_path);
+                return r;
+        }
+        ret->device = info.st_dev;
+        ret->inode = info.st_ino;
+        return 0;
+}
+
+static int open_unix(const char *path, struct listener *ret)
+{
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+                            directory = -1;
+        _cleanup_free_ char *copy = strdup(path);
+        struct sockaddr_un address;
+        int r;
+
+        if (fd < 0)
+                return -errno;
+        if (!copy)
+                return -ENOMEM;
+        r = unix_address(path, &address, &directory);
+        if (r >= 0)
+                r = bind_unix(fd, &address, ret);
+        if (r < 0)
+                return r;
+        ret->fd = TAKE_FD(fd);
+        ret->path = TAKE_PTR(copy);
+        return 0;
+}
+
+union address {
+        struct sockaddr any;
+        struct sockaddr_in four;
+        struct sockaddr_in6 six;
+        struct sockaddr_storage storage;
+};
+
+static bool is_loopback(const union address *address)
+{
+        if (address->any.sa_family == AF_INET)
+                return (ntohl(address->four.sin_addr.s_addr) >> 24) == 127;
+        return address->any.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&address->six.sin6_addr);
+}
+
+/* HOST:PORT with a numeric host: names could change their meaning. -EINVAL, -EDOM: beyond loopback. */
+static int parse_tcp(const char *text, union address *ret, socklen_t *ret_size)
+{
+        const char *colon = strrchr(text, ':');
+        union address address = {};
+        char host[64];
+        char *end;
+        unsigned long port;
+        size_t length;
+
+        if (!colon || colon == text || (size_t)(colon - text) >= sizeof(host) || colon[1] < '0'
+                || colon[1] > '9')
+                return -EINVAL;
+        port = strtoul(colon + 1, &end, 10);
+        if (*end || port > 65535)
+                return -EINVAL;
+        length = (size_t)(colon - text);
+        snprintf(host, sizeof(host), "%.*s", (int)length, text);
+        if (host[0] == '[' && host[length - 1] == ']') {
+                host[length - 1] = '\0';
+                address.six.sin6_family = AF_INET6;
+                address.six.sin6_port = htons((uint16_t)port);
+                if (inet_pton(AF_INET6, host + 1, &address.six.sin6_addr) != 1)
+                        return -EINVAL;
+                *ret_size = sizeof(address.six);
+        } else {
+                address.four.sin_family = AF_INET;
+                address.four.sin_port = htons((uint16_t)port);
+                if (inet_pton(AF_INET, host, &address.four.sin_addr) != 1)
+                        return -EINVAL;
+                *ret_size = sizeof(address.four);
+        }
+        *ret = address;
+        return is_loopback(&address) ? 0 : -EDOM;
+}
+
+static int open_tcp(const char *text, struct listener *ret)
+{
+        _cleanup_close_ int fd = -1;
+        union address address;
+        socklen_t size;
+        int yes = 1, r = parse_tcp(text, &address, &size);
+
+        if (r < 0)
+                return r;
+        fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0)
+                return -errno;
+        if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) < 0
+                || bind(fd, &address.any, size) < 0 || listen(fd, BACKLOG) < 0)
+                return -errno;
+        ret->fd = TAKE_FD(fd);
+        ret->tcp = true;
+        return 0;
+}
+
+static int explain(const char *address, int error, struct problem_list *problems)
+{
+        static const struct {
+                int error;
+                const char *sentence;
+        } table[] = {
+                {EADDRINUSE, "somebody else listens there; stop that one or choose another address"},
+                {EEXIST,     "there is a file that is no socket; remove it or choose another path" },
+                {EDOM,       "beyond loopback the API needs TLS, which this version does not have; use 127.0.0.1 "
+                 "or [::1]"                                                                             },
+                {EINVAL,          "it is no address; give a path, tcp://127.0.0.1:PORT or tcp://[::1]:PORT"},
+                {ENOENT,          "its directory does not exist; make it first"                                                                             },
+                {EACCES,          "that is not permitted; start ublkd as root or choose another address"},
+                {ENAMETOOLONG,          "the name is too long"                                                                       },
+        };
+        const char *sentence = strerror(-error);
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+                if (table[i].error == -error)
+                        sentence = table[i].sentence;
+        (void)problem_add(
+                problems, -error, "", "CannotListen", "ublkd cannot listen on %s: %s.", address, sentence);
+        return error == -EDOM ? -EINVAL : error;
+}
+
+int listener_open(const char *address, struct listener *ret, struct problem_list *problems)
+{
+        struct listener listener = {.fd = -1};
+        int r = -EINVAL;
+
+        if (strncmp(address, tcp_prefix, sizeof(tcp_prefix) - 1) == 0)
+                r = open_tcp(address + sizeof(tcp_prefix) - 1, &listener);
+        else if (*address && !strstr(address, "://"))
+                r = open_unix(address, &listener);
+        if (r < 0)
+                return explain(address, r, problems);
+        *ret = listener;
+        return 0;
+}
+
+int listener_adopt(int fd, struct listener *ret, struct problem_list *problems)
+{
+        _cleanup_close_ int owned = fd;
+        union address address = {};
+        socklen_t size = sizeof(address);
+        int flags, r;
+
+        r = sd_is_socket(fd, AF_UNSPEC, SOCK_STREAM, 1);
+        if (r == 0)
+                r = -EINVAL;
+        if (r >= 0 && getsockname(fd, &address.any, &size) < 0)
+                r = -errno;
+        if (r >= 0 && address.any.sa_family != AF_UNIX && !is_loopback(&address))
+                r = -EDOM;
+        if (r < 0)
+                return explain("a socket that systemd passed", r, problems);
+        flags = fcntl(fd, F_GETFL);
+        if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+                return -errno;
+        *ret = (struct listener){.fd = TAKE_FD(owned), .tcp = address.any.sa_family != AF_UNIX};
+        return 0;
+}
+
+/* The file may have been replaced by another ublkd meanwhile: that one is not ours. */
+static void remove_socket_file(const struct listener *listener)
+{
+        struct stat info;
+
+        if (lstat(listener->path, &info) >= 0 && info.st_dev == listener->device
+                && info.st_ino == listener->inode)
+                (void)unlink(listener->path);
+}
+
+void listener_close(struct listener *listener)
+{
+        listener->source = sd_event_source_disable_unref(listener->source);
+        if (listener->path)
+                remove_socket_file(listener);
+        close_fd(listener->fd);
+        free(listener->path);
+        *listener = (struct listener){.fd = -1};
+}

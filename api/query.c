@@ -1,0 +1,212 @@
+/* What stands behind the '?', and percent-encoding. */
+#include "api/query.h"
+
+#include "ublkd/base/dispatch.h"
+#include "ublkd/device_spec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { VALUE_MAX = 1024 };
+
+static int hex_value(char c)
+{
+        return c >= '0' && c <= '9'   ? c - '0'
+               : c >= 'a' && c <= 'f' ? c - 'a' + 10
+               : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                      : -1;
+}
+
+int percent_decode(const char *text, size_t size, char *ret, size_t ret_size)
+{
+        size_t used = 0;
+
+        for (size_t i = 0; i < size; i++) {
+                char c = text[i];
+
+                if (c == '%') {
+                        int high = i + 2 < size ? hex_value(text[i + 1]) : -1,
+                            low = high < 0 ? -1 : hex_value(text[i + 2]);
+
+                        if (low < 0)
+                                return -EINVAL;
+                        c = (char)(high << 4 | low);
+                        i += 2;
+                }
+                if (c == '\0')
+                        return -EINVAL;
+                if (used + 1 >= ret_size)
+                        return -ENOBUFS;
+                ret[used++] = c;
+        }
+        if (ret_size == 0)
+                return -ENOBUFS;
+        ret[used] = '\0';
+        return 0;
+}
+
+/* Each: `value` is decoded, NULL when there was no '='. 0; -EINVAL; -ENOMEM. */
+static int parse_wait_ready(const char *value, struct query *ret)
+{
+        if (!value || strcmp(value, "ready") != 0)
+                return -EINVAL;
+        ret->wait = true;
+        return 0;
+}
+
+static int parse_wait_gone(const char *value, struct query *ret)
+{
+        if (value && *value)
+                return -EINVAL;
+        ret->wait = true;
+        return 0;
+}
+
+static int parse_timeout(const char *value, struct query *ret)
+{
+        uint64_t usec;
+
+        if (!value || parse_duration(value, &usec) < 0
+                || usec > QUERY_TIMEOUT_SECONDS_MAX * UINT64_C(1000000))
+                return -EINVAL;
+        ret->timeout = usec;
+        return 0;
+}
+
+static int parse_force(const char *value, struct query *ret)
+{
+        if (!value || (strcmp(value, "true") != 0 && strcmp(value, "false") != 0))
+                return -EINVAL;
+        ret->force = strcmp(value, "true") == 0;
+        return 0;
+}
+
+static int parse_label(const char *value, struct query *ret)
+{
+        char *copy, *equals;
+
+        if (!value || *value == '=' || !strchr(value, '=') || ret->label_count == QUERY_LABELS_MAX)
+                return -EINVAL;
+        copy = strdup(value);
+        if (!copy)
+                return -ENOMEM;
+        equals = strchr(copy, '=');
+        *equals = '\0';
+        ret->labels[ret->label_count].key = copy;
+        ret->labels[ret->label_count++].value = equals + 1;
+        return 0;
+}
+
+static int parse_limit(const char *value, struct query *ret)
+{
+        unsigned long limit;
+
+        if (!value || !*value || strspn(value, "0123456789") != strlen(value) || strlen(value) > 4)
+                return -EINVAL;
+        limit = strtoul(value, NULL, 10);
+        if (limit < 1 || limit > QUERY_LIMIT_MAX)
+                return -EINVAL;
+        ret->limit = (unsigned)limit;
+        return 0;
+}
+
+static int parse_continue(const char *value, struct query *ret)
+{
+        if (!value || !device_name_is_valid(value))
+                return -EINVAL;
+        ret->continue_after = strdup(value);
+        return ret->continue_after ? 0 : -ENOMEM;
+}
+
+static const struct parameter {
+        const char *name;
+        enum query_parameter parameter;
+        bool repeats;
+        int (*parse)(const char *value, struct query *ret);
+        const char *hint;
+} parameters[] = {
+        {"wait",     QUERY_WAIT_READY, false, parse_wait_ready, "wait=ready"                              },
+        {"wait",     QUERY_WAIT_GONE,  false, parse_wait_gone,  "wait, without a value"                   },
+        {"timeout",  QUERY_TIMEOUT,    false, parse_timeout,    "a duration up to 10min, like timeout=30s"},
+        {"force",    QUERY_FORCE,      false, parse_force,      "force=true or force=false"               },
+        {"label",    QUERY_LABEL,      true,  parse_label,      "label=KEY=VALUE, up to 16 of them"       },
+        {"limit",    QUERY_LIMIT,      false, parse_limit,      "limit=N with N from 1 to 1000"           },
+        {"continue", QUERY_CONTINUE,   false, parse_continue,   "what the last page gave as `continue`"   },
+};
+
+struct reading {
+        unsigned allowed;
+        struct query *query;
+        struct problem_list *problems;
+        int error;
+};
+
+static const struct parameter *find_parameter(const char *name, unsigned allowed)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(parameters); i++)
+                if ((parameters[i].parameter & allowed) && strcmp(parameters[i].name, name) == 0)
+                        return &parameters[i];
+        return NULL;
+}
+
+static int read_parameter(struct reading *reading, const char *name, const char *value)
+{
+        const struct parameter *parameter = find_parameter(name, reading->allowed);
+        int r;
+
+        if (!parameter)
+                return problem_add(reading->problems, EINVAL, "", "UnknownParameter",
+                        "The query parameter '%s' is unknown here; leave it out.", name);
+        if ((reading->query->given & parameter->parameter) && !parameter->repeats)
+                return problem_add(reading->problems, EINVAL, "", "RepeatedParameter",
+                        "The query parameter '%s' can be given once only.", name);
+        r = parameter->parse(value, reading->query);
+        if (r == -ENOMEM)
+                return r;
+        if (r < 0)
+                return problem_add(reading->problems, EINVAL, "", "BadParameter",
+                        "The query parameter '%s' is not understood; give %s.", name, parameter->hint);
+        reading->query->given |= parameter->parameter;
+        return 0;
+}
+
+static enum MHD_Result on_parameter(void *userdata, enum MHD_ValueKind kind _unused_, const char *key,
+        size_t key_size, const char *value, size_t value_size)
+{
+        struct reading *reading = userdata;
+        char name[64], text[VALUE_MAX];
+
+        if (percent_decode(key, key_size, name, sizeof(name)) < 0
+                || (value && percent_decode(value, value_size, text, sizeof(text)) < 0))
+                reading->error = problem_add(reading->problems, EINVAL, "", "BadParameter",
+                        "A query parameter is too long or badly encoded.");
+        else
+                reading->error = read_parameter(reading, name, value ? text : NULL);
+        return reading->error < 0 ? MHD_NO : MHD_YES;
+}
+
+int query_parse(
+        struct MHD_Connection *connection, unsigned allowed, struct query *ret, struct problem_list *problems)
+{
+        struct reading reading = {.allowed = allowed, .query = ret, .problems = problems};
+
+        *ret = (struct query){.timeout = QUERY_TIMEOUT_SECONDS * UINT64_C(1000000), .limit = QUERY_LIMIT_MAX};
+        (void)MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, on_parameter, &reading);
+        if (reading.error < 0)
+                return reading.error;
+        if ((ret->given & QUERY_TIMEOUT) && !ret->wait) {
+                reading.error = problem_add(problems, EINVAL, "", "BadParameter",
+                        "The query parameter 'timeout' says how long to wait; give 'wait' with it.");
+                if (reading.error < 0)
+                        return reading.error;
+        }
+        return problems->count > 0 ? -EINVAL : 0;
+}
+
+void query_clear(struct query *query)
+{
+        free(query->continue_after);
+        for (size_t i = 0; i < query->label_count; i++)
+                free(query->labels[i].key);
+        *query = (struct query){};
+}

@@ -1,0 +1,48 @@
+/* What stands behind the '?', and percent-encoding. Parameters that a route does not know are faults. */
+#pragma once
+
+#include "ublkd/base/problem.h"
+
+#include <microhttpd.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum query_parameter {
+        QUERY_WAIT_READY = 1 << 0, /* wait=ready */
+        QUERY_WAIT_GONE = 1 << 1,  /* wait */
+        QUERY_TIMEOUT = 1 << 2,
+        QUERY_FORCE = 1 << 3,
+        QUERY_LABEL = 1 << 4,
+        QUERY_LIMIT = 1 << 5,
+        QUERY_CONTINUE = 1 << 6,
+};
+
+enum {
+        QUERY_LABELS_MAX = 16,
+        QUERY_LIMIT_MAX = 1000,
+        QUERY_TIMEOUT_SECONDS = 30,
+        QUERY_TIMEOUT_SECONDS_MAX = 600
+};
+
+struct query {
+        bool wait, force;
+        uint64_t timeout; /* microseconds */
+        unsigned limit;
+        char *continue_after; /* a name, or NULL */
+        struct {
+                char *key; /* owned, with the value behind it */
+                const char *value;
+        } labels[QUERY_LABELS_MAX];
+        size_t label_count;
+        unsigned given; /* enum query_parameter */
+};
+
+/* Reads the parameters of `connection`, of which `allowed` (enum query_parameter) may occur; sets defaults
+ * first. 0; -EINVAL with problems (no pointers); -ENOMEM. `ret` is to be cleared in any case. */
+int query_parse(struct MHD_Connection *connection, unsigned allowed, struct query *ret,
+        struct problem_list *problems);
+void query_clear(struct query *query);
+
+/* Decodes %XX in `text` (size bytes) into `ret`, which gets a NUL. 0; -EINVAL: a bad escape, or a NUL in the
+ * result; -ENOBUFS. */
+int percent_decode(const char *text, size_t size, char *ret, size_t ret_size);

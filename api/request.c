@@ -1,0 +1,260 @@
+/* One HTTP request, from its headers to its reply. */
+#include "api/request.h"
+
+#include "api/json_check.h"
+#include "api/respond.h"
+#include "api/routes.h"
+#include "api/server.h"
+#include "api/wait.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+static uint64_t monotonic_usec(void)
+{
+        struct timespec now;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+const char *request_header(const struct request *request, const char *name)
+{
+        return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+static enum method parse_method(const char *text)
+{
+        static const struct {
+                const char *name;
+                enum method method;
+        } methods[] = {
+                {"GET",    METHOD_GET   },
+                {"HEAD",   METHOD_GET   }, /* the HTTP library leaves out the body */
+                {"POST",   METHOD_POST  },
+                {"PUT",    METHOD_PUT   },
+                {"DELETE", METHOD_DELETE},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
+                if (strcmp(methods[i].name, text) == 0)
+                        return methods[i].method;
+        return _METHOD_INVALID;
+}
+
+/* Whether `type` ("application/json") is what the first `size` bytes of `text` say, without parameters. */
+static bool media_type_is(const char *text, size_t size, const char *type)
+{
+        size_t length = strcspn(text, ";,");
+
+        length = length < size ? length : size;
+        while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\t'))
+                length--;
+        return length == strlen(type) && strncasecmp(text, type, length) == 0;
+}
+
+/* Whether an Accept header (NULL: anything) has room for JSON. Weights do not matter, unless they are zero.
+ */
+static bool accepts_json(const char *accept)
+{
+        static const char *const types[] = {"*/*", "application/*", "application/json",
+                "application/problem+json", "application/schema+json"};
+
+        if (!accept || !*accept)
+                return true;
+        for (const char *item = accept; *item; item += *item == ',') {
+                size_t length;
+                const char *weight;
+
+                item += strspn(item, " \t,");
+                length = strcspn(item, ",");
+                weight = strcasestr(item, ";q=0");
+                if (!(weight && weight < item + length
+                            && strspn(weight + 3, "0.") == strcspn(weight + 3, ", ;")))
+                        for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+                                if (media_type_is(item, length, types[i]))
+                                        return true;
+                item += length;
+        }
+        return false;
+}
+
+/* The length that the headers announce; 0 when they do not. */
+static uint64_t announced_length(const struct request *request)
+{
+        const char *text = request_header(request, MHD_HTTP_HEADER_CONTENT_LENGTH);
+
+        return text ? strtoull(text, NULL, 10) : 0;
+}
+
+static bool check_access(struct request *request)
+{
+        const char *authorization = request_header(request, MHD_HTTP_HEADER_AUTHORIZATION);
+
+        if (!request->peer.tcp || token_matches(request->api->token, authorization))
+                return true;
+        reply_problem(request, PROBLEM_UNAUTHORIZED,
+                "Over TCP every request needs the header 'Authorization: Bearer TOKEN'; the token is in the "
+                "file "
+                "api-token of the state directory.");
+        request->reply.authenticate = "Bearer realm=\"ublkd\"";
+        return false;
+}
+
+static bool check_route(struct request *request)
+{
+        char allow[64];
+        int r = route_find(request->path, request->method, &request->route, request->name, allow);
+
+        if (r == -ENOENT)
+                reply_problem(request, PROBLEM_NO_SUCH_RESOURCE, "Nothing is known at this path.");
+        if (r == -EPERM) {
+                reply_problem(request, PROBLEM_METHOD_NOT_ALLOWED, "Only %s can be used here.", allow);
+                strcpy(request->reply.allow, allow);
+        }
+        if (r < 0)
+                return false;
+        if ((request->route->flags & ROUTE_CHANGES) && !peer_may_change(&request->peer)) {
+                reply_problem(request, PROBLEM_FORBIDDEN,
+                        "Only root and the user that ublkd runs as may change devices, and you are user %u.",
+                        (unsigned)request->peer.uid);
+                return false;
+        }
+        return true;
+}
+
+static bool check_headers(struct request *request)
+{
+        const char *type = request_header(request, MHD_HTTP_HEADER_CONTENT_TYPE);
+
+        if (!accepts_json(request_header(request, MHD_HTTP_HEADER_ACCEPT))) {
+                reply_problem(request, PROBLEM_NOT_ACCEPTABLE, "Replies are application/json; accept that.");
+                return false;
+        }
+        if ((request->route->flags & ROUTE_BODY) && type
+                && !media_type_is(type, strlen(type), "application/json")) {
+                reply_problem(request, PROBLEM_NOT_JSON, "The body must be application/json.");
+                return false;
+        }
+        return true;
+}
+
+static bool check_query(struct request *request)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        int r = query_parse(request->connection, request->route->parameters, &request->query, &problems);
+
+        if (r == -EINVAL)
+                reply_problems(request, PROBLEM_BAD_REQUEST, &problems);
+        else if (r < 0)
+                reply_error(request, r, "The request could not be read");
+        return r >= 0;
+}
+
+static void reply_too_large(struct request *request)
+{
+        reply_problem(request, PROBLEM_BODY_TOO_LARGE, "A body can have %d bytes at most.", BODY_MAX);
+        request->reply.close = true; /* nobody will read the rest of it */
+}
+
+void request_begin(struct request *request, const char *method)
+{
+        request->method = parse_method(method);
+        request->began_at = monotonic_usec();
+        if (check_access(request) && check_route(request) && check_headers(request))
+                (void)check_query(request);
+        if (announced_length(request) > BODY_MAX)
+                reply_too_large(request);
+}
+
+static int grow_body(struct request *request, size_t size)
+{
+        size_t wanted = request->body_allocated ? request->body_allocated : 4096;
+        char *body;
+
+        while (wanted < size)
+                wanted *= 2;
+        if (wanted == request->body_allocated)
+                return 0;
+        body = realloc(request->body, wanted);
+        if (!body)
+                return -ENOMEM;
+        request->body = body;
+        request->body_allocated = wanted;
+        return 0;
+}
+
+int request_receive(struct request *request, const char *data, size_t size)
+{
+        bool keep = request->reply.status == 0;
+        int r;
+
+        if (monotonic_usec() - request->began_at > BODY_SECONDS_MAX * UINT64_C(1000000)) {
+                reply_problem(request, PROBLEM_BODY_TOO_SLOW, "The body did not come within %d s.",
+                        BODY_SECONDS_MAX);
+                request->reply.close = true;
+                return -ETIME;
+        }
+        if (size > BODY_MAX - request->body_size) {
+                reply_too_large(request);
+                return -EMSGSIZE;
+        }
+        if (keep) {
+                r = grow_body(request, request->body_size + size + 1);
+                if (r >= 0) {
+                        memcpy(request->body + request->body_size, data, size);
+                        request->body[request->body_size + size] = '\0';
+                } else {
+                        reply_error(request, r, "The body could not be read");
+                }
+        }
+        request->body_size += size;
+        return 0;
+}
+
+void request_finish(struct request *request)
+{
+        if (request->reply.status != 0)
+                return;
+        if (!(request->route->flags & ROUTE_BODY) && request->body_size > 0) {
+                reply_problem(request, PROBLEM_BAD_REQUEST, "No body is expected here; leave it out.");
+                return;
+        }
+        request->route->handle(request);
+}
+
+cJSON *request_parse_body(struct request *request)
+{
+        struct json_fault fault;
+        cJSON *document;
+
+        if (request->body_size == 0) {
+                reply_problem(
+                        request, PROBLEM_MALFORMED_JSON, "There is no body; a JSON object is expected.");
+                return NULL;
+        }
+        if (json_check(request->body, request->body_size, &fault) < 0) {
+                reply_problem(request, PROBLEM_MALFORMED_JSON, "Line %zu, column %zu: %s.", fault.line,
+                        fault.column, fault.what);
+                return NULL;
+        }
+        document = cJSON_ParseWithLength(request->body, request->body_size);
+        if (!document) /* it is JSON, so what is missing is memory */
+                reply_error(request, -ENOMEM, "The body could not be read");
+        return document;
+}
+
+struct request *request_free(struct request *request)
+{
+        if (!request)
+                return NULL;
+        wait_free(request->wait);
+        query_clear(&request->query);
+        reply_clear(&request->reply);
+        free(request->path);
+        free(request->body);
+        free(request);
+        return NULL;
+}

@@ -1,0 +1,66 @@
+/* One HTTP request, from its headers to its reply. Private to api/.
+ *
+ * A handler never talks to the HTTP library: it sets request->reply, or begins a wait that will set it. So an
+ * error found early can be kept back until the body has been read, and a reply can be made in an event. */
+#pragma once
+
+#include "api/access.h"
+#include "api/api.h"
+#include "api/query.h"
+
+#include <microhttpd.h>
+
+enum {
+        BODY_MAX = 1024 * 1024,
+        BODY_SECONDS_MAX = 60,
+        PATH_NAME_MAX = 128, /* longer than any valid name */
+};
+
+enum method { METHOD_GET, METHOD_POST, METHOD_PUT, METHOD_DELETE, _METHOD_MAX, _METHOD_INVALID = -EINVAL };
+
+struct route;
+struct wait;
+
+struct reply {
+        unsigned status; /* 0: none yet */
+        char *body;      /* owned; NULL: none */
+        const char *content_type;
+        const char *authenticate;                               /* WWW-Authenticate, or NULL */
+        char allow[64], etag[32], location[PATH_NAME_MAX + 16]; /* "" : none */
+        bool close;                                             /* the connection cannot be used any more */
+};
+
+struct request {
+        struct api *api;
+        struct MHD_Connection *connection;
+        struct peer peer;
+        enum method method;
+        const struct route *route;
+        char *path;               /* as it came, percent-encoded */
+        char name[PATH_NAME_MAX]; /* what {name} stands for in this path */
+        struct query query;
+        char *body; /* NUL-terminated, body_size bytes before that */
+        size_t body_size, body_allocated;
+        uint64_t began_at; /* CLOCK_MONOTONIC, microseconds */
+        struct reply reply;
+        struct wait *wait;
+        bool abandoned; /* the client has gone: close without a word */
+        bool sent;
+};
+
+/* The value of a header, or NULL. */
+const char *request_header(const struct request *request, const char *name);
+
+/* The first look at a request, when only its headers are known: sets a reply when they are enough to refuse
+ * it. */
+void request_begin(struct request *request, const char *method);
+/* A piece of the body. 0; -ETIME: it takes too long; -EMSGSIZE: it is too large (both set a reply). */
+int request_receive(struct request *request, const char *data, size_t size);
+/* All is there: carries it out. Sets a reply or begins a wait. */
+void request_finish(struct request *request);
+
+/* The body as JSON. NULL when it is not; then there is a reply. */
+cJSON *request_parse_body(struct request *request);
+
+struct request *request_free(struct request *request);
+DEFINE_CLEANUP(struct request, request_free);

@@ -1,0 +1,250 @@
+/* Replies: JSON, and problems after RFC 9457. */
+#include "api/respond.h"
+
+#include "api/utf8.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct problem_kind {
+        unsigned status;
+        const char *name, *title;
+} kinds[] = {
+        [PROBLEM_BAD_REQUEST] = {400, "bad-request",         "The request makes no sense"           },
+        [PROBLEM_MALFORMED_JSON] = {400, "malformed-json",      "The body is not valid JSON"           },
+        [PROBLEM_UNAUTHORIZED] = {401, "unauthorized",        "A token is needed"                    },
+        [PROBLEM_FORBIDDEN] = {403, "forbidden",           "You may not do this"                  },
+        [PROBLEM_NO_SUCH_RESOURCE] = {404, "no-such-resource",    "There is nothing at this path"        },
+        [PROBLEM_NO_SUCH_DEVICE] = {404, "no-such-device",      "There is no such device"              },
+        [PROBLEM_METHOD_NOT_ALLOWED] = {405, "method-not-allowed",  "This cannot be done here"             },
+        [PROBLEM_NOT_ACCEPTABLE] = {406, "not-acceptable",      "Only JSON is spoken here"             },
+        [PROBLEM_BODY_TOO_SLOW] = {408, "body-too-slow",       "The body took too long"               },
+        [PROBLEM_NAME_TAKEN] = {409, "name-taken",          "The name is taken"                    },
+        [PROBLEM_NUMBER_TAKEN] = {409, "number-taken",        "The number is taken"                  },
+        [PROBLEM_BEING_REMOVED] = {409, "being-removed",       "The device is being removed"          },
+        [PROBLEM_IN_USE] = {409, "in-use",              "The disk is in use"                   },
+        [PROBLEM_NOT_POSSIBLE_NOW] = {409, "not-possible-now",    "The device is in no state for this"   },
+        [PROBLEM_PRECONDITION_FAILED] = {412, "precondition-failed",
+                                 "The device is not as the request expects"                         },
+        [PROBLEM_BODY_TOO_LARGE] = {413, "body-too-large",      "The body is too large"                },
+        [PROBLEM_NOT_JSON] = {415, "not-json",            "The body is of another type than JSON"},
+        [PROBLEM_INVALID_SPEC] = {422, "invalid-spec",        "The spec is not valid"                },
+        [PROBLEM_CANNOT_START] = {422, "cannot-start",        "The device cannot start"              },
+        [PROBLEM_INTERNAL] = {500, "internal",            "Something went wrong here"            },
+        [PROBLEM_NOT_READY] = {503, "not-ready",           "Not ready yet"                        },
+        [PROBLEM_NO_MEMORY] = {503, "no-memory",           "Out of memory"                        },
+        [PROBLEM_TIMEOUT] = {504, "timeout",             "It is not done yet"                   },
+        [PROBLEM_STORE_FULL] = {507, "store-full",          "The disk of the database is full"     },
+};
+static_assert(ARRAY_SIZE(kinds) == _PROBLEM_TYPE_MAX, "every problem has a kind");
+
+static const char type_json[] = "application/json", type_problem[] = "application/problem+json";
+
+void make_valid_utf8(char *text)
+{
+        size_t size = strlen(text);
+
+        for (size_t i = 0; i < size;) {
+                size_t length = utf8_length(text + i, size - i);
+
+                if (length == 0)
+                        text[i] = '?';
+                i += length ? length : 1;
+        }
+}
+
+void reply_clear(struct reply *reply)
+{
+        free(reply->body);
+        *reply = (struct reply){};
+}
+
+static void set_reply(struct request *request, unsigned status, const char *content_type, char *body)
+{
+        bool close = request->reply.close;
+
+        reply_clear(&request->reply);
+        request->reply.status = status;
+        request->reply.content_type = content_type;
+        request->reply.body = body;
+        request->reply.close = close;
+}
+
+/* No memory for words: the status alone has to say it. */
+static void reply_no_memory(struct request *request)
+{
+        set_reply(request, kinds[PROBLEM_NO_MEMORY].status, type_problem, NULL);
+}
+
+static void reply_object(struct request *request, unsigned status, const char *content_type, cJSON *object)
+{
+        char *body = object ? cJSON_PrintUnformatted(object) : NULL;
+
+        cJSON_Delete(object);
+        if (!body) {
+                reply_no_memory(request);
+                return;
+        }
+        make_valid_utf8(body);
+        set_reply(request, status, content_type, body);
+}
+
+void reply_json(struct request *request, unsigned status, cJSON *object)
+{
+        reply_object(request, status, type_json, object);
+}
+
+void reply_text(struct request *request, unsigned status, const char *content_type, const char *text)
+{
+        char *body = strdup(text);
+
+        if (body)
+                set_reply(request, status, content_type, body);
+        else
+                reply_no_memory(request);
+}
+
+void reply_empty(struct request *request, unsigned status)
+{
+        set_reply(request, status, type_json, NULL);
+}
+
+static cJSON *problem_object(const struct request *request, enum problem_type type, const char *detail)
+{
+        const struct problem_kind *kind = &kinds[type];
+        cJSON *object = cJSON_CreateObject();
+        char urn[64];
+
+        snprintf(urn, sizeof(urn), "urn:ublkd:problem:%s", kind->name);
+        if (object && cJSON_AddStringToObject(object, "type", urn)
+                && cJSON_AddStringToObject(object, "title", kind->title)
+                && cJSON_AddNumberToObject(object, "status", kind->status)
+                && cJSON_AddStringToObject(object, "detail", detail)
+                && cJSON_AddStringToObject(object, "instance", request->path))
+                return object;
+        cJSON_Delete(object);
+        return NULL;
+}
+
+/* `detail` is taken over. */
+static void reply_problem_text(struct request *request, enum problem_type type, char *detail,
+        cJSON *(*more)(cJSON *object, const void *from), const void *from)
+{
+        cJSON *object = detail ? problem_object(request, type, detail) : NULL;
+
+        if (object && more)
+                object = more(object, from);
+        free(detail);
+        reply_object(request, kinds[type].status, type_problem, object);
+}
+
+static char *format_text(const char *format, va_list arguments)
+{
+        char *text;
+
+        return vasprintf(&text, format, arguments) < 0 ? NULL : text;
+}
+
+void reply_problem(struct request *request, enum problem_type type, const char *format, ...)
+{
+        va_list arguments;
+        char *detail;
+
+        va_start(arguments, format);
+        detail = format_text(format, arguments);
+        va_end(arguments);
+        reply_problem_text(request, type, detail, NULL, NULL);
+}
+
+static bool add_error(cJSON *errors, const struct problem *problem)
+{
+        cJSON *item = cJSON_CreateObject();
+
+        if (!item || !cJSON_AddItemToArray(errors, item)) {
+                cJSON_Delete(item);
+                return false;
+        }
+        return cJSON_AddStringToObject(item, "pointer", problem->pointer)
+               && cJSON_AddStringToObject(item, "detail", problem->detail)
+               && cJSON_AddStringToObject(item, "reason", problem->reason);
+}
+
+/* Returns `object`, or NULL (and frees it) when memory runs out. */
+static cJSON *add_errors(cJSON *object, const void *from)
+{
+        const struct problem_list *problems = from;
+        cJSON *errors = cJSON_AddArrayToObject(object, "errors");
+        bool good = errors != NULL;
+
+        for (size_t i = 0; good && i < problems->count; i++)
+                good = add_error(errors, &problems->items[i]);
+        if (good)
+                return object;
+        cJSON_Delete(object);
+        return NULL;
+}
+
+void reply_problems(struct request *request, enum problem_type type, const struct problem_list *problems)
+{
+        size_t count = problems->count + problems->dropped;
+        char *detail;
+        int n;
+
+        if (count == 1)
+                n = asprintf(&detail, "%s", problems->items[0].detail);
+        else
+                n = asprintf(&detail, "%zu faults were found; `errors` lists %s.", count,
+                        problems->dropped ? "the first of them" : "them");
+        reply_problem_text(request, type, n < 0 ? NULL : detail, add_errors, problems);
+}
+
+static cJSON *add_device(cJSON *object, const void *from)
+{
+        const struct device_record *record = from;
+        const char *reason =
+                record->status.reason ? record->status.reason : device_phase_to_string(record->status.phase);
+        cJSON *device = device_record_to_json(record);
+
+        if (device && cJSON_AddStringToObject(object, "reason", reason)
+                && cJSON_AddItemToObject(object, "device", device))
+                return object;
+        cJSON_Delete(device);
+        cJSON_Delete(object);
+        return NULL;
+}
+
+void reply_device_problem(struct request *request, enum problem_type type, const struct device_record *record,
+        const char *format, ...)
+{
+        va_list arguments;
+        char *detail;
+
+        va_start(arguments, format);
+        detail = format_text(format, arguments);
+        va_end(arguments);
+        reply_problem_text(request, type, detail, add_device, record);
+}
+
+void reply_error(struct request *request, int error, const char *what)
+{
+        if (error == -ENOMEM)
+                reply_no_memory(request);
+        else if (error == -ENOSPC)
+                reply_problem(request, PROBLEM_STORE_FULL,
+                        "%s: the disk of the database is full. Nothing was changed; make room and try again.",
+                        what);
+        else
+                reply_problem(
+                        request, PROBLEM_INTERNAL, "%s: %s. Nothing was changed.", what, strerror(-error));
+}
+
+void reply_device(struct request *request, unsigned status, const struct device_record *record)
+{
+        reply_json(request, status, device_record_to_json(record));
+        if (request->reply.status == status)
+                snprintf(request->reply.etag, sizeof(request->reply.etag), "\"%" PRIu64 "\"",
+                        record->generation);
+}

@@ -1,0 +1,57 @@
+/* Replies: JSON, and problems after RFC 9457. When memory runs out for one, a fixed text takes its place. */
+#pragma once
+
+#include "api/request.h"
+
+enum problem_type {
+        PROBLEM_BAD_REQUEST,
+        PROBLEM_MALFORMED_JSON,
+        PROBLEM_UNAUTHORIZED,
+        PROBLEM_FORBIDDEN,
+        PROBLEM_NO_SUCH_RESOURCE,
+        PROBLEM_NO_SUCH_DEVICE,
+        PROBLEM_METHOD_NOT_ALLOWED,
+        PROBLEM_NOT_ACCEPTABLE,
+        PROBLEM_BODY_TOO_SLOW,
+        PROBLEM_NAME_TAKEN,
+        PROBLEM_NUMBER_TAKEN,
+        PROBLEM_BEING_REMOVED,
+        PROBLEM_IN_USE,
+        PROBLEM_NOT_POSSIBLE_NOW,
+        PROBLEM_PRECONDITION_FAILED,
+        PROBLEM_BODY_TOO_LARGE,
+        PROBLEM_NOT_JSON,
+        PROBLEM_INVALID_SPEC,
+        PROBLEM_CANNOT_START,
+        PROBLEM_INTERNAL,
+        PROBLEM_NOT_READY,
+        PROBLEM_NO_MEMORY,
+        PROBLEM_TIMEOUT,
+        PROBLEM_STORE_FULL,
+        _PROBLEM_TYPE_MAX
+};
+
+/* `object` is taken over; NULL is "out of memory". */
+void reply_json(struct request *request, unsigned status, cJSON *object);
+/* JSON text that is there already. */
+void reply_text(struct request *request, unsigned status, const char *content_type, const char *text);
+void reply_empty(struct request *request, unsigned status);
+
+void reply_problem(struct request *request, enum problem_type type, const char *format, ...) _printf_(3, 4);
+/* With `errors`: every entry of `problems`. The detail is the first entry's sentence, or says how many there
+ * are. */
+void reply_problems(struct request *request, enum problem_type type, const struct problem_list *problems);
+/* As reply_problem(), with the reason that a status gives in `reason`, and the device in `device`. */
+void reply_device_problem(struct request *request, enum problem_type type, const struct device_record *record,
+        const char *format, ...) _printf_(4, 5);
+/* -errno for which nothing better is known. */
+void reply_error(struct request *request, int error, const char *what);
+
+/* The device, with its ETag. */
+void reply_device(struct request *request, unsigned status, const struct device_record *record);
+
+/* Replaces every byte that is not part of valid UTF-8 by '?'. For texts from outside: names of processes,
+ * paths. */
+void make_valid_utf8(char *text);
+
+void reply_clear(struct reply *reply);

@@ -1,0 +1,36 @@
+/* {method, path} → handler. */
+#pragma once
+
+#include "api/request.h"
+
+enum route_flag {
+        ROUTE_CHANGES = 1 << 0, /* only for those who may change things */
+        ROUTE_BODY = 1 << 1,    /* takes JSON; the others take nothing */
+};
+
+struct route {
+        enum method method;
+        const char *path;    /* "{name}" stands for one segment, "{rest}" at the end for all that remain */
+        unsigned flags;      /* enum route_flag */
+        unsigned parameters; /* enum query_parameter */
+        void (*handle)(struct request *request);
+};
+
+/* Returns 0 and the route, and copies what {name} or {rest} stands for into `name`; -ENOENT: no such path;
+ * -EPERM: the path knows other methods, listed in `allow`. */
+int route_find(const char *path, enum method method, const struct route **ret,
+        char name[static PATH_NAME_MAX], char allow[static 64]);
+
+/* The handlers, one file per resource. Each sets a reply or begins a wait. */
+void handle_device_create(struct request *request);
+void handle_device_get(struct request *request);
+void handle_device_put(struct request *request);
+void handle_device_delete(struct request *request);
+void handle_device_recover(struct request *request);
+void handle_device_list(struct request *request);
+void handle_host(struct request *request);
+void handle_targets(struct request *request);
+void handle_schema(struct request *request);
+void handle_schema_list(struct request *request);
+void handle_health(struct request *request);
+void handle_ready(struct request *request);

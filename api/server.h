@@ -1,0 +1,19 @@
+/* What the files of api/ share: the state of the server. */
+#pragma once
+
+#include "api/listen.h"
+#include "api/request.h"
+
+struct api {
+        struct api_config
+                config; /* strings are the caller's; listen addresses are not looked at after api_new() */
+        sd_event *event;
+        struct MHD_Daemon *daemon;
+        sd_event_source *readable, *timeout, *accept_again;
+        struct listener *listeners;
+        size_t listener_count;
+        unsigned connections;
+        char token[TOKEN_TEXT_SIZE]; /* "" without TCP */
+        struct wait *waits;
+        bool subscribed;
+};

@@ -1,0 +1,70 @@
+/* GET /targets: the targets of this build. */
+#include "targets/target_desc.h"
+
+#include "api/respond.h"
+#include "api/routes.h"
+
+#include <stdio.h>
+
+/* What a user may rely on; the other flags are the worker's business. */
+static const struct {
+        enum target_flag flag;
+        const char *name;
+} features[] = {
+        {TARGET_REISSUE_SAFE,       "reissue"  },
+        {TARGET_NATIVE_FUA,         "fua"      },
+        {TARGET_REGISTERED_BUFFERS, "zero-copy"},
+        {TARGET_ONE_QUEUE,          "one-queue"},
+};
+
+static bool add_features(cJSON *item, const struct target_desc *desc)
+{
+        cJSON *array = cJSON_AddArrayToObject(item, "features");
+
+        for (size_t i = 0; array && i < ARRAY_SIZE(features); i++) {
+                cJSON *name;
+
+                if (!(desc->flags & features[i].flag))
+                        continue;
+                name = cJSON_CreateString(features[i].name);
+                if (!cJSON_AddItemToArray(array, name)) {
+                        cJSON_Delete(name);
+                        return false;
+                }
+        }
+        return array != NULL;
+}
+
+static bool add_target(cJSON *items, const struct target_desc *desc)
+{
+        cJSON *item = cJSON_CreateObject();
+        char schema[96];
+
+        snprintf(schema, sizeof(schema), "/schemas/targets/%s", desc->name);
+        if (!item || !cJSON_AddItemToArray(items, item)) {
+                cJSON_Delete(item);
+                return false;
+        }
+        return cJSON_AddStringToObject(item, "name", desc->name)
+               && cJSON_AddStringToObject(item, "summary", desc->summary)
+               && cJSON_AddBoolToObject(item, "sizeRequired", desc->size_required) && add_features(item, desc)
+               && cJSON_AddStringToObject(item, "schema", schema);
+}
+
+void handle_targets(struct request *request)
+{
+        size_t count;
+        const struct target_desc *const *all = target_desc_all(&count);
+        cJSON *object = cJSON_CreateObject(),
+              *items = object ? cJSON_AddArrayToObject(object, "items") : NULL;
+        bool good = items != NULL;
+
+        for (size_t i = 0; good && i < count; i++)
+                good = add_target(items, all[i]);
+        if (good) {
+                reply_json(request, MHD_HTTP_OK, object);
+                return;
+        }
+        cJSON_Delete(object);
+        reply_error(request, -ENOMEM, "The targets could not be listed");
+}

@@ -1,0 +1,238 @@
+/* ?wait: a request whose reply is held until its device is ready, or gone. */
+#include "api/wait.h"
+
+#include "api/respond.h"
+#include "api/server.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+struct wait {
+        struct request *request;
+        enum wait_kind kind;
+        char *name;
+        char uid[UID_TEXT_SIZE]; /* a new device of the same name is another one */
+        uint64_t generation;     /* ready: that must have been observed */
+        unsigned status;         /* ready: of the reply */
+        sd_event_source *timer, *hangup;
+        struct wait *next, **link; /* in api->waits; link is NULL when it is not there */
+};
+
+static void wait_unlink(struct wait *wait)
+{
+        if (!wait->link)
+                return;
+        *wait->link = wait->next;
+        if (wait->next)
+                wait->next->link = wait->link;
+        wait->link = NULL;
+}
+
+struct wait *wait_free(struct wait *wait)
+{
+        if (!wait)
+                return NULL;
+        wait_unlink(wait);
+        sd_event_source_disable_unref(wait->timer);
+        sd_event_source_disable_unref(wait->hangup);
+        free(wait->name);
+        free(wait);
+        return NULL;
+}
+
+/* The request has its reply, or nobody waits for it any more. */
+static void wait_end(struct wait *wait)
+{
+        struct request *request = wait->request;
+
+        request->wait = wait_free(wait);
+        MHD_resume_connection(request->connection);
+}
+
+/* Whether a status that is not Live says all that waiting could tell. A worker that died or a kernel that did
+ * not answer says nothing about the spec: the next try may well succeed. */
+static bool is_verdict(const struct device_status *status)
+{
+        static const char *const passing[] = {"WorkerDied", "WorkerNotStarted", "WorkerUnreachable",
+                "ControlPlane", "ControlPlaneHangs", "RuntimeDirectory", "StoreFailed"};
+
+        if (status->phase == PHASE_FAILED)
+                return true;
+        if (status->phase != PHASE_BACKOFF || !status->reason)
+                return false;
+        for (size_t i = 0; i < ARRAY_SIZE(passing); i++)
+                if (strcmp(status->reason, passing[i]) == 0)
+                        return false;
+        return true;
+}
+
+static const char *status_message(const struct device_status *status)
+{
+        return status->message && *status->message ? status->message : device_phase_to_string(status->phase);
+}
+
+/* Sets the reply and returns true when the wait is over. `record`: NULL when the device is gone. */
+static bool check_ready(
+        struct request *request, const struct device_record *record, uint64_t generation, unsigned status)
+{
+        if (!record || record->deleting) {
+                reply_problem(request, PROBLEM_BEING_REMOVED,
+                        "The device was removed while this request waited for it.");
+                return true;
+        }
+        if (record->status.observed_generation < generation)
+                return false;
+        if (record->status.phase
+                == (record->spec && !record->spec->options.enabled ? PHASE_DISABLED : PHASE_LIVE)) {
+                reply_device(request, status, record);
+                if (status == MHD_HTTP_CREATED)
+                        snprintf(request->reply.location, sizeof(request->reply.location), "/devices/%s",
+                                record->name);
+                return true;
+        }
+        if (!is_verdict(&record->status))
+                return false;
+        reply_device_problem(request, PROBLEM_CANNOT_START, record, "%s", status_message(&record->status));
+        return true;
+}
+
+static bool check_gone(struct request *request, const struct device_record *record)
+{
+        if (record)
+                return false;
+        reply_empty(request, MHD_HTTP_NO_CONTENT);
+        return true;
+}
+
+static bool wait_check(struct wait *wait, const struct device_record *record)
+{
+        return wait->kind == WAIT_READY ? check_ready(wait->request, record, wait->generation, wait->status)
+                                        : check_gone(wait->request, record);
+}
+
+void wait_on_store_event(void *userdata, const struct store_event *event)
+{
+        struct api *api = userdata;
+
+        for (struct wait *wait = api->waits, *next; wait; wait = next) {
+                next = wait->next;
+                if (strcmp(wait->uid, event->uid) == 0 && wait_check(wait, event->record))
+                        wait_end(wait);
+        }
+}
+
+static void reply_timeout(struct wait *wait)
+{
+        const struct device_record *record = device_store_get(wait->request->api->config.store, wait->name);
+
+        if (!record) /* cannot be: its removal would have ended the wait */
+                reply_problem(wait->request, PROBLEM_TIMEOUT, "It is not known what became of the device.");
+        else
+                reply_device_problem(wait->request, PROBLEM_TIMEOUT, record,
+                        "The device is not %s yet (%s); the request stays in force. %s",
+                        wait->kind == WAIT_READY ? "ready" : "gone",
+                        device_phase_to_string(record->status.phase), status_message(&record->status));
+}
+
+static int on_timeout(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        struct wait *wait = userdata;
+
+        reply_timeout(wait);
+        wait_end(wait);
+        return 0;
+}
+
+static int on_hangup(
+        sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_, void *userdata)
+{
+        struct wait *wait = userdata;
+
+        wait->request->abandoned = true;
+        wait_end(wait);
+        return 0;
+}
+
+static int wait_new(struct request *request, enum wait_kind kind, const struct device_record *record,
+        unsigned status, struct wait **ret)
+{
+        struct wait *wait = calloc(1, sizeof(*wait));
+
+        if (!wait)
+                return -ENOMEM;
+        *wait = (struct wait){
+                .request = request, .kind = kind, .generation = record->generation, .status = status};
+        strcpy(wait->uid, record->uid);
+        wait->name = strdup(record->name);
+        if (!wait->name) {
+                wait_free(wait);
+                return -ENOMEM;
+        }
+        *ret = wait;
+        return 0;
+}
+
+/* A suspended connection is out of the HTTP library's sight: nobody else would see that the client has left.
+ */
+static int watch_client(struct wait *wait)
+{
+        const union MHD_ConnectionInfo *info =
+                MHD_get_connection_info(wait->request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        /* On a Unix socket a client that only ends its own side is told apart from one that is gone; on TCP
+         * not. */
+        uint32_t events = wait->request->peer.tcp ? EPOLLRDHUP : 0;
+
+        if (!info)
+                return -ENOTCONN;
+        return sd_event_add_io(
+                wait->request->api->event, &wait->hangup, info->connect_fd, events, on_hangup, wait);
+}
+
+static int wait_start(struct wait *wait)
+{
+        struct api *api = wait->request->api;
+        int r = sd_event_add_time_relative(api->event, &wait->timer, CLOCK_MONOTONIC,
+                wait->request->query.timeout, 1000, on_timeout, wait);
+
+        if (r >= 0)
+                r = watch_client(wait);
+        if (r < 0)
+                return r;
+        wait->next = api->waits;
+        wait->link = &api->waits;
+        if (wait->next)
+                wait->next->link = &wait->next;
+        api->waits = wait;
+        MHD_suspend_connection(wait->request->connection);
+        return 0;
+}
+
+void wait_begin(
+        struct request *request, enum wait_kind kind, const struct device_record *record, unsigned status)
+{
+        struct wait *wait;
+        int r = wait_new(request, kind, record, status, &wait);
+
+        if (r >= 0 && wait_check(wait, record)) {
+                wait_free(wait);
+                return;
+        }
+        if (r >= 0) {
+                request->wait = wait;
+                r = wait_start(wait);
+        }
+        if (r < 0) {
+                request->wait = wait_free(request->wait);
+                reply_error(request, r, "The request is in force, but cannot be waited for");
+        }
+}
+
+void wait_abandon_all(struct api *api)
+{
+        while (api->waits) {
+                api->waits->request->abandoned = true;
+                wait_end(api->waits);
+        }
+}

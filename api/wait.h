@@ -1,0 +1,22 @@
+/* ?wait: a request whose reply is held until its device is ready, or gone. The connection is suspended
+ * meanwhile and costs nothing; the store's events, a timer or the client's leaving wake it. */
+#pragma once
+
+#include "api/request.h"
+
+enum wait_kind { WAIT_READY, WAIT_GONE };
+
+struct wait;
+
+/* Sets the reply if it is known already (ready: `status` with the device), else suspends the connection. */
+void wait_begin(
+        struct request *request, enum wait_kind kind, const struct device_record *record, unsigned status);
+
+/* For the store: to be subscribed with the api as userdata. */
+void wait_on_store_event(void *userdata, const struct store_event *event);
+
+/* Ends every wait without a reply, so that the server can stop. */
+void wait_abandon_all(struct api *api);
+
+/* NULL is fine. Returns NULL. */
+struct wait *wait_free(struct wait *wait);
