@@ -1,0 +1,178 @@
+"""generate.py refuses a schema that the option tables cannot keep, and bundles what clients get."""
+
+import copy
+import importlib.util
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+SCHEMAS = pathlib.Path(__file__).resolve().parents[2] / "schemas"
+sys.dont_write_bytecode = True
+specification = importlib.util.spec_from_file_location("generate", SCHEMAS / "generate.py")
+generate = importlib.util.module_from_spec(specification)
+specification.loader.exec_module(generate)
+
+INTEGER = {"type": "integer", "minimum": 1, "maximum": 9, "default": 3}
+STRING = {"type": "string", "maxLength": 9}
+MAP = {
+    "type": "object",
+    "maxProperties": 9,
+    "propertyNames": {"pattern": "^[a-z]+$"},
+    "additionalProperties": {"type": "string", "maxLength": 9},
+    "x-hint": "small letters",
+}
+
+
+def table(**properties):
+    schema = {"type": "object", "additionalProperties": False, "properties": properties}
+    return generate.Table("sample_table", "sample", "sample.h").write(schema)
+
+
+def without(schema, *keys):
+    return {key: value for key, value in schema.items() if key not in keys}
+
+
+def test_names_and_bounds():
+    text = table(queueDepth=INTEGER, directIo={"enum": ["auto", "on"], "default": "on"}, onCrash={"enum": ["a", "b"]})
+    assert "offsetof(struct sample, queue_depth)" in text
+    assert ".minimum = INT64_C(1)" in text and ".maximum = INT64_C(9)" in text
+    assert ".preset.integer = INT64_C(3)" in text
+    assert '{"auto", "on", NULL}' in text and '{"", "a", "b", NULL}' in text
+
+
+def test_quantities():
+    text = table(
+        size={"$ref": "types.schema.json#/$defs/bytes", "minimum": 0, "maximum": 1 << 40, "default": "10GiB"},
+        wait={"$ref": "types.schema.json#/$defs/duration", "default": "5min"},
+        child={"$ref": "target.schema.json"},
+    )
+    assert f"INT64_C({10 << 30})" in text and "INT64_C(300000000)" in text and "OPTION_DOCUMENT" in text
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {**INTEGER, "exclusiveMaximum": 9},
+        {**INTEGER, "oneOf": []},
+        {**INTEGER, "maxLength": 3},
+        {**INTEGER, "if": {}},
+        {**INTEGER, "deprecated": True},
+        without(INTEGER, "minimum"),
+        without(INTEGER, "maximum"),
+        without(INTEGER, "default"),
+        {**INTEGER, "default": 0},
+        {**without(INTEGER, "default"), "x-absent": 5},
+        {**INTEGER, "maximum": 1 << 60},
+        {**INTEGER, "type": ["integer", "null"]},
+        {**INTEGER, "type": "number"},
+        {"type": "array", "items": {}},
+        {"description": "nothing"},
+        without(STRING, "maxLength"),
+        {**STRING, "format": "uuid"},
+        {**STRING, "enum": ["a"]},
+        {**STRING, "pattern": "^[a-z]+$"},  # without a hint
+        {"enum": ["a", 1]},
+        {"enum": ["a", ""]},
+        {"enum": ["a", "a"]},
+        {"anyOf": [{"const": "auto"}, {"type": "string"}], "default": "auto"},
+        {"anyOf": [{"type": "integer"}, {"const": "auto"}], "default": "auto"},
+        {"anyOf": [{"const": "auto"}, without(INTEGER, "default"), {"const": "never"}], "default": "auto"},
+        {"$ref": "types.schema.json#/$defs/nonsense"},
+        {"type": "object", "properties": {}},
+        {"type": "object", "properties": {}, "additionalProperties": True},
+        {"type": "object", "properties": {}, "additionalProperties": False, "minProperties": 1},
+        {"type": "object", "properties": {}, "additionalProperties": False, "required": ["a"]},
+        without(MAP, "maxProperties"),
+        without(MAP, "propertyNames"),
+        without(MAP, "additionalProperties"),
+        {**MAP, "propertyNames": {"pattern": "^[a-z]+$", "maxLength": 3}},
+        {**MAP, "additionalProperties": {"type": "integer", "maxLength": 3}},
+        {**MAP, "patternProperties": {}},
+    ],
+    ids=lambda schema: json.dumps(schema)[:60],
+)
+def test_refuses(schema):
+    with pytest.raises(generate.SchemaError):
+        table(field=schema)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["[a-z]", "^\\d+$", "^.*$", "^[^/]$", "^(?:a)$", "^a+?$", "^[[:alpha:]]$", "^\u00e4$", "^a$b", "^[]a]$", "^a{1,2}+$"],
+)
+def test_refuses_patterns_that_are_read_in_two_ways(pattern):
+    with pytest.raises(generate.SchemaError):
+        table(field={**STRING, "pattern": pattern, "x-hint": "a"})
+
+
+@pytest.mark.parametrize("pattern", ["^/", "^[a-z]+$", "^(a|b){1,3}$", "^[.$-]?$"])
+def test_accepts_patterns(pattern):
+    assert "OPTION_STRING" in table(field={**STRING, "pattern": pattern, "x-hint": "a"})
+
+
+def test_refuses_a_field_given_twice(tmp_path):
+    path = tmp_path / "twice.schema.json"
+    path.write_text('{"type":"object","type":"object"}')
+    with pytest.raises(generate.SchemaError):
+        generate.load(path)
+
+
+def test_bundles_are_complete_and_clean():
+    files = generate.generate(SCHEMAS, ["loop", "null"])
+    for name in ("device.schema.json", "targets/loop.schema.json", "targets/null.schema.json"):
+        bundle = json.loads(files[name])
+
+        def walk(value):
+            if isinstance(value, list):
+                for item in value:
+                    walk(item)
+            elif isinstance(value, dict):
+                for key, item in value.items():
+                    assert not key.startswith("x-"), (name, key)
+                    if key == "$ref":
+                        assert item.startswith("#/$defs/") and item.removeprefix("#/$defs/") in bundle["$defs"]
+                    walk(item)
+
+        walk(bundle)
+
+
+def test_targets_may_contain_targets(tmp_path):
+    """Nothing of that is built, but nothing may be in its way."""
+    schemas = tmp_path / "schemas"
+    shutil.copytree(SCHEMAS, schemas)
+    outer = {
+        "type": "object",
+        "required": ["type", "child"],
+        "additionalProperties": False,
+        "properties": {"type": {"const": "outer"}, "child": {"$ref": "../target.schema.json"}},
+    }
+    (schemas / "targets" / "outer.schema.json").write_text(json.dumps(outer))
+    union = json.loads((schemas / "target.schema.json").read_text())
+    union["oneOf"].append({"$ref": "targets/outer.schema.json"})
+    (schemas / "target.schema.json").write_text(json.dumps(union))
+
+    files = generate.generate(schemas, ["loop", "null", "outer"])
+    assert "OPTION_DOCUMENT" in files["outer_options_table.c"]
+    bundle = json.loads(files["device.schema.json"])
+    assert bundle["$defs"]["target-outer"]["properties"]["child"]["$ref"] == "#/$defs/target"
+
+    jsonschema = pytest.importorskip("jsonschema")
+    spec = {"name": "a", "target": {"type": "outer", "child": {"type": "outer", "child": {"type": "null"}}}}
+    validator = jsonschema.Draft202012Validator(bundle)
+    assert validator.is_valid(spec)
+    bad = copy.deepcopy(spec)
+    bad["target"]["child"]["child"]["type"] = "nonsense"
+    assert not validator.is_valid(bad)
+
+
+@pytest.mark.parametrize("targets", [["loop"], ["loop", "null", "qcow2"]])
+def test_command_fails_with_one_sentence(tmp_path, targets):
+    command = [sys.executable, SCHEMAS / "generate.py", "--output", tmp_path, *targets]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert done.stderr.startswith("generate.py: target.schema.json and the folder differ in: ")
+    assert not list(tmp_path.iterdir())

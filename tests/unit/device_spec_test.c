@@ -1,0 +1,295 @@
+/* Device specs: what the contract promises of parsing and of comparison. */
+#include "tests/unit/check.h"
+#include "targets/loop/loop_options.h"
+#include "ublkd/device_spec.h"
+
+#define LOOP "\"target\":{\"type\":\"loop\",\"path\":\"/disk\"}"
+#define NAMED(members) "{\"name\":\"data\"," members "}"
+
+static int parse_as(
+        const char *text, const char *name, struct device_spec **ret, struct problem_list *problems)
+{
+        cJSON *json = cJSON_Parse(text);
+        int r;
+
+        if (!CHECK(json))
+                fprintf(stderr, "    %s\n", text);
+        r = device_spec_parse(json, name, ret, problems);
+        cJSON_Delete(json); /* the spec has its own */
+        return r;
+}
+
+static struct device_spec *parse_good(const char *text)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct device_spec *spec = NULL;
+
+        if (!CHECK_INT(parse_as(text, NULL, &spec, &problems), 0))
+                fprintf(stderr, "    for %s: %s\n", text,
+                        problems.count > 0 ? problems.items[0].detail : "?");
+        CHECK_INT(problems.count, 0);
+        return spec;
+}
+
+/* Exactly these faults, as "pointer reason", separated by a space. */
+static void check_faults(const char *text, const char *wanted)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct device_spec *spec = NULL;
+        char got[1024] = "";
+
+        CHECK_INT(parse_as(text, NULL, &spec, &problems), -EINVAL);
+        CHECK(!spec);
+        for (size_t i = 0; i < problems.count; i++) {
+                size_t used = strlen(got);
+
+                snprintf(got + used, sizeof(got) - used, "%s%s %s", i > 0 ? " " : "",
+                        problems.items[i].pointer, problems.items[i].reason);
+        }
+        if (!CHECK_STR(got, wanted))
+                fprintf(stderr, "    for %s\n", text);
+}
+
+static void test_defaults(void)
+{
+        _cleanup_device_spec_ struct device_spec *spec = parse_good(NAMED(LOOP));
+        const struct device_options *options = &spec->options;
+        const struct loop_options *loop = spec->target_options;
+
+        CHECK_STR(options->name, "data");
+        CHECK_STR(spec->target->name, "loop");
+        CHECK_STR(loop->path, "/disk");
+        CHECK_INT(options->size, 0);
+        CHECK_INT(options->block_size, 0);
+        CHECK_INT(options->queues, OPTION_AUTO);
+        CHECK_INT(options->queue_depth, 128);
+        CHECK_INT(options->max_io_size, 1048576);
+        CHECK(!options->read_only);
+        CHECK_INT(options->data_path, DATA_PATH_AUTO);
+        CHECK_INT(options->recovery.on_crash, ON_CRASH_DEFAULT);
+        CHECK_INT(options->recovery.trigger, TRIGGER_AUTO);
+        CHECK_INT(options->recovery.give_up_after, 0);
+        CHECK_INT(options->id, -1);
+        CHECK_INT(options->owner.uid, 0);
+        CHECK_INT(options->owner.gid, -1);
+        CHECK_STR(options->owner.mode, "0660");
+        CHECK_STR(options->cpus, NULL);
+        CHECK(!options->labels);
+        CHECK(options->enabled);
+        CHECK_INT(device_spec_on_crash(spec), ON_CRASH_REISSUE);
+}
+
+/* The example of the contract. */
+static void test_everything(void)
+{
+        _cleanup_device_spec_ struct device_spec *spec = parse_good(NAMED(
+                "\"target\":{\"type\":\"loop\",\"path\":\"/var/lib/disks/data.img\",\"offset\":\"1MiB\","
+                "\"directIo\":\"off\"},\"size\":\"10GiB\",\"blockSize\":512,\"queues\":2,\"queueDepth\":64,"
+                "\"maxIoSize\":\"512KiB\",\"readOnly\":true,\"dataPath\":\"zero-copy\",\"recovery\":{"
+                "\"onCrash\":\"queue\",\"trigger\":\"manual\",\"giveUpAfter\":\"5min\"},\"id\":7,"
+                "\"owner\":{\"uid\":1000,\"gid\":1001,\"mode\":\"0600\"},\"cpus\":\"0-3\","
+                "\"labels\":{\"app\":\"db\"},\"enabled\":false"));
+        const struct device_options *options = &spec->options;
+        const struct loop_options *loop = spec->target_options;
+
+        CHECK_INT(loop->offset, 1048576);
+        CHECK_INT(loop->direct_io, DIRECT_IO_OFF);
+        CHECK_INT(options->size, INT64_C(10) << 30);
+        CHECK_INT(options->block_size, 512);
+        CHECK_INT(options->queues, 2);
+        CHECK_INT(options->queue_depth, 64);
+        CHECK_INT(options->max_io_size, 524288);
+        CHECK(options->read_only);
+        CHECK_INT(options->data_path, DATA_PATH_ZERO_COPY);
+        CHECK_INT(options->recovery.on_crash, ON_CRASH_QUEUE);
+        CHECK_INT(options->recovery.trigger, TRIGGER_MANUAL);
+        CHECK_INT(options->recovery.give_up_after, 300000000);
+        CHECK_INT(options->id, 7);
+        CHECK_INT(options->owner.uid, 1000);
+        CHECK_INT(options->owner.gid, 1001);
+        CHECK_STR(options->owner.mode, "0600");
+        CHECK_STR(options->cpus, "0-3");
+        CHECK_STR(cJSON_GetObjectItem(options->labels, "app")->valuestring, "db");
+        CHECK(!options->enabled);
+        CHECK_INT(device_spec_on_crash(spec), ON_CRASH_QUEUE);
+        CHECK(cJSON_IsString(cJSON_GetObjectItem(spec->document, "size"))); /* as the user wrote it */
+}
+
+static void test_schema_faults(void)
+{
+        check_faults("[]", " WrongType");
+        check_faults("{}", "/name MissingField /target MissingField");
+        check_faults(NAMED("\"target\":[]"), "/target WrongType");
+        check_faults(NAMED("\"target\":{}"), "/target/type MissingField");
+        check_faults(NAMED("\"target\":{\"type\":1}"), "/target/type WrongType");
+        check_faults(NAMED("\"target\":{\"type\":\"floppy\"}"), "/target/type UnknownTarget");
+        check_faults(NAMED("\"target\":{\"type\":\"loop\"}"), "/target/path MissingField");
+        check_faults(NAMED("\"target\":{\"type\":\"loop\",\"path\":\"disk\"}"), "/target/path BadFormat");
+        check_faults(NAMED("\"target\":{\"type\":\"loop\",\"path\":\"/disk\",\"type\":\"null\"}"),
+                "/target/type DuplicateField");
+        check_faults(NAMED("\"target\":{\"type\":\"null\",\"path\":\"/disk\"},\"size\":512"),
+                "/target/path UnknownField");
+        check_faults(
+                NAMED(LOOP ",\"size\":null,\"id\":1048576,\"recovery\":{\"onCrash\":\"\"},"
+                           "\"owner\":{\"mode\":\"0999\",\"user\":1},\"labels\":{\"-\":1},\"cpus\":\"all\""),
+                "/size WrongType /id OutOfRange /recovery/onCrash BadValue /owner/mode BadFormat "
+                "/owner/user UnknownField /labels/- BadFormat /labels/- WrongType /cpus BadFormat");
+}
+
+static void test_rules(void)
+{
+        check_faults(NAMED("\"target\":{\"type\":\"null\"}"), "/size SizeRequired");
+        /* A size that is there and bad is not missing as well. */
+        check_faults(NAMED("\"target\":{\"type\":\"null\"},\"size\":1"), "/size OutOfRange");
+        check_faults(NAMED(LOOP ",\"size\":1536,\"blockSize\":1024"), "/size SizeNotMultiple");
+        check_faults(NAMED(LOOP ",\"size\":1536,\"blockSize\":1000"), "/blockSize BadValue");
+        check_faults(NAMED(LOOP ",\"cpus\":\"3-1\""), "/cpus BadCpuList");
+        check_faults(NAMED(LOOP ",\"cpus\":\"4096\""), "/cpus BadCpuList");
+        check_faults(
+                NAMED("\"target\":{\"type\":\"loop\",\"path\":\"/disk\",\"offset\":512},\"blockSize\":4096"),
+                "/target/offset OffsetNotMultiple");
+        check_faults(
+                NAMED("\"target\":{\"type\":\"loop\",\"path\":\"/disk\",\"offset\":7},\"blockSize\":4096"),
+                "/target/offset NotMultiple");
+        device_spec_free(parse_good(NAMED(LOOP ",\"size\":1536,\"cpus\":\"0-4095\"")));
+        device_spec_free(parse_good(NAMED("\"target\":{\"type\":\"null\"},\"size\":\"1TiB\",\"queues\":64")));
+}
+
+static void test_sentences(void)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct device_spec *spec = NULL;
+
+        CHECK_INT(problem_add(&problems, 0, "/size", "Earlier", "of the caller"), 0);
+        CHECK_INT(parse_as(NAMED("\"target\":{\"type\":\"null\"},\"queueDepth\":0"), NULL, &spec, &problems),
+                -EINVAL);
+        if (!CHECK_INT(problems.count, 3))
+                return;
+        CHECK_STR(problems.items[1].detail, "queueDepth is 0, below 1; give a number from 1 to 4096");
+        CHECK_STR(problems.items[2].detail,
+                "size is missing, and the target null has none of its own; give one, like \"1GiB\"");
+}
+
+static void test_name(void)
+{
+        static const char *const good[] = {"a", "0", "data", "vm-7.swap", "a..b", "a_b",
+                "abcdefghijklmnopqrstuvwxyz-abcdefghijklmnopqrstuvwxyz-0123456789"};
+        static const char *const bad[] = {"", ".", "..", "-", "a.", ".a", "a-", "A", "a b", "a/b", "a\n",
+                "\xc3\xa4", "abcdefghijklmnopqrstuvwxyz-abcdefghijklmnopqrstuvwxyz-01234567890"};
+        _cleanup_problems_ struct problem_list problems = {};
+        struct device_spec *spec = NULL;
+
+        for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+                if (!CHECK_INT(device_name_is_valid(good[i]), strlen(good[i]) <= DEVICE_NAME_MAX))
+                        fprintf(stderr, "    for \"%s\"\n", good[i]);
+        for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+                if (!CHECK(!device_name_is_valid(bad[i])))
+                        fprintf(stderr, "    for \"%s\"\n", bad[i]);
+
+        CHECK_INT(parse_as("{" LOOP "}", "data", &spec, &problems), 0);
+        if (CHECK(spec)) {
+                CHECK_STR(spec->options.name, "data");
+                CHECK_STR(cJSON_GetObjectItem(spec->document, "name")->valuestring, "data");
+        }
+        spec = device_spec_free(spec);
+        CHECK_INT(parse_as(NAMED(LOOP), "data", &spec, &problems), 0);
+        spec = device_spec_free(spec);
+        CHECK_INT(parse_as(NAMED(LOOP), "other", &spec, &problems), -EINVAL);
+        CHECK_INT(problems.count, 1);
+        CHECK_STR(problems.items[0].pointer, "/name");
+        CHECK_STR(problems.items[0].reason, "NameMismatch");
+        CHECK(!spec);
+        problem_list_clear(&problems);
+        CHECK_INT(parse_as("{" LOOP "}", "Not A Name", &spec, &problems), -EINVAL);
+        CHECK_STR(problems.items[0].reason, "BadFormat");
+}
+
+/* What going from one to the other needs: "same", "live", or the field that wants a new disk. */
+static const char *change(const char *from_text, const char *to_text)
+{
+        _cleanup_device_spec_ struct device_spec *from = parse_good(from_text), *to = parse_good(to_text);
+        const char *field = "live", *untouched = "untouched";
+
+        CHECK_INT(device_spec_equal(from, to), device_spec_equal(to, from));
+        CHECK(device_spec_equal(from, from) && device_spec_equal(to, to));
+        CHECK(!device_spec_needs_new_disk(to, to, &untouched));
+        CHECK_STR(untouched, "untouched");
+        if (device_spec_equal(from, to)) {
+                CHECK(!device_spec_needs_new_disk(from, to, NULL));
+                return "same";
+        }
+        CHECK_INT(device_spec_needs_new_disk(from, to, &field), device_spec_needs_new_disk(from, to, NULL));
+        return field;
+}
+
+static void test_comparison(void)
+{
+#define CHANGE(members, wanted) CHECK_STR(change(NAMED(LOOP), NAMED(LOOP members)), wanted)
+        CHANGE("", "same");
+        CHANGE(",\"queues\":\"auto\",\"queueDepth\":128.0,\"maxIoSize\":1048576,\"readOnly\":false", "same");
+        CHANGE(",\"dataPath\":\"auto\",\"recovery\":{\"onCrash\":\"reissue\",\"giveUpAfter\":\"0s\"}",
+                "same");
+        CHANGE(",\"owner\":{\"uid\":0,\"mode\":\"0660\"},\"labels\":{},\"enabled\":true", "same");
+        CHANGE(",\"labels\":{\"a\":\"b\"}", "live");
+        CHANGE(",\"owner\":{\"uid\":1}", "live");
+        CHANGE(",\"enabled\":false", "live");
+        CHANGE(",\"recovery\":{\"trigger\":\"manual\"}", "live");
+        CHANGE(",\"recovery\":{\"giveUpAfter\":\"1s\"}", "live");
+        CHANGE(",\"recovery\":{\"onCrash\":\"queue\"}", "recovery.onCrash");
+        CHANGE(",\"recovery\":{\"onCrash\":\"queue\",\"trigger\":\"manual\"}", "recovery.onCrash");
+        CHANGE(",\"size\":512", "size");
+        CHANGE(",\"blockSize\":512", "blockSize");
+        CHANGE(",\"queues\":1", "queues");
+        CHANGE(",\"queueDepth\":1", "queueDepth");
+        CHANGE(",\"maxIoSize\":4096", "maxIoSize");
+        CHANGE(",\"readOnly\":true", "readOnly");
+        CHANGE(",\"dataPath\":\"copy\"", "dataPath");
+        CHANGE(",\"id\":0", "id");
+        CHANGE(",\"cpus\":\"0\"", "cpus");
+        CHANGE(",\"labels\":{\"a\":\"b\"},\"cpus\":\"0\"", "cpus");
+#undef CHANGE
+        CHECK_STR(
+                change(NAMED(LOOP), NAMED("\"target\":{\"path\":\"/disk\",\"offset\":0,\"type\":\"loop\"}")),
+                "same");
+        CHECK_STR(change(NAMED(LOOP), NAMED("\"target\":{\"type\":\"loop\",\"path\":\"/disc\"}")), "target");
+        CHECK_STR(change(NAMED(LOOP ",\"size\":512"), NAMED("\"target\":{\"type\":\"null\"},\"size\":512")),
+                "target");
+        CHECK_STR(change(NAMED(LOOP ",\"size\":\"1GiB\""), NAMED(LOOP ",\"size\":1073741824")), "same");
+}
+
+/* The order of the enums in C is that of the schema. */
+static void test_enums(void)
+{
+        CHECK_STR(data_path_to_string(DATA_PATH_AUTO), "auto");
+        CHECK_STR(data_path_to_string(DATA_PATH_COPY), "copy");
+        CHECK_STR(data_path_to_string(DATA_PATH_USER_COPY), "user-copy");
+        CHECK_STR(data_path_to_string(DATA_PATH_ZERO_COPY), "zero-copy");
+        CHECK_STR(on_crash_to_string(ON_CRASH_DEFAULT), "");
+        CHECK_STR(on_crash_to_string(ON_CRASH_REISSUE), "reissue");
+        CHECK_STR(on_crash_to_string(ON_CRASH_QUEUE), "queue");
+        CHECK_STR(on_crash_to_string(ON_CRASH_FAIL), "fail");
+        CHECK_STR(on_crash_to_string(ON_CRASH_NONE), "none");
+        CHECK(!option_find(&device_spec_table, "dataPath")->names[_DATA_PATH_MAX]);
+        CHECK(!option_find(option_find(&device_spec_table, "recovery")->table, "onCrash")
+                        ->names[_ON_CRASH_MAX]);
+        CHECK_STR(option_find(option_find(&device_spec_table, "recovery")->table, "trigger")
+                          ->names[TRIGGER_MANUAL],
+                "manual");
+        CHECK_INT(option_find(&device_spec_table, "queues")->maximum, QUEUES_MAX);
+        CHECK_INT(option_find(&device_spec_table, "id")->maximum, DEVICE_NUMBER_MAX);
+        CHECK_INT(option_find(&device_spec_table, "name")->length_max, DEVICE_NAME_MAX);
+}
+
+int main(void)
+{
+        test_defaults();
+        test_everything();
+        test_schema_faults();
+        test_rules();
+        test_sentences();
+        test_name();
+        test_comparison();
+        test_enums();
+        CHECK(!device_spec_free(NULL));
+        return check_report();
+}

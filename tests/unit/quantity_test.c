@@ -1,0 +1,77 @@
+/* Amounts with a unit. */
+#include "tests/unit/check.h"
+#include "ublkd/base/cleanup.h"
+#include "ublkd/base/quantity.h"
+
+struct sample {
+        const char *text;
+        int result;
+        uint64_t value;
+};
+
+static void check_samples(int (*parse)(const char *, uint64_t *), const struct sample *samples, size_t count)
+{
+        for (size_t i = 0; i < count; i++) {
+                uint64_t value = 4711;
+
+                CHECK_INT(parse(samples[i].text, &value), samples[i].result);
+                if (!CHECK(value == (samples[i].result == 0 ? samples[i].value : 4711)))
+                        fprintf(stderr, "    for \"%s\": %" PRIu64 "\n", samples[i].text, value);
+        }
+}
+
+int main(void)
+{
+        static const struct sample bytes[] = {
+                {"0",                                0,       0                      },
+                {"4096",                             0,       4096                   },
+                {"1KiB",                             0,       1024                   },
+                {"10GiB",                            0,       UINT64_C(10) << 30     },
+                {"4096TiB",                          0,       UINT64_C(1) << 52      },
+                {"9223372036854775807",              0,       INT64_MAX              },
+                {"9223372036854775808",              -ERANGE, 0                      },
+                {"8388608TiB",                       -ERANGE, 0                      },
+                {"8388607TiB",                       0,       UINT64_C(8388607) << 40},
+                {"99999999999999999999999999999",    -ERANGE, 0                      },
+                {"99999999999999999999999999999GiB", -ERANGE, 0                      },
+                {"99999999999999999999999999999Gib", -EINVAL, 0                      },
+                {"",                                 -EINVAL, 0                      },
+                {"GiB",                              -EINVAL, 0                      },
+                {"1 GiB",                            -EINVAL, 0                      },
+                {" 1GiB",                            -EINVAL, 0                      },
+                {"1GiB ",                            -EINVAL, 0                      },
+                {"1GB",                              -EINVAL, 0                      },
+                {"1G",                               -EINVAL, 0                      },
+                {"1gib",                             -EINVAL, 0                      },
+                {"1.5GiB",                           -EINVAL, 0                      },
+                {"01",                               -EINVAL, 0                      },
+                {"00",                               -EINVAL, 0                      },
+                {"-1",                               -EINVAL, 0                      },
+                {"+1",                               -EINVAL, 0                      },
+                {"0x10",                             -EINVAL, 0                      },
+                {"1e3",                              -EINVAL, 0                      },
+        };
+        static const struct sample durations[] = {
+                {"0",              0,       0                               },
+                {"0s",             0,       0                               },
+                {"7us",            0,       7                               },
+                {"250ms",          0,       250000                          },
+                {"30s",            0,       30000000                        },
+                {"5min",           0,       300000000                       },
+                {"2h",             0,       UINT64_C(7200000000)            },
+                {"999999999h",     0,       UINT64_C(999999999) * 3600000000},
+                {"9999999999999h", -ERANGE, 0                               },
+                {"30",             -EINVAL, 0                               },
+                {"s",              -EINVAL, 0                               },
+                {"",               -EINVAL, 0                               },
+                {"30m",            -EINVAL, 0                               },
+                {"-1s",            -EINVAL, 0                               },
+                {"1.5s",           -EINVAL, 0                               },
+                {"1s1s",           -EINVAL, 0                               },
+                {"007s",           -EINVAL, 0                               },
+        };
+
+        check_samples(parse_bytes, bytes, ARRAY_SIZE(bytes));
+        check_samples(parse_duration, durations, ARRAY_SIZE(durations));
+        return check_report();
+}

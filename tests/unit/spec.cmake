@@ -1,0 +1,22 @@
+ublkd_unit_test(problem_test LIBS ublkd_base)
+ublkd_unit_test(quantity_test LIBS ublkd_base)
+ublkd_unit_test(cpu_list_test LIBS ublkd_base)
+ublkd_unit_test(dispatch_test LIBS ublkd_base)
+ublkd_unit_test(option_table_test LIBS ublkd_base)
+ublkd_unit_test(target_desc_test LIBS target_desc)
+ublkd_unit_test(device_spec_test LIBS ublkd_model)
+# Brings targets of its own, so the registry must not be linked.
+ublkd_unit_test(device_spec_rules_test SOURCES device_spec_rules_test.c ${PROJECT_SOURCE_DIR}/ublkd/device_spec.c
+                LIBS option_tables ublkd_base)
+
+# The daemon and the Python package jsonschema must give the same verdict on the same specs.
+set(api_tests ${PROJECT_SOURCE_DIR}/tests/api)
+add_executable(spec_verdict ${api_tests}/spec_verdict.c)
+target_link_libraries(spec_verdict PRIVATE ublkd_flags ublkd_model)
+ublkd_test(schema_differential_test ${Python3_EXECUTABLE} -m pytest -q -p no:cacheprovider
+           ${api_tests}/schema_differential_test.py)
+ublkd_test(schema_generate_test ${Python3_EXECUTABLE} -m pytest -q -p no:cacheprovider
+           ${api_tests}/schema_generate_test.py)
+set_tests_properties(
+  schema_differential_test
+  PROPERTIES ENVIRONMENT "UBLKD_SPEC_VERDICT=$<TARGET_FILE:spec_verdict>;UBLKD_SCHEMAS=${PROJECT_BINARY_DIR}/schemas")

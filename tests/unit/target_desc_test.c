@@ -1,0 +1,75 @@
+/* The registry of targets, and the structs that their generated tables fill. */
+#include "targets/loop/loop_options.h"
+#include "targets/null/null_options.h"
+#include "targets/target_desc.h"
+#include "tests/unit/check.h"
+
+static void test_registry(void)
+{
+        size_t count = 0;
+        const struct target_desc *const *all = target_desc_all(&count);
+
+        CHECK(count >= 2);
+        for (size_t i = 0; i < count; i++) {
+                CHECK(target_desc_find(all[i]->name) == all[i]);
+                CHECK(all[i]->options);
+                CHECK(all[i]->summary && all[i]->summary[0] != '\0');
+                CHECK(i == 0 || strcmp(all[i - 1]->name, all[i]->name) < 0);
+                /* What chose the table is none of its options, and not unknown either. */
+                CHECK(!option_find(all[i]->options, "type"));
+                CHECK(option_index(all[i]->options, "type") >= 0);
+        }
+        CHECK(!target_desc_find("nonsense"));
+        CHECK(!target_desc_find(""));
+        CHECK(!target_desc_find("Loop"));
+}
+
+static void test_null(void)
+{
+        const struct target_desc *desc = target_desc_find("null");
+
+        if (!CHECK(desc))
+                return;
+        CHECK(desc->size_required);
+        CHECK(desc->flags & TARGET_NEVER_WAITS);
+        CHECK(desc->options == &null_options_table);
+        CHECK_INT(desc->options->count, 0);
+}
+
+/* The order of an enum in C is that of the schema. */
+static void test_loop(void)
+{
+        static const struct {
+                const char *name;
+                enum direct_io value;
+        } names[] = {
+                {"auto", DIRECT_IO_AUTO},
+                {"on",   DIRECT_IO_ON  },
+                {"off",  DIRECT_IO_OFF }
+        };
+        _cleanup_problems_ struct problem_list problems = {};
+        struct loop_options options;
+        const struct option *option = option_find(&loop_options_table, "directIo");
+        cJSON *json = cJSON_Parse("{\"type\":\"loop\",\"path\":\"/x\"}");
+
+        CHECK(target_desc_find("loop")->options == &loop_options_table);
+        CHECK_INT(loop_options_table.struct_size, sizeof(options));
+        CHECK_INT(dispatch(json, &loop_options_table, "/target", &options, &problems), 0);
+        CHECK_STR(options.path, "/x");
+        CHECK_INT(options.offset, 0);
+        CHECK_INT(options.direct_io, DIRECT_IO_AUTO);
+        dispatch_release(&options, &loop_options_table);
+        cJSON_Delete(json);
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                CHECK_STR(option->names[names[i].value], names[i].name);
+        CHECK(!option->names[_DIRECT_IO_MAX]);
+}
+
+int main(void)
+{
+        test_registry();
+        test_null();
+        test_loop();
+        return check_report();
+}
