@@ -1,0 +1,214 @@
+"""Every test has daemons, directories and backing stores of its own, and leaves nothing behind.
+
+After each test: no worker, no ublk device, and nothing in the kernel's log
+that is a complaint; whatever is left is removed, so that only one test fails.
+"""
+
+import os
+import pathlib
+import shutil
+import signal
+import tempfile
+
+import pytest
+
+from harness import ublk
+from harness.backing import HeldStore, SlowStore
+from harness.daemon import Daemon, workers
+from harness.kernel_watch import KernelWatch
+from harness.shell import output, run
+from harness.wait import TimedOut, wait_until
+
+_GONE_LIMIT = 20
+_HUNG_AFTER = 45
+
+
+def pytest_collection_modifyitems(items):
+    """What takes longest comes last, so that a broken build is known soon."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is not None)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport():
+    """With CI=true a skip is a failure."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.skipped and os.environ.get("CI") == "true":
+        report.outcome = "failed"
+        report.longrepr = f"skipped, and with CI=true that is a failure: {report.longrepr}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def guest():
+    """Only in a throw-away machine: the tests load modules, and end processes that they did not start."""
+    assert os.uname().nodename == "ublkd-vm", "run these with tests/kernel/run: it makes a VM for them"
+    run("modprobe", "ublk_drv")
+    run("sysctl", "-qw", f"kernel.hung_task_timeout_secs={_HUNG_AFTER}", "kernel.hung_task_warnings=-1")
+
+
+@pytest.fixture(autouse=True)
+def kernel_log(guest):  # pylint: disable=redefined-outer-name,unused-argument
+    """The kernel's log of this test, which must hold no complaint."""
+    watch = KernelWatch()
+    yield watch
+    complaints = watch.complaints()
+    watch.close()
+    assert not complaints, "the kernel complains: " + "; ".join(complaints)
+
+
+@pytest.fixture
+def directory():
+    """A short path on a tmpfs: sockets are in it."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="k-", dir="/tmp"))
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def _remove_devices(daemon):
+    if not daemon.running:
+        daemon.start()
+    for name in daemon.api.names():
+        daemon.api.delete(name, force=True, status=(204, 404))
+    assert daemon.api.names() == []
+
+
+def _remove_leftovers():
+    for pid in workers():
+        os.kill(pid, signal.SIGKILL)
+    for number in ublk.numbers():
+        ublk.remove(number)
+
+
+def _assert_nothing_left():
+    def what():
+        return f"nothing left behind: devices {ublk.numbers()}, workers {workers()}"
+
+    wait_until(lambda: not ublk.numbers() and not workers(), what, _GONE_LIMIT)
+
+
+class _Daemons:
+    def __init__(self, directory_):
+        self._directory = directory_
+        self._daemons = []
+
+    def __call__(self, **more):
+        daemon = Daemon(self._directory / f"d{len(self._daemons)}", **more)
+        daemon.directory.mkdir()
+        self._daemons.append(daemon)
+        return daemon
+
+    def close(self):
+        """Remove all devices through the API, stop all daemons; return what went wrong."""
+        problems = []
+        for daemon in self._daemons:
+            try:
+                _remove_devices(daemon)
+                daemon.stop()
+            except Exception as problem:  # pylint: disable=broad-except
+                problems.append(f"{problem!r}")
+            if daemon.running:
+                daemon.kill()
+        try:
+            _assert_nothing_left()
+        except TimedOut as problem:
+            problems.append(str(problem))
+        return problems
+
+    def logs(self):
+        """What all daemons have said, the last part of it."""
+        return "\n".join(f"--- {daemon.log_file}\n{daemon.log()[-12000:]}" for daemon in self._daemons)
+
+
+@pytest.fixture
+def make_daemon(directory):  # pylint: disable=redefined-outer-name
+    """Make (not start) a daemon; the test's teardown removes its devices and stops it."""
+    daemons = _Daemons(directory)
+    yield daemons
+    problems = daemons.close()
+    print(daemons.logs())
+    if problems:
+        _remove_leftovers()
+        wait_until(lambda: not ublk.numbers() and not workers(), "a clean machine", _GONE_LIMIT)
+    assert not problems, "; ".join(problems)
+
+
+@pytest.fixture
+def daemon(make_daemon):  # pylint: disable=redefined-outer-name
+    """A daemon that runs."""
+    return make_daemon().start()
+
+
+@pytest.fixture
+def api(daemon):  # pylint: disable=redefined-outer-name
+    """The API of a daemon that runs."""
+    return daemon.api
+
+
+@pytest.fixture
+def file_of(directory):  # pylint: disable=redefined-outer-name
+    """Make a sparse file on the tmpfs."""
+
+    def make(name="disk.img", size=64 << 20, where=None):
+        path = (where or directory) / name
+        with open(path, "wb") as file:
+            file.truncate(size)
+        return path
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def ext4_session(guest):  # pylint: disable=redefined-outer-name,unused-argument
+    """A file system on a disk, with O_DIRECT of its own."""
+    top = pathlib.Path(tempfile.mkdtemp(prefix="ext4-", dir="/tmp"))
+    image, mount = top / "image", top / "mount"
+    with open(image, "wb") as file:
+        file.truncate(768 << 20)
+    mount.mkdir()
+    loop = output("losetup", "--find", "--show", image)
+    run("mkfs.ext4", "-q", "-E", "lazy_itable_init=1,nodiscard", loop)
+    run("mount", loop, mount)
+    yield mount
+    run("umount", mount)
+    run("losetup", "--detach", loop)
+    shutil.rmtree(top)
+
+
+@pytest.fixture
+def ext4(ext4_session):  # pylint: disable=redefined-outer-name
+    """A directory of this test's own on ext4. Depend on it before `daemon`."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="t-", dir=ext4_session))
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture
+def strangers():
+    """Make ublk disks of somebody else."""
+    made = []
+
+    def make(number):
+        stranger = ublk.Stranger(number)
+        made.append(stranger)
+        return stranger
+
+    yield make
+    for stranger in made:
+        if stranger.number in ublk.numbers():
+            stranger.close()
+
+
+@pytest.fixture
+def held_store(directory):  # pylint: disable=redefined-outer-name
+    """A disk whose I/O can be made to wait."""
+    store = HeldStore(directory, "store")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def slow_store(directory):  # pylint: disable=redefined-outer-name
+    """A disk on which some writes land late."""
+    store = SlowStore(directory)
+    yield store
+    store.close()

@@ -1,0 +1,1 @@
+"""What the tests with the real driver stand on; nothing here is a test."""

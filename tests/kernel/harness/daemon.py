@@ -1,0 +1,102 @@
+"""A ublkd of a test's own."""
+
+import os
+import pathlib
+import signal
+import subprocess
+
+from . import programs
+from .api import Api
+from .wait import wait_until
+
+_STOP_LIMIT = 30
+
+
+class Daemon:
+    """ublkd with directories of its own below `directory`."""
+
+    def __init__(self, directory, *, worker=None, state=None, prefix=()):
+        self.directory = pathlib.Path(directory)
+        self.state = pathlib.Path(state) if state else self.directory / "state"
+        self.runtime = self.directory / "run"
+        self.log_file = self.directory / "ublkd.log"
+        self.worker = worker or programs.worker()
+        self.prefix = tuple(prefix)
+        self.process = None
+        self.api = Api(self.runtime / "ublkd.sock")
+
+    def command(self):
+        """How it is started."""
+        return [
+            *self.prefix, programs.ublkd(), "--state-dir", str(self.state), "--runtime-dir", str(self.runtime),
+            "--worker", str(self.worker), "--log-level", "debug",
+        ]
+
+    def start(self, ready=True):
+        """Start it, by default until its first pass is over."""
+        assert not self.running, "it runs already"
+        with open(self.log_file, "a", encoding="utf-8") as log:
+            self.process = subprocess.Popen(
+                self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/"
+            )
+        if ready:
+            wait_until(self._is_ready, lambda: f"ublkd ready; its log: {self.log()[-4000:]}")
+        return self
+
+    def _is_ready(self):
+        assert self.running, f"ublkd ended with {self.process.returncode}: {self.log()[-4000:]}"
+        return self.api.is_ready()
+
+    @property
+    def running(self):
+        """Whether the process lives."""
+        return self.process is not None and self.process.poll() is None
+
+    @property
+    def pid(self):
+        """Of the supervisor."""
+        return self.process.pid
+
+    def kill(self):
+        """SIGKILL, as a crash."""
+        self.process.kill()
+        self.process.wait(_STOP_LIMIT)
+
+    def stop(self):
+        """SIGTERM, as systemctl stop; it must end well."""
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(_STOP_LIMIT)
+        assert self.process.returncode == 0, f"ublkd ended with {self.process.returncode}: {self.log()[-4000:]}"
+
+    def log(self):
+        """All that it has said."""
+        try:
+            return self.log_file.read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return ""
+
+    def worker_pid(self, name):
+        """The pid of a device's worker."""
+        return self.api.get(name)["status"]["worker"]["pid"]
+
+    def kill_worker(self, name):
+        """SIGKILL to a device's worker; return its pid."""
+        pid = self.worker_pid(name)
+        os.kill(pid, signal.SIGKILL)
+        return pid
+
+
+def _is_worker(directory):
+    try:
+        comm = (directory / "comm").read_text(encoding="utf-8").strip()
+        state = (directory / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return comm.startswith("ublkd-worker") and state != "Z"
+
+
+def workers():
+    """The pids of all workers on this machine."""
+    return sorted(
+        int(entry.name) for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit() and _is_worker(entry)
+    )

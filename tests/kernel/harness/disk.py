@@ -1,0 +1,131 @@
+"""A block device as an application sees it."""
+
+import errno
+import mmap
+import os
+import pathlib
+import threading
+
+from .wait import TIMEOUT, wait_until
+
+
+def _aligned(data):
+    buffer = mmap.mmap(-1, len(data))  # page aligned, as O_DIRECT wants it
+    buffer.write(data)
+    return buffer
+
+
+def write(path, offset, data, flags=os.O_DIRECT):
+    """Write past the page cache."""
+    descriptor = os.open(path, os.O_WRONLY | flags)
+    try:
+        written = os.pwritev(descriptor, [_aligned(data)], offset)
+        assert written == len(data), f"short write of {written} bytes"
+    finally:
+        os.close(descriptor)
+
+
+def read(path, offset, length, flags=os.O_DIRECT):
+    """Read past the page cache."""
+    descriptor = os.open(path, os.O_RDONLY | flags)
+    try:
+        buffer = mmap.mmap(-1, length)
+        count = os.preadv(descriptor, [buffer], offset)
+        assert count == length, f"short read of {count} bytes"
+        return bytes(buffer)
+    finally:
+        os.close(descriptor)
+
+
+def block(letter, length=4096):
+    """A block of data that can be told from others."""
+    return letter.encode() * length
+
+
+class Background:
+    """An I/O call that may take long, on a thread of its own."""
+
+    def __init__(self, function, *arguments):
+        self._error = None
+        self._done = threading.Event()
+        threading.Thread(target=self._run, args=(function, *arguments), daemon=True).start()
+
+    def _run(self, function, *arguments):
+        try:
+            function(*arguments)
+        except OSError as error:
+            self._error = error.errno
+        except BaseException as error:  # pylint: disable=broad-except
+            self._error = repr(error)
+        finally:
+            self._done.set()
+
+    @property
+    def done(self):
+        """Whether it has returned."""
+        return self._done.is_set()
+
+    def result(self, timeout=TIMEOUT):
+        """Wait for it: None, or the name of the error ("EIO")."""
+        wait_until(self._done.is_set, "the answer to an I/O call", timeout)
+        return errno.errorcode.get(self._error, self._error) if self._error else None
+
+
+class Disk:
+    """/dev/ublkbN."""
+
+    def __init__(self, number):
+        self.number = number
+        self.path = f"/dev/ublkb{number}"
+        self.sys = pathlib.Path(f"/sys/block/ublkb{number}")
+
+    def exists(self):
+        """Whether the kernel has it."""
+        return self.sys.exists()
+
+    def attribute(self, name):
+        """A file of /sys/block/ublkbN."""
+        return (self.sys / name).read_text().strip()
+
+    def queue(self, name):
+        """A limit of the queue."""
+        text = self.attribute(f"queue/{name}")
+        return int(text) if text.isdigit() else text
+
+    def size(self):
+        """Bytes."""
+        return int(self.attribute("size")) * 512
+
+    def completed(self):
+        """How many reads and writes were answered so far."""
+        fields = self.attribute("stat").split()
+        return int(fields[0]) + int(fields[4])
+
+    def inflight(self):
+        """How many requests wait for an answer."""
+        return sum(int(field) for field in self.attribute("inflight").split())
+
+    def wait_inflight(self, count=1):
+        """Wait until requests are under way."""
+        wait_until(lambda: self.inflight() >= count, lambda: f"{count} requests in flight, not {self.inflight()}")
+
+    def wait_progress(self, count=1):
+        """Wait until more requests were answered."""
+        before = self.completed()
+        wait_until(lambda: self.completed() >= before + count, f"{count} more requests answered")
+
+    def write(self, offset, data):
+        """Write past the page cache."""
+        write(self.path, offset, data)
+
+    def read(self, offset, length):
+        """Read past the page cache."""
+        return read(self.path, offset, length)
+
+    def write_later(self, offset, data):
+        """Write from a thread; ask the returned object for the result."""
+        return Background(write, self.path, offset, data)
+
+    def read_later(self, offset, length):
+        """Read from a thread; ask the returned object for the result."""
+        return Background(read, self.path, offset, length)

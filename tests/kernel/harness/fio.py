@@ -1,0 +1,94 @@
+"""Load that checks what it reads."""
+
+import json
+import signal
+import subprocess
+from dataclasses import dataclass
+
+from .wait import wait_until
+
+_STOP_LIMIT = 120
+
+
+@dataclass
+class FioResult:
+    """What fio says in the end."""
+
+    error: int
+    reads: int
+    writes: int
+    messages: str
+
+    def assert_clean(self):
+        """No I/O error, no verify error, and it did something."""
+        assert self.error == 0 and self.messages == "", f"fio found errors: {self}"
+        assert self.writes > 0 and self.reads > 0, f"fio did too little: {self}"
+
+
+class Fio:
+    """Random writes that are read back with crc32c, until it is told to stop."""
+
+    def __init__(self, directory, disk, *, size="32M", depth=16, jobs=1, name="fio", more=()):
+        self._disk = disk
+        self._json = directory / f"{name}.json"
+        self._errors = directory / f"{name}.err"
+        self._stderr = open(self._errors, "w", encoding="utf-8")  # pylint: disable=consider-using-with
+        self._process = subprocess.Popen(
+            [
+                "fio", f"--name={name}", f"--filename={disk.path}", f"--size={size}", f"--numjobs={jobs}",
+                "--rw=randwrite", "--bsrange=4k-16k", "--bs_unaligned=0", f"--iodepth={depth}",
+                "--ioengine=libaio", "--direct=1", "--verify=crc32c", "--verify_backlog=64",
+                "--verify_fatal=1", "--serialize_overlap=1", "--randrepeat=0", "--time_based",
+                f"--offset_increment={size}", "--runtime=3600", "--group_reporting",
+                "--output-format=json", f"--output={self._json}", *more,
+            ],
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            stdout=self._stderr,
+            stderr=self._stderr,
+        )
+
+    def wait_running(self, ios=50):
+        """fio takes seconds to start: wait for its I/O, not for its process."""
+        before = self._disk.completed()
+
+        def runs():
+            assert self._process.poll() is None, f"fio ended too early: {self.finish()}"
+            return self._disk.completed() >= before + ios
+
+        wait_until(runs, "I/O from fio")
+
+    @property
+    def running(self):
+        """Whether it is still at it: a verify error or an I/O error ends it."""
+        return self._process.poll() is None
+
+    def finish(self):
+        """Stop it and return its verdict."""
+        if self.running:
+            self._process.send_signal(signal.SIGINT)
+        self._process.wait(_STOP_LIMIT)
+        self._stderr.close()
+        messages = self._errors.read_text(encoding="utf-8")
+        messages = "\n".join(
+            line for line in messages.splitlines() if line and "terminating on signal" not in line
+        )
+        text = self._json.read_text(encoding="utf-8")
+        start = text.find("\n{") + 1 if not text.startswith("{") else 0
+        job = json.loads(text[start:])["jobs"][0]
+        noise = "\n".join(
+            line for line in text[:start].splitlines() if line and "terminating on signal" not in line
+        )
+        return FioResult(
+            error=job["error"],
+            reads=job["read"]["total_ios"],
+            writes=job["write"]["total_ios"],
+            messages=(messages + noise).strip(),
+        )
+
+    def kill(self):
+        """End it without a verdict."""
+        if self.running:
+            self._process.kill()
+            self._process.wait(_STOP_LIMIT)
+        self._stderr.close()

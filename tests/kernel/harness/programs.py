@@ -1,0 +1,31 @@
+"""Where the programs under test are."""
+
+import os
+import pathlib
+
+_ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+def build():
+    """The directory of the build under test."""
+    return pathlib.Path(os.environ.get("UBLKD_BUILD") or _ROOT / "build").resolve()
+
+
+def ublkd():
+    """The supervisor."""
+    return str(build() / "ublkd")
+
+
+def worker():
+    """The worker."""
+    return str(build() / "ublkd-worker")
+
+
+def worker_without_fence():
+    """A worker whose rings hold /dev/ublkcN by an ordinary descriptor: only to see a test fail."""
+    return str(build() / "ublkd-worker-without-fence")
+
+
+def stranger():
+    """The other party: tests/kernel/stranger."""
+    return str(build() / "tests" / "kernel" / "ublk-stranger")

@@ -1,0 +1,62 @@
+"""What the kernel shows of ublk, without ublkd."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+from . import programs
+from .shell import output, run
+from .wait import wait_until
+
+DEAD, LIVE, QUIESCED, FAIL_IO = range(4)
+
+
+def numbers():
+    """The numbers of all ublk devices, also of those without a disk."""
+    found = (re.fullmatch(r"ublkc(\d+)", entry.name) for entry in pathlib.Path("/sys/class/ublk-char").glob("*"))
+    return sorted(int(match[1]) for match in found if match)
+
+
+def disks():
+    """The numbers of all ublk disks."""
+    found = (re.fullmatch(r"ublkb(\d+)", entry.name) for entry in pathlib.Path("/sys/block").glob("ublkb*"))
+    return sorted(int(match[1]) for match in found if match)
+
+
+def info(number):
+    """What the driver says of a device."""
+    return json.loads(output(programs.stranger(), "info", number))
+
+
+def features():
+    """Nothing but what the tests must know of a kernel: whether it can fail I/O without a server."""
+    return {"USER_RECOVERY_FAIL_IO": os.uname().release.split(".")[0] != "6"}
+
+
+def remove(number):
+    """Remove a device whoever made it: for the cleaning after a failed test."""
+    run(programs.stranger(), "stop", number, check=False)
+    run(programs.stranger(), "del", number, check=False)
+
+
+class Stranger:
+    """A ublk disk of somebody else, served until it is closed."""
+
+    def __init__(self, number):
+        self.number = number
+        self.process = subprocess.Popen(
+            [programs.stranger(), "serve", str(number)], stdout=subprocess.PIPE, text=True
+        )
+        line = self.process.stdout.readline()
+        assert line == "live\n", f"the stranger's disk {number} did not come up"
+
+    def close(self):
+        """Take it away."""
+        run(programs.stranger(), "stop", self.number, check=False)
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        run(programs.stranger(), "del", self.number)
+        wait_until(lambda: self.number not in numbers(), f"the stranger's device {self.number} gone")
