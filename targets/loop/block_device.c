@@ -1,0 +1,67 @@
+/* What the kernel says of a block device: by ioctl where there is one, else from sysfs. */
+#include "targets/loop/block_device.h"
+#include "ublkd/base/cleanup.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/sysmacros.h>
+
+/* A limit of the device's queue; a partition shows its disk's. 0 where there is none. */
+static uint64_t queue_limit(dev_t number, const char *name)
+{
+        static const char *const folders[] = {"queue", "../queue"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+                _cleanup_close_ int fd = -1;
+                char path[128], text[32];
+                ssize_t n;
+
+                snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/%s/%s", major(number), minor(number),
+                        folders[i], name);
+                fd = open(path, O_RDONLY | O_CLOEXEC);
+                if (fd < 0)
+                        continue;
+                n = read(fd, text, sizeof(text) - 1);
+                if (n <= 0)
+                        return 0;
+                text[n] = '\0';
+                return strtoull(text, NULL, 10);
+        }
+        return 0;
+}
+
+bool block_device_is_rotational(dev_t number)
+{
+        return queue_limit(number, "rotational") != 0;
+}
+
+static uint32_t clamp(uint64_t value)
+{
+        return value > UINT32_MAX ? 0 : (uint32_t)value;
+}
+
+int block_device_read(int fd, dev_t number, struct block_device *ret)
+{
+        int logical = 0, read_only = 0;
+        unsigned physical = 0;
+        uint64_t size;
+
+        if (ioctl(fd, BLKGETSIZE64, &size) < 0 || ioctl(fd, BLKSSZGET, &logical) < 0
+                || ioctl(fd, BLKPBSZGET, &physical) < 0 || ioctl(fd, BLKROGET, &read_only) < 0)
+                return -errno;
+        *ret = (struct block_device){
+                .size = size,
+                .logical_block_size = (uint32_t)logical,
+                .physical_block_size = physical,
+                .io_min = clamp(queue_limit(number, "minimum_io_size")),
+                .io_opt = clamp(queue_limit(number, "optimal_io_size")),
+                .discard_granularity = clamp(queue_limit(number, "discard_granularity")),
+                .write_zeroes_max = queue_limit(number, "write_zeroes_max_bytes"),
+                .read_only = read_only != 0,
+                .rotational = block_device_is_rotational(number),
+        };
+        return 0;
+}

@@ -1,0 +1,21 @@
+/* What the kernel says of a block device. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct block_device {
+        uint64_t size; /* bytes */
+        uint32_t logical_block_size, physical_block_size, io_min, io_opt,
+                discard_granularity; /* bytes; 0: unknown */
+        uint64_t write_zeroes_max;   /* bytes; 0: the device has no such command */
+        bool read_only, rotational;
+};
+
+/* fd: the open device; number: its st_rdev. 0 or -errno. */
+int block_device_read(int fd, dev_t number, struct block_device *ret);
+
+/* Whether the disk with that number (of a device, or of a file system on it) has spinning platters; false
+ * where that cannot be told. */
+bool block_device_is_rotational(dev_t number);

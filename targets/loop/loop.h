@@ -1,0 +1,22 @@
+/* The loop target: a regular file or a block device, or a part of one. */
+#pragma once
+
+#include "targets/target.h"
+
+#include <stdatomic.h>
+
+extern const struct target loop_target;
+
+enum { LOOP_FILE = 0 }; /* the index of the backing store among the device's files */
+
+/* Constant after loop_open(), except `refused`. */
+struct loop_device {
+        uint64_t offset;     /* bytes, where in the backing store the disk begins */
+        void *zeroes;        /* to write from; never touched, so it costs no memory */
+        atomic_uint refused; /* enum zeroing bits that the backing store turned out not to have */
+};
+
+enum { LOOP_ZEROES_SIZE = 1 << 20 };
+
+/* The open callback: opens what the options name, and finds out what it can do. See target.h. */
+int loop_open(struct target_device *device, struct target_geometry *ret, struct problem_list *problems);

@@ -1,0 +1,342 @@
+/* Opening the backing store of a loop target, and finding out what it can do: every fault in words. */
+#include "targets/loop/block_device.h"
+#include "targets/loop/loop.h"
+#include "targets/loop/loop_options.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/falloc.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+enum {
+        DIRECT_ALIGN_MAX = 4096,       /* the largest block size that can be served */
+        DISCARD_MAX = 1 << 30,         /* bytes in one request; a fallocate() takes no longer for more */
+        WRITTEN_ZEROES_MAX = 16 << 20, /* bytes in one request, where zeroes may have to be written */
+};
+
+/* What is known while the backing store is being opened. */
+struct opening {
+        struct target_device *device;
+        const struct loop_options *options;
+        struct problem_list *problems;
+        struct stat stat;
+        struct block_device disk; /* zeroed for a regular file */
+        int fd;
+        bool direct;
+        uint32_t direct_align; /* bytes; 0: the kernel does not say */
+};
+
+static bool is_disk(const struct opening *opening)
+{
+        return S_ISBLK(opening->stat.st_mode);
+}
+
+static const struct {
+        int error;
+        const char *reason, *what;
+} open_faults[] = {
+        {ENOENT,    "BackingFileMissing",      "does not exist; create it, or correct path"                             },
+        {ENOTDIR,   "BackingFileMissing",
+         "does not exist, a part of the path is not a directory; correct path"                                          },
+        {EACCES,    "BackingFileNotPermitted", "may not be opened; check its mode and those of its directories"         },
+        {EPERM,     "BackingFileNotPermitted", "may not be opened for writing; it may be immutable or sealed"           },
+        {EROFS,     "BackingFileReadOnly",
+         "cannot be written, its file system is read-only; set readOnly, or remount it"                                 },
+        {ETXTBSY,   "BackingFileBusy",         "is in use as swap space or as a running program"                        },
+        {EBUSY,     "BackingFileBusy",         "is in use: mounted, or part of another device; set readOnly, or free it"},
+        {ELOOP,     "BackingFileMissing",      "leads through too many symbolic links; correct path"                    },
+        {ENXIO,     "BackingFileMissing",      "is a device node without a device behind it"                            },
+        {ENODEV,    "BackingFileMissing",      "is a device node without a device behind it"                            },
+        {ENOMEDIUM, "BackingFileMissing",      "is a drive without a medium"                                            },
+};
+
+/* Returns -error, or -ENOMEM. */
+static int open_fault(const struct opening *opening, int error)
+{
+        const char *reason = "BackingFileUnusable", *what = NULL;
+        int r;
+
+        for (size_t i = 0; i < ARRAY_SIZE(open_faults); i++)
+                if (open_faults[i].error == error) {
+                        reason = open_faults[i].reason;
+                        what = open_faults[i].what;
+                }
+        if (what)
+                r = problem_add(opening->problems, error, "/target/path", reason, "%s %s.",
+                        opening->options->path, what);
+        else
+                r = problem_add(opening->problems, error, "/target/path", reason, "%s cannot be opened: %s.",
+                        opening->options->path, strerror(error));
+        return r < 0 ? r : -error;
+}
+
+static int check_kind(const struct opening *opening)
+{
+        int r;
+
+        if (S_ISREG(opening->stat.st_mode) || S_ISBLK(opening->stat.st_mode))
+                return 0;
+        r = problem_add(opening->problems, S_ISDIR(opening->stat.st_mode) ? EISDIR : EINVAL, "/target/path",
+                "BackingFileUnsuitable", "%s is %s; a loop target needs a regular file or a block device.",
+                opening->options->path,
+                S_ISDIR(opening->stat.st_mode)   ? "a directory"
+                : S_ISCHR(opening->stat.st_mode) ? "a character device"
+                                                 : "neither a file nor a disk");
+        return r < 0 ? r : -EINVAL;
+}
+
+/* To write to a disk that is mounted, or belongs to a RAID or a volume group, would destroy it: the kernel
+ * knows who claimed it. Claimed for a moment only: the worker of the same device that went before may not be
+ * gone yet. */
+static int check_claimed(const struct opening *opening)
+{
+        _cleanup_close_ int fd = -1;
+
+        fd = open(opening->options->path, O_RDONLY | O_EXCL | O_CLOEXEC);
+        return fd < 0 && errno == EBUSY ? open_fault(opening, EBUSY) : 0;
+}
+
+static int open_file(struct opening *opening)
+{
+        bool read_only = opening->device->read_only;
+        int r;
+
+        /* Looked at before it is opened: opening a tape rewinds it, opening a FIFO waits. */
+        if (stat(opening->options->path, &opening->stat) < 0)
+                return open_fault(opening, errno);
+        r = check_kind(opening);
+        if (r < 0)
+                return r;
+        opening->fd = open(opening->options->path, (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NOCTTY);
+        if (opening->fd < 0 || fstat(opening->fd, &opening->stat) < 0)
+                return open_fault(opening, errno);
+        r = check_kind(opening);
+        if (r < 0 || !is_disk(opening))
+                return r;
+        r = block_device_read(opening->fd, opening->stat.st_rdev, &opening->disk);
+        if (r < 0)
+                return open_fault(opening, -r);
+        if (read_only)
+                return 0;
+        return opening->disk.read_only ? open_fault(opening, EROFS) : check_claimed(opening);
+}
+
+/* *ret: the bytes from the offset to the end. */
+static int check_size(const struct opening *opening, uint64_t *ret)
+{
+        uint64_t size = is_disk(opening) ? opening->disk.size : (uint64_t)opening->stat.st_size;
+        uint64_t offset = opening->options->offset;
+        int r;
+
+        if (size > 0 && offset < size) {
+                *ret = size - offset;
+                return 0;
+        }
+        if (size == 0)
+                r = problem_add(opening->problems, ENOSPC, "/target/path", "BackingFileEmpty",
+                        "%s is empty; give it the size that the disk shall have.", opening->options->path);
+        else
+                r = problem_add(opening->problems, ENOSPC, "/target/offset", "OffsetBeyondEnd",
+                        "The offset of %" PRIu64 " bytes is not within %s, which has %" PRIu64 " bytes.",
+                        offset, opening->options->path, size);
+        return r < 0 ? r : -ENOSPC;
+}
+
+/* What direct I/O on the file must be a multiple of, in bytes; 0: it cannot, or the kernel does not say. */
+static uint32_t direct_alignment(const struct opening *opening)
+{
+#ifdef STATX_DIOALIGN
+        struct statx statx_buffer;
+#endif
+
+        if (is_disk(opening))
+                return opening->disk.logical_block_size;
+#ifdef STATX_DIOALIGN
+        if (statx(opening->fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &statx_buffer) == 0
+                && (statx_buffer.stx_mask & STATX_DIOALIGN)
+                && statx_buffer.stx_dio_mem_align <= DIRECT_ALIGN_MAX)
+                return statx_buffer.stx_dio_offset_align;
+#endif
+        return 0;
+}
+
+/* For a file system that does not tell: the smallest block that a direct read takes. 0: none. Needs O_DIRECT
+ * set. */
+static uint32_t probe_alignment(const struct opening *opening)
+{
+        _cleanup_free_ void *buffer = NULL;
+
+        buffer = aligned_alloc(DIRECT_ALIGN_MAX, DIRECT_ALIGN_MAX);
+        for (uint32_t size = 512; buffer && size <= DIRECT_ALIGN_MAX; size *= 2)
+                if (pread(opening->fd, buffer, size, 0) >= 0)
+                        return size;
+        return 0;
+}
+
+static int set_direct(int fd, bool on)
+{
+        int flags = fcntl(fd, F_GETFL);
+
+        if (flags < 0 || fcntl(fd, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) < 0)
+                return -errno;
+        return 0;
+}
+
+/* `align`: what the backing store needs, or 0 when that is not the point. */
+static int direct_fault(const struct opening *opening, const char *pointer, uint32_t align)
+{
+        int r;
+
+        if (align == 0 || align > DIRECT_ALIGN_MAX)
+                r = problem_add(opening->problems, EOPNOTSUPP, pointer, "DirectIoUnavailable",
+                        "directIo is on, but the file system of %s cannot do it in blocks of up to %d bytes; "
+                        "set directIo "
+                        "to auto, or move the file.",
+                        opening->options->path, DIRECT_ALIGN_MAX);
+        else
+                r = problem_add(opening->problems, EINVAL, pointer, "DirectIoUnavailable",
+                        "directIo is on, and %s needs multiples of %" PRIu32
+                        " bytes for it; change this value, or set directIo to auto.",
+                        opening->options->path, align);
+        return r < 0 ? r : -EINVAL;
+}
+
+/* Chooses between direct and buffered I/O. With "auto" only a file system that states its needs is trusted.
+ */
+static int choose_direct(struct opening *opening)
+{
+        bool insisted = opening->options->direct_io == DIRECT_IO_ON;
+        uint32_t block_size = opening->device->wanted_block_size; /* 0: any */
+        const char *pointer = NULL;                               /* to what stands in the way */
+        uint32_t align;
+
+        if (opening->options->direct_io == DIRECT_IO_OFF)
+                return 0;
+        align = direct_alignment(opening);
+        if (align == 0 && !insisted)
+                return 0;
+        if (set_direct(opening->fd, true) < 0)
+                return insisted ? direct_fault(opening, "/target/directIo", 0) : 0;
+        if (align == 0)
+                align = probe_alignment(opening);
+        if (align == 0 || align > DIRECT_ALIGN_MAX)
+                pointer = "/target/directIo";
+        else if (block_size % align != 0)
+                pointer = "/blockSize";
+        else if (opening->options->offset % align != 0)
+                pointer = "/target/offset";
+        if (pointer)
+                return insisted ? direct_fault(opening, pointer, align) : set_direct(opening->fd, false);
+        opening->direct = true;
+        opening->direct_align = align;
+        return 0;
+}
+
+/* Whether holes can be punched. Asked of a place behind the end, where nothing is. A file so large that there
+ * is no such place says EFBIG, which is no answer: assume the best, loop.c copes with the rest. */
+static bool can_punch(const struct opening *opening)
+{
+        off_t behind = (opening->stat.st_size | (DISCARD_MAX - 1)) + 1;
+
+        return fallocate(opening->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, behind, 1 << 20) == 0
+               || (errno != EOPNOTSUPP && errno != ENOSYS);
+}
+
+static void disk_geometry_of(const struct opening *opening, struct target_geometry *geometry)
+{
+        const struct block_device *disk = &opening->disk;
+        bool zeroes = disk->write_zeroes_max > 0;
+
+        geometry->logical_block_size = disk->logical_block_size;
+        geometry->logical_block_size_min = disk->logical_block_size;
+        geometry->physical_block_size = disk->physical_block_size;
+        geometry->io_min = disk->io_min;
+        geometry->io_opt = disk->io_opt;
+        geometry->rotational = disk->rotational;
+        /* A hole punched into a disk is its command to write zeroes, with leave to unmap. */
+        geometry->discard_granularity = disk->discard_granularity;
+        geometry->max_discard_size = zeroes ? DISCARD_MAX : 0;
+        geometry->max_write_zeroes_size = zeroes ? DISCARD_MAX : WRITTEN_ZEROES_MAX;
+}
+
+static void file_geometry_of(const struct opening *opening, struct target_geometry *geometry)
+{
+        uint32_t block = opening->stat.st_blksize > 0 && opening->stat.st_blksize < DIRECT_ALIGN_MAX
+                                 ? (uint32_t)opening->stat.st_blksize
+                                 : DIRECT_ALIGN_MAX;
+        bool punch = !opening->device->read_only && can_punch(opening);
+
+        geometry->logical_block_size =
+                opening->direct && opening->direct_align > 512 ? opening->direct_align : 512;
+        geometry->physical_block_size = block;
+        geometry->io_min = block;
+        geometry->rotational = block_device_is_rotational(opening->stat.st_dev);
+        geometry->discard_granularity = block;
+        geometry->max_discard_size = punch ? DISCARD_MAX : 0;
+        geometry->max_write_zeroes_size = punch ? DISCARD_MAX : WRITTEN_ZEROES_MAX;
+}
+
+static int make_claim_key(const struct opening *opening, char **ret)
+{
+        const struct stat *stat = &opening->stat;
+        int n = is_disk(opening) ? asprintf(ret, "disk:%u:%u", major(stat->st_rdev), minor(stat->st_rdev))
+                                 : asprintf(ret, "file:%u:%u:%ju", major(stat->st_dev), minor(stat->st_dev),
+                                         (uintmax_t)stat->st_ino);
+
+        return n < 0 ? -ENOMEM : 0;
+}
+
+/* Fills what loop.c works with. */
+static int make_state(const struct opening *opening)
+{
+        struct loop_device *loop = opening->device->state;
+        void *zeroes =
+                mmap(NULL, LOOP_ZEROES_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+        if (zeroes == MAP_FAILED)
+                return -errno;
+        loop->offset = opening->options->offset;
+        loop->zeroes = zeroes;
+        atomic_init(&loop->refused, 0);
+        return 0;
+}
+
+int loop_open(struct target_device *device, struct target_geometry *ret, struct problem_list *problems)
+{
+        struct opening opening = {
+                .device = device, .options = device->config, .problems = problems, .fd = -1};
+        struct target_geometry geometry = {.volatile_cache = true, .claim_start = opening.options->offset};
+        _cleanup_free_ char *claim_key = NULL;
+        _cleanup_close_ int fd = -1;
+        int r;
+
+        r = open_file(&opening);
+        fd = opening.fd;
+        if (r < 0)
+                return r;
+        r = check_size(&opening, &geometry.size);
+        if (r < 0)
+                return r;
+        r = choose_direct(&opening);
+        if (r < 0)
+                return r;
+        if (is_disk(&opening))
+                disk_geometry_of(&opening, &geometry);
+        else
+                file_geometry_of(&opening, &geometry);
+        r = make_claim_key(&opening, &claim_key);
+        if (r < 0)
+                return r;
+        r = make_state(&opening);
+        if (r < 0)
+                return r;
+        geometry.claim_key = TAKE_PTR(claim_key);
+        device->files[LOOP_FILE] = TAKE_FD(fd);
+        device->file_count = 1;
+        *ret = geometry;
+        return 0;
+}

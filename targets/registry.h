@@ -1,0 +1,7 @@
+/* The worker's side of the targets of this build: name → callbacks. */
+#pragma once
+
+#include "targets/target.h"
+
+/* Returns the target with that name, or NULL. */
+const struct target *target_find(const char *name);

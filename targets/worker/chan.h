@@ -1,0 +1,23 @@
+/* The link to the supervisor: one connection at a time, and a socket on which later supervisors call. */
+#pragma once
+
+#include "ublkd/proto/worker_msg.h"
+
+struct chan {
+        int connection; /* or -1 */
+        int listener;
+};
+
+/* Takes over the two descriptors that the worker is started with, and listens. 0; -errno, -ENOTSOCK when they
+ * are not what they should be. */
+int chan_open(struct chan *chan);
+void chan_close(struct chan *chan);
+
+/* A caller on the listener becomes the connection, in place of the one before. 1; 0: nobody is there, or
+ * nobody who may; -errno. */
+int chan_accept(struct chan *chan);
+/* Ends the connection. */
+void chan_hang_up(struct chan *chan);
+/* 0, or -errno after ending the connection: the peer is gone, or has not read for a second. Without a
+ * connection 0. */
+int chan_send(struct chan *chan, const struct worker_msg *msg);

@@ -1,0 +1,109 @@
+/* Stackful coroutines: a request's code runs on a stack of its own and may stop in the middle of it.
+ *
+ * A pool belongs to one thread, and so do its coroutines: none is ever resumed elsewhere. Idle stacks are
+ * handed out last in, first out, so that only as many are ever touched as there were requests at one time; a
+ * stack that was never used is address space and nothing else. Below each stack lies a page that faults, so
+ * that an overflow is a crash (which recovery survives) and not a corrupted neighbour. */
+#pragma once
+
+#include "targets/worker/co_switch.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct co_pool;
+
+/* One coroutine. Lives at the top of its own stack. */
+struct co {
+        struct co_context context; /* while it is not running */
+        struct co_pool *pool;
+        struct co *next; /* in the list of idle ones, or in a co_list */
+        void (*entry)(void *argument);
+        void *argument;
+        void *stack; /* its bottom, for the sanitizer */
+        size_t stack_size;
+        void *fake_stack; /* the sanitizer's */
+};
+
+struct co_pool {
+        char *area; /* all stacks, each with its guard page */
+        size_t area_size, stride;
+        unsigned count;  /* stacks there are */
+        unsigned opened; /* stacks that were used at least once: the first ones */
+        unsigned busy;   /* coroutines that have begun and not ended */
+        struct co *idle;
+        struct co *current;        /* the one that runs, or NULL */
+        struct co_context outside; /* the thread itself, while `current` runs */
+        const void *outside_stack; /* the thread's own stack, for the sanitizer */
+        size_t outside_size;
+        void *outside_fake_stack;
+};
+
+/* Coroutines in the order of arrival. */
+struct co_list {
+        struct co *first, *last;
+};
+
+enum {
+#if defined(__SANITIZE_ADDRESS__)
+        CO_STACK_SIZE = 256 * 1024, /* red zones around every local */
+#else
+        CO_STACK_SIZE = 64 * 1024,
+#endif
+        CO_COUNT_MAX = 1 << 16,
+};
+
+/* Reserves `count` stacks of `stack_size` bytes (a multiple of the page). 0, -EINVAL or -ENOMEM.
+ * Zero-initialised pools may be destroyed. */
+int co_pool_init(struct co_pool *pool, size_t stack_size, unsigned count);
+/* No coroutine may be busy. */
+void co_pool_destroy(struct co_pool *pool);
+
+/* Runs entry(argument) on a coroutine until it ends or suspends. Not from inside a coroutine of this pool. 0;
+ * -EAGAIN: all are busy; -ENOMEM: the kernel has no memory for one more stack. */
+int co_start(struct co_pool *pool, void (*entry)(void *argument), void *argument);
+/* Goes on with a suspended coroutine until it ends or suspends. Not from inside a coroutine of its pool. */
+void co_resume(struct co *co);
+/* Inside a coroutine: back to whoever started or resumed it. Returns when it is resumed. */
+void co_suspend(struct co *co);
+
+/* The running coroutine, or NULL outside of one. */
+static inline struct co *co_current(const struct co_pool *pool)
+{
+        return pool->current;
+}
+
+static inline void co_list_append(struct co_list *list, struct co *co)
+{
+        co->next = NULL;
+        if (list->last)
+                list->last->next = co;
+        else
+                list->first = co;
+        list->last = co;
+}
+
+static inline struct co *co_list_take(struct co_list *list)
+{
+        struct co *co = list->first;
+
+        if (co) {
+                list->first = co->next;
+                if (!list->first)
+                        list->last = NULL;
+        }
+        return co;
+}
+
+/* Moves all of `from` to the end of `to`. */
+static inline void co_list_splice(struct co_list *to, struct co_list *from)
+{
+        if (!from->first)
+                return;
+        if (to->last)
+                to->last->next = from->first;
+        else
+                to->first = from->first;
+        to->last = from->last;
+        *from = (struct co_list){};
+}

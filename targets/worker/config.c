@@ -1,0 +1,164 @@
+/* What the worker reads out of a CONFIG message: the few fields of a spec that are its business.
+ *
+ * The supervisor has checked the spec against the schema. Here only the fields that are used are looked at,
+ * so that a new field of the spec does not concern the worker. */
+#include "targets/worker/config.h"
+#include "targets/registry.h"
+#include "ublkd/base/cpu_list.h"
+
+#include <string.h>
+
+struct spec_fields {
+        cJSON *target;
+        uint64_t size;
+        int64_t block_size;
+        bool read_only;
+        char *cpus;
+};
+
+static const struct option spec_options[] = {
+        {.name = "target",
+         .kind = OPTION_DOCUMENT,
+         .offset = offsetof(struct spec_fields,                                             target),
+         .required = true                                                                                },
+        {.name = "size",
+         .kind = OPTION_BYTES,
+         .offset = offsetof(struct spec_fields,                                             size),
+         .maximum = INT64_MAX                                                                            },
+        {.name = "blockSize",
+         .kind = OPTION_INTEGER,
+         .offset = offsetof(struct spec_fields,                                             block_size),
+         .maximum = INT32_MAX                                                                            },
+        {.name = "readOnly",    .kind = OPTION_BOOL, .offset = offsetof(struct spec_fields, read_only) },
+        {.name = "cpus",
+         .kind = OPTION_STRING,
+         .offset = offsetof(struct spec_fields,                                      cpus),
+         .length_max = 4096},
+};
+
+static const struct option_table spec_table = {
+        .options = spec_options,
+        .count = ARRAY_SIZE(spec_options),
+        .struct_size = sizeof(struct spec_fields),
+};
+
+static void delete_json(cJSON **json)
+{
+        cJSON_Delete(*json);
+}
+#define _cleanup_json_ _cleanup_(delete_json)
+
+static void release_fields(struct spec_fields *fields)
+{
+        dispatch_release(fields, &spec_table);
+}
+
+static bool is_ours(const char *name)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(spec_options); i++)
+                if (strcmp(spec_options[i].name, name) == 0)
+                        return true;
+        return false;
+}
+
+/* Leaves only the fields of spec_table. */
+static void keep_ours(cJSON *spec)
+{
+        cJSON *next;
+
+        for (cJSON *item = spec->child; item; item = next) {
+                next = item->next;
+                if (!is_ours(item->string))
+                        cJSON_Delete(cJSON_DetachItemViaPointer(spec, item));
+        }
+}
+
+static int parse_cpus(const char *text, struct worker_config *ret, struct problem_list *problems)
+{
+        unsigned char mask[CPU_SETSIZE / 8];
+        int r;
+
+        r = parse_cpu_list(text, mask, sizeof(mask));
+        if (r < 0)
+                return problem_add(problems, -r, "/cpus", "CpusInvalid",
+                        "\"%s\" is not a list of CPUs like \"0-3,8\", or names one beyond %d.", text,
+                        CPU_SETSIZE - 1);
+        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+                if (mask[cpu / 8] & 1 << cpu % 8)
+                        CPU_SET(cpu, &ret->cpus);
+        ret->cpus_given = true;
+        return 0;
+}
+
+static int parse_target(const cJSON *object, struct worker_config *ret, struct problem_list *problems)
+{
+        const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "type"));
+        const struct target *target = type ? target_find(type) : NULL;
+        const struct option_table *table;
+
+        if (!target) {
+                int r = problem_add(problems, ENOENT, "/target/type", "UnknownTarget",
+                        "This worker has no target \"%s\".", type ? type : "");
+
+                return r < 0 ? r : -EINVAL;
+        }
+        table = target->desc->options;
+        /* Some targets have no options at all; one byte is then a fine place for them. */
+        ret->options = calloc(1, table->struct_size > 0 ? table->struct_size : 1);
+        if (!ret->options)
+                return -ENOMEM;
+        ret->target = target;
+        return dispatch(object, table, "/target", ret->options, problems);
+}
+
+static int parse_spec(const char *text, struct worker_config *ret, struct problem_list *problems)
+{
+        _cleanup_(release_fields) struct spec_fields fields = {};
+        _cleanup_json_ cJSON *spec = cJSON_Parse(text);
+        int r;
+
+        if (!cJSON_IsObject(spec)) {
+                r = problem_add(problems, EBADMSG, "", "MalformedSpec", "The spec is not a JSON object.");
+                return r < 0 ? r : -EINVAL;
+        }
+        keep_ours(spec);
+        r = dispatch(spec, &spec_table, "", &fields, problems);
+        if (r < 0)
+                return r;
+        ret->wish.size = fields.size;
+        ret->wish.block_size = (uint32_t)fields.block_size;
+        ret->wish.read_only = fields.read_only;
+        r = fields.cpus ? parse_cpus(fields.cpus, ret, problems) : 0;
+        return r < 0 ? r : parse_target(fields.target, ret, problems);
+}
+
+int worker_config_parse(
+        const struct worker_msg *msg, struct worker_config *ret, struct problem_list *problems)
+{
+        int r;
+
+        *ret = (struct worker_config){
+                .name = strdup(msg->config.name),
+                .uid = strdup(msg->config.uid),
+                .epoch = msg->config.epoch,
+                .wish = {.queues = msg->config.queues,
+                         .queue_depth = msg->config.queue_depth,
+                         .max_io_size = msg->config.max_io_size},
+        };
+        if (!ret->name || !ret->uid)
+                return -ENOMEM;
+        r = parse_spec(msg->config.spec, ret, problems);
+        if (r < 0)
+                return r;
+        return problems->count > 0 ? -EINVAL : 0;
+}
+
+void worker_config_clear(struct worker_config *config)
+{
+        if (config->options)
+                dispatch_release(config->options, config->target->desc->options);
+        free(config->options);
+        free(config->name);
+        free(config->uid);
+        *config = (struct worker_config){};
+}

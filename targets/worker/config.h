@@ -1,0 +1,24 @@
+/* What the worker reads out of a CONFIG message: the few fields of a spec that are its business. */
+#pragma once
+
+#include "targets/target.h"
+#include "targets/worker/disk_geometry.h"
+#include "ublkd/proto/worker_msg.h"
+
+#include <sched.h>
+
+struct worker_config {
+        char *name, *uid;
+        uint16_t epoch;
+        struct disk_wish wish;
+        const struct target *target;
+        void *options; /* of the target, parsed */
+        cpu_set_t cpus;
+        bool cpus_given;
+};
+
+/* msg: of type CONFIG. 0; -EINVAL with problems; -ENOMEM. *ret must be cleared also on failure, and
+ * zero-initialised before. */
+int worker_config_parse(
+        const struct worker_msg *msg, struct worker_config *ret, struct problem_list *problems);
+void worker_config_clear(struct worker_config *config);

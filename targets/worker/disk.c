@@ -1,0 +1,81 @@
+/* The open backend of this worker's device, and the disk that comes of it. */
+#include "targets/worker/disk.h"
+
+#include <string.h>
+
+static int open_target(struct disk *disk, struct target_geometry *geometry, struct problem_list *problems)
+{
+        const struct target *target = disk->device.target;
+        int r;
+
+        if (target->device_size > 0) {
+                disk->device.state = calloc(1, target->device_size);
+                if (!disk->device.state)
+                        return -ENOMEM;
+        }
+        r = target->open(&disk->device, geometry, problems);
+        /* A reason there must be, whatever the target did. */
+        if (r < 0 && r != -ENOMEM && problems->count == 0) {
+                int added = problem_add(problems, -r, "/target", "TargetNotOpened",
+                        "The target cannot be opened: %s.", strerror(-r));
+
+                return added < 0 ? added : r;
+        }
+        return r;
+}
+
+static int open_disk(struct disk *disk, const struct disk_wish *wish, struct problem_list *problems)
+{
+        struct target_geometry geometry = {};
+        int r;
+
+        r = open_target(disk, &geometry, problems);
+        if (r >= 0) {
+                r = disk_geometry(wish, &geometry, disk->device.target, &disk->params, problems);
+                if (r < 0 && disk->device.target->close)
+                        disk->device.target->close(&disk->device);
+        }
+        free(geometry.claim_key);
+        return r;
+}
+
+static void release(struct disk *disk)
+{
+        for (unsigned i = 0; i < disk->device.file_count; i++)
+                close_fd(disk->device.files[i]);
+        free(disk->device.state);
+        free(disk->params.claim.key);
+        *disk = (struct disk){};
+}
+
+int disk_open(const struct worker_config *config, struct disk *ret, struct problem_list *problems)
+{
+        struct disk disk = {
+                .device = {.target = config->target,
+                           .config = config->options,
+                           .read_only = config->wish.read_only,
+                           .wanted_size = config->wish.size,
+                           .wanted_block_size = config->wish.block_size},
+        };
+        int r;
+
+        r = open_disk(&disk, &config->wish, problems);
+        if (r < 0) {
+                release(&disk);
+                return r;
+        }
+        disk.device.read_only = disk.params.read_only;
+        disk.device.size = disk.params.size;
+        disk.device.logical_block_size = disk.params.logical_block_size;
+        disk.device.queues = disk.params.queues;
+        disk.device.queue_depth = disk.params.queue_depth;
+        *ret = disk;
+        return 0;
+}
+
+void disk_close(struct disk *disk)
+{
+        if (disk->device.target && disk->device.target->close)
+                disk->device.target->close(&disk->device);
+        release(disk);
+}

@@ -1,0 +1,156 @@
+/* From what is wished for and what the backing store offers to the disk that the kernel shows.
+ *
+ * The driver takes most sizes as powers of two, so that is what comes out here. */
+#include "targets/worker/disk_geometry.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { BLOCK_SIZE_MIN = 512, BLOCK_SIZE_MAX = 4096, IO_SIZE_MIN = 4096, IO_SIZE_MAX = 32 << 20 };
+
+static bool is_power_of_two(uint64_t value)
+{
+        return value != 0 && (value & (value - 1)) == 0;
+}
+
+static uint32_t power_of_two_below(uint32_t value)
+{
+        return value == 0 ? 0 : 1U << (31 - __builtin_clz(value));
+}
+
+static uint32_t larger(uint32_t one, uint32_t other)
+{
+        return one > other ? one : other;
+}
+
+static int check_block_size(
+        const struct disk_wish *wish, uint32_t minimum, uint32_t block_size, struct problem_list *problems)
+{
+        if (minimum > BLOCK_SIZE_MAX)
+                return problem_add(problems, EINVAL, "/target", "BackingBlockSizeUnsupported",
+                        "The backing store has blocks of %" PRIu32
+                        " bytes; the largest that can be served is %d.",
+                        minimum, BLOCK_SIZE_MAX);
+        if (block_size > BLOCK_SIZE_MAX || block_size < BLOCK_SIZE_MIN || !is_power_of_two(block_size))
+                return problem_add(problems, EINVAL, "/blockSize", "BlockSizeUnsupported",
+                        "A block size of %" PRIu32
+                        " bytes cannot be served; use a power of two from %d to %d.",
+                        block_size, BLOCK_SIZE_MIN, BLOCK_SIZE_MAX);
+        if (block_size < minimum)
+                return problem_add(problems, EINVAL, "/blockSize", "BlockSizeTooSmall",
+                        "The spec asks for blocks of %" PRIu32
+                        " bytes, the backing store can only do %" PRIu32
+                        "; use that, or leave blockSize out.",
+                        wish->block_size, minimum);
+        return 0;
+}
+
+/* *ret is the size in whole blocks, 0 where a problem was added. */
+static int choose_size(const struct disk_wish *wish, const struct target_geometry *geometry,
+        uint32_t block_size, uint64_t *ret, struct problem_list *problems)
+{
+        uint64_t wanted = wish->size, there = geometry->size;
+
+        if (wanted == 0 && there == 0)
+                return problem_add(problems, EINVAL, "/size", "SizeMissing",
+                        "This target has no size of its own; say one in size.");
+        if (wanted % block_size != 0)
+                return problem_add(problems, EINVAL, "/size", "SizeNotAMultiple",
+                        "The size of %" PRIu64 " bytes is not a multiple of the block size, %" PRIu32
+                        " bytes here; change size, or set a smaller blockSize.",
+                        wanted, block_size);
+        if (there != 0 && wanted > there)
+                return problem_add(problems, ENOSPC, "/size", "BackingTooSmall",
+                        "The backing store offers %" PRIu64 " bytes, the spec asks for %" PRIu64
+                        "; grow the backing store, or lower size.",
+                        there, wanted);
+        if (wanted == 0 && there < block_size)
+                return problem_add(problems, ENOSPC, "/target", "BackingTooSmall",
+                        "The backing store offers %" PRIu64 " bytes, which is less than one block of %" PRIu32
+                        "; grow it.",
+                        there, block_size);
+        *ret = wanted != 0 ? wanted : there - there % block_size;
+        return 0;
+}
+
+static void choose_sizes_of_io(
+        const struct disk_wish *wish, const struct target_geometry *geometry, struct disk_params *params)
+{
+        uint32_t block_size = params->logical_block_size;
+        uint32_t largest = wish->max_io_size < IO_SIZE_MAX ? wish->max_io_size : IO_SIZE_MAX;
+
+        params->physical_block_size = larger(power_of_two_below(geometry->physical_block_size), block_size);
+        params->io_min = larger(power_of_two_below(geometry->io_min), params->physical_block_size);
+        /* Of a stripe that is no power of two, only the factor that is one helps. */
+        params->io_opt = geometry->io_opt & -geometry->io_opt;
+        if (params->io_opt < params->io_min)
+                params->io_opt = 0;
+        params->max_io_size = larger(largest - largest % block_size, IO_SIZE_MIN);
+}
+
+static void choose_operations(
+        const struct target_geometry *geometry, const struct target *target, struct disk_params *params)
+{
+        uint32_t block_size = params->logical_block_size;
+
+        params->volatile_cache = geometry->volatile_cache && target->flush;
+        params->fua = params->volatile_cache; /* by the target, or by the core with a flush */
+        if (params->read_only)
+                return;
+        if (target->discard && geometry->max_discard_size > 0) {
+                uint32_t granularity = larger(power_of_two_below(geometry->discard_granularity), block_size);
+
+                params->discard_granularity = granularity;
+                params->max_discard_size = larger(geometry->max_discard_size & -granularity, granularity);
+        }
+        if (target->write_zeroes && geometry->max_write_zeroes_size > 0)
+                params->max_write_zeroes_size =
+                        larger(geometry->max_write_zeroes_size & -block_size, block_size);
+}
+
+static int choose_claim(const struct target_geometry *geometry, struct disk_params *params)
+{
+        if (!geometry->claim_key)
+                return 0;
+        params->claim = (struct backing_claim){
+                .key = strdup(geometry->claim_key),
+                .start = geometry->claim_start,
+                .end = geometry->claim_start + params->size,
+                .writes = !params->read_only,
+        };
+        return params->claim.key ? 0 : -ENOMEM;
+}
+
+int disk_geometry(const struct disk_wish *wish, const struct target_geometry *geometry,
+        const struct target *target, struct disk_params *ret, struct problem_list *problems)
+{
+        uint32_t minimum = larger(geometry->logical_block_size_min, BLOCK_SIZE_MIN);
+        uint32_t preferred = larger(geometry->logical_block_size, minimum);
+        struct disk_params params = {
+                .logical_block_size = wish->block_size != 0 ? wish->block_size : preferred,
+                .read_only = wish->read_only || geometry->read_only || !target->write,
+                .rotational = geometry->rotational,
+                .queues = target->desc->flags & TARGET_ONE_QUEUE ? 1 : wish->queues,
+                .queue_depth = wish->queue_depth,
+        };
+        size_t before = problems->count + problems->dropped;
+        int r;
+
+        r = check_block_size(wish, minimum, params.logical_block_size, problems);
+        if (r < 0)
+                return r;
+        if (problems->count + problems->dropped == before) {
+                r = choose_size(wish, geometry, params.logical_block_size, &params.size, problems);
+                if (r < 0)
+                        return r;
+        }
+        if (problems->count + problems->dropped != before)
+                return -EINVAL;
+        choose_sizes_of_io(wish, geometry, &params);
+        choose_operations(geometry, target, &params);
+        r = choose_claim(geometry, &params);
+        if (r < 0)
+                return r;
+        *ret = params;
+        return 0;
+}

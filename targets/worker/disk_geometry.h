@@ -1,0 +1,19 @@
+/* From what is wished for and what the backing store offers to the disk that the kernel shows. Pure. */
+#pragma once
+
+#include "targets/target.h"
+#include "ublkd/proto/worker_msg.h"
+
+/* What the spec asks of the disk, whatever its target. */
+struct disk_wish {
+        uint64_t size;       /* bytes; 0: what the target has */
+        uint32_t block_size; /* bytes; 0: what the target prefers */
+        bool read_only;
+        uint16_t queues, queue_depth;
+        uint32_t max_io_size; /* bytes */
+};
+
+/* Returns 0; -EINVAL with every problem found (pointers into the spec); -ENOMEM. ret->claim.key is a copy of
+ * the geometry's, owned by the caller. */
+int disk_geometry(const struct disk_wish *wish, const struct target_geometry *geometry,
+        const struct target *target, struct disk_params *ret, struct problem_list *problems);

@@ -1,0 +1,98 @@
+/* One thread's world: an io_uring, its coroutines, and those of them that may go on.
+ *
+ * The owner of the loop (ublk_queue, or a test) turns it in rounds: submit everything and wait, look at every
+ * completion, run the coroutines that became ready. It decides what a completion is by user_data_kind().
+ * Everything here belongs to the thread that called io_loop_init(). */
+#pragma once
+
+#include "targets/target.h"
+#include "targets/worker/co.h"
+
+#include <assert.h>
+#include <liburing.h>
+
+enum {
+        IO_LOOP_COMMAND_FILE = 0, /* fixed file 0: /dev/ublkcN, the fence (see ublk_queue.c) */
+        IO_LOOP_FIRST_FILE = 1,   /* fixed file 1 + N: target_device.files[N] */
+};
+
+struct io_loop {
+        struct target_queue queue; /* as targets see it; io_loop_of() leads back */
+        struct io_uring ring;
+        bool ring_open;
+        struct co_pool coroutines;
+        struct co_list ready;   /* resumed by io_loop_run_ready() */
+        struct co_list starved; /* found the submission queue full; ready again after the next submission */
+};
+
+/* Sets up ring, files and `coroutines` stacks for `depth` requests at a time; `depth` commands of the owner
+ * may be in flight beside them. command_fd: becomes fixed file 0, or -1. The device's files must be open.
+ * Nothing of the target is called. 0 or -errno, with the loop as good as destroyed. */
+int io_loop_init(struct io_loop *loop, struct target_device *device, unsigned index, unsigned depth,
+        unsigned coroutines, int command_fd);
+/* No coroutine may be busy. Zero-initialised and destroyed loops are fine. */
+void io_loop_destroy(struct io_loop *loop);
+
+/* Submits all there is and waits until there is a completion (wait) or looks for what is there already
+ * (!wait). An interruption is no error, it is a round without completions. 0, or -errno: the ring is
+ * unusable. */
+int io_loop_submit(struct io_loop *loop, bool wait);
+
+/* A free submission entry, submitting what fills the queue if need be; NULL when there is none even so: try
+ * again in the next round. */
+struct io_uring_sqe *io_loop_sqe(struct io_loop *loop);
+
+/* Runs every coroutine that is ready, and those that become ready meanwhile. */
+void io_loop_run_ready(struct io_loop *loop);
+
+static inline struct io_loop *io_loop_of(const struct target_queue *queue)
+{
+        return (struct io_loop *)((char *)(uintptr_t)queue - offsetof(struct io_loop, queue));
+}
+
+/* One operation that a coroutine waits for; on that coroutine's stack. */
+struct await {
+        struct co *co;
+        int result;
+};
+
+/* What a completion belongs to: the low bits of user_data. An await is a pointer, so its kind must be 0. */
+enum user_data_kind {
+        USER_DATA_AWAIT,   /* the rest: struct await * */
+        USER_DATA_COMMAND, /* the rest: a tag of the owner */
+        USER_DATA_IGNORED, /* the result is of no interest */
+        _USER_DATA_KIND_MAX
+};
+
+enum { USER_DATA_KIND_BITS = 2, USER_DATA_KIND_MASK = (1 << USER_DATA_KIND_BITS) - 1 };
+_Static_assert(_USER_DATA_KIND_MAX <= USER_DATA_KIND_MASK + 1, "the kind fits into its bits");
+_Static_assert(_Alignof(struct await) > USER_DATA_KIND_MASK, "a pointer leaves room for the kind");
+
+static inline enum user_data_kind user_data_kind(uint64_t user_data)
+{
+        return (enum user_data_kind)(user_data & USER_DATA_KIND_MASK);
+}
+
+static inline uint64_t user_data_await(const struct await *await)
+{
+        return (uintptr_t)await;
+}
+
+static inline uint64_t user_data_command(uint16_t tag)
+{
+        return (uint64_t)tag << USER_DATA_KIND_BITS | USER_DATA_COMMAND;
+}
+
+static inline uint16_t user_data_tag(uint64_t user_data)
+{
+        return (uint16_t)(user_data >> USER_DATA_KIND_BITS);
+}
+
+/* The operation behind an await is done. Only notes it: the coroutine goes on in io_loop_run_ready(). */
+static inline void io_loop_wake(struct io_loop *loop, uint64_t user_data, int result)
+{
+        struct await *await = (struct await *)(uintptr_t)user_data;
+
+        await->result = result;
+        co_list_append(&loop->ready, await->co);
+}

@@ -1,0 +1,403 @@
+/* ublkd-worker: serves the I/O of one device.
+ *
+ * The main thread only talks: it takes the configuration, opens the backend, starts the threads that serve,
+ * and then answers supervisors as they come and go. Nothing that happens to them touches the I/O. How far it
+ * has got is one value, `stage`, and each step is taken when its facts are there. */
+#include "targets/worker/chan.h"
+#include "targets/worker/config.h"
+#include "targets/worker/device_node.h"
+#include "targets/worker/disk.h"
+#include "targets/worker/queue_threads.h"
+#include "targets/worker/sandbox.h"
+#include "ublkd/base/log.h"
+
+#include <malloc.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+enum {
+        NODE_PATIENCE = 10000, /* milliseconds until /dev/ublkcN must be open */
+        NODE_RETRY = 5,        /* milliseconds between tries */
+};
+
+enum exit_status { EXIT_LEFT = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, STAY = -1 };
+
+struct worker {
+        const char *name; /* from argv, for the log */
+        enum worker_stage stage;
+        struct chan chan;
+        struct worker_config config;
+        struct disk disk;
+        struct queue_threads *threads;
+        int number;                           /* N of /dev/ublkcN, or -1 */
+        int node_folder;                      /* /dev, or -1 */
+        int node;                             /* /dev/ublkcN, until every queue has it; or -1 */
+        int64_t node_deadline, node_next_try; /* milliseconds; meaningful while the node is not open */
+};
+
+static int64_t now(void)
+{
+        struct timespec time;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &time);
+        return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+/* ---- what is told to the supervisor ---- */
+
+static int send_message(struct worker *worker, const struct worker_msg *msg)
+{
+        int r = chan_send(&worker->chan, msg);
+
+        if (r < 0 && r != -EPIPE)
+                log_warning(worker->name,
+                        "The supervisor could not be told something: %s; going on, the next one will be.",
+                        strerror(-r));
+        return r;
+}
+
+static enum worker_stage told_stage(const struct worker *worker)
+{
+        bool served = worker->threads && queue_threads_served(worker->threads);
+
+        return worker->stage == WORKER_STAGE_READY && served ? WORKER_STAGE_SERVING : worker->stage;
+}
+
+static int say_hello(struct worker *worker)
+{
+        static char version[] = UBLKD_VERSION, no_uid[] = "";
+
+        return send_message(worker, &(struct worker_msg){
+                                            .type = WORKER_MSG_HELLO,
+                                            .hello = {.protocol = WORKER_PROTOCOL,
+                                                      .uid = worker->config.uid ? worker->config.uid : no_uid,
+                                                      .version = version,
+                                                      .epoch = worker->config.epoch,
+                                                      .pid = getpid(),
+                                                      .number = worker->number,
+                                                      .stage = told_stage(worker)}
+        });
+}
+
+static int say_params(struct worker *worker)
+{
+        return send_message(
+                worker, &(struct worker_msg){.type = WORKER_MSG_PARAMS, .params = worker->disk.params});
+}
+
+/* All that a supervisor has to know, in order. */
+static void greet(struct worker *worker)
+{
+        int r = say_hello(worker);
+
+        if (r >= 0 && worker->stage >= WORKER_STAGE_OPEN)
+                r = say_params(worker);
+        if (r >= 0 && worker->stage >= WORKER_STAGE_READY)
+                (void)send_message(worker, &(struct worker_msg){.type = WORKER_MSG_READY});
+}
+
+static enum exit_status fail(struct worker *worker, const struct problem_list *problems)
+{
+        for (size_t i = 0; i < problems->count; i++)
+                log_error(worker->name, "%s (%s) Leaving; the supervisor decides when to try again.",
+                        problems->items[i].detail, problems->items[i].reason);
+        (void)send_message(worker, &(struct worker_msg){.type = WORKER_MSG_FAILED, .failed = *problems});
+        return EXIT_FAILED;
+}
+
+/* The only problem is this one. */
+static enum exit_status fail_with(struct worker *worker, int error, const char *reason, const char *sentence)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+
+        (void)problem_add(&problems, -error, "", reason, "%s: %s.", sentence, strerror(-error));
+        return fail(worker, &problems);
+}
+
+/* ---- the steps ---- */
+
+static enum exit_status open_backend(struct worker *worker, const struct worker_msg *msg)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        int r;
+
+        r = worker_config_parse(msg, &worker->config, &problems);
+        if (r >= 0)
+                r = disk_open(&worker->config, &worker->disk, &problems);
+        if (r == -ENOMEM || (r < 0 && problems.count == 0))
+                return fail_with(worker, r, "OutOfResources", "The backend cannot be opened");
+        if (r < 0)
+                return fail(worker, &problems);
+        worker->node_folder = device_node_prepare();
+        if (worker->node_folder < 0)
+                return fail_with(worker, worker->node_folder, "NoDeviceFolder", "/dev cannot be opened");
+        sandbox_leave_files();
+        worker->stage = WORKER_STAGE_OPEN;
+        (void)say_params(worker);
+        return STAY;
+}
+
+static void begin_fetching(struct worker *worker, int number)
+{
+        worker->number = number;
+        worker->stage = WORKER_STAGE_FETCHING;
+        worker->node_next_try = now();
+        worker->node_deadline = worker->node_next_try + NODE_PATIENCE;
+}
+
+static enum exit_status start_queues(struct worker *worker)
+{
+        const cpu_set_t *cpus = worker->config.cpus_given ? &worker->config.cpus : NULL;
+        int r;
+
+        r = queue_threads_start(&worker->disk, worker->node, cpus, &worker->threads);
+        return r < 0 ? fail_with(worker, r, "OutOfResources", "The queues' threads cannot be started") : STAY;
+}
+
+static bool node_wanted(const struct worker *worker)
+{
+        return worker->stage == WORKER_STAGE_FETCHING && !worker->threads;
+}
+
+static enum exit_status try_node(struct worker *worker)
+{
+        int64_t time = now();
+        int r;
+
+        if (!node_wanted(worker) || time < worker->node_next_try)
+                return STAY;
+        r = device_node_open(worker->node_folder, worker->number);
+        if (r == -EAGAIN && time < worker->node_deadline) {
+                worker->node_next_try = time + NODE_RETRY;
+                return STAY;
+        }
+        if (r < 0)
+                return fail_with(worker, r, "DeviceNotOpened", "The driver's device node cannot be opened");
+        worker->node = r;
+        worker->node_folder = close_fd(worker->node_folder);
+        return start_queues(worker);
+}
+
+/* Every queue has fetched: the rings hold the device now, and nobody needs privileges any more. */
+static enum exit_status become_ready(struct worker *worker)
+{
+        int r;
+
+#ifndef UBLKD_TEST_WITHOUT_FENCE
+        worker->node = close_fd(worker->node);
+#endif
+        r = sandbox_drop_capabilities();
+        if (r < 0)
+                return fail_with(
+                        worker, r, "PrivilegesNotDropped", "The worker cannot give up its privileges");
+        worker->stage = WORKER_STAGE_READY;
+        (void)send_message(worker, &(struct worker_msg){.type = WORKER_MSG_READY});
+        return STAY;
+}
+
+static enum exit_status leave(struct worker *worker)
+{
+        worker->stage = WORKER_STAGE_LEAVING;
+        worker->threads = queue_threads_free(worker->threads);
+        disk_close(&worker->disk);
+        worker->node = close_fd(worker->node);
+        worker_config_clear(&worker->config);
+        return EXIT_LEFT;
+}
+
+static enum exit_status look_at_queues(struct worker *worker)
+{
+        const char *what = NULL;
+        char sentence[96];
+        int error = 0;
+
+        switch (queue_threads_state(worker->threads, &error, &what)) {
+        case QUEUE_THREADS_STARTING:
+                return STAY;
+        case QUEUE_THREADS_FETCHED:
+                return worker->stage == WORKER_STAGE_FETCHING ? become_ready(worker) : STAY;
+        case QUEUE_THREADS_GONE:
+                return leave(worker);
+        case QUEUE_THREADS_FAILED:
+                snprintf(sentence, sizeof(sentence), "A thread of the worker could not %s", what);
+                return fail_with(worker, error, "QueueFailed", sentence);
+        }
+        return STAY;
+}
+
+/* ---- what the supervisor says ---- */
+
+static enum exit_status handle(struct worker *worker, const struct worker_msg *msg)
+{
+        switch (msg->type) {
+        case WORKER_MSG_CONFIG:
+                if (worker->stage == WORKER_STAGE_OPENING)
+                        return open_backend(worker, msg);
+                break;
+        case WORKER_MSG_GO:
+                if (worker->stage == WORKER_STAGE_OPEN) {
+                        begin_fetching(worker, msg->go.number);
+                        return try_node(worker);
+                }
+                if (worker->stage > WORKER_STAGE_OPEN && msg->go.number == worker->number)
+                        return STAY; /* a supervisor that did not know */
+                break;
+        case WORKER_MSG_LIVE:
+                if (worker->stage == WORKER_STAGE_READY)
+                        worker->stage = WORKER_STAGE_SERVING;
+                return STAY;
+        default:
+                break;
+        }
+        log_warning(worker->name, "The supervisor sent a message that has no place at stage \"%s\"; ignored.",
+                worker_stage_to_string(worker->stage));
+        return STAY;
+}
+
+static enum exit_status hung_up(struct worker *worker, int error)
+{
+        chan_hang_up(&worker->chan);
+        if (error < 0)
+                log_warning(worker->name, "The connection to the supervisor is broken: %s; %s.",
+                        strerror(-error),
+                        worker->stage < WORKER_STAGE_FETCHING ? "leaving"
+                                                              : "serving on, and waiting for the next");
+        return worker->stage < WORKER_STAGE_FETCHING ? EXIT_LEFT : STAY;
+}
+
+static enum exit_status read_messages(struct worker *worker)
+{
+        while (worker->chan.connection >= 0) {
+                struct worker_msg msg = {};
+                enum exit_status status;
+                int r;
+
+                r = worker_msg_receive(worker->chan.connection, &msg);
+                if (r == -EAGAIN)
+                        return STAY;
+                if (r <= 0)
+                        return hung_up(worker, r);
+                status = handle(worker, &msg);
+                worker_msg_clear(&msg);
+                if (status != STAY)
+                        return status;
+        }
+        /* It broke while something was being said. */
+        return hung_up(worker, 0);
+}
+
+static enum exit_status take_call(struct worker *worker)
+{
+        int r = chan_accept(&worker->chan);
+
+        if (r > 0)
+                greet(worker);
+        else if (r < 0)
+                log_warning(worker->name, "A call of a supervisor failed: %s; waiting for the next.",
+                        strerror(-r));
+        return STAY;
+}
+
+/* ---- the process ---- */
+
+static int time_left(const struct worker *worker)
+{
+        int64_t left;
+
+        if (!node_wanted(worker))
+                return -1;
+        left = worker->node_next_try - now();
+        return left > 0 ? (int)left : 0;
+}
+
+static enum exit_status turn(struct worker *worker)
+{
+        enum { CONNECTION, LISTENER, QUEUES, _COUNT };
+        struct pollfd fds[_COUNT] = {
+                [CONNECTION] = {.fd = worker->chan.connection,                                  .events = POLLIN},
+                [LISTENER] = {.fd = worker->chan.listener,                                    .events = POLLIN},
+                [QUEUES] = {.fd = worker->threads ? queue_threads_fd(worker->threads) : -1, .events = POLLIN},
+        };
+        enum exit_status status = STAY;
+
+        if (poll(fds, ARRAY_SIZE(fds), time_left(worker)) < 0 && errno != EINTR) {
+                log_error(worker->name, "poll() failed: %s; leaving.", strerror(errno));
+                return EXIT_FAILED;
+        }
+        if (fds[QUEUES].revents)
+                status = look_at_queues(worker);
+        if (status == STAY && fds[CONNECTION].revents)
+                status = read_messages(worker);
+        if (status == STAY && fds[LISTENER].revents)
+                status = take_call(worker);
+        return status == STAY ? try_node(worker) : status;
+}
+
+/* A worker ends when the kernel takes its queues, or by SIGKILL. What a terminal or a service manager sends
+ * to a whole group, and what a write beyond a limit raises, must not end it by accident. */
+static void ignore_signals(void)
+{
+        static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ, SIGTSTP, SIGTTIN,
+                SIGTTOU, SIGALRM, SIGUSR1, SIGUSR2};
+
+        for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+                (void)signal(signals[i], SIG_IGN);
+}
+
+static enum exit_status run(struct worker *worker)
+{
+        enum exit_status status = STAY;
+        int r;
+
+        r = sandbox_begin();
+        if (r >= 0)
+                r = chan_open(&worker->chan);
+        if (r < 0) {
+                log_error(worker->name,
+                        "Cannot begin: %s; ublkd starts this program, with its two sockets as descriptors %d "
+                        "and %d.",
+                        strerror(-r), WORKER_CHANNEL_FD, WORKER_LISTEN_FD);
+                return EXIT_USAGE;
+        }
+        greet(worker);
+        while (status == STAY)
+                status = turn(worker);
+        return status;
+}
+
+int main(int argc, char **argv)
+{
+        struct worker worker = {
+                .name = argc == 2 ? argv[1] : NULL,
+                .chan = {.connection = -1, .listener = -1},
+                .number = -1,
+                .node_folder = -1,
+                .node = -1,
+        };
+        enum exit_status status;
+
+        if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+                puts("ublkd-worker " UBLKD_VERSION);
+                return EXIT_LEFT;
+        }
+        if (argc != 2) {
+                fputs("Usage: ublkd-worker NAME\nServes one device of ublkd(8), which starts it.\n", stderr);
+                return EXIT_USAGE;
+        }
+        (void)prctl(PR_SET_NAME, "ublkd-worker", 0, 0, 0);
+        (void)mallopt(M_ARENA_MAX, 1); /* threads allocate only as they start: no heap for each */
+        ignore_signals();
+        status = run(&worker);
+        /* Threads may still be serving what is about to be torn down: without a word to them. */
+        if (status != EXIT_LEFT)
+                _exit(status);
+        disk_close(&worker.disk);
+        worker_config_clear(&worker.config);
+        chan_close(&worker.chan);
+        close_fd(worker.node_folder);
+        return status;
+}

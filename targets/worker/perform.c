@@ -1,0 +1,75 @@
+/* From a request to its answer: what the core does around a target's callback. */
+#include "targets/worker/perform.h"
+
+enum { ERRNO_MAX = 4095 };
+
+typedef int (*callback)(struct target_io *io);
+
+static callback callback_of(const struct target *target, enum io_op op)
+{
+        const callback callbacks[_IO_OP_MAX] = {
+                [IO_READ] = target->read,
+                [IO_WRITE] = target->write,
+                [IO_FLUSH] = target->flush,
+                [IO_DISCARD] = target->discard,
+                [IO_WRITE_ZEROES] = target->write_zeroes,
+        };
+
+        return (unsigned)op < _IO_OP_MAX ? callbacks[op] : NULL;
+}
+
+static bool changes_data(enum io_op op)
+{
+        return op == IO_WRITE || op == IO_DISCARD || op == IO_WRITE_ZEROES;
+}
+
+static bool carries_data(enum io_op op)
+{
+        return op == IO_READ || op == IO_WRITE;
+}
+
+/* The kernel checks all this too. It is cheap, and a mistake would be paid in somebody's data. */
+static int check(const struct target_device *device, const struct target_io *io)
+{
+        uint64_t block_mask = device->logical_block_size - 1;
+
+        if (io->op == IO_FLUSH)
+                return 0;
+        if (changes_data(io->op) && device->read_only)
+                return -EROFS;
+        if (((io->offset | io->length) & block_mask) != 0 || io->length == 0)
+                return -EINVAL;
+        if (io->offset > device->size || io->length > device->size - io->offset)
+                return -EIO;
+        return 0;
+}
+
+/* A callback answers with the full length or an error. Anything else must not pass for success. */
+static int answer(const struct target_io *io, int result)
+{
+        if (result < 0)
+                return result >= -ERRNO_MAX ? result : -EIO;
+        if (!carries_data(io->op))
+                return 0;
+        return (uint32_t)result == io->length ? result : -EIO;
+}
+
+int perform_co(struct target_io *io)
+{
+        const struct target_device *device = io->queue->device;
+        const struct target *target = device->target;
+        callback call = callback_of(target, io->op);
+        bool native_fua = io->op == IO_WRITE && (target->desc->flags & TARGET_NATIVE_FUA);
+        int result, r;
+
+        if (!call)
+                return -EOPNOTSUPP;
+        r = check(device, io);
+        if (r < 0)
+                return r;
+        result = answer(io, call(io));
+        if (result < 0 || !(io->flags & IO_FUA) || native_fua || !changes_data(io->op) || !target->flush)
+                return result;
+        r = answer(&(struct target_io){.op = IO_FLUSH}, target->flush(io));
+        return r < 0 ? r : result;
+}

@@ -1,0 +1,9 @@
+/* From a request to its answer: what the core does around a target's callback. */
+#pragma once
+
+#include "targets/target.h"
+
+/* Checks the request (known operation, range, alignment, read-only), calls the target, and makes IO_FUA true
+ * where the target does not do so itself. Suspends unless the target NEVER_WAITS. Returns what the kernel is
+ * to be told: the length of a read or write, 0 for the other operations, or -errno. */
+int perform_co(struct target_io *io);

@@ -1,0 +1,201 @@
+/* The threads that serve: one per hardware queue. The main thread is told through an eventfd. */
+#include "targets/worker/queue_threads.h"
+#include "targets/worker/sandbox.h"
+#include "targets/worker/ublk_queue.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+
+enum { THREAD_STACK_SIZE = 256 * 1024 };
+
+/* The phases of one thread's life, in words for a sentence. */
+static const char *const phases[] = {
+        "set up its queue",
+        "offer its requests to the driver",
+        "give up its privileges",
+        "serve its queue",
+};
+enum phase { PHASE_OPEN, PHASE_FETCH, PHASE_DROP, PHASE_RUN, _PHASE_MAX };
+_Static_assert(ARRAY_SIZE(phases) == _PHASE_MAX, "every phase has words");
+
+struct queue_thread {
+        struct queue_threads *all;
+        pthread_t thread;
+        unsigned index;
+        bool started;
+};
+
+struct queue_threads {
+        struct disk *disk;
+        int device_fd, event_fd;
+        cpu_set_t cpus;
+        bool cpus_given;
+        unsigned count;
+        atomic_uint fetched, gone;
+        atomic_bool served;
+        atomic_int failure; /* of the first that failed: -errno * _PHASE_MAX - phase; 0: none */
+        struct queue_thread threads[];
+};
+
+static void tell_main(struct queue_threads *all)
+{
+        (void)eventfd_write(all->event_fd, 1); /* cannot fail but by being full of news already */
+}
+
+static void failed(struct queue_threads *all, enum phase phase, int error)
+{
+        int none = 0;
+
+        atomic_compare_exchange_strong(&all->failure, &none, error * _PHASE_MAX - (int)phase);
+        tell_main(all);
+}
+
+static void name_thread(unsigned index)
+{
+        char name[16];
+
+        snprintf(name, sizeof(name), "queue-%u", index);
+        (void)pthread_setname_np(pthread_self(), name); /* only for people */
+}
+
+static int serve(struct queue_threads *all, unsigned index, enum phase *phase)
+{
+        _cleanup_(ublk_queue_close_pointer) struct ublk_queue *queue = NULL;
+        const struct ublk_queue_setup setup = {
+                .device = &all->disk->device,
+                .index = index,
+                .depth = all->disk->params.queue_depth,
+                .max_io_size = all->disk->params.max_io_size,
+                .command_fd = all->device_fd,
+                .cpus = all->cpus_given ? &all->cpus : NULL,
+                .served = &all->served,
+        };
+        int r;
+
+        *phase = PHASE_OPEN;
+        r = ublk_queue_open(&setup, &queue);
+        if (r < 0)
+                return r;
+        *phase = PHASE_FETCH;
+        r = ublk_queue_fetch(queue);
+        if (r >= 0) {
+                *phase = PHASE_DROP;
+                r = sandbox_drop_capabilities();
+        }
+        if (r >= 0) {
+                atomic_fetch_add(&all->fetched, 1);
+                tell_main(all);
+                *phase = PHASE_RUN;
+                r = ublk_queue_run(queue);
+        }
+        /* With requests in flight it cannot be closed: the end of the process does that. */
+        if (r < 0)
+                (void)TAKE_PTR(queue);
+        return r;
+}
+
+static void *thread_main(void *argument)
+{
+        struct queue_thread *self = argument;
+        struct queue_threads *all = self->all;
+        enum phase phase = PHASE_OPEN;
+        int r = 0;
+
+        name_thread(self->index);
+        /* Before anything is allocated, so that memory comes from the right node. */
+        if (all->cpus_given)
+                r = -pthread_setaffinity_np(pthread_self(), sizeof(all->cpus), &all->cpus);
+        sandbox_mark_io_thread();
+        if (r >= 0)
+                r = serve(all, self->index, &phase);
+        if (r < 0) {
+                failed(all, phase, r);
+                return NULL;
+        }
+        atomic_fetch_add(&all->gone, 1);
+        tell_main(all);
+        return NULL;
+}
+
+static int start_all(struct queue_threads *all)
+{
+        pthread_attr_t attributes;
+        int r;
+
+        r = -pthread_attr_init(&attributes);
+        if (r < 0)
+                return r;
+        r = -pthread_attr_setstacksize(&attributes, THREAD_STACK_SIZE);
+        for (unsigned i = 0; r >= 0 && i < all->count; i++) {
+                all->threads[i] = (struct queue_thread){.all = all, .index = i};
+                r = -pthread_create(&all->threads[i].thread, &attributes, thread_main, &all->threads[i]);
+                all->threads[i].started = r >= 0;
+        }
+        (void)pthread_attr_destroy(&attributes);
+        return r;
+}
+
+int queue_threads_start(struct disk *disk, int device_fd, const cpu_set_t *cpus, struct queue_threads **ret)
+{
+        struct queue_threads *all;
+        int r;
+
+        all = calloc(1, sizeof(*all) + disk->params.queues * sizeof(all->threads[0]));
+        if (!all)
+                return -ENOMEM;
+        all->disk = disk;
+        all->device_fd = device_fd;
+        all->count = disk->params.queues;
+        if (cpus) {
+                all->cpus = *cpus;
+                all->cpus_given = true;
+        }
+        all->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        r = all->event_fd < 0 ? -errno : start_all(all);
+        if (r < 0)
+                return r; /* threads may be running with it: it is left to the end of the process */
+        *ret = all;
+        return 0;
+}
+
+struct queue_threads *queue_threads_free(struct queue_threads *threads)
+{
+        if (!threads)
+                return NULL;
+        for (unsigned i = 0; i < threads->count; i++)
+                if (threads->threads[i].started)
+                        (void)pthread_join(threads->threads[i].thread, NULL);
+        close_fd(threads->event_fd);
+        free(threads);
+        return NULL;
+}
+
+int queue_threads_fd(const struct queue_threads *threads)
+{
+        return threads->event_fd;
+}
+
+enum queue_threads_state queue_threads_state(
+        struct queue_threads *threads, int *ret_error, const char **ret_what)
+{
+        eventfd_t news;
+        int failure;
+
+        (void)eventfd_read(threads->event_fd, &news); /* before looking: what comes later wakes us again */
+        failure = atomic_load(&threads->failure);
+        if (failure < 0) {
+                *ret_error = -(-failure / _PHASE_MAX);
+                *ret_what = phases[-failure % _PHASE_MAX];
+                return QUEUE_THREADS_FAILED;
+        }
+        if (atomic_load(&threads->gone) == threads->count)
+                return QUEUE_THREADS_GONE;
+        return atomic_load(&threads->fetched) == threads->count ? QUEUE_THREADS_FETCHED
+                                                                : QUEUE_THREADS_STARTING;
+}
+
+bool queue_threads_served(const struct queue_threads *threads)
+{
+        return atomic_load_explicit(&threads->served, memory_order_relaxed);
+}

@@ -1,0 +1,54 @@
+/* What the worker gives up, step by step, because it does not need it to serve. */
+#include "targets/worker/sandbox.h"
+#include "ublkd/base/cleanup.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+int sandbox_begin(void)
+{
+        return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+void sandbox_leave_files(void)
+{
+        /* Any directory that is always there; what is mounted on it here is seen nowhere else. */
+        static const char *const place = "/dev";
+
+#if defined(__SANITIZE_ADDRESS__)
+        return; /* its report of leaks at exit needs /proc */
+#endif
+        if (unshare(CLONE_NEWNS) < 0)
+                return;
+        /* A slave still hears of what the host unmounts: if the next steps fail, it at least keeps nothing
+         * alive. */
+        if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+                return;
+        if (mount("none", place, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,nr_inodes=2,mode=0755")
+                < 0)
+                return;
+        if (chdir(place) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
+                return;
+        (void)umount2(".", MNT_DETACH); /* the old root, which pivot_root() has put on top of the new one */
+        if (chdir("/") < 0)
+                return;
+        (void)mount(
+                NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+}
+
+int sandbox_drop_capabilities(void)
+{
+        struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+        struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
+
+        return syscall(SYS_capset, &header, none) < 0 ? -errno : 0;
+}
+
+void sandbox_mark_io_thread(void)
+{
+        (void)prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
+}

@@ -1,0 +1,36 @@
+/* One hardware queue: fetches its requests, has them performed, commits the answers.
+ *
+ * Everything here runs on one thread, which the driver remembers from the first FETCH: it accepts commits
+ * from no other. */
+#pragma once
+
+#include "targets/target.h"
+#include "ublkd/base/cleanup.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+
+struct ublk_queue;
+
+struct ublk_queue_setup {
+        struct target_device *device; /* open, with its final size */
+        unsigned index, depth;
+        uint32_t max_io_size;  /* bytes */
+        int command_fd;        /* /dev/ublkcN; may be closed once every queue is open: the rings hold it */
+        const cpu_set_t *cpus; /* where kernel threads of the ring may run, or NULL: anywhere */
+        atomic_bool *served;   /* set at the first request */
+};
+
+/* Allocates and maps all that the queue needs, and starts the target on it. 0 or -errno. */
+int ublk_queue_open(const struct ublk_queue_setup *setup, struct ublk_queue **ret);
+/* NULL is fine. Only before ublk_queue_fetch(), or after ublk_queue_run() has returned 0. */
+struct ublk_queue *ublk_queue_close(struct ublk_queue *queue);
+DEFINE_CLEANUP(struct ublk_queue, ublk_queue_close);
+
+/* Offers every tag to the driver. 0; -errno: the driver refused, and only the end of the process takes the
+ * tags back. */
+int ublk_queue_fetch(struct ublk_queue *queue);
+
+/* Serves until the driver has taken every tag back. 0; -errno: something that cannot happen did, and the
+ * queue is unusable: end the process, the kernel holds the requests for the next one. */
+int ublk_queue_run(struct ublk_queue *queue);
