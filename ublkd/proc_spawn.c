@@ -116,7 +116,7 @@ static int run(const struct proc_spawn *spawn, const int *fds, pid_t *ret_pid, i
 
 int proc_spawn(const struct proc_spawn *spawn, pid_t *ret_pid, int *ret_pidfd)
 {
-        int fds[PROC_SPAWN_FDS_MAX];
+        int fds[PROC_SPAWN_FDS_MAX] = {};
         unsigned moved = 0;
         int r = 0;
 
