@@ -358,7 +358,8 @@ bool device_name_is_valid(const char *name)
 }
 
 /* The name that the table gives to `value`. */
-static const char *enum_name(const struct option_table *table, const char *option_name, int value, int count)
+static const char *enum_name(
+        const struct option_table *table, const char *option_name, int value, _unused_ int count)
 {
         const struct option *option = option_find(table, option_name);
 

@@ -115,11 +115,13 @@ static char *place_pointer(const struct place *place)
         char *pointer = NULL;
         size_t size;
         FILE *stream = open_memstream(&pointer, &size);
+        bool failed;
 
         if (!stream)
                 return NULL;
         place_write(place, stream);
-        if (fclose(stream) != 0) {
+        failed = ferror(stream); /* fclose(3) forgets what failed before it */
+        if (fclose(stream) != 0 || failed) {
                 free(pointer);
                 return NULL;
         }
