@@ -1,0 +1,33 @@
+"""The second boot: an empty kernel, and every enabled device back under its number."""
+
+import world
+from harness import ublk
+from harness.disk import Disk, block
+from harness.shell import run
+
+
+def test_devices_are_back_after_the_reboot(make_daemon):
+    top = world.mount()
+    facts = world.load(top)
+    assert ublk.numbers() == []
+    daemon = make_daemon(state=top / "state").start()
+    api = daemon.api
+    assert sorted(api.names()) == sorted(facts)
+    for name in ("first", "second", "fixed", "manual"):
+        status = api.wait_phase(name, "Live")["status"]
+        assert status["id"] == facts[name]["id"], f"{name} came back under another number"
+        Disk(status["id"]).read(0, 4096)
+    for name, fact in facts.items():
+        device = api.get(name)
+        assert (device["uid"], device["generation"]) == (fact["uid"], fact["generation"])
+        assert device["status"]["id"] == fact["id"]
+    assert api.phase("disabled") == "Disabled"
+    assert api.wait_phase("missing", "Backoff")["status"]["device"] is None
+    assert Disk(facts["second"]["id"]).read(4096, 4096) == block("r")
+    with open(top / "missing.img", "wb") as file:
+        file.truncate(32 << 20)
+    assert api.wait_phase("missing", "Live")["status"]["id"] == facts["missing"]["id"]
+    for name in facts:
+        api.delete(name)
+    daemon.stop()
+    run("umount", top)

@@ -1,0 +1,119 @@
+"""Backing stores that cannot be used: told at once with ?wait=ready, and tried again."""
+
+import pytest
+
+from harness import ublk
+from harness.api import condition_of, loop_spec, null_spec
+from harness.disk import Disk
+from harness.shell import run
+
+_MIB = 1 << 20
+
+
+def _refused(api, spec):
+    """The device cannot start, says why, names its path, and keeps its record."""
+    problem = api.create(spec, status=422)
+    path = spec["target"]["path"]
+    assert path in problem["detail"], problem
+    device = api.get(spec["name"])
+    ready = condition_of(device)
+    assert device["status"]["phase"] in ("Backoff", "Starting") and ready["status"] == "False"
+    assert path in ready["message"] and ublk.numbers() == []
+    return problem["detail"]
+
+
+def test_missing_and_then_it_comes(api, directory, file_of):
+    detail = _refused(api, loop_spec("data", directory / "late.img"))
+    assert "No such file" in detail or "not there" in detail or "does not exist" in detail
+    file_of("late.img")
+    assert Disk(api.wait_phase("data", "Live")["status"]["id"]).size() == 64 * _MIB
+
+
+def test_empty(api, file_of):
+    assert "empty" in _refused(api, loop_spec("data", file_of(size=0))).lower()
+
+
+def test_too_small(api, file_of):
+    path = file_of(size=_MIB)
+    detail = _refused(api, loop_spec("data", path, size="2MiB"))
+    assert str(_MIB) in detail and str(2 * _MIB) in detail
+    path.write_bytes(bytes(2 * _MIB))
+    api.wait_phase("data", "Live")
+
+
+def test_smaller_than_a_block(api, file_of):
+    _refused(api, loop_spec("data", file_of(size=100)))
+
+
+def test_offset_beyond_the_end(api, file_of):
+    _refused(api, loop_spec("data", file_of(size=_MIB), {"offset": "2MiB"}))
+
+
+def test_a_file_whose_size_is_no_multiple_of_the_block_size(api, file_of):
+    device = api.create(loop_spec("data", file_of(size=_MIB + 100)))
+    assert Disk(device["status"]["id"]).size() == _MIB
+
+
+def test_directory(api, directory):
+    assert "directory" in _refused(api, loop_spec("data", directory)).lower()
+
+
+def test_character_device(api):
+    _refused(api, loop_spec("data", "/dev/null"))
+
+
+def test_not_permitted(ext4, api, file_of):
+    path = file_of(where=ext4)
+    run("chattr", "+i", path)
+    try:
+        detail = _refused(api, loop_spec("data", path))
+        assert "not permitted" in detail
+    finally:
+        run("chattr", "-i", path)
+    api.wait_phase("data", "Live")
+    api.delete("data")
+
+
+def test_read_only_file_system(directory, api, file_of):
+    mount = directory / "ro"
+    mount.mkdir()
+    run("mount", "-t", "tmpfs", "tmpfs", mount)
+    try:
+        path = file_of(where=mount)
+        run("mount", "-o", "remount,ro", mount)
+        assert "ead-only" in _refused(api, loop_spec("data", path))
+        device = api.put(loop_spec("data", path, readOnly=True))
+        assert device["status"]["phase"] == "Live"
+        api.delete("data")
+    finally:
+        run("umount", mount)
+
+
+def test_direct_io_that_the_store_cannot_do(api):
+    """/proc and friends have no O_DIRECT: asking for it is an error, not a silent fall-back."""
+    problem = api.create(loop_spec("data", "/sys/kernel/notes", {"directIo": "on"}), status=422)
+    assert "/sys/kernel/notes" in problem["detail"]
+
+
+@pytest.mark.parametrize("second", ["whole", "overlap", "read-only"])
+def test_in_use_by_another_device_of_ours(api, file_of, second):
+    path = file_of()
+    api.create(loop_spec("first", path, size="2MiB"))
+    spec = {
+        "whole": loop_spec("second", path),
+        "overlap": loop_spec("second", path, {"offset": "1MiB"}, size="4MiB"),
+        "read-only": loop_spec("second", path, readOnly=True),
+    }[second]
+    problem = api.create(spec, status=422)
+    assert "first" in problem["detail"]
+    assert api.phase("first") == "Live" and len(ublk.numbers()) == 1
+    api.delete("first")
+    api.wait_phase("second", "Live")
+
+
+def test_size_no_multiple_of_the_block_size_is_told_from_the_spec(api):
+    problem = api.create(null_spec("data", size=1000000 // 512 * 512, blockSize=4096), status=422)
+    assert any("size" in error["pointer"].lower() for error in problem["errors"])
+    api.ask("GET", "/devices/data", 404)
+    api.create(null_spec("data", size=1000), status=422)
+    assert api.names() == []

@@ -1,0 +1,111 @@
+"""What the host offers, and hosts that lack something: one clear sentence each."""
+
+import os
+
+from harness.api import null_spec
+from harness.shell import run
+from harness.wait import wait_until
+
+import pytest
+
+_EVERYWHERE = {"USER_RECOVERY", "USER_RECOVERY_REISSUE", "USER_COPY", "ZONED", "CMD_IOCTL_ENCODE"}
+_NEWER = {"USER_RECOVERY_FAIL_IO", "UPDATE_SIZE", "AUTO_BUF_REG", "QUIESCE", "PER_IO_DAEMON"}
+
+
+def _sentence(daemon):
+    """The one thing that is wrong: from GET /host, or, if it would not run at all, its last words."""
+    if not daemon.running:
+        lines = [line for line in daemon.log().splitlines() if line.strip()]
+        assert len(lines) == 1, lines
+        return lines[0]
+    (problem,) = daemon.api.ask("GET", "/host", 200)["problems"]
+    errors = [line for line in daemon.log().splitlines() if problem["detail"][:40] in line]
+    assert errors, f"not logged: {problem}; the log: {daemon.log()}"
+    return problem["detail"]
+
+
+def _answers(daemon):
+    return not daemon.running or daemon.api.request("GET", "/healthz").status_code == 200
+
+
+def _started(daemon):
+    daemon.start(ready=False)
+
+    def up():
+        if not daemon.running:
+            return True
+        try:
+            return _answers(daemon)
+        except OSError:
+            return False
+
+    wait_until(up, lambda: f"ublkd up, or ended; its log: {daemon.log()}")
+    return daemon
+
+
+def test_features_of_this_kernel(api):
+    host = api.ask("GET", "/host", 200)
+    assert host["kernel"] == os.uname().release
+    assert host["ublk"]["available"] is True and host["problems"] == []
+    features = set(host["ublk"]["features"])
+    assert _EVERYWHERE <= features
+    if os.uname().release.startswith("6.12"):
+        assert not features & _NEWER
+    else:
+        assert _NEWER <= features
+
+
+def test_targets_and_schemas_are_served(api):
+    types = {target["type"] for target in api.ask("GET", "/targets", 200)["items"]}
+    assert {"null", "loop"} <= types
+
+
+def test_without_the_driver_it_waits_for_it(make_daemon):
+    run("modprobe", "--remove", "ublk_drv")
+    try:
+        daemon = _started(make_daemon())
+        assert "ublk_drv" in _sentence(daemon)
+        daemon.api.create(null_spec("data"), wait=None)
+        assert daemon.api.phase("data") == "Pending"
+        problem = daemon.api.create(null_spec("other"), status=504, timeout="1s")
+        assert "ublk_drv" in problem["detail"]
+    finally:
+        run("modprobe", "ublk_drv")
+    for name in ("data", "other"):
+        daemon.api.wait_phase(name, "Live")
+    assert daemon.api.ask("GET", "/host", 200)["problems"] == []
+
+
+def test_with_io_uring_disabled(make_daemon):
+    run("sysctl", "-qw", "kernel.io_uring_disabled=2")
+    try:
+        daemon = _started(make_daemon())
+        sentence = _sentence(daemon)
+        assert "io_uring" in sentence and "io_uring_disabled" in sentence
+    finally:
+        run("sysctl", "-qw", "kernel.io_uring_disabled=0")
+
+
+@pytest.fixture(name="nobody")
+def without_root(make_daemon, directory):
+    """A daemon of the user nobody, with directories of its own."""
+    daemon = make_daemon(prefix=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
+    for path in (daemon.state, daemon.runtime):
+        path.mkdir()
+        os.chown(path, 65534, 65534)
+    directory.chmod(0o755)
+    return daemon
+
+
+def test_without_root(nobody):
+    sentence = _sentence(_started(nobody))
+    assert "root" in sentence
+
+
+def test_without_root_and_in_somebody_elses_directory(nobody):
+    nobody.state.chmod(0o700)
+    os.chown(nobody.state, 0, 0)
+    _started(nobody)
+    assert not nobody.running
+    assert str(nobody.state) in _sentence(nobody)
+    os.chown(nobody.state, 65534, 65534)

@@ -1,0 +1,56 @@
+"""No write of a dead worker may reach the backing store after its successor has begun.
+
+The store is slow for writes that arrive while it is told so. A worker is
+killed with such writes on their way; they are replayed by its successor, the
+application is told that they are done, and writes newer data. When the old
+worker's writes land at last, the newer data must still be there.
+
+The flag is taken away before the recovery: replayed writes that were as slow
+as the first ones would land behind them, and hide what is to be seen.
+"""
+
+import pytest
+
+from harness import programs
+from harness.api import loop_spec
+from harness.disk import Disk, block
+
+_BLOCKS = 8
+_SIZE = 4096
+
+
+def _write_all(disk, letter):
+    return [disk.write_later(i * _SIZE, block(letter)) for i in range(_BLOCKS)]
+
+
+def _survivors(daemon, store):
+    """Go through it; return how many of the newer blocks are found in the end."""
+    api = daemon.api
+    device = api.create(loop_spec("data", store.path, queues=1, recovery={"onCrash": "reissue"}))
+    disk = Disk(device["status"]["id"])
+    store.slow()
+    older = _write_all(disk, "o")
+    store.wait_arrived(_BLOCKS)
+    pid = daemon.kill_worker("data")
+    store.fast()
+    assert [write.result() for write in older] == [None] * _BLOCKS
+    api.wait_other_worker("data", pid)
+    newer = _write_all(disk, "n")
+    assert [write.result() for write in newer] == [None] * _BLOCKS
+    store.wait_landed()
+    found = [disk.read(i * _SIZE, _SIZE) for i in range(_BLOCKS)]
+    api.delete("data")
+    assert all(data in (block("o"), block("n")) for data in found)
+    return sum(data == block("n") for data in found)
+
+
+@pytest.mark.long
+def test_a_late_write_does_not_overwrite_newer_data(slow_store, make_daemon):
+    assert _survivors(make_daemon().start(), slow_store) == _BLOCKS
+
+
+@pytest.mark.long
+def test_without_the_fence_newer_data_is_lost(slow_store, make_daemon):
+    """Proves that the test above can fail: the same steps, with the fence taken out."""
+    daemon = make_daemon(worker=programs.worker_without_fence()).start()
+    assert _survivors(daemon, slow_store) < _BLOCKS

@@ -1,0 +1,85 @@
+"""Workers that die before they serve."""
+
+import time
+
+from harness import programs
+from harness.api import condition_of, null_spec
+from harness.disk import Disk, block
+from harness.wait import wait_until
+
+import pytest
+
+_DEATHS = 10
+
+
+@pytest.fixture(name="doomed")
+def doomed_worker(directory):
+    """A worker that kills itself for the device "doomed", until a file is there; it leaves a line each time."""
+
+    class Doomed:
+        """Where its files are."""
+
+        path = directory / "worker"
+        spared = directory / "spared"
+        log = directory / "deaths"
+
+        def deaths(self):
+            """The times at which it was started in vain."""
+            return [float(line) for line in self.log.read_text().split()] if self.log.exists() else []
+
+    Doomed.path.write_text(
+        f"""#!/bin/sh
+if [ "$1" = doomed ] && [ ! -e {Doomed.spared} ]; then
+    cut -d' ' -f1 /proc/uptime >>{Doomed.log}
+    kill -KILL $$
+fi
+exec {programs.worker()} "$@"
+"""
+    )
+    Doomed.path.chmod(0o755)
+    return Doomed()
+
+
+@pytest.mark.long
+def test_ten_deaths_in_a_row_back_off_and_disturb_nobody(doomed, make_daemon):
+    daemon = make_daemon(worker=doomed.path).start()
+    api = daemon.api
+    healthy = api.create(null_spec("healthy"))
+    api.create(null_spec("doomed"), wait=None)
+    wait_until(lambda: len(doomed.deaths()) >= _DEATHS, lambda: f"{_DEATHS} deaths, not {len(doomed.deaths())}", 120)
+    device = api.wait_phase("doomed", "Backoff")
+    message = condition_of(device)["message"]
+    assert "SIGKILL" in message and "next try" in message
+    assert device["status"]["worker"] is None and device["status"]["device"] is None
+    times = doomed.deaths()
+    gaps = [later - earlier for earlier, later in zip(times, times[1:])]
+    assert gaps[-1] > 4 and gaps[-1] > 4 * gaps[2], f"it backs off: {gaps}"
+    after = api.get("healthy")
+    assert after["status"]["worker"] == healthy["status"]["worker"]
+    Disk(after["status"]["id"]).write(0, block("h"))
+    doomed.spared.touch()
+    start = time.monotonic()
+    api.ask("POST", "/devices/doomed/recover", (200, 202))
+    api.wait_phase("doomed", "Live")
+    assert time.monotonic() - start < gaps[-1], "recover skips the back-off"
+
+
+def test_a_worker_that_dies_during_recovery_is_tried_again(doomed, make_daemon):
+    """I/O that waits is answered in the end, by the first worker that lives."""
+    doomed.spared.touch()
+    daemon = make_daemon(worker=doomed.path).start()
+    disk = Disk(daemon.api.create(null_spec("doomed"))["status"]["id"])
+    doomed.spared.unlink()
+    pid = daemon.kill_worker("doomed")
+    wait_until(lambda: len(doomed.deaths()) >= 3, "three vain starts")
+    write = disk.write_later(0, block("w"))
+    doomed.spared.touch()
+    daemon.api.wait_other_worker("doomed", pid)
+    assert write.result() is None
+
+
+def test_a_worker_program_that_is_missing(make_daemon, directory):
+    daemon = make_daemon(worker=directory / "absent").start()
+    daemon.api.create(null_spec("data"), wait=None)
+    device = daemon.api.wait_phase("data", "Backoff")
+    assert str(directory / "absent") in condition_of(device)["message"]
