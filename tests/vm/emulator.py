@@ -107,7 +107,7 @@ def _comma(path):
 
 def qemu_command(program, machine, files, image, cmdline):
     """Return the command of a guest.  `files` names the directory with its
-    virtiofs socket, output fifo and kernel log."""
+    virtiofs socket, its kernel log, and the fifos output and console."""
     command = [*program.command, "-nodefaults", "-no-user-config", "-no-reboot"]
     command += ["-display", "none", "-machine", "q35", *_cpu_options(machine)]
     command += ["-m", str(machine.memory), "-numa", "node,memdev=memory"]
@@ -115,8 +115,9 @@ def qemu_command(program, machine, files, image, cmdline):
     command += ["-chardev", f"socket,id=root,path={files}/virtiofs.socket"]
     command += ["-device", f"vhost-user-fs-pci,chardev=root,tag={ROOT_TAG},queue-size=1024"]
     # The kernel's log: the serial port until the virtio console is there.
-    for name in ("serial", "console"):
-        command += ["-chardev", f"file,id={name},path={files}/kernel.log,append=on"]
+    log = f"path={files}/kernel.log,append=on"
+    command += ["-chardev", f"file,id=serial,{log}"]
+    command += ["-chardev", f"file,id=console,{log},input-path={files}/console"]
     command += ["-serial", "chardev:serial", "-device", "virtio-serial-pci"]
     command += ["-device", "virtconsole,chardev=console"]
     command += ["-chardev", f"file,id=output,path={files}/output"]

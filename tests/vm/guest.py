@@ -26,9 +26,11 @@ _HERE = os.path.dirname(os.path.realpath(__file__))
 _SCRIPTS = ("init", "start", "start-systemd", "run-command")
 _HIDDEN = ("/tmp", "/run", "/dev/shm")  # fresh in the guest, whatever the host has there
 _ATTEMPTS = 3
-_START_LIMIT = 120  # seconds until the command runs; a quiet machine needs 5 to 10
+_START_LIMIT = 180  # seconds until the command runs; a quiet machine needs 5 to 10
 _END_LIMIT = 10  # seconds for the end of the kernel's log to arrive
 _TICK = 0.05
+_SYSRQ = b"\x0f"  # on the console; the next character is the request
+_SYSRQ_LIMIT = 2  # seconds for its answer to arrive
 
 _COMMAND_LINE = (
     "root={tag} rootfstype=virtiofs rw init={files}/init vm_files={files} vm_modules={modules}"
@@ -136,6 +138,7 @@ class Guest:
         self._files = None
         self._processes = []
         self._output = None
+        self._console = -1
 
     def __enter__(self):
         self._files = tempfile.mkdtemp(prefix="ublkd-vm-", dir="/tmp")
@@ -147,6 +150,7 @@ class Guest:
             process.wait()
         if self._output:
             self._output.close()
+            os.close(self._console)
         shutil.rmtree(self._files, ignore_errors=True)
 
     def _path(self, name):
@@ -183,6 +187,8 @@ class Guest:
         mark = f"\0{secrets.token_hex(16)}\n"
         self._write("mark", mark)
         os.mkfifo(self._path("output"))
+        os.mkfifo(self._path("console"))
+        self._console = os.open(self._path("console"), os.O_RDWR)
         self._output = _Output(self._path("output"), mark.encode())
 
     def _start_process(self, name, command):
@@ -248,10 +254,18 @@ class Guest:
                 self._output.finish()
                 raise GuestError(self._ending(process))
             if time.monotonic() > deadline:
+                self._tell_blocked_tasks()
                 self._output.finish()
                 raise GuestError(f"the command was not done after {self._job.timeout:g} s")
         self._await_end(process)
         return int(self._read("result"))
+
+    def _tell_blocked_tasks(self):
+        """Have the kernel say in its log which tasks are blocked, and where."""
+        os.write(self._console, _SYSRQ + b"w")
+        deadline = time.monotonic() + _SYSRQ_LIMIT
+        while time.monotonic() < deadline:
+            self._output.pump(_TICK)
 
     def _await_end(self, process):
         """The result is there: wait for the rest of the output and the log."""
