@@ -39,6 +39,8 @@ static int control(unsigned command, int number, void *data, size_t size, uint64
         if (r < 0)
                 return r;
         sqe = io_uring_get_sqe(&ring);
+        if (!sqe)
+                return -EBUSY;
         memset(sqe, 0, 2 * sizeof(*sqe));
         sqe->opcode = IORING_OP_URING_CMD;
         sqe->fd = fd;
@@ -103,6 +105,8 @@ static void queue_command(struct server *server, unsigned tag, unsigned command,
                 .addr = (uint64_t)(uintptr_t)(server->buffers + (size_t)tag * IO_SIZE),
         };
 
+        if (!sqe)
+                abort(); /* the ring has two entries a tag */
         memset(sqe, 0, sizeof(*sqe));
         sqe->opcode = IORING_OP_URING_CMD;
         sqe->fd = server->fd;
