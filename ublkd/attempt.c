@@ -21,6 +21,9 @@ enum {
         SERVED_LONG = 60 * 1000 * 1000,
         /* How long a command that was given up is believed to be able to take effect. */
         UNSURE_LIMIT = 60 * 1000 * 1000,
+        /* What is as wanted is looked at again all the same: others may stop or delete a disk, and not every
+         * change is reported (a worker that hangs does not leave). */
+        RESYNC = 60 * 1000 * 1000,
 };
 
 /* The kernel will come to know that a worker is dead, and tell nobody. */
@@ -99,12 +102,18 @@ static uint64_t due_wait(const struct attempt *attempt, uint64_t now)
         return due;
 }
 
+static uint64_t due_nothing(const struct attempt *attempt, uint64_t now)
+{
+        if (now < attempt->unsure_until)
+                return now + backoff_poll(now - attempt->seen_since);
+        return attempt->seen.want == WANT_ABSENT ? UINT64_MAX : now + RESYNC;
+}
+
 uint64_t attempt_due(const struct attempt *attempt, enum plan_action action, uint64_t now)
 {
         switch (action) {
         case ACTION_NOTHING:
-                return now < attempt->unsure_until ? now + backoff_poll(now - attempt->seen_since)
-                                                   : UINT64_MAX;
+                return due_nothing(attempt, now);
         case ACTION_WAIT:
                 return due_wait(attempt, now);
         case ACTION_SPAWN:

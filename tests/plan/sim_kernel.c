@@ -1,0 +1,367 @@
+/* Disks and control commands, as docs/kernel and the driver have it. */
+#include "sim.h"
+
+#include <assert.h>
+#include <errno.h>
+
+enum {
+        BLOCKED = 1,                        /* not done yet, try again later */
+        DEADLINE = 10 * 1000 * 1000,        /* of the supervisor's control commands */
+        LATE_EFFECT_MAX = 20 * 1000 * 1000, /* of a command that was given up */
+};
+
+static struct disk *find_disk(struct world *world, int number, unsigned instance)
+{
+        struct disk *disk = number >= 0 ? &world->disks[number] : NULL;
+
+        return disk && disk->exists && disk->instance == instance ? disk : NULL;
+}
+
+static void vanish_if_unused(struct world *world, struct disk *disk)
+{
+        if (disk->deleted && disk->openers == 0 && disk->holder == NOBODY) {
+                TRACE(world, "kernel: disk %d is gone", (int)(disk - world->disks));
+                disk->exists = false;
+        }
+}
+
+/* ---- what workers do ---- */
+
+int kernel_attach(struct world *world, int number, int worker)
+{
+        struct disk *disk = &world->disks[number];
+
+        if (!disk->exists || disk->deleted)
+                return -ENOENT;
+        if (disk->holder != NOBODY || world_bad_luck(world)) /* udev has it open for a moment */
+                return -EBUSY;
+        disk->holder = worker;
+        disk->fetched_any = disk->fetched_all = false;
+        return 0;
+}
+
+int kernel_fetch(struct world *world, int number, int worker, bool all)
+{
+        struct disk *disk = &world->disks[number];
+
+        if (!disk->exists || disk->deleted || disk->holder != worker)
+                return -ENODEV;
+        if (disk->spoilt || disk->state == DISK_LIVE)
+                return -EBUSY;
+        if (disk->state == DISK_DEAD ? disk->was_started : !disk->begun)
+                return -EINVAL;
+        disk->fetched_any = true;
+        disk->fetched_all = all;
+        return 0;
+}
+
+/* Its queues are reset only by START_USER_RECOVERY, which not every kernel gives after a half-done fetch. */
+static void lose_worker(struct world *world, struct disk *disk)
+{
+        if (disk->state == DISK_LIVE) {
+                disk->state = disk->recovery == RECOVERY_NONE   ? DISK_DEAD
+                              : disk->recovery == RECOVERY_FAIL ? DISK_FAIL_IO
+                                                                : DISK_QUIESCED;
+                disk->begun = false;
+        } else if (disk->fetched_any) {
+                if (disk->state == DISK_DEAD || (world->refuses_second_begin && !disk->fetched_all))
+                        disk->spoilt = true;
+                disk->begun = disk->spoilt;
+        }
+        disk->fetched_all = false;
+        TRACE(world, "kernel: disk %d lost its worker, state %d%s", (int)(disk - world->disks), disk->state,
+                disk->spoilt ? ", spoilt" : "");
+}
+
+void kernel_state_follows(struct world *world, int worker)
+{
+        for (int i = 0; i < NUMBERS; i++)
+                if (world->disks[i].exists && world->disks[i].holder == worker)
+                        lose_worker(world, &world->disks[i]);
+}
+
+void kernel_released(struct world *world, int worker)
+{
+        for (int i = 0; i < NUMBERS; i++) {
+                struct disk *disk = &world->disks[i];
+
+                if (!disk->exists || disk->holder != worker)
+                        continue;
+                if (!world->notices_early)
+                        lose_worker(world, disk);
+                disk->holder = NOBODY;
+                disk->fetched_any = disk->fetched_all = false;
+                vanish_if_unused(world, disk);
+        }
+}
+
+void kernel_worker_died(struct world *world, int worker)
+{
+        /* only one that served has I/O in its backend */
+        bool slow = world->slow_backend && world->processes[worker].stage >= PROCESS_SERVING;
+        uint64_t released = slow && world_chance(world, 300) ? world_between(world, 0, 20 * SECOND)
+                                                             : world_between(world, 0, 30 * MS);
+
+        if (world->notices_early)
+                world_at(world, world->now + world_random(world, released + 1), EVENT_STATE_FOLLOWS, worker,
+                        0, 0);
+        world_at(world, world->now + released, EVENT_RELEASED, worker, 0, 0);
+}
+
+void kernel_close_block_device(struct world *world, int number, unsigned instance)
+{
+        struct disk *disk = find_disk(world, number, instance);
+
+        if (disk && disk->openers > 0) {
+                disk->openers--;
+                vanish_if_unused(world, disk);
+        }
+}
+
+/* ---- what control commands do ---- */
+
+static bool is_held_up(struct world *world, const struct disk *disk)
+{
+        return disk->state == DISK_LIVE && disk->holder != NOBODY && world->processes[disk->holder].alive
+               && world->processes[disk->holder].hung;
+}
+
+int kernel_stop(struct world *world, int number)
+{
+        struct disk *disk = &world->disks[number];
+
+        if (!disk->exists)
+                return -ENODEV;
+        if (is_held_up(world, disk)) /* requests in flight that nobody answers */
+                return BLOCKED;
+        disk->state = DISK_DEAD;
+        if (disk->holder != NOBODY && disk->fetched_any)
+                process_queues_taken(world, disk->holder);
+        disk->spoilt = disk->spoilt || disk->fetched_any;
+        disk->fetched_all = false;
+        return 0;
+}
+
+int kernel_delete(struct world *world, int number)
+{
+        struct disk *disk = &world->disks[number];
+        int r = kernel_stop(world, number);
+
+        if (r != 0)
+                return r;
+        disk->deleted = true;
+        vanish_if_unused(world, disk);
+        return 0;
+}
+
+static int add(struct world *world, const struct command *command)
+{
+        struct disk *disk = &world->disks[command->number];
+
+        if (disk->exists)
+                return -EEXIST;
+        *disk = (struct disk){
+                .exists = true,
+                .instance = ++world->instances,
+                .epoch = command->epoch,
+                .recovery = command->recovery,
+                .holder = NOBODY,
+        };
+        return 0;
+}
+
+static int set_params(struct disk *disk)
+{
+        if (disk->was_started)
+                return -EACCES;
+        disk->has_params = true;
+        return 0;
+}
+
+static int go_live(struct world *world, struct disk *disk, int worker)
+{
+        if (!disk->fetched_all)
+                return BLOCKED;
+        if (disk->holder != worker)
+                return -EINVAL;
+        if (world_chance(world, 20) && !world->calm) { /* it dies at the worst moment */
+                process_kill(world, worker, "dies while the disk goes live");
+                return -EINTR;
+        }
+        disk->state = DISK_LIVE;
+        disk->was_started = true;
+        disk->begun = false;
+        disk->refusals = 0;
+        world->was_live = true;
+        TRACE(world, "kernel: disk %d is live", (int)(disk - world->disks));
+        process_disk_is_live(world, worker);
+        return 0;
+}
+
+static int start(struct world *world, struct disk *disk, int worker)
+{
+        if (disk->state != DISK_DEAD)
+                return -EEXIST;
+        if (!disk->has_params || disk->deleted)
+                return -EINVAL;
+        return go_live(world, disk, worker);
+}
+
+static int begin_recovery(struct world *world, struct disk *disk)
+{
+        if (disk->recovery == RECOVERY_NONE)
+                return -EINVAL;
+        if (world->refuses_second_begin && disk->begun) {
+                disk->refusals++;
+                return -EINVAL;
+        }
+        if (disk->holder != NOBODY || disk->state == DISK_DEAD || disk->state == DISK_LIVE)
+                return -EBUSY;
+        disk->begun = true;
+        return 0;
+}
+
+static int end_recovery(struct world *world, struct disk *disk, int worker)
+{
+        if (disk->recovery == RECOVERY_NONE)
+                return -EINVAL;
+        if (disk->state == DISK_DEAD || disk->state == DISK_LIVE)
+                return -EBUSY;
+        return go_live(world, disk, worker);
+}
+
+static int execute(struct world *world, struct command *command)
+{
+        struct disk *disk = find_disk(world, command->number, command->instance);
+
+        if (command->type == COMMAND_GET_INFO) {
+                command->info = world->disks[command->number];
+                return 0;
+        }
+        if (command->type == COMMAND_ADD)
+                return add(world, command);
+        if (!disk)
+                return -ENODEV;
+        switch (command->type) {
+        case COMMAND_SET_PARAMS:
+                return set_params(disk);
+        case COMMAND_START:
+                return start(world, disk, command->worker);
+        case COMMAND_BEGIN_RECOVERY:
+                return begin_recovery(world, disk);
+        case COMMAND_END_RECOVERY:
+                return end_recovery(world, disk, command->worker);
+        case COMMAND_STOP:
+                return kernel_stop(world, command->number);
+        default:
+                return kernel_delete(world, command->number);
+        }
+}
+
+/* ---- how they come and go ---- */
+
+static int draw_fate(struct world *world)
+{
+        static const int fates[] = {FATE_INTERRUPTED, FATE_INTERRUPTED_EFFECTIVE, FATE_HANGS,
+                FATE_HANGS_EFFECTIVE, FATE_FAILS, FATE_FAILS};
+
+        return world_bad_luck(world) ? fates[world_random(world, sizeof(fates) / sizeof(fates[0]))]
+                                     : FATE_NORMAL;
+}
+
+static int free_slot(struct world *world)
+{
+        for (int i = 0; i < COMMANDS; i++)
+                if (!world->commands[i].used)
+                        return i;
+        world_break(world, "commands pile up");
+        return 0;
+}
+
+void kernel_issue(struct world *world, const struct command *command)
+{
+        int index = free_slot(world);
+        struct command *slot = &world->commands[index];
+        uint64_t delay = world_between(world, 5, 200);
+
+        *slot = *command;
+        slot->used = true;
+        slot->issued_at = world->now;
+        slot->fate = draw_fate(world);
+        if (slot->fate == FATE_HANGS_EFFECTIVE)
+                delay = world_between(world, 1, DEADLINE + LATE_EFFECT_MAX);
+        if (slot->fate == FATE_HANGS)
+                delay = DEADLINE + LATE_EFFECT_MAX;
+        world_at(world, world->now + delay, EVENT_COMMAND_EFFECT, index, 0, 0);
+        world_at(world, world->now + DEADLINE, EVENT_COMMAND_DEADLINE, index, 0, (unsigned)slot->issued_at);
+}
+
+static void finish(struct world *world, int index, int result)
+{
+        struct command *command = &world->commands[index];
+
+        command->effective = true;
+        command->result = result;
+        if (command->given_up || command->fate == FATE_HANGS_EFFECTIVE || command->fate == FATE_HANGS)
+                return; /* the deadline answers for it, or has */
+        command->answered = true;
+        world_at(world, world->now + world_between(world, 1, 100), EVENT_COMMAND_RESULT, index, 0, 0);
+}
+
+void kernel_effect(struct world *world, int index)
+{
+        struct command *command = &world->commands[index];
+        uint64_t age = world->now - command->issued_at;
+        int r = 0;
+
+        if (command->fate == FATE_FAILS)
+                r = -EIO;
+        else if (command->fate == FATE_INTERRUPTED)
+                r = -EINTR;
+        else if (command->fate != FATE_HANGS) {
+                r = execute(world, command);
+                if (r == BLOCKED && age < DEADLINE + LATE_EFFECT_MAX) {
+                        world_at(world, world->now + 200 + (age < SECOND ? age / 2 : SECOND / 2),
+                                EVENT_COMMAND_EFFECT, index, 0, 0);
+                        return;
+                }
+                TRACE(world, "kernel: command %d on %d → %d", command->type, command->number, r);
+                if (command->fate == FATE_INTERRUPTED_EFFECTIVE)
+                        r = -EINTR;
+        }
+        if (r == BLOCKED)
+                r = -EINTR;
+        if (command->given_up)
+                command->used = false;
+        finish(world, index, r);
+}
+
+void kernel_deadline(struct world *world, int index)
+{
+        struct command *command = &world->commands[index];
+
+        if (!command->used || command->answered || command->given_up)
+                return;
+        command->given_up = true;
+        command->result = -ETIMEDOUT;
+        TRACE(world, "kernel: command %d on %d did not come back", command->type, command->number);
+        if (command->effective)
+                command->used = false;
+        supervisor_result(world, command);
+}
+
+/* Its helper dies with it: what is not done yet is done at once or never. */
+void kernel_forget_supervisor(struct world *world, unsigned incarnation)
+{
+        for (int i = 0; i < COMMANDS; i++) {
+                struct command *command = &world->commands[i];
+
+                if (!command->used || command->incarnation != incarnation || command->effective)
+                        continue;
+                /* A disk that comes after its supervisor's successor has looked cannot be known to anybody.
+                 */
+                if (world_chance(world, 500)
+                        || (command->type == COMMAND_ADD && command->fate != FATE_NORMAL))
+                        command->fate = FATE_INTERRUPTED;
+        }
+}

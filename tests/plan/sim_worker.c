@@ -1,0 +1,233 @@
+/* Worker processes: boot, open, GO, fetch, serve, leave, die. */
+#include "sim.h"
+
+enum {
+        ATTACH_TRIES = 200,
+        ATTACH_PAUSE = 10 * 1000,
+};
+
+static uint64_t step_delay(struct world *world)
+{
+        if (world_bad_luck(world))
+                return world_between(world, 100 * MS, 20 * SECOND);
+        return world_between(world, 20, 2 * MS);
+}
+
+static void step_later(struct world *world, int index)
+{
+        world_at(world, world->now + step_delay(world), EVENT_PROCESS_STEP, index, 0,
+                world->processes[index].stage);
+}
+
+int process_spawn(struct world *world, unsigned epoch)
+{
+        int index = world->process_count;
+
+        if (index >= WORKERS) {
+                world_break(world, "far too many workers are started");
+                return NOBODY;
+        }
+        world->process_count++;
+        world->processes[index] = (struct process){
+                .alive = true,
+                .epoch = epoch,
+                .connection = world->supervisor.incarnation,
+                .number = NOBODY,
+        };
+        world->socket_owner = index;
+        step_later(world, index);
+        return index;
+}
+
+void process_kill(struct world *world, int index, const char *why)
+{
+        struct process *process = &world->processes[index];
+
+        if (!process->alive)
+                return;
+        TRACE(world, "worker %d: %s", index, why);
+        process->alive = false;
+        kernel_worker_died(world, index);
+        world_at(world, world->now + world_between(world, 10, 2 * MS), EVENT_DEATH_SEEN, index, 0, 0);
+}
+
+/* Queues a message; both directions keep their order. */
+void process_send(struct world *world, int index, enum message message, unsigned incarnation)
+{
+        struct process *process = &world->processes[index];
+        bool down = message == MESSAGE_GO || message == MESSAGE_LIVE || message == MESSAGE_CONNECT
+                    || message == MESSAGE_EOF;
+        /* a new connection is another descriptor, and may be read before what is left in the old one */
+        bool ordered = message != MESSAGE_CONNECT;
+        uint64_t *last = down ? &process->heard_until : &process->said_until;
+        uint64_t time =
+                world->now
+                + (world_bad_luck(world) ? world_random(world, 2 * SECOND) : world_between(world, 5, 300));
+
+        if (ordered && time <= *last)
+                time = *last + 1;
+        if (ordered)
+                *last = time;
+        world_at(world, time, down ? EVENT_TO_PROCESS : EVENT_TO_SUPERVISOR, index,
+                (int)((unsigned)message | (unsigned)process->stage << 8), incarnation);
+}
+
+static void say(struct world *world, int index, enum message message)
+{
+        if (world->processes[index].connection)
+                process_send(world, index, message, world->processes[index].connection);
+}
+
+static void enter(struct world *world, int index, enum process_stage stage)
+{
+        world->processes[index].stage = stage;
+        step_later(world, index);
+}
+
+static void attach(struct world *world, int index)
+{
+        struct process *process = &world->processes[index];
+        int r = kernel_attach(world, process->number, index);
+
+        if (r == 0)
+                enter(world, index, PROCESS_FETCHING);
+        else if (process->attach_tries++ < ATTACH_TRIES)
+                world_at(world, world->now + ATTACH_PAUSE, EVENT_PROCESS_STEP, index, 0, PROCESS_ATTACHING);
+        else
+                process_kill(world, index, "cannot open /dev/ublkc");
+}
+
+static void fetch(struct world *world, int index)
+{
+        struct process *process = &world->processes[index];
+        struct disk *disk = &world->disks[process->number];
+        bool all = disk->holder == index && disk->fetched_any;
+
+        if (kernel_fetch(world, process->number, index, all) < 0)
+                process_kill(world, index, "cannot fetch");
+        else if (!all)
+                step_later(world, index);
+        else {
+                process->stage = PROCESS_READY;
+                TRACE(world, "worker %d: ready", index);
+                say(world, index, MESSAGE_READY);
+        }
+}
+
+void process_step(struct world *world, int index)
+{
+        struct process *process = &world->processes[index];
+
+        if (!process->alive || process->hung)
+                return;
+        if (world_bad_luck(world)) {
+                process_kill(world, index, "dies");
+                return;
+        }
+        if (world_bad_luck(world) && world_chance(world, 200)) {
+                TRACE(world, "worker %d: hangs", index);
+                process->hung = true;
+                return;
+        }
+        switch (process->stage) {
+        case PROCESS_BOOTING:
+                say(world, index, MESSAGE_HELLO);
+                enter(world, index, PROCESS_OPENING);
+                break;
+        case PROCESS_OPENING:
+                if (world->backend_broken) {
+                        process_kill(world, index, "cannot open its backend");
+                        break;
+                }
+                process->stage = PROCESS_OPEN;
+                say(world, index, MESSAGE_PARAMS);
+                break;
+        case PROCESS_ATTACHING:
+                attach(world, index);
+                break;
+        case PROCESS_FETCHING:
+                fetch(world, index);
+                break;
+        case PROCESS_LEAVING:
+                process_kill(world, index, "leaves");
+                break;
+        default:
+                break;
+        }
+}
+
+static void leave(struct world *world, int index)
+{
+        if (world->processes[index].stage != PROCESS_LEAVING)
+                enter(world, index, PROCESS_LEAVING);
+}
+
+void process_queues_taken(struct world *world, int index)
+{
+        if (world->processes[index].alive)
+                leave(world, index);
+}
+
+void process_disk_is_live(struct world *world, int index)
+{
+        struct process *process = &world->processes[index];
+
+        if (process->alive && process->stage == PROCESS_READY && world_chance(world, 500))
+                process->stage = PROCESS_SERVING; /* the first I/O came before LIVE did */
+}
+
+static void go(struct world *world, int index, int number)
+{
+        struct process *process = &world->processes[index];
+
+        if (process->going)
+                return;
+        for (int i = 0; i < world->process_count; i++)
+                if (world->processes[i].alive && world->processes[i].going && i != index)
+                        world_break(world, "two workers are past GO");
+        process->going = true;
+        process->number = number;
+        TRACE(world, "worker %d: goes for %d", index, number);
+        if (process->stage != PROCESS_LEAVING)
+                enter(world, index, PROCESS_ATTACHING);
+}
+
+static void greet(struct world *world, int index, unsigned incarnation)
+{
+        struct process *process = &world->processes[index];
+
+        process->connection = incarnation;
+        say(world, index, MESSAGE_HELLO);
+        if (process->stage >= PROCESS_OPEN)
+                say(world, index, MESSAGE_PARAMS);
+        if (process->stage == PROCESS_READY || process->stage == PROCESS_SERVING)
+                say(world, index, MESSAGE_READY);
+}
+
+void process_hear(struct world *world, int index, enum message message, unsigned incarnation)
+{
+        struct process *process = &world->processes[index];
+
+        if (!process->alive || process->hung)
+                return;
+        switch (message) {
+        case MESSAGE_GO:
+                go(world, index, world->record.number);
+                break;
+        case MESSAGE_LIVE:
+                if (process->stage == PROCESS_READY)
+                        process->stage = PROCESS_SERVING;
+                break;
+        case MESSAGE_CONNECT:
+                greet(world, index, incarnation);
+                break;
+        case MESSAGE_EOF:
+                if (!process->going)
+                        leave(world, index);
+                if (process->connection == incarnation)
+                        process->connection = 0;
+                break;
+        default:
+                break;
+        }
+}
