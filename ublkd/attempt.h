@@ -45,7 +45,8 @@ enum plan_trouble attempt_observe(struct attempt *attempt, const struct plan_fac
 uint64_t attempt_blind(struct attempt *attempt, uint64_t now);
 
 /* When to carry out what plan() said for the facts last observed (at or before now: at once), or for NOTHING
- * and WAIT when to look again. UINT64_MAX: not before something reports. The record of a deleted device goes
+ * and WAIT when to look again. UINT64_MAX: not before something reports. What is as wanted is looked at
+ * again after a minute. The record of a deleted device goes
  * only when that is the answer for NOTHING: else an ADD_DEV that was given up may still make a disk of ours.
  */
 uint64_t attempt_due(const struct attempt *attempt, enum plan_action action, uint64_t now);

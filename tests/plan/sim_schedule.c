@@ -251,14 +251,23 @@ static int our_disks(const struct world *world, int *ret_number)
         return count;
 }
 
+/* One that hangs before GO and whose socket nobody can reach: not there yet when its supervisor died, or
+ * replaced by the next worker's. It has no disk. */
+static bool is_out_of_reach(const struct world *world, int index)
+{
+        const struct process *process = &world->processes[index];
+
+        return process->hung && !process->going
+               && (process->stage == PROCESS_BOOTING || index != world->socket_owner);
+}
+
 static int living_workers(const struct world *world, int *ret_worker)
 {
         int count = 0;
 
         for (int i = 0; i < world->process_count; i++)
-                /* One that hangs before it listens, when its supervisor dies, is out of everybody's reach. */
-                if (world->processes[i].alive
-                        && !(world->processes[i].hung && world->processes[i].stage == PROCESS_BOOTING)) {
+
+                if (world->processes[i].alive && !is_out_of_reach(world, i)) {
                         *ret_worker = i;
                         count++;
                 }

@@ -103,6 +103,11 @@ static void fetch(struct world *world, int index)
         struct disk *disk = &world->disks[process->number];
         bool all = disk->holder == index && disk->fetched_any;
 
+        if (all && !world->calm && world_chance(world, 30)) {
+                process_kill(world, index, "dies while it fetches");
+                return;
+        }
+
         if (kernel_fetch(world, process->number, index, all) < 0)
                 process_kill(world, index, "cannot fetch");
         else if (!all)

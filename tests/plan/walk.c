@@ -52,6 +52,14 @@ static bool may_stop_dev(const struct plan_facts *f)
         }
 }
 
+/* STOP_DEV was tried in vain, and there is somebody who may be the cause. */
+static bool is_held_up(const struct plan_facts *f)
+{
+        return f->trouble == TROUBLE_STUCK && !is_nobody(f)
+               && (f->kernel == KERNEL_DOWN || (f->kernel == KERNEL_LIVE && f->want == WANT_ABSENT))
+               && (f->want == WANT_ABSENT || f->want == WANT_GIVEN_UP);
+}
+
 /* A step that makes or revives a disk needs this much to be there. */
 static bool may_build(const struct plan_facts *f, enum plan_action action)
 {
@@ -86,6 +94,11 @@ static const char *broken_rule(const struct plan_facts *f, enum plan_action acti
                 return "NOTHING is said exactly when all is as wanted";
         if (f->want != WANT_ABSENT && is_served(f))
                 return action == ACTION_NOTHING ? NULL : "a served disk that is wanted is never touched";
+        if (is_held_up(f) && action != ACTION_STOP_WORKER)
+                return "a disk that does not stop loses its worker";
+        if (f->want == WANT_PRESENT && f->kernel == KERNEL_DOWN && f->trouble == TROUBLE_HOPELESS
+                && f->worker != PLAN_WORKER_LEAVING && action != ACTION_STOP_DEV)
+                return "what is hopeless is not tried again";
         switch (action) {
         case ACTION_NOTHING:
                 return NULL;

@@ -177,6 +177,17 @@ static void test_an_add_that_was_given_up_is_watched_for(void)
         CHECK(attempt_due(&attempt, ACTION_NOTHING, 61 * SECONDS) == UINT64_MAX);
 }
 
+static void test_what_is_as_wanted_is_looked_at_now_and_then(void)
+{
+        struct attempt attempt = {};
+        struct plan_facts gone = {.want = WANT_ABSENT, .kernel = KERNEL_ABSENT, .worker = PLAN_WORKER_NONE};
+
+        see(&attempt, KERNEL_LIVE, PLAN_WORKER_SERVING, 1);
+        CHECK_INT(attempt_due(&attempt, ACTION_NOTHING, 1), 1 + 60 * SECONDS);
+        attempt_observe(&attempt, &gone, 2);
+        CHECK(attempt_due(&attempt, ACTION_NOTHING, 2) == UINT64_MAX);
+}
+
 static void test_a_silent_kernel_is_asked_ever_slower(void)
 {
         struct attempt attempt = {};
@@ -198,6 +209,7 @@ int main(void)
         test_waits_have_an_end();
         test_params_refused_after_a_start_are_refused_for_ever();
         test_an_add_that_was_given_up_is_watched_for();
+        test_what_is_as_wanted_is_looked_at_now_and_then();
         test_a_silent_kernel_is_asked_ever_slower();
         return check_report();
 }
