@@ -85,7 +85,8 @@ def virtiofsd_command(socket):
         raise EmulatorError("virtiofsd is missing: run scripts/install-deps test")
     usage = subprocess.run([path, "--help"], capture_output=True, text=True, check=False)
     if "--shared-dir" in usage.stdout + usage.stderr:
-        options = ["--shared-dir=/", "--sandbox=chroot", "--cache=always"]
+        # An announced submount would be an automount, which an overlay refuses.
+        options = ["--shared-dir=/", "--sandbox=chroot", "--cache=always", "--no-announce-submounts"]
         return [path, f"--socket-path={socket}", "--log-level=error", *options]
     options = "source=/,sandbox=chroot,cache=always,log_level=err"
     return [path, f"--socket-path={socket}", "-o", options]
