@@ -50,8 +50,9 @@ static enum MHD_Result send_reply(struct request *request)
 {
         struct reply *reply = &request->reply;
         size_t size = reply->body ? strlen(reply->body) : 0;
-        struct MHD_Response *response = MHD_create_response_from_buffer(
-                size, size ? reply->body : "", size ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+        struct MHD_Response *response =
+                size ? MHD_create_response_from_buffer(size, reply->body, MHD_RESPMEM_MUST_FREE)
+                     : MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
         enum MHD_Result result = MHD_NO;
 
         if (!response)
@@ -195,7 +196,8 @@ static int run_library(struct api *api)
         return 0;
 }
 
-static int on_connect(sd_event_source *source, int listener, uint32_t events _unused_, void *userdata)
+static int on_connect(
+        sd_event_source *source _unused_, int listener, uint32_t events _unused_, void *userdata)
 {
         struct api *api = userdata;
 
@@ -222,7 +224,6 @@ static int on_connect(sd_event_source *source, int listener, uint32_t events _un
                         break;
                 }
         }
-        (void)source;
         return 0;
 }
 
@@ -235,6 +236,16 @@ static int on_readable(
 static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
         return run_library(userdata);
+}
+
+static int on_run(sd_event_source *source _unused_, void *userdata)
+{
+        return run_library(userdata);
+}
+
+void api_run_soon(struct api *api)
+{
+        (void)sd_event_source_set_enabled(api->run, SD_EVENT_ONESHOT); /* fails only in another process */
 }
 
 /* Before the loop sleeps: the library's next deadline is the timer's. */
@@ -274,6 +285,8 @@ static int start_library(struct api *api)
                         api->event, &api->timeout, CLOCK_MONOTONIC, 0, 1000, on_deadline, api);
         if (r >= 0)
                 r = sd_event_source_set_prepare(api->readable, on_prepare);
+        if (r >= 0)
+                r = sd_event_add_defer(api->event, &api->run, on_run, api);
         if (r >= 0)
                 r = sd_event_add_time_relative(
                         api->event, &api->accept_again, CLOCK_MONOTONIC, 0, 0, on_accept_again, api);
@@ -353,6 +366,7 @@ struct api *api_free(struct api *api)
         api->listener_count = 0; /* the connections that close now must not start to accept again */
         sd_event_source_disable_unref(api->readable);
         sd_event_source_disable_unref(api->timeout);
+        sd_event_source_disable_unref(api->run);
         sd_event_source_disable_unref(api->accept_again);
         if (api->daemon)
                 MHD_stop_daemon(api->daemon);

@@ -14,7 +14,7 @@
 
 static const char tcp_prefix[] = "tcp://";
 
-enum { BACKLOG = 128 };
+enum { BACKLOG = 1024 };
 
 /* A socket address may have 108 bytes, a path more: name the directory by its descriptor. *ret_directory has
  * to stay open as long as the address is used. */
@@ -184,14 +184,14 @@ static int explain(const char *address, int error, struct problem_list *problems
                 int error;
                 const char *sentence;
         } table[] = {
-                {EADDRINUSE, "somebody else listens there; stop that one or choose another address"},
-                {EEXIST,     "there is a file that is no socket; remove it or choose another path" },
-                {EDOM,       "beyond loopback the API needs TLS, which this version does not have; use 127.0.0.1 "
-                 "or [::1]"                                                                             },
-                {EINVAL,          "it is no address; give a path, tcp://127.0.0.1:PORT or tcp://[::1]:PORT"},
-                {ENOENT,          "its directory does not exist; make it first"                                                                             },
-                {EACCES,          "that is not permitted; start ublkd as root or choose another address"},
-                {ENAMETOOLONG,          "the name is too long"                                                                       },
+                {EADDRINUSE,   "somebody else listens there; stop that one or choose another address"   },
+                {EEXIST,       "there is a file that is no socket; remove it or choose another path"    },
+                {EDOM,         "beyond loopback the API needs TLS, which this version does not have; use 127.0.0.1 "
+                       "or [::1]"                                                 },
+                {EINVAL,       "it is no address; give a path, tcp://127.0.0.1:PORT or tcp://[::1]:PORT"},
+                {ENOENT,       "its directory does not exist; make it first"                            },
+                {EACCES,       "that is not permitted; start ublkd as root or choose another address"   },
+                {ENAMETOOLONG, "the name is too long"                                                   },
         };
         const char *sentence = strerror(-error);
 

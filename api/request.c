@@ -156,7 +156,12 @@ static bool check_query(struct request *request)
 static void reply_too_large(struct request *request)
 {
         reply_problem(request, PROBLEM_BODY_TOO_LARGE, "A body can have %d bytes at most.", BODY_MAX);
-        request->reply.close = true; /* nobody will read the rest of it */
+}
+
+/* Whether to answer before the body comes: nobody will read it. */
+static bool must_not_come(const struct request *request)
+{
+        return announced_length(request) > BODY_DRAIN_MAX || request_header(request, MHD_HTTP_HEADER_EXPECT);
 }
 
 void request_begin(struct request *request, const char *method)
@@ -165,8 +170,10 @@ void request_begin(struct request *request, const char *method)
         request->began_at = monotonic_usec();
         if (check_access(request) && check_route(request) && check_headers(request))
                 (void)check_query(request);
-        if (announced_length(request) > BODY_MAX)
-                reply_too_large(request);
+        if (announced_length(request) <= BODY_MAX)
+                return;
+        reply_too_large(request);
+        request->reply.close = must_not_come(request);
 }
 
 static int grow_body(struct request *request, size_t size)
@@ -186,31 +193,39 @@ static int grow_body(struct request *request, size_t size)
         return 0;
 }
 
+/* Appends the piece that ends at body_size. */
+static void keep_body(struct request *request, const char *data, size_t size)
+{
+        int r = grow_body(request, request->body_size + 1);
+
+        if (r < 0) {
+                reply_error(request, r, "The body could not be read");
+                return;
+        }
+        memcpy(request->body + request->body_size - size, data, size);
+        request->body[request->body_size] = '\0';
+}
+
 int request_receive(struct request *request, const char *data, size_t size)
 {
-        bool keep = request->reply.status == 0;
-        int r;
-
         if (monotonic_usec() - request->began_at > BODY_SECONDS_MAX * UINT64_C(1000000)) {
                 reply_problem(request, PROBLEM_BODY_TOO_SLOW, "The body did not come within %d s.",
                         BODY_SECONDS_MAX);
                 request->reply.close = true;
                 return -ETIME;
         }
-        if (size > BODY_MAX - request->body_size) {
+        request->body_size += size;
+        if (request->body_size > BODY_DRAIN_MAX) {
                 reply_too_large(request);
+                request->reply.close = true;
                 return -EMSGSIZE;
         }
-        if (keep) {
-                r = grow_body(request, request->body_size + size + 1);
-                if (r >= 0) {
-                        memcpy(request->body + request->body_size, data, size);
-                        request->body[request->body_size + size] = '\0';
-                } else {
-                        reply_error(request, r, "The body could not be read");
-                }
-        }
-        request->body_size += size;
+        if (request->reply.status != 0)
+                return 0;
+        if (request->body_size > BODY_MAX)
+                reply_too_large(request);
+        else
+                keep_body(request, data, size);
         return 0;
 }
 

@@ -12,6 +12,8 @@
 
 enum {
         BODY_MAX = 1024 * 1024,
+        BODY_DRAIN_MAX =
+                16 * 1024 * 1024, /* many clients look for an answer only after they have sent it all */
         BODY_SECONDS_MAX = 60,
         PATH_NAME_MAX = 128, /* longer than any valid name */
 };
@@ -39,9 +41,9 @@ struct request {
         char *path;               /* as it came, percent-encoded */
         char name[PATH_NAME_MAX]; /* what {name} stands for in this path */
         struct query query;
-        char *body; /* NUL-terminated, body_size bytes before that */
-        size_t body_size, body_allocated;
-        uint64_t began_at; /* CLOCK_MONOTONIC, microseconds */
+        char *body;                       /* NUL-terminated, body_size bytes before that */
+        size_t body_size, body_allocated; /* body_size counts on when nothing is kept any more */
+        uint64_t began_at;                /* CLOCK_MONOTONIC, microseconds */
         struct reply reply;
         struct wait *wait;
         bool abandoned; /* the client has gone: close without a word */

@@ -44,7 +44,7 @@ static bool match(const char *pattern, const char *path, char name[static PATH_N
         if (strcmp(pattern + fixed, "{rest}") == 0)
                 return percent_decode(path, strlen(path), name, PATH_NAME_MAX) >= 0;
         length = strcspn(path, "/");
-        return percent_decode(path, length, name, PATH_NAME_MAX) >= 0
+        return length > 0 && percent_decode(path, length, name, PATH_NAME_MAX) >= 0
                && strcmp(path + length, pattern + fixed + strlen("{name}")) == 0;
 }
 

@@ -9,7 +9,7 @@ struct api {
                 config; /* strings are the caller's; listen addresses are not looked at after api_new() */
         sd_event *event;
         struct MHD_Daemon *daemon;
-        sd_event_source *readable, *timeout, *accept_again;
+        sd_event_source *readable, *timeout, *run, *accept_again;
         struct listener *listeners;
         size_t listener_count;
         unsigned connections;
@@ -17,3 +17,7 @@ struct api {
         struct wait *waits;
         bool subscribed;
 };
+
+/* A suspended connection was resumed: without threads the library does not notice until it is run. Not from
+ * here, for this may be called from within it. */
+void api_run_soon(struct api *api);

@@ -49,6 +49,7 @@ static void wait_end(struct wait *wait)
 
         request->wait = wait_free(wait);
         MHD_resume_connection(request->connection);
+        api_run_soon(request->api);
 }
 
 /* Whether a status that is not Live says all that waiting could tell. A worker that died or a kernel that did
@@ -235,4 +236,13 @@ void wait_abandon_all(struct api *api)
                 api->waits->request->abandoned = true;
                 wait_end(api->waits);
         }
+}
+
+size_t wait_count(const struct api *api)
+{
+        size_t count = 0;
+
+        for (const struct wait *wait = api->waits; wait; wait = wait->next)
+                count++;
+        return count;
 }

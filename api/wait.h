@@ -18,5 +18,8 @@ void wait_on_store_event(void *userdata, const struct store_event *event);
 /* Ends every wait without a reply, so that the server can stop. */
 void wait_abandon_all(struct api *api);
 
+/* How many requests wait. */
+size_t wait_count(const struct api *api);
+
 /* NULL is fine. Returns NULL. */
 struct wait *wait_free(struct wait *wait);

@@ -1,0 +1,283 @@
+"""Devices over the API: create, read, list, replace, remove, recover; and what else can be read."""
+import json
+import os
+import re
+import threading
+
+import pytest
+
+from api_server import Server, check_problem, spec
+
+
+def test_create_gives_location_etag_and_the_device(server):
+    answer = server.ask("POST", "/devices", spec(labels={"app": "db"}))
+    assert answer.status == 201
+    assert answer.headers["Location"] == "/devices/data"
+    assert answer.headers["ETag"] == '"1"'
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.type == "application/json"
+    device = answer.json
+    assert device["name"] == "data" and device["generation"] == 1
+    assert device["spec"] == spec(labels={"app": "db"})
+    assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", device["uid"])
+    assert device["status"]["phase"] == "Pending"
+    assert device["status"]["device"] is None and device["status"]["worker"] is None
+    assert server.ask("GET", "/devices/data").json["uid"] == device["uid"]
+
+
+def test_create_again_is_safe(server):
+    first = server.ask("POST", "/devices", spec())
+    again = server.ask("POST", "/devices", spec(size=1048576, queueDepth=128))
+    assert again.status == 200, "the same wish, written in another way"
+    assert again.json["uid"] == first.json["uid"] and again.json["generation"] == 1
+    check_problem(server.ask("POST", "/devices", spec(size="2MiB")), 409, "name-taken")
+    assert server.ask("GET", "/devices/data").json["spec"]["size"] == "1MiB"
+
+
+def test_two_creates_at_once_make_one_device(server):
+    answers = []
+
+    def create():
+        answers.append(server.ask("POST", "/devices?wait=ready", spec()))
+
+    threads = [threading.Thread(target=create) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answer.status for answer in answers) == [200] * 7 + [201]
+    assert len({answer.json["uid"] for answer in answers}) == 1
+
+
+def test_bad_spec_names_every_fault_and_stores_nothing(server):
+    answer = server.ask("POST", "/devices", {"name": "No", "target": {"type": "null"}, "size": "1MiB", "queueDepth": 0,
+                                             "colour": "red"})
+    problem = check_problem(answer, 422, "invalid-spec")
+    assert {"/name", "/queueDepth", "/colour"} <= {error["pointer"] for error in problem["errors"]}
+    assert all(error["detail"] for error in problem["errors"])
+    assert server.ask("GET", "/devices").json["items"] == []
+
+
+def test_get_what_is_not_there(server):
+    check_problem(server.ask("GET", "/devices/nothing"), 404, "no-such-device")
+    check_problem(server.ask("GET", "/devices/No_Such%20Name"), 404, "no-such-device")
+
+
+def test_put_creates_and_replaces(server):
+    body = {key: value for key, value in spec().items() if key != "name"}
+    answer = server.ask("PUT", "/devices/data", body)
+    assert answer.status == 201 and answer.headers["Location"] == "/devices/data"
+    assert answer.json["spec"]["name"] == "data"
+    answer = server.ask("PUT", "/devices/data", dict(body, labels={"a": "b"}))
+    assert answer.status == 200 and answer.headers["ETag"] == '"2"' and answer.json["generation"] == 2
+    answer = server.ask("PUT", "/devices/data", dict(body, labels={"a": "b"}))
+    assert answer.status == 200 and answer.json["generation"] == 2
+    problem = check_problem(server.ask("PUT", "/devices/data", spec("other")), 422, "invalid-spec")
+    assert problem["errors"][0]["pointer"] == "/name"
+    problem = check_problem(server.ask("PUT", "/devices/..%2fetc", body), 422, "invalid-spec")
+    assert problem["errors"][0]["pointer"] == "/name"
+
+
+def test_if_match_and_if_none_match(server):
+    def put(status, headers, **more):
+        answer = server.ask("PUT", "/devices/data", spec(**more), headers)
+        assert answer.status == status, answer.body
+        if status == 412:
+            check_problem(answer, 412, "precondition-failed")
+
+    put(412, {"If-Match": "*"})
+    put(412, {"If-Match": '"1"'})
+    put(201, {"If-None-Match": "*"})
+    put(412, {"If-None-Match": "*"})
+    put(412, {"If-None-Match": '"7", "1"'})
+    put(200, {"If-Match": '"1"'}, labels={"n": "1"})
+    put(412, {"If-Match": '"1"'}, labels={"n": "2"})
+    put(412, {"If-Match": 'W/"2"'}, labels={"n": "2"})
+    put(200, {"If-Match": '"9", "2"'}, labels={"n": "2"})
+    put(200, {"If-Match": "*"}, labels={"n": "3"})
+    put(200, {"If-None-Match": '"1"'}, labels={"n": "4"})
+    put(400, {"If-Match": "2"})
+    assert server.ask("GET", "/devices/data").headers["ETag"] == '"5"'
+    check_problem(server.ask("DELETE", "/devices/data", headers={"If-Match": '"1"'}), 412, "precondition-failed")
+    assert server.ask("DELETE", "/devices/data", headers={"If-Match": '"5"'}).status == 202
+
+
+def test_delete(server):
+    server.tell("auto off")
+    server.ask("POST", "/devices", spec())
+    answer = server.ask("DELETE", "/devices/data")
+    assert answer.status == 202 and answer.json["name"] == "data"
+    assert server.ask("DELETE", "/devices/data").status == 202, "once more is fine"
+    check_problem(server.ask("POST", "/devices", spec()), 409, "being-removed")
+    check_problem(server.ask("PUT", "/devices/data", spec(size="2MiB")), 409, "being-removed")
+    check_problem(server.ask("POST", "/devices/data/recover"), 409, "not-possible-now")
+    server.tell("remove data")
+    check_problem(server.ask("DELETE", "/devices/data"), 404, "no-such-device")
+
+
+def test_a_disk_in_use_stays(server):
+    before = server.ask("POST", "/devices?wait=ready", spec(id=5)).json
+    server.tell("busy 5 process 4211 (fio), mounted at /mnt")
+    for method, path, body in [
+            ("DELETE", "/devices/data", None),
+            ("DELETE", "/devices/data?force=false", None),
+            ("PUT", "/devices/data", spec(id=5, size="2MiB")),
+            ("PUT", "/devices/data", spec(id=5, enabled=False)),
+    ]:
+        problem = check_problem(server.ask(method, path, body), 409, "in-use")
+        assert "4211 (fio)" in problem["detail"] and "/mnt" in problem["detail"]
+    after = server.ask("GET", "/devices/data").json
+    assert after == before
+    assert server.ask("PUT", "/devices/data", spec(id=5, labels={"a": "b"})).status == 200, "needs no new disk"
+    server.tell("idle")
+    assert server.ask("PUT", "/devices/data?wait=ready", spec(id=5, size="2MiB")).status == 200
+    server.tell("busy 5 someone")
+    assert server.ask("DELETE", "/devices/data?force=true&wait").status == 204
+
+
+def test_a_number_belongs_to_one_device(server):
+    assert server.ask("POST", "/devices", spec("one", id=7)).status == 201
+    problem = check_problem(server.ask("POST", "/devices", spec("two", id=7)), 409, "number-taken")
+    assert "one" in problem["detail"] and problem["errors"][0]["pointer"] == "/id"
+    check_problem(server.ask("GET", "/devices/two"), 404, "no-such-device")
+    assert server.ask("POST", "/devices", spec("two", id=8)).status == 201
+
+
+def test_recover(server):
+    server.ask("POST", "/devices?wait=ready", spec())
+    answer = server.ask("POST", "/devices/data/recover")
+    assert answer.status == 202 and answer.json["name"] == "data"
+    check_problem(server.ask("POST", "/devices/other/recover"), 404, "no-such-device")
+    check_problem(server.ask("POST", "/devices/data/recover", {}), 400, "bad-request")
+    server.ask("PUT", "/devices/data?wait=ready", spec(enabled=False))
+    check_problem(server.ask("POST", "/devices/data/recover"), 409, "not-possible-now")
+
+
+def names(answer):
+    assert answer.status == 200, answer.body
+    return [item["name"] for item in answer.json["items"]]
+
+
+def test_list_is_paged_and_filtered(server):
+    assert server.ask("GET", "/devices").json == {"items": [], "revision": 0}
+    for i in range(7):
+        server.ask("PUT", f"/devices/d{i}", spec(f"d{i}", labels={"odd": str(i % 2), "n": str(i)}))
+    everything = server.ask("GET", "/devices")
+    assert names(everything) == [f"d{i}" for i in range(7)]
+    assert "continue" not in everything.json and everything.json["revision"] >= 7
+    page = server.ask("GET", "/devices?limit=3")
+    assert names(page) == ["d0", "d1", "d2"]
+    server.ask("DELETE", "/devices/d2?wait")
+    page = server.ask("GET", "/devices?limit=3&continue=" + page.json["continue"])
+    assert names(page) == ["d3", "d4", "d5"]
+    page = server.ask("GET", "/devices?limit=3&continue=" + page.json["continue"])
+    assert names(page) == ["d6"] and "continue" not in page.json
+    assert names(server.ask("GET", "/devices?limit=6")) == ["d0", "d1", "d3", "d4", "d5", "d6"]
+    assert "continue" not in server.ask("GET", "/devices?limit=6").json
+    assert names(server.ask("GET", "/devices?label=odd=1")) == ["d1", "d3", "d5"]
+    assert names(server.ask("GET", "/devices?label=odd%3D1&label=n=3")) == ["d3"]
+    assert names(server.ask("GET", "/devices?label=odd=")) == []
+    page = server.ask("GET", "/devices?label=odd=1&limit=1")
+    assert names(page) == ["d1"]
+    assert names(server.ask("GET", "/devices?label=odd=1&limit=2&continue=" + page.json["continue"])) == ["d3", "d5"]
+
+
+@pytest.mark.parametrize("path", [
+    "/devices?colour=red", "/devices?limit=0", "/devices?limit=1001", "/devices?limit=x", "/devices?limit=-1",
+    "/devices?limit=", "/devices?limit", "/devices?limit=1&limit=2", "/devices?continue=", "/devices?continue=A",
+    "/devices?label=a", "/devices?label==b", "/devices?wait=ready", "/devices?limit=%zz", "/devices?limit=%00",
+    "/devices?%00=1", "/devices?limit=" + "1" * 2000, "/devices/data?wait", "/host?verbose=1", "/healthz?x",
+])
+def test_unknown_or_bad_parameters(server, path):
+    check_problem(server.ask("GET", path), 400, "bad-request")
+
+
+@pytest.mark.parametrize("method,query", [
+    ("POST", "wait"), ("POST", "wait=gone"), ("POST", "force=true"), ("POST", "timeout=5s"),
+    ("POST", "wait=ready&timeout=11min"), ("POST", "wait=ready&timeout=soon"), ("POST", "wait=ready&timeout="),
+    ("PUT", "wait=yes"), ("DELETE", "wait=ready"), ("DELETE", "force"), ("DELETE", "force=1"), ("DELETE", "timeout=1s"),
+])
+def test_bad_parameters_change_nothing(server, method, query):
+    server.ask("PUT", "/devices/data?wait=ready", spec())
+    path = "/devices" if method == "POST" else "/devices/data"
+    body = None if method == "DELETE" else spec("new" if method == "POST" else "data", size="4MiB")
+    check_problem(server.ask(method, f"{path}?{query}", body), 400, "bad-request")
+    assert [(item["name"], item["generation"]) for item in server.ask("GET", "/devices").json["items"]] == [("data", 1)]
+
+
+def test_all_bad_parameters_are_named(server):
+    problem = check_problem(server.ask("GET", "/devices?a=1&b=2&limit=x"), 400, "bad-request")
+    assert len(problem["errors"]) == 3
+
+
+def test_host(server):
+    host = server.ask("GET", "/host").json
+    assert host["kernel"] == os.uname().release
+    assert host["ublk"] == {"features": [], "available": False}
+    assert host["limits"]["queueDepth"] == 4096
+    assert host["problems"] == [{"title": "NoDriver", "detail": "The ublk driver is not loaded."}]
+
+
+def test_targets_and_schemas(server):
+    targets = server.ask("GET", "/targets").json["items"]
+    assert {"loop", "null"} <= {target["name"] for target in targets}
+    for target in targets:
+        assert target["summary"] and isinstance(target["features"], list)
+        schema = server.ask("GET", target["schema"])
+        assert schema.status == 200 and schema.type == "application/schema+json"
+        assert schema.json["type"] == "object"
+    listed = server.ask("GET", "/schemas").json["items"]
+    assert "/schemas/device" in [item["path"] for item in listed]
+    for item in listed:
+        assert server.ask("GET", item["path"]).status == 200
+    check_problem(server.ask("GET", "/schemas/targets/nothing"), 404, "no-such-resource")
+    check_problem(server.ask("GET", "/schemas/..%2f..%2fetc%2fpasswd"), 404, "no-such-resource")
+
+
+def test_health_and_readiness(server):
+    assert server.ask("GET", "/healthz").status == 200
+    assert server.ask("GET", "/readyz").status == 200
+    server.tell("settled off")
+    assert server.ask("GET", "/healthz").status == 200
+    check_problem(server.ask("GET", "/readyz"), 503, "not-ready")
+
+
+def test_full_disk_changes_nothing(server):
+    server.ask("POST", "/devices?wait=ready", spec())
+    before = server.ask("GET", "/devices/data").json
+    server.tell("full on")
+    check_problem(server.ask("POST", "/devices", spec("other")), 507, "store-full")
+    check_problem(server.ask("PUT", "/devices/data", spec(size="2MiB")), 507, "store-full")
+    check_problem(server.ask("DELETE", "/devices/data"), 507, "store-full")
+    check_problem(server.ask("POST", "/devices/data/recover"), 507, "store-full")
+    assert server.ask("GET", "/devices/data").json == before
+    assert names(server.ask("GET", "/devices")) == ["data"]
+    server.tell("full off")
+    assert server.ask("DELETE", "/devices/data?wait").status == 204
+
+
+def test_what_was_acknowledged_survives_a_kill(tmp_path):
+    server = Server(tmp_path, "--sqlite")
+    server.ask("POST", "/devices?wait=ready", spec("one", id=3))
+    server.ask("PUT", "/devices/one", spec("one", id=3, labels={"a": "b"}))
+    server.ask("POST", "/devices", spec("two"))
+    before = server.ask("GET", "/devices").json
+    server.kill()
+    server = Server(tmp_path, "--sqlite")
+    assert server.started
+    after = server.ask("GET", "/devices").json
+    for old, new in zip(before["items"], after["items"]):
+        assert [old[key] for key in ("name", "uid", "generation", "spec")] == \
+               [new[key] for key in ("name", "uid", "generation", "spec")]
+    assert len(after["items"]) == 2 and after["revision"] >= before["revision"]
+    server.stop()
+
+
+def test_texts_that_are_not_utf8_are_made_so(server):
+    server.ask("POST", "/devices?wait=ready", spec(id=5))
+    server.process.stdin.flush()
+    server.process.stdin.buffer.write(b"busy 5 process 1 (\xff\xfe)\n")
+    server.process.stdin.buffer.flush()
+    assert server.process.stdout.readline() == "0\n"
+    answer = server.ask("DELETE", "/devices/data")
+    assert "process 1 (??)" in json.loads(answer.body.decode("utf-8"))["detail"]

@@ -1,0 +1,264 @@
+"""HTTP itself: methods, headers, bodies that are wrong, too big, too slow or never end."""
+import itertools
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from api_server import Answer, ask, check_problem, read_all, read_status, send, spec
+
+BODY_MAX = 1024 * 1024
+
+
+def padded(size):
+    """A valid spec of exactly `size` bytes."""
+    text = json.dumps(spec())
+    return text[:-1] + " " * (size - len(text)) + "}"
+
+
+@pytest.mark.parametrize("method,path,allow", [
+    ("DELETE", "/devices", "GET, HEAD, POST"), ("PATCH", "/devices/data", "GET, HEAD, PUT, DELETE"),
+    ("GET", "/devices/data/recover", "POST"), ("POST", "/host", "GET, HEAD"), ("OPTIONS", "/healthz", "GET, HEAD"),
+    ("BREW", "/targets", "GET, HEAD"),
+])
+def test_wrong_method(server, method, path, allow):
+    answer = server.ask(method, path)
+    check_problem(answer, 405, "method-not-allowed")
+    assert answer.headers["Allow"] == allow
+
+
+@pytest.mark.parametrize("path", [
+    "/", "/nothing", "/devices/", "/devices/data/", "/devices/data/restart/x", "/devices//recover", "/devices/../host",
+    "/HOST", "/host/", "/schemas/", "/schemas/device/", "/devices/%zz", "/devices/a%00b", "/devices/" + "x" * 300,
+    "/devices/a%2Frecover", "/metrics", "/openapi.json", "/events",
+])
+def test_no_such_path(server, path):
+    assert server.ask("GET", path).status == 404
+    assert server.ask("GET", path).json["status"] == 404
+
+
+def test_head(server):
+    server.ask("POST", "/devices", spec())
+    for path in ("/devices/data", "/devices", "/host", "/healthz"):
+        get, head = server.ask("GET", path), server.ask("HEAD", path)
+        assert head.status == 200 and head.body == b""
+        assert head.type == get.type and head.headers["Cache-Control"] == "no-store"
+    assert server.ask("HEAD", "/devices/other").status == 404
+
+
+@pytest.mark.parametrize("accept,status", [
+    ("application/json", 200), ("*/*", 200), ("application/*", 200), ("text/html, application/json;q=0.5", 200),
+    ("", 200), ("application/problem+json", 200), ("APPLICATION/JSON", 200), ("text/html", 406), ("image/*", 406),
+    ("application/json;q=0", 406), ("application/json;q=0.0, text/plain", 406), ("application/jsonp", 406),
+])
+def test_accept(server, accept, status):
+    answer = server.ask("GET", "/host", headers={"Accept": accept})
+    assert answer.status == status
+    if status == 406:
+        check_problem(answer, 406, "not-acceptable")
+
+
+@pytest.mark.parametrize("content_type,status", [
+    ("application/json", 201), ("application/json; charset=utf-8", 201), ("Application/JSON", 201),
+    ("text/plain", 415), ("application/x-www-form-urlencoded", 415), ("application/merge-patch+json", 415), ("", 415),
+])
+def test_content_type(server, content_type, status):
+    answer = server.ask("POST", "/devices", spec(), {"Content-Type": content_type})
+    assert answer.status == status
+    if status == 415:
+        check_problem(answer, 415, "not-json")
+        assert server.ask("GET", "/devices").json["items"] == []
+
+
+@pytest.mark.parametrize("body", [
+    "", " ", "{", "{}}", "{} {}", "nul", "{\"a\":1,}", "{'a':1}", "[1,]", "{\"a\":01}", "{\"a\":+1}", "{\"a\":.5}",
+    "{\"a\":1.}", "{\"a\":1e}", "{\"a\":1e999}", "{\"a\":NaN}", "{\"a\":\"\t\"}", "{\"a\":\"\\x\"}", "{\"a\":\"\\u00\"}",
+    "{\"a\":\"\\u0000\"}", "{\"name\":\"data\\u0000x\"}", "{\"a\":\"\\ud800\"}", "{\"a\":\"\\udc00\"}", "{\"a\":\"",
+    b"{\"a\":\"\xff\"}", b"{\"a\":\"\xc0\x80\"}", b"\xef\xbb\xbf{}", b"{}\x00", b"{\"a\":\"\x00\"}",
+    b"\x00" + json.dumps(spec()).encode(), json.dumps(spec()).encode() + b"\x00", json.dumps(spec()) + "x",
+    "[" * 100 + "]" * 100, "{\"a\":" * 100000, "//\n{}", "{\"a\" 1}", "{1:2}",
+], ids=itertools.count())
+def test_malformed_json(server, body):
+    problem = check_problem(server.ask("POST", "/devices", body), 400, "malformed-json")
+    assert body == "" or "ine" in problem["detail"], "says where"
+    assert server.ask("GET", "/devices").json["items"] == []
+
+
+@pytest.mark.parametrize("body", ["[]", "1", "\"text\"", "null", "true", "{}", "\n{ }\r\n\t"])
+def test_json_that_is_no_spec(server, body):
+    check_problem(server.ask("POST", "/devices", body), 422, "invalid-spec")
+
+
+def test_the_same_field_twice(server):
+    text = json.dumps(spec())
+    check_problem(server.ask("POST", "/devices", text[:-1] + ", \"size\": \"9GiB\"}"), 422, "invalid-spec")
+
+
+def test_body_of_the_largest_size(server):
+    assert server.ask("POST", "/devices", padded(BODY_MAX)).status == 201
+
+
+@pytest.mark.parametrize("size", [BODY_MAX + 1, 5 * BODY_MAX])
+def test_body_too_large(server, size):
+    answer = server.ask("POST", "/devices", padded(size))
+    check_problem(answer, 413, "body-too-large")
+    assert server.ask("GET", "/devices").json["items"] == []
+
+
+def test_body_too_large_is_refused_before_it_is_sent(server):
+    raw = server.socket()
+    raw.sendall(b"POST /devices HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\nExpect: 100-continue\r\n\r\n")
+    data = read_all(raw)
+    assert data.startswith(b"HTTP/1.1 413") and b"body-too-large" in data
+
+
+def test_chunked_body(server):
+    text = json.dumps(spec()).encode()
+    connection = server.connect()
+    connection.request("POST", "/devices", iter([text[:10], text[10:]]), {"Content-Type": "application/json"},
+                       encode_chunked=True)
+    assert Answer(connection.getresponse()).status == 201
+
+
+def test_chunked_body_that_never_ends(server):
+    raw = server.socket()
+    raw.sendall(b"POST /devices HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
+    sent = 0
+    try:
+        while sent < 64 * BODY_MAX:
+            raw.sendall(b"10000\r\n" + b" " * 65536 + b"\r\n")
+            sent += 65536
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    assert sent < 32 * BODY_MAX, "the server took it all"
+    data = read_all(raw)
+    assert data.startswith(b"HTTP/1.1 413") and b"body-too-large" in data
+    server.until("connections", 0)
+
+
+def test_body_that_is_never_sent(server):
+    raw = server.socket()
+    raw.sendall(b"POST /devices HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+    server.until("connections", 1)
+    assert server.ask("GET", "/healthz").status == 200, "others are served"
+    raw.close()
+    server.until("connections", 0)
+    assert server.ask("GET", "/devices").json["items"] == []
+
+
+@pytest.mark.parametrize("text", [
+    b"hello\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+    b"GET /host HTTP/1.1\r\n\r\n", b"GET /host HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 200000 + b"\r\n\r\n",
+    b"GET /" + b"y" * 200000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+    b"POST /devices HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+    b"POST /devices HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n",
+    b"POST /devices HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+    b"POST /devices HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+], ids=itertools.count())
+def test_what_is_not_http(server, text):
+    raw = server.socket()
+    try:
+        raw.sendall(text)
+        raw.shutdown(1)
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    data = read_all(raw)
+    assert data == b"" or 400 <= int(data.split(b" ", 2)[1]) < 600
+    assert server.ask("GET", "/healthz").status == 200
+    server.until("connections", 0)
+
+
+def test_several_requests_on_one_connection(server):
+    connection = server.connect()
+    for i in range(20):
+        assert ask(connection, "PUT", f"/devices/d{i}", spec(f"d{i}")).status == 201
+        assert ask(connection, "PUT", "/devices/bad", "{").status == 400
+        assert ask(connection, "GET", f"/devices/d{i}").status == 200
+        assert ask(connection, "GET", "/nothing").status == 404
+    assert server.tell("connections") == 1
+
+
+def test_refused_requests_leave_the_connection_usable(server):
+    connection = server.connect()
+    assert ask(connection, "POST", "/nothing", padded(BODY_MAX)).status == 404
+    assert ask(connection, "POST", "/devices", padded(1000), {"Content-Type": "text/plain"}).status == 415
+    assert ask(connection, "GET", "/healthz").status == 200
+    assert server.tell("connections") == 1
+
+
+def test_pipelined_requests(server):
+    body = json.dumps(spec()).encode()
+    raw = server.socket()
+    raw.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+                b"POST /devices?wait=ready HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                b"Content-Length: %d\r\n\r\n" % len(body) + body +
+                b"GET /devices/data HTTP/1.1\r\nHost: x\r\n\r\n"
+                b"DELETE /devices/data?wait HTTP/1.1\r\nHost: x\r\n\r\n"
+                b"GET /devices/data HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    data = read_all(raw)
+    lines = [line for line in data.split(b"\r\n") if b"HTTP/1.1 " in line]
+    assert [int(line.split(b"HTTP/1.1 ")[1][:3]) for line in lines] == [200, 201, 200, 204, 404]
+
+
+def test_http_1_0(server):
+    raw = server.socket()
+    raw.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+    assert read_status(raw) == 200
+
+
+def test_a_hundred_idle_connections(server):
+    idle = [server.socket() for _ in range(100)]
+    server.until("connections", 100)
+    assert server.ask("GET", "/healthz").status == 200
+    for raw in idle:
+        raw.close()
+    server.until("connections", 0)
+
+
+def test_a_full_house_waits_instead_of_failing(server):
+    idle = [server.socket() for _ in range(512)]
+    server.until("connections", 512)
+    late = server.connect()
+    send(late, "GET", "/healthz")
+    idle.pop().close()
+    assert late.getresponse().status == 200
+    for raw in idle:
+        raw.close()
+
+
+AS_NOBODY = """
+import os, sys
+os.environ["UBLKD_API_SERVER"] = "unused"
+from api_server import UnixConnection, ask, check_problem, spec
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+path = sys.argv[1]
+assert ask(UnixConnection(path), "GET", "/devices").status == 200
+assert ask(UnixConnection(path), "GET", "/host").status == 200
+for method, target, body in (("POST", "/devices", spec()), ("PUT", "/devices/data", spec()),
+                             ("DELETE", "/devices/data", None), ("POST", "/devices/data/recover", None)):
+    problem = check_problem(ask(UnixConnection(path), method, target, body), 403, "forbidden")
+    assert "65534" in problem["detail"]
+idle = [UnixConnection(path) for _ in range(600)]
+for connection in idle:
+    connection.connect()
+print("done", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_others_may_read_only_and_cannot_lock_out_root(server):
+    directory = server.directory
+    while directory not in ("/", "/tmp"):
+        os.chmod(directory, 0o755)
+        directory = os.path.dirname(directory)
+    child = subprocess.Popen([sys.executable, "-c", AS_NOBODY, server.path], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True, cwd=os.path.dirname(os.path.abspath(__file__)))
+    assert child.stdout.readline() == "done\n"
+    server.until("connections", 448)
+    assert server.ask("GET", "/devices").json["items"] == []
+    assert server.ask("POST", "/devices", spec()).status == 201
+    child.communicate()
+    assert child.returncode == 0

@@ -1,0 +1,345 @@
+/* The API with a store and a pretended reconciler behind it, for the tests of the API.
+ *
+ *   api_test_server [--state-dir DIR] [--sqlite] [--listen ADDRESS]... [--passed N]
+ *
+ * Says "ready" once it answers, then takes commands on stdin, one a line, and answers each with "ok", or a
+ * value: auto on|off                     make every device Live (Disabled, gone) by itself; on at the start
+ *   status NAME PHASE REASON TEXT   as the reconciler would
+ *   remove NAME                     the disk is gone
+ *   busy NUMBER TEXT | idle         the disk /dev/ublkbNUMBER is in use by TEXT
+ *   settled on|off                  what /readyz is told
+ *   full on|off                     the disk under the database
+ *   waits | connections             how many requests wait; how many clients are connected
+ * It ends when stdin does. */
+#include "api/api.h"
+#include "api/server.h"
+#include "api/wait.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <fcntl.h>
+
+enum { LISTEN_MAX = 8 };
+
+struct server {
+        sd_event *event;
+        const struct device_backend *real; /* what `full` stands before */
+        void *real_context;
+        struct device_store *store;
+        struct host host;
+        struct api *api;
+        sd_event_source *reconcile;
+        char **queue; /* names */
+        size_t queued;
+        bool automatic, settled, full;
+        int busy; /* the number of the disk in use, or -1 */
+        char busy_text[256];
+};
+
+static int load(void *context,
+        int (*each)(void *userdata, const struct device_record *record, const char *document), void *userdata,
+        uint64_t *ret_revision)
+{
+        struct server *server = context;
+
+        return server->real->load(server->real_context, each, userdata, ret_revision);
+}
+
+static int save(void *context, const struct device_record *record, const char *document, uint64_t revision)
+{
+        struct server *server = context;
+
+        return server->full ? -ENOSPC : server->real->save(server->real_context, record, document, revision);
+}
+
+static int erase(void *context, const char *name, uint64_t revision)
+{
+        struct server *server = context;
+
+        return server->full ? -ENOSPC : server->real->erase(server->real_context, name, revision);
+}
+
+static void close_backend(void *context)
+{
+        struct server *server = context;
+
+        server->real->close(server->real_context);
+}
+
+static const struct device_backend backend = {
+        .name = "test", .load = load, .save = save, .erase = erase, .close = close_backend};
+
+static int set_status(struct server *server, const struct device_record *record, enum device_phase phase,
+        const char *reason, const char *text)
+{
+        struct device_status status = {
+                .phase = phase,
+                .observed_generation = record->generation,
+                .number = record->number >= 0 ? record->number : 0,
+                .disk = phase == PHASE_LIVE || phase == PHASE_RECOVERING || phase == PHASE_QUIESCED,
+                .data_path = phase == PHASE_LIVE ? "copy" : NULL,
+        };
+        int r;
+
+        if (phase == PHASE_LIVE) {
+                status.worker.pid = getpid();
+                status.worker.started_at = record->created_at;
+                status.kernel_flags = 1 << 3;
+        }
+        r = device_status_explain(&status, reason, "%s", text);
+        if (r >= 0)
+                r = device_store_set_status(server->store, record->name, &status);
+        device_status_clear(&status);
+        return r;
+}
+
+static int reconcile_one(struct server *server, const char *name)
+{
+        const struct device_record *record = device_store_get(server->store, name);
+
+        if (!record)
+                return 0;
+        if (record->deleting)
+                return device_store_remove(server->store, name);
+        if (!record->spec || record->status.observed_generation == record->generation)
+                return 0;
+        return record->spec->options.enabled
+                       ? set_status(server, record, PHASE_LIVE, "Live", "It serves.")
+                       : set_status(server, record, PHASE_DISABLED, "Disabled", "It is disabled.");
+}
+
+static int on_reconcile(sd_event_source *source, void *userdata)
+{
+        struct server *server = userdata;
+
+        for (size_t i = 0; i < server->queued; i++) {
+                (void)reconcile_one(server, server->queue[i]); /* a full disk: the test asks again */
+                free(server->queue[i]);
+        }
+        server->queued = 0;
+        return sd_event_source_set_enabled(source, SD_EVENT_OFF);
+}
+
+static void on_event(void *userdata, const struct store_event *event)
+{
+        struct server *server = userdata;
+        char **queue;
+
+        if (!server->automatic || (event->kind != STORE_SPEC && event->kind != STORE_INTENT))
+                return;
+        queue = reallocarray(server->queue, server->queued + 1, sizeof(*queue));
+        if (!queue)
+                abort();
+        server->queue = queue;
+        server->queue[server->queued++] = strdup(event->name);
+        (void)sd_event_source_set_enabled(server->reconcile, SD_EVENT_ON);
+}
+
+static int is_busy(void *userdata, int number, struct problem_list *problems)
+{
+        struct server *server = userdata;
+
+        if (number != server->busy)
+                return 0;
+        (void)problem_add(
+                problems, EBUSY, "", "InUse", "/dev/ublkb%d is in use: %s.", number, server->busy_text);
+        return 1;
+}
+
+static bool is_settled(void *userdata)
+{
+        return ((struct server *)userdata)->settled;
+}
+
+static int command_auto(struct server *server, char *arguments)
+{
+        server->automatic = strcmp(arguments, "on") == 0;
+        return 0;
+}
+
+static int command_status(struct server *server, char *arguments)
+{
+        const char *name = strsep(&arguments, " "), *phase = strsep(&arguments, " "),
+                   *reason = strsep(&arguments, " ");
+        const struct device_record *record = device_store_get(server->store, name);
+
+        for (int i = 0; record && i < _PHASE_MAX; i++)
+                if (strcmp(device_phase_to_string(i), phase) == 0)
+                        return set_status(server, record, i, reason, arguments ? arguments : "");
+        return -ENOENT;
+}
+
+static int command_remove(struct server *server, char *arguments)
+{
+        return device_store_remove(server->store, arguments);
+}
+
+static int command_busy(struct server *server, char *arguments)
+{
+        server->busy = atoi(strsep(&arguments, " "));
+        snprintf(server->busy_text, sizeof(server->busy_text), "%s", arguments ? arguments : "");
+        return 0;
+}
+
+static int command_idle(struct server *server, char *arguments _unused_)
+{
+        server->busy = -1;
+        return 0;
+}
+
+static int command_settled(struct server *server, char *arguments)
+{
+        server->settled = strcmp(arguments, "on") == 0;
+        return 0;
+}
+
+static int command_full(struct server *server, char *arguments)
+{
+        server->full = strcmp(arguments, "on") == 0;
+        return 0;
+}
+
+static int command_waits(struct server *server, char *arguments _unused_)
+{
+        return (int)wait_count(server->api);
+}
+
+static int command_connections(struct server *server, char *arguments _unused_)
+{
+        return (int)server->api->connections;
+}
+
+static int run_command(struct server *server, char *line)
+{
+        static const struct {
+                const char *name;
+                int (*run)(struct server *server, char *arguments);
+        } commands[] = {
+                {"auto",        command_auto       },
+                {"status",      command_status     },
+                {"remove",      command_remove     },
+                {"busy",        command_busy       },
+                {"idle",        command_idle       },
+                {"settled",     command_settled    },
+                {"full",        command_full       },
+                {"waits",       command_waits      },
+                {"connections", command_connections},
+        };
+        char *rest = line, *name = strsep(&rest, " ");
+
+        for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+                if (strcmp(commands[i].name, name) == 0)
+                        return commands[i].run(server, rest ? rest : line + strlen(line));
+        return -EINVAL;
+}
+
+/* Every command is one write of the test, and one line. */
+static int on_command(sd_event_source *source _unused_, int fd, uint32_t events _unused_, void *userdata)
+{
+        struct server *server = userdata;
+        char line[1024];
+        ssize_t n = read(fd, line, sizeof(line) - 1);
+
+        if (n <= 0)
+                return sd_event_exit(server->event, 0);
+        line[n] = '\0';
+        line[strcspn(line, "\n")] = '\0';
+        printf("%d\n", run_command(server, line));
+        return fflush(stdout) == 0 ? 0 : -errno;
+}
+
+static int open_backend(
+        struct server *server, const char *state_dir, bool sqlite, struct problem_list *problems)
+{
+        return sqlite ? store_sqlite_open(state_dir, &server->real, &server->real_context, problems)
+                      : store_memory_open(&server->real, &server->real_context);
+}
+
+static int start(struct server *server, const struct api_config *config, struct problem_list *problems)
+{
+        int r = sd_event_default(&server->event);
+
+        if (r >= 0)
+                r = host_read(&server->host);
+        if (r >= 0)
+                r = problem_add(
+                        &server->host.problems, ENODEV, "", "NoDriver", "The ublk driver is not loaded.");
+        if (r >= 0)
+                r = sd_event_add_defer(server->event, &server->reconcile, on_reconcile, server);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(server->reconcile, SD_EVENT_OFF);
+        if (r >= 0)
+                r = sd_event_add_io(server->event, NULL, STDIN_FILENO, EPOLLIN, on_command, server);
+        if (r >= 0)
+                r = device_store_subscribe(server->store, on_event, server);
+        return r < 0 ? r : api_new(server->event, config, &server->api, problems);
+}
+
+static void stop(struct server *server)
+{
+        api_free(server->api);
+        device_store_free(server->store);
+        sd_event_source_disable_unref(server->reconcile);
+        for (size_t i = 0; i < server->queued; i++)
+                free(server->queue[i]);
+        free(server->queue);
+        host_clear(&server->host);
+        sd_event_unref(server->event);
+}
+
+/* Options as above; struct option of getopt_long() would clash with the one of option tables. */
+static bool parse_arguments(
+        int argc, char *argv[], struct api_config *config, const char **listen, bool *ret_sqlite)
+{
+        for (int i = 1; i < argc; i++) {
+                const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+
+                if (strcmp(argv[i], "--sqlite") == 0) {
+                        *ret_sqlite = true;
+                        continue;
+                }
+                if (value && strcmp(argv[i], "--state-dir") == 0)
+                        config->state_dir = value;
+                else if (value && strcmp(argv[i], "--listen") == 0 && config->listen_count < LISTEN_MAX)
+                        listen[config->listen_count++] = value;
+                else if (value && strcmp(argv[i], "--passed") == 0)
+                        config->passed_sockets = (unsigned)atoi(value);
+                else
+                        return false;
+                i++;
+        }
+        return true;
+}
+
+int main(int argc, char *argv[])
+{
+        struct server server = {.automatic = true, .settled = true, .busy = -1};
+        const char *listen[LISTEN_MAX];
+        struct api_config config = {.host = &server.host,
+                .disk_in_use = is_busy,
+                .is_ready = is_settled,
+                .userdata = &server,
+                .listen = listen};
+        _cleanup_problems_ struct problem_list problems = {};
+        bool sqlite = false;
+        int r;
+
+        if (!parse_arguments(argc, argv, &config, listen, &sqlite))
+                return 2;
+        r = open_backend(&server, config.state_dir, sqlite, &problems);
+        if (r >= 0)
+                r = device_store_new(&backend, &server, &server.store);
+        config.store = server.store;
+        if (r >= 0)
+                r = start(&server, &config, &problems);
+        if (r >= 0) {
+                puts("ready");
+                fflush(stdout);
+                r = sd_event_loop(server.event);
+        }
+        for (size_t i = 0; i < problems.count; i++)
+                fprintf(stderr, "%s\n", problems.items[i].detail);
+        stop(&server);
+        return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,173 @@
+"""?wait: the answer is held until the device is ready, or gone, or it is clear that it will not be."""
+import json
+import threading
+
+import pytest
+
+from api_server import Answer, check_problem, read_all, send, spec
+
+
+@pytest.fixture
+def manual(server):
+    server.tell("auto off")
+    return server
+
+
+def begin(server, method, path, body=None):
+    """Sends a request that will wait, and returns its connection once the server holds it."""
+    before = server.tell("waits")
+    connection = server.connect()
+    send(connection, method, path, body)
+    server.until("waits", before + 1)
+    return connection
+
+
+def end(connection):
+    answer = Answer(connection.getresponse())
+    connection.close()
+    return answer
+
+
+def test_ready(manual):
+    connection = begin(manual, "POST", "/devices?wait=ready&timeout=10min", spec())
+    assert manual.ask("GET", "/devices/data").json["status"]["phase"] == "Pending", "others are served meanwhile"
+    manual.tell("status data Starting Starting It starts.")
+    manual.tell("status data Live Live It serves.")
+    answer = end(connection)
+    assert answer.status == 201 and answer.headers["ETag"] == '"1"' and answer.headers["Location"] == "/devices/data"
+    status = answer.json["status"]
+    assert status["phase"] == "Live" and status["observedGeneration"] == 1 and status["device"] == "/dev/ublkb0"
+    assert status["links"] == ["/dev/ublk/by-name/data"] and status["conditions"][0]["status"] == "True"
+    assert manual.tell("waits") == 0
+    assert manual.ask("POST", "/devices?wait=ready", spec()).status == 200, "ready already"
+
+
+def test_ready_for_the_new_generation_only(manual):
+    manual.ask("POST", "/devices", spec())
+    manual.tell("status data Live Live It serves.")
+    connection = begin(manual, "PUT", "/devices/data?wait=ready", spec(size="2MiB"))
+    manual.tell("status data Live Live It serves.")
+    answer = end(connection)
+    assert answer.status == 200 and answer.json["status"]["observedGeneration"] == 2
+
+
+@pytest.mark.parametrize("phase", ["Backoff", "Failed"])
+def test_what_only_opening_can_tell(manual, phase):
+    connection = begin(manual, "POST", "/devices?wait=ready", spec())
+    manual.tell(f"status data {phase} BackingFileMissing The file /x is missing. The next try is in 4 s.")
+    problem = check_problem(end(connection), 422, "cannot-start")
+    assert problem["reason"] == "BackingFileMissing" and "/x is missing" in problem["detail"]
+    assert problem["device"]["name"] == "data"
+    assert manual.ask("GET", "/devices/data").status == 200, "the record stays"
+    problem = check_problem(manual.ask("POST", "/devices?wait=ready", spec()), 422, "cannot-start")
+    manual.tell("status data Live Live It serves.")
+    assert manual.ask("POST", "/devices?wait=ready", spec()).status == 200
+
+
+def test_a_passing_trouble_is_no_verdict(manual):
+    connection = begin(manual, "POST", "/devices?wait=ready", spec())
+    manual.tell("status data Backoff WorkerDied The worker died.")
+    assert manual.tell("waits") == 1
+    manual.tell("status data Live Live It serves.")
+    assert end(connection).status == 201
+
+
+def test_timeout_says_why(manual):
+    problem = check_problem(manual.ask("POST", "/devices?wait=ready&timeout=10ms", spec()), 504, "timeout")
+    assert problem["reason"] == "Pending" and "Pending" in problem["detail"]
+    manual.tell("status data Backoff WorkerDied The worker died.")
+    problem = check_problem(manual.ask("POST", "/devices?wait=ready&timeout=0", spec()), 504, "timeout")
+    assert problem["reason"] == "WorkerDied" and "The worker died." in problem["detail"]
+    assert manual.ask("GET", "/devices/data").status == 200, "the request stays in force"
+    problem = check_problem(manual.ask("DELETE", "/devices/data?wait&timeout=1ms"), 504, "timeout")
+    assert "not gone" in problem["detail"]
+    check_problem(manual.ask("POST", "/devices", spec()), 409, "being-removed")
+
+
+def test_gone(manual):
+    manual.ask("POST", "/devices", spec())
+    connection = begin(manual, "DELETE", "/devices/data?wait")
+    second = begin(manual, "DELETE", "/devices/data?wait=&timeout=1min")
+    manual.tell("status data Stopping Deleting It is being removed.")
+    assert manual.tell("waits") == 2
+    manual.tell("remove data")
+    for waiting in (connection, second):
+        answer = end(waiting)
+        assert answer.status == 204 and answer.body == b""
+
+
+def test_removed_while_waited_for(manual):
+    connection = begin(manual, "POST", "/devices?wait=ready", spec())
+    manual.ask("DELETE", "/devices/data")
+    check_problem(end(connection), 409, "being-removed")
+
+
+def test_a_new_device_of_the_same_name_is_another_one(manual):
+    manual.ask("POST", "/devices", spec())
+    connection = begin(manual, "DELETE", "/devices/data?wait")
+    manual.tell("remove data")
+    manual.ask("POST", "/devices", spec())
+    assert end(connection).status == 204
+
+
+def test_disabled_is_ready_when_it_is_disabled(manual):
+    connection = begin(manual, "POST", "/devices?wait=ready", spec(enabled=False))
+    manual.tell("status data Disabled Disabled It is disabled.")
+    answer = end(connection)
+    assert answer.status == 201 and answer.json["status"]["phase"] == "Disabled"
+    assert answer.json["status"]["device"] is None and answer.json["status"]["links"] == []
+
+
+def test_a_client_that_leaves_is_forgotten(manual):
+    connections = [begin(manual, "PUT", f"/devices/d{i}?wait=ready", spec(f"d{i}")) for i in range(10)]
+    for connection in connections:
+        connection.close()
+    manual.until("waits", 0)
+    manual.until("connections", 0)
+    assert len(manual.ask("GET", "/devices").json["items"]) == 10
+
+
+def test_a_client_that_only_ends_its_own_side_gets_its_answer(manual):
+    body = json.dumps(spec()).encode()
+    raw = manual.socket()
+    raw.sendall(b"POST /devices?wait=ready HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                b"Content-Length: %d\r\nConnection: close\r\n\r\n" % len(body) + body)
+    raw.shutdown(1)
+    manual.until("waits", 1)
+    manual.tell("status data Live Live It serves.")
+    assert read_all(raw).startswith(b"HTTP/1.1 201")
+
+
+def test_many_wait_for_one(manual):
+    connections = [begin(manual, "POST", "/devices?wait=ready", spec()) for _ in range(50)]
+    manual.tell("status data Live Live It serves.")
+    assert sorted(end(connection).status for connection in connections) == [200] * 49 + [201]
+
+
+def test_the_server_ends_while_some_wait(manual):
+    connections = [begin(manual, "PUT", f"/devices/d{i}?wait=ready", spec(f"d{i}")) for i in range(5)]
+    manual.stop()  # the sanitizers look for what is left
+    for connection in connections:
+        connection.close()
+
+
+def test_many_threads_create_and_remove(server):
+    failures = []
+
+    def work(index):
+        for turn in range(10):
+            for method, path, body, status in (
+                    ("PUT", f"/devices/d{index}?wait=ready", spec(f"d{index}"), 201),
+                    ("PUT", f"/devices/d{index}?wait=ready", spec(f"d{index}", size=f"{turn + 2}MiB"), 200),
+                    ("DELETE", f"/devices/d{index}?wait", None, 204)):
+                answer = server.ask(method, path, body)
+                if answer.status != status:
+                    failures.append((method, path, answer.status, answer.body))
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert server.ask("GET", "/devices").json["items"] == []
