@@ -62,6 +62,7 @@ int main(int argc, char **argv)
 
         if (!world || parse(argc, argv, &request) < 0)
                 return 2;
+        setlinebuf(stdout);
         printf("seed %" PRIu64 ", %" PRIu64 " schedules\n", request.seed, request.schedules);
         for (uint64_t i = 0; i < request.schedules && failed < 20; i++) {
                 const char *broken = schedule_run(world, request.seed + i, plan, request.trace);

@@ -1,0 +1,172 @@
+"""What the source must keep to, checked without compiling it: who may include whom (docs/architecture.md), and
+the conventions that a compiler does not know. Each rule takes a path relative to the root of the tree and the
+file's text, and yields (line, sentence)."""
+
+import re
+import subprocess
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+LINES_MAX = 600
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+
+BASE = ["ublkd/base/*"]
+PROTO = ["ublkd/proto/*"]
+CONTRACT = ["targets/target.h", "targets/target_desc.h"]
+MODEL = ["ublkd/device_store.h", "ublkd/device_spec.h", "ublkd/device_status.h", "ublkd/host.h"]
+
+# The first row whose pattern fits a file says what it may include with quotes. "{folder}" is the file's own folder.
+QUOTED = [
+    ("ublkd/base/*", BASE),
+    ("ublkd/proto/*", BASE + PROTO),
+    ("ublkd/plan.[ch]", ["ublkd/plan.h"]),
+    ("ublkd/backoff.[ch]", ["ublkd/backoff.h"]),
+    ("ublkd/attempt.[ch]", ["ublkd/plan.h", "ublkd/backoff.h", "ublkd/attempt.h"]),
+    ("ublkd/claims.[ch]", ["ublkd/claims.h", "ublkd/proto/worker_msg.h"]),
+    # the manager and main put the parts together, and are the only ones that know the API
+    ("ublkd/manager.c", BASE + PROTO + ["ublkd/*", "api/api.h"]),
+    ("ublkd/main.c", BASE + PROTO + ["ublkd/*", "api/api.h"]),
+    ("ublkd/*", BASE + PROTO + ["ublkd/*", "targets/target_desc.h"]),
+    ("api/*", BASE + MODEL + ["api/*", "targets/target_desc.h", "schemas/schema_texts.h"]),
+    ("targets/worker/*", BASE + PROTO + CONTRACT + ["targets/registry.h", "targets/worker/*"]),
+    ("targets/*/*", BASE + CONTRACT + ["{folder}/*"]),
+    ("targets/registry.c", BASE + CONTRACT + ["targets/registry.h", "targets/*/*.h"]),
+    ("targets/*", BASE + CONTRACT + ["targets/registry.h"]),
+]
+
+# Headers without which there is no I/O.
+PURE = ["ublkd/plan.[ch]", "ublkd/backoff.[ch]", "ublkd/attempt.[ch]", "ublkd/claims.[ch]"]
+PURE_SYSTEM = ["errno.h", "limits.h", "stdbool.h", "stddef.h", "stdint.h", "string.h"]
+
+UAPI = ["ublkd/base/ublk_uapi.h", "linux/ublk_cmd.h"]
+UAPI_USERS = ["ublkd/ublk_ctl*", "targets/worker/*", "ublkd/base/ublk_uapi.h"]
+
+# Failures are logged where they end: by the mains, the reconciler (and its steps), the server's own life.
+LOGGERS = [
+    "ublkd/base/log.[ch]",
+    "ublkd/main.c",
+    "ublkd/manager.c",
+    "ublkd/reconciler.c",
+    "ublkd/device_steps.c",
+    "api/http_server.c",
+    "targets/worker/main.c",
+]
+
+PRODUCT = ["ublkd/*", "api/*", "targets/*"]
+
+
+def fits(path, patterns):
+    """Whether a path fits one of the patterns; a '*' does not match a '/'."""
+    return any(
+        path.count("/") == pattern.count("/") and fnmatchcase(path, pattern) for pattern in patterns
+    )
+
+
+def is_product(path):
+    return path.split("/")[0] in {pattern.split("/")[0] for pattern in PRODUCT}
+
+
+def line_of(text, offset):
+    return text.count("\n", 0, offset) + 1
+
+
+def without_comments(text):
+    """The same length and lines, with comments and string literals blanked."""
+    pattern = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+    return pattern.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
+
+
+def includes(text):
+    """(line, name, quoted) of each #include."""
+    for match in INCLUDE.finditer(text):
+        yield line_of(text, match.start()), match.group(1) or match.group(2), match.group(1) is not None
+
+
+def who_includes_whom(path, text):
+    allowed = next((rule for pattern, rule in QUOTED if fits(path, [pattern])), None)
+    if allowed is None:
+        return
+    folder = path.rsplit("/", 1)[0]
+    patterns = [pattern.replace("{folder}", folder) for pattern in allowed]
+    for line, name, quoted in includes(text):
+        if quoted and not fits(name, patterns):
+            yield line, f'may not include "{name}"; it sees {", ".join(patterns)} (paths from the root)'
+
+
+def pure_files_do_no_io(path, text):
+    if not fits(path, PURE):
+        return
+    for line, name, quoted in includes(text):
+        if not quoted and name not in PURE_SYSTEM:
+            yield line, f"is pure and may not include <{name}>"
+
+
+def who_sees_the_uapi(path, text):
+    if not is_product(path) or fits(path, UAPI_USERS):
+        return
+    for line, name, _ in includes(text):
+        if name in UAPI:
+            yield line, f"may not see the ublk UAPI ({name}); only ublkd/ublk_ctl* and targets/worker do"
+
+
+def is_short(_path, text):
+    lines = text.count("\n")
+    if lines > LINES_MAX:
+        yield LINES_MAX, f"has {lines} lines; past {LINES_MAX}, find the second purpose and give it a file"
+
+
+def says_its_purpose(_path, text):
+    comment = re.match(r"/\*(.*?)\*/|//([^\n]*)", text, re.DOTALL)
+    if not comment or not (comment.group(1) or comment.group(2) or "").strip(" *\n\t"):
+        yield 1, "does not open with a comment that says its purpose"
+
+
+def who_logs(path, text):
+    if not is_product(path) or fits(path, LOGGERS):
+        return
+    for match in re.finditer(r"\blog_(?:line|error|warning|info|debug)\s*\(", without_comments(text)):
+        yield line_of(text, match.start()), "logs; only the mains and the reconciler do, others return the error"
+
+
+def does_not_sleep(path, text):
+    if not is_product(path):
+        return
+    for match in re.finditer(r"\b(?:u|nano|clock_nano)?sleep\s*\(", without_comments(text)):
+        yield line_of(text, match.start()), "sleeps; a deadline is an event source"
+
+
+RULES = [
+    who_includes_whom,
+    pure_files_do_no_io,
+    who_sees_the_uapi,
+    is_short,
+    says_its_purpose,
+    who_logs,
+    does_not_sleep,
+]
+
+
+def tracked_c_files(root):
+    """Paths of all C files that git knows, relative to the root; without git all that are there."""
+    git = subprocess.run(
+        ["git", "-c", f"safe.directory={root}", "ls-files", "*.c", "*.h"],
+        cwd=root, capture_output=True, text=True, check=False,
+    )
+    if git.returncode == 0:
+        names = git.stdout.splitlines()
+    else:
+        names = [str(p.relative_to(root)) for p in Path(root).rglob("*.[ch]")]
+    return sorted(name for name in names if (Path(root) / name).is_file() and not name.startswith("build"))
+
+
+def check_text(path, text, rules=None):
+    """The faults of one file, as "path:line: sentence"."""
+    return [f"{path}:{line}: {sentence}" for rule in rules or RULES for line, sentence in rule(path, text)]
+
+
+def check_tree(root, rules=None):
+    faults = []
+    for path in tracked_c_files(root):
+        faults += check_text(path, (Path(root) / path).read_text(encoding="utf-8"), rules)
+    return faults

@@ -1,0 +1,75 @@
+"""Each rule finds what it is there to find, and nothing else."""
+
+import pytest
+import rules
+
+HEAD = "/* A file for a test. */\n"
+
+GOOD = [
+    ("ublkd/base/log.c", '#include "ublkd/base/log.h"\n#include <stdio.h>\n'),
+    ("ublkd/proto/worker_msg.c", '#include "ublkd/base/problem.h"\n'),
+    ("ublkd/plan.c", '#include "ublkd/plan.h"\n#include <stddef.h>\n'),
+    ("ublkd/ublk_ctl_helper.c", '#include "ublkd/base/ublk_uapi.h"\n'),
+    ("targets/worker/ublk_queue.c", '#include "ublkd/base/ublk_uapi.h"\n#include "targets/registry.h"\n'),
+    ("targets/loop/loop.c", '#include "targets/target.h"\n#include "targets/loop/loop.h"\n'),
+    ("api/devices.c", '#include "ublkd/device_store.h"\n#include "api/respond.h"\n'),
+    ("ublkd/reconciler.c", 'static void f(void)\n{\n        log_error(NULL, "x");\n}\n'),
+    ("ublkd/observe.c", "/* It never sleeps: sleep(1) would be wrong, log_error() as well. */\n"),
+    ("api/devices.c", 'const char *text = "usleep(3)";\n'),
+    ("targets/loop/loop.c", "int r = await_sleep(io, 5);\n"),
+    ("tests/kernel/helper.c", "usleep(3);\n"),
+]
+
+BAD = [
+    ("ublkd/base/log.c", '#include "ublkd/proto/worker_msg.h"\n', "may not include"),
+    ("ublkd/proto/worker_msg.c", '#include "ublkd/plan.h"\n', "may not include"),
+    ("ublkd/reconciler.c", '#include "api/api.h"\n', "may not include"),
+    ("ublkd/reconciler.c", '#include "targets/worker/disk.h"\n', "may not include"),
+    ("api/devices.c", '#include "ublkd/reconciler.h"\n', "may not include"),
+    ("api/devices.c", '#include "ublkd/worker_proc.h"\n', "may not include"),
+    ("api/devices.c", '#include "ublkd/ublk_ctl.h"\n', "may not include"),
+    ("api/devices.c", '#include "ublkd/plan.h"\n', "may not include"),
+    ("targets/worker/main.c", '#include "ublkd/device_spec.h"\n', "may not include"),
+    ("targets/loop/loop.c", '#include "targets/worker/await.h"\n', "may not include"),
+    ("targets/loop/loop.c", '#include "targets/null/null.h"\n', "may not include"),
+    ("targets/loop/loop.c", '#include "ublkd/proto/worker_msg.h"\n', "may not include"),
+    ("ublkd/plan.c", "#include <unistd.h>\n", "is pure"),
+    ("ublkd/attempt.c", "#  include <time.h>\n", "is pure"),
+    ("ublkd/plan.c", '#include "ublkd/base/cleanup.h"\n', "may not include"),
+    ("ublkd/observe.c", '#include "ublkd/base/ublk_uapi.h"\n', "UAPI"),
+    ("api/host.c", "#include <linux/ublk_cmd.h>\n", "UAPI"),
+    ("targets/loop/loop.c", '#include "ublkd/base/ublk_uapi.h"\n', "UAPI"),
+    ("ublkd/observe.c", "int x;\n" * 600, "601 lines"),
+    ("ublkd/observe.c", 'log_error(NULL, "x");\n', "logs"),
+    ("targets/loop/loop.c", 'log_debug (NULL, "x");\n', "logs"),
+    ("ublkd/observe.c", "sleep(1);\n", "sleeps"),
+    ("targets/worker/disk.c", "usleep (1);\n", "sleeps"),
+    ("api/wait.c", "nanosleep(&t, NULL);\n", "sleeps"),
+]
+
+
+@pytest.mark.parametrize("path,text", GOOD)
+def test_good(path, text):
+    assert rules.check_text(path, HEAD + text) == []
+
+
+@pytest.mark.parametrize("path,text,words", BAD)
+def test_bad(path, text, words):
+    faults = rules.check_text(path, HEAD + text)
+    assert any(words in fault and fault.startswith(path + ":") for fault in faults)
+
+
+@pytest.mark.parametrize("text", ["#pragma once\n", "\n/* late */\n", "/* */\n", ""])
+def test_a_purpose_is_missing(text):
+    assert rules.check_text("ublkd/observe.c", text, [rules.says_its_purpose])
+
+
+def test_a_fault_names_its_line():
+    text = HEAD + '\n#include "ublkd/reconciler.h"\n'
+    assert rules.check_text("api/devices.c", text)[0].startswith("api/devices.c:3: ")
+
+
+def test_a_tree_without_git(tmp_path):
+    (tmp_path / "api").mkdir()
+    (tmp_path / "api" / "devices.c").write_text("int x;\n", encoding="utf-8")
+    assert len(rules.check_tree(tmp_path)) == 1
