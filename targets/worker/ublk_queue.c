@@ -145,9 +145,10 @@ static void describe(const struct ublk_queue *queue, struct request *request)
         io->offset = descriptor->start_sector << SECTOR_SHIFT;
         io->length = (uint32_t)length;
         io->data = NULL;
-        if (io->op == IO_FLUSH) {
+        if (io->op == IO_FLUSH) { /* has no place: the driver passes on whatever the block layer left there */
                 io->offset = 0;
                 io->length = 0;
+                return;
         }
         if (length > UINT32_MAX || descriptor->start_sector > UINT64_MAX >> SECTOR_SHIFT)
                 io->op = _IO_OP_MAX;
