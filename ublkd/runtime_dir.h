@@ -12,10 +12,12 @@ struct runtime_dir *runtime_dir_free(struct runtime_dir *dir);
 
 const char *runtime_dir_path(const struct runtime_dir *dir);
 
-/* A new SOCK_SEQPACKET socket bound to workers/UID.sock, not listening yet (the worker does that, so that
- * SO_PEERCRED names it); an old file is replaced. Works for paths of any length. fd or -errno. */
+/* A new non-blocking SOCK_SEQPACKET socket bound to workers/UID.sock, not listening yet (the worker does
+ * that, so that SO_PEERCRED names it); an old file is replaced. Works for paths of any length. fd or -errno.
+ */
 int runtime_dir_bind_worker(struct runtime_dir *dir, const char *uid);
-/* A connection to the worker of `uid`. fd; -ENOENT: no worker lives there; other -errno. */
+/* A non-blocking connection to the worker of `uid`. fd; -EAGAIN: it lives but accepts nobody; -ENOENT: no
+ * worker lives there; other -errno. */
 int runtime_dir_connect_worker(struct runtime_dir *dir, const char *uid);
 /* Removes the socket file of a worker that is gone. 0 or -errno; 0 when there is none. */
 int runtime_dir_forget_worker(struct runtime_dir *dir, const char *uid);

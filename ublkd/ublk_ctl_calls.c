@@ -23,7 +23,7 @@
 enum {
         PRIORITY_ANSWER = -10,
         REPLIES_PER_TURN = 64,
-        GOODBYE_MSEC = 200, /* how long the end of ublkd may wait for a helper that was killed */
+        GOODBYE_MSEC = 1000, /* how long the end of ublkd may wait for helpers that were killed */
         DEADLINE_ACCURACY_USEC = 10 * 1000,
 };
 
@@ -158,13 +158,12 @@ static void helper_release(struct ctl_helper *helper)
         TAILQ_INIT(&helper->sent);
 }
 
+/* Its pidfd is readable, so it is dead, whether it can be reaped now or a debugger still holds it. */
 static int on_helper_death(sd_event_source *source _unused_, int fd, uint32_t events _unused_, void *userdata)
 {
         struct ctl_helper *helper = userdata;
-        siginfo_t info = {};
 
-        if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0)
-                return 0;
+        (void)waitid(P_PIDFD, (id_t)fd, &(siginfo_t){}, WEXITED | WNOHANG);
         helper_lost(helper);
         helper_release(helper);
         return 0;
@@ -413,28 +412,41 @@ static void free_calls(struct call_list *list)
                 call_free(call);
 }
 
-/* A helper that is stuck in the driver is left to init. */
-static void helper_end(struct ctl_helper *helper)
+static int64_t now_msec(void)
+{
+        struct timespec now = {};
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* The helper was killed. One that is stuck in the driver is left to init. */
+static void helper_bury(struct ctl_helper *helper, int64_t patience_ends)
 {
         struct pollfd dead = {.fd = helper->pidfd, .events = POLLIN};
+        int64_t left = patience_ends - now_msec();
 
-        free_calls(&helper->waiting);
-        free_calls(&helper->sent);
-        if (helper->state == HELPER_NONE)
-                return;
-        helper_kill(helper);
-        if (poll(&dead, 1, GOODBYE_MSEC) > 0)
+        if (poll(&dead, 1, left > 0 ? (int)left : 0) > 0)
                 (void)waitid(P_PIDFD, (id_t)helper->pidfd, &(siginfo_t){}, WEXITED | WNOHANG);
         helper_release(helper);
 }
 
 struct ctl_calls *ctl_calls_free(struct ctl_calls *calls)
 {
+        int64_t patience_ends = now_msec() + GOODBYE_MSEC;
+
         if (!calls)
                 return NULL;
         free_calls(&calls->finished);
+        for (size_t i = 0; i < ARRAY_SIZE(calls->helpers); i++) {
+                free_calls(&calls->helpers[i].waiting);
+                free_calls(&calls->helpers[i].sent);
+                if (calls->helpers[i].state != HELPER_NONE)
+                        helper_kill(&calls->helpers[i]);
+        }
         for (size_t i = 0; i < ARRAY_SIZE(calls->helpers); i++)
-                helper_end(&calls->helpers[i]);
+                if (calls->helpers[i].state != HELPER_NONE)
+                        helper_bury(&calls->helpers[i], patience_ends);
         sd_event_source_disable_unref(calls->delivery);
         sd_event_unref(calls->event);
         free(calls->helper_path);

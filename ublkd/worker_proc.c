@@ -87,6 +87,7 @@ static _printf_(2, 3) void kill_for(struct worker_proc *worker, const char *form
         worker_proc_kill(worker);
 }
 
+/* `info`: NULL where the cause cannot be known. */
 static void describe_death(const struct worker_proc *worker, const siginfo_t *info, struct worker_death *ret)
 {
         const char *name;
@@ -99,7 +100,8 @@ static void describe_death(const struct worker_proc *worker, const siginfo_t *in
         if (worker->fault[0])
                 snprintf(ret->sentence, sizeof(ret->sentence), "was killed by ublkd: %s", worker->fault);
         else if (!info)
-                snprintf(ret->sentence, sizeof(ret->sentence), "is gone (it was not our child)");
+                snprintf(ret->sentence, sizeof(ret->sentence), "is gone (%s)",
+                        worker->adopted ? "it was not our child" : "a debugger has its status");
         else if (!ret->by_signal)
                 snprintf(ret->sentence, sizeof(ret->sentence), "exited with status %d", ret->code);
         else if ((name = sigabbrev_np(ret->code)))
@@ -108,18 +110,16 @@ static void describe_death(const struct worker_proc *worker, const siginfo_t *in
                 snprintf(ret->sentence, sizeof(ret->sentence), "was killed by signal %d", ret->code);
 }
 
-/* Takes note of the death if it is one. False while the process lives. */
-static bool reap(struct worker_proc *worker)
+/* Its pidfd is readable, so it is dead. Its status may still be unknown: an adopted one is not our child, and
+ * one that is being debugged is first its debugger's. */
+static void note_death(struct worker_proc *worker)
 {
         siginfo_t info = {};
-        bool known = waitid(P_PIDFD, (id_t)worker->pidfd, &info, WEXITED | WNOHANG) == 0;
+        bool known = waitid(P_PIDFD, (id_t)worker->pidfd, &info, WEXITED | WNOHANG) == 0 && info.si_pid != 0;
 
-        if (known && info.si_pid == 0)
-                return false;
-        describe_death(worker, known ? &info : NULL, &worker->death); /* ECHILD: an adopted one */
+        describe_death(worker, known ? &info : NULL, &worker->death);
         worker->died_at = now_usec(CLOCK_MONOTONIC);
         worker->stage = WORKER_STAGE_LEAVING;
-        return true;
 }
 
 /* ---- what it says ---- */
@@ -154,28 +154,43 @@ static void raise_stage(struct worker_proc *worker, enum worker_stage stage)
                 worker->stage = stage;
 }
 
+/* Ours greets before it has read CONFIG, and so may not know yet whom it serves; its epoch is what we gave
+ * it. */
+static bool is_unconfigured(const struct worker_proc *worker, const struct worker_msg *hello)
+{
+        return !worker->adopted && hello->hello.uid[0] == '\0';
+}
+
+/* Takes the message for true. */
+static void believe_hello(struct worker_proc *worker, const struct worker_msg *msg)
+{
+        worker->greeted = true;
+        worker->number = msg->hello.number;
+        worker->claimed = msg->hello.stage;
+        if (worker->adopted)
+                worker->epoch = msg->hello.epoch;
+        if (worker->claimed == WORKER_STAGE_LEAVING)
+                worker->stage = WORKER_STAGE_LEAVING;
+}
+
 static void hear_hello(struct worker_proc *worker, const struct worker_msg *msg)
 {
+        bool unconfigured = is_unconfigured(worker, msg);
+
         if (worker->greeted)
                 kill_for(worker, "it said HELLO twice");
         else if (msg->hello.protocol != WORKER_PROTOCOL)
                 kill_for(worker, "it speaks protocol %d, not %d", msg->hello.protocol, WORKER_PROTOCOL);
-        else if (strcmp(msg->hello.uid, worker->uid) != 0)
+        else if (!unconfigured && strcmp(msg->hello.uid, worker->uid) != 0)
                 kill_for(worker, "it serves another device");
         else if (msg->hello.pid != worker->pid)
-                kill_for(worker, "it says it is pid %d, not %d", msg->hello.pid, worker->pid);
-        else if (!worker->adopted && msg->hello.epoch != worker->epoch)
+                kill_for(worker, "it says it is another process");
+        else if (!worker->adopted && !unconfigured && msg->hello.epoch != worker->epoch)
                 kill_for(worker, "it serves epoch %u, not %u", msg->hello.epoch, worker->epoch);
         else if (!worker->adopted && (msg->hello.stage != WORKER_STAGE_OPENING || msg->hello.number != -1))
                 kill_for(worker, "it claims to serve before it was told to");
-        else {
-                worker->greeted = true;
-                worker->epoch = msg->hello.epoch;
-                worker->number = msg->hello.number;
-                worker->claimed = msg->hello.stage;
-                if (worker->claimed == WORKER_STAGE_LEAVING)
-                        worker->stage = WORKER_STAGE_LEAVING;
-        }
+        else
+                believe_hello(worker, msg);
 }
 
 /* Takes the message over. */
@@ -250,17 +265,16 @@ static int on_message(
         sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_, void *userdata)
 {
         struct worker_proc *worker = userdata;
+        enum worker_stage before = worker->stage;
         int r = hear_next(worker);
 
-        if (r == 0)
-                return 0;
         if (r < 0) {
                 close_channel(worker);
-                if (worker->stage == WORKER_STAGE_SERVING)
-                        return 0; /* there is nothing left to be said */
-                expect_to_leave(worker);
+                if (worker->stage != WORKER_STAGE_SERVING) /* to that one there is nothing left to be said */
+                        expect_to_leave(worker);
         }
-        worker->changed(worker->userdata, worker); /* may free it */
+        if (r > 0 || worker->stage != before)
+                worker->changed(worker->userdata, worker); /* may free it */
         return 0;
 }
 
@@ -270,8 +284,7 @@ static int on_death(sd_event_source *source, int fd _unused_, uint32_t events _u
 
         while (worker->channel >= 0 && hear_next(worker) > 0)
                 continue;
-        if (!reap(worker))
-                return 0;
+        note_death(worker);
         close_channel(worker);
         (void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
         worker->grace_source = sd_event_source_disable_unref(worker->grace_source);
@@ -384,7 +397,6 @@ int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, const char *prog
         r = watch(worker);
         if (r < 0) {
                 worker_proc_kill(worker);
-                (void)reap(worker);
                 return r;
         }
         *ret = TAKE_PTR(worker);
@@ -474,7 +486,8 @@ struct worker_proc *worker_proc_free(struct worker_proc *worker)
         sd_event_source_disable_unref(worker->channel_source);
         sd_event_source_disable_unref(worker->pidfd_source);
         if (worker->pidfd >= 0 && !worker->died_at)
-                (void)reap(worker); /* one that has just died leaves no zombie */
+                (void)waitid(P_PIDFD, (id_t)worker->pidfd, &(siginfo_t){},
+                        WEXITED | WNOHANG); /* if it just died */
         close_fd(worker->channel);
         close_fd(worker->pidfd);
         worker_msg_clear(&worker->params);

@@ -1,0 +1,745 @@
+/* The control plane against helpers that are made for it: this program is the helper, too, and plays what
+ * CTL_TEST_HELPER names. The real one is driven by the tests with the real driver. */
+#include "ublkd/ublk_ctl.h"
+
+#include "ublkd/device_status.h"
+#include "ublkd/ublk_ctl_calls.h"
+
+#include "check.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/pidfd.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+enum {
+        DEADLINE_USEC = 200 * 1000,
+        PATIENCE_USEC = 20 * 1000 * 1000,
+        MANY = 2000,
+        NUMBER_FOREIGN = 500, /* made without privileges: tells of itself only by its path */
+        NUMBER_HANGS = 900,
+        NUMBER_PARAMS = 77,
+        NUMBER_REVERSED = 300, /* this and the next two are answered in the wrong order */
+        NUMBER_ODD = 600,      /* in a state that does not exist */
+        NUMBER_OLD = 601,      /* the errno that user space has no name for */
+};
+
+/* ---- the helper ---- */
+
+static void reply(const struct ctl_request *request, int result, const union ctl_payload *payload)
+{
+        struct ctl_reply reply = {.sequence = request->sequence, .result = result, .payload = *payload};
+
+        (void)!send(CTL_CHANNEL_FD, &reply, sizeof(reply), MSG_NOSIGNAL);
+}
+
+static void greet(enum ctl_step step, int result)
+{
+        struct ctl_reply greeting = {.step = step, .result = result, .payload.features = 0x1fe};
+
+        (void)!send(CTL_CHANNEL_FD, &greeting, sizeof(greeting), MSG_NOSIGNAL);
+}
+
+static bool hear(struct ctl_request *ret)
+{
+        return recv(CTL_CHANNEL_FD, ret, sizeof(*ret), 0) == sizeof(*ret);
+}
+
+static void fill_info(struct ublksrv_ctrl_dev_info *info, uint32_t number)
+{
+        *info = (struct ublksrv_ctrl_dev_info){
+                .nr_hw_queues = 2,
+                .queue_depth = 64,
+                .state = number == NUMBER_ODD ? 99 : UBLK_S_DEV_QUIESCED,
+                .max_io_buf_bytes = 1 << 20,
+                .dev_id = number,
+                .ublksrv_pid = -1,
+                .flags = UBLK_F_USER_RECOVERY,
+                .ublksrv_flags = UINT64_C(0xfedcba9876543210),
+        };
+}
+
+static int simulate_add(const struct ctl_request *request, union ctl_payload *payload)
+{
+        if (request->number != payload->info.dev_id || request->size != sizeof(payload->info))
+                return -EINVAL;
+        payload->info.flags &= ~(uint64_t)UBLK_F_USER_RECOVERY_FAIL_IO; /* as 6.12 does: silently */
+        return request->number == 1 ? -EEXIST : 0;
+}
+
+/* All that test_params() asks for. */
+static int simulate_set_params(const struct ctl_request *request)
+{
+        const struct ublk_params *params = &request->payload.params;
+
+        if (request->number != NUMBER_PARAMS)
+                return -ENODEV;
+        return request->size == sizeof(*params) && params->len == sizeof(*params)
+                               && params->types == (UBLK_PARAM_TYPE_BASIC | UBLK_PARAM_TYPE_DISCARD)
+                               && params->basic.attrs
+                                          == (UBLK_ATTR_ROTATIONAL | UBLK_ATTR_VOLATILE_CACHE | UBLK_ATTR_FUA)
+                               && params->basic.logical_bs_shift == 9 && params->basic.physical_bs_shift == 12
+                               && params->basic.io_min_shift == 12 && params->basic.io_opt_shift == 20
+                               && params->basic.max_sectors == 2048
+                               && params->basic.dev_sectors == UINT64_C(1) << 40
+                               && params->basic.chunk_sectors == 0 && params->basic.virt_boundary_mask == 0
+                               && params->discard.discard_granularity == 4096
+                               && params->discard.max_discard_sectors == 2 << 20
+                               && params->discard.max_write_zeroes_sectors == 1 << 20
+                               && params->discard.max_discard_segments == 1
+                               && params->discard.discard_alignment == 0
+                       ? 0
+                       : -EINVAL;
+}
+
+static int simulate_info(const struct ctl_request *request, union ctl_payload *payload)
+{
+        if (request->number == 404)
+                return -ENODEV;
+        if (request->number == NUMBER_FOREIGN)
+                return -EINVAL;
+        if (request->number == NUMBER_OLD)
+                return -524;
+        fill_info(&payload->info, request->number);
+        return request->size == sizeof(payload->info) ? 0 : -EFAULT;
+}
+
+static int simulate_info2(const struct ctl_request *request, union ctl_payload *payload)
+{
+        if (request->number != NUMBER_FOREIGN || strcmp(payload->info2.path, "/dev/ublkc500") != 0
+                || request->path_size != sizeof(payload->info2.path)
+                || request->size != sizeof(payload->info2))
+                return -EFAULT;
+        fill_info(&payload->info2.info, request->number);
+        return 0;
+}
+
+static int simulate(const struct ctl_request *request, union ctl_payload *payload)
+{
+        switch (request->command) {
+        case UBLK_U_CMD_GET_DEV_INFO:
+                return simulate_info(request, payload);
+        case UBLK_U_CMD_GET_DEV_INFO2:
+                return simulate_info2(request, payload);
+        case UBLK_U_CMD_ADD_DEV:
+                return simulate_add(request, payload);
+        case UBLK_U_CMD_SET_PARAMS:
+                return simulate_set_params(request);
+        case UBLK_U_CMD_START_DEV:
+        case UBLK_U_CMD_END_USER_RECOVERY:
+                return request->data == 4711 && request->size == 0 ? 0 : -EINVAL;
+        case UBLK_U_CMD_START_USER_RECOVERY:
+                return -EBUSY;
+        case UBLK_U_CMD_STOP_DEV:
+                return -EINTR;
+        case UBLK_U_CMD_DEL_DEV: /* of a kernel before 6.9, so that DEL_DEV_ASYNC is unknown */
+                return 0;
+        default:
+                return -EOPNOTSUPP;
+        }
+}
+
+static void play_kernel(void)
+{
+        struct ctl_request request, held[3];
+        unsigned count = 0;
+
+        greet(CTL_STEP_READY, 0);
+        while (hear(&request)) {
+                union ctl_payload payload = request.payload;
+
+                if (request.number == NUMBER_HANGS)
+                        continue;
+                if (request.number >= NUMBER_REVERSED && request.number < NUMBER_REVERSED + 3) {
+                        held[count++] = request;
+                        while (count == 3 || (count > 0 && held[2].sequence && count < 3)) {
+                                fill_info(&payload.info, held[--count].number);
+                                reply(&held[count], 0, &payload);
+                        }
+                        continue;
+                }
+                reply(&request, simulate(&request, &payload), &payload);
+        }
+}
+
+static void *be_a_thread(void *tid)
+{
+        __atomic_store_n((pid_t *)tid, gettid(), __ATOMIC_RELEASE);
+        while (pause() < 0)
+                continue;
+        return NULL;
+}
+
+/* Holds on to a thread until the process `test` is gone. */
+static void trace(pid_t tid, int test, int ready)
+{
+        struct pollfd test_gone = {.fd = test, .events = POLLIN};
+        char traced = ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0;
+
+        close(CTL_CHANNEL_FD);
+        (void)!write(ready, &traced, 1);
+        if (traced)
+                poll(&test_gone, 1, -1);
+        _exit(0);
+}
+
+/* One of its threads is traced by a process that does not care for it: when the helper is killed, it does not
+ * end, as a process that hangs in the kernel does not. */
+static void play_undying(void)
+{
+        int test = pidfd_open(getppid(), 0), ready[2];
+        pthread_t thread;
+        pid_t tid = 0;
+        char traced = false;
+
+        if (pipe(ready) < 0 || pthread_create(&thread, NULL, be_a_thread, &tid) != 0)
+                return;
+        while (!__atomic_load_n(&tid, __ATOMIC_ACQUIRE))
+                sched_yield();
+        if (fork() == 0)
+                trace(tid, test, ready[1]);
+        (void)!read(ready[0], &traced, 1);
+        if (traced)
+                play_kernel();
+        else
+                greet(CTL_STEP_OPEN, -EPERM);
+}
+
+static void play_mute(void)
+{
+        for (;;)
+                pause();
+}
+
+static void play_dying(void)
+{
+        struct ctl_request request;
+
+        greet(CTL_STEP_READY, 0);
+        (void)hear(&request);
+}
+
+static void play_refused(void)
+{
+        greet(CTL_STEP_OPEN, -EACCES);
+}
+
+static void play_old(void)
+{
+        greet(CTL_STEP_FEATURES, -524);
+}
+
+static void play_no_ring(void)
+{
+        greet(CTL_STEP_RING, -ENOSYS);
+}
+
+static void play_silent_exit(void)
+{
+}
+
+static int helper_main(void)
+{
+        static const struct {
+                const char *name;
+                void (*play)(void);
+        } parts[] = {
+                {"kernel",      play_kernel     },
+                {"mute",        play_mute       },
+                {"undying",     play_undying    },
+                {"dying",       play_dying      },
+                {"refused",     play_refused    },
+                {"old",         play_old        },
+                {"no-ring",     play_no_ring    },
+                {"silent-exit", play_silent_exit},
+        };
+        const char *name = getenv("CTL_TEST_HELPER");
+
+        for (size_t i = 0; name && i < ARRAY_SIZE(parts); i++)
+                if (strcmp(name, parts[i].name) == 0) {
+                        parts[i].play();
+                        return 0;
+                }
+        return ublk_ctl_helper_main(CTL_CHANNEL_FD);
+}
+
+/* ---- the supervisor ---- */
+
+struct answer {
+        unsigned count;
+        int result;
+        bool with_device;
+        struct kernel_device device;
+        unsigned order; /* of all answers */
+        struct ublk_ctl **free_it;
+};
+
+static void on_done(void *userdata, int result, const struct kernel_device *device)
+{
+        static unsigned order;
+        struct answer *answer = userdata;
+
+        answer->count++;
+        answer->result = result;
+        answer->order = ++order;
+        answer->with_device = device;
+        if (device)
+                answer->device = *device;
+        if (answer->free_it)
+                *answer->free_it = ublk_ctl_free(*answer->free_it);
+}
+
+static struct ublk_ctl *open_ctl(sd_event *event, const char *part)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct ublk_ctl *ctl = NULL;
+        uint64_t features = 0;
+
+        setenv("CTL_TEST_HELPER", part, 1);
+        CHECK_INT(ublk_ctl_open(event, &(struct ublk_ctl_options){.deadline_usec = PATIENCE_USEC}, &ctl,
+                          &features, &problems),
+                0);
+        CHECK_INT(features, 0x1fe);
+        return ctl;
+}
+
+/* Until `answer` has come. */
+static void await(sd_event *event, const struct answer *answer)
+{
+        uint64_t start, now;
+
+        sd_event_now(event, CLOCK_MONOTONIC, &start);
+        now = start;
+        while (answer->count == 0 && now < start + PATIENCE_USEC) {
+                sd_event_run(event, 100 * 1000);
+                sd_event_now(event, CLOCK_MONOTONIC, &now);
+        }
+        CHECK_INT(answer->count, 1);
+}
+
+static void check_result(sd_event *event, int r, struct answer *answer, int result)
+{
+        CHECK_INT(r, 0);
+        await(event, answer);
+        CHECK_INT(answer->result, result);
+        CHECK_INT(answer->with_device, false);
+        *answer = (struct answer){};
+}
+
+static void test_info(sd_event *event, struct ublk_ctl *ctl)
+{
+        struct answer answer = {};
+
+        CHECK_INT(ublk_ctl_get_info(ctl, 7, on_done, &answer, NULL), 0);
+        CHECK_INT(answer.count, 0); /* never from within the call */
+        await(event, &answer);
+        CHECK_INT(answer.result, 0);
+        CHECK(answer.with_device);
+        CHECK_INT(answer.device.number, 7);
+        CHECK_INT(answer.device.state, KERNEL_STATE_QUIESCED);
+        CHECK(answer.device.cookie == UINT64_C(0xfedcba9876543210));
+        CHECK_INT(answer.device.flags, UBLK_F_USER_RECOVERY);
+        CHECK_INT(answer.device.server_pid, -1);
+        CHECK_INT(answer.device.queues, 2);
+        CHECK_INT(answer.device.queue_depth, 64);
+        CHECK_INT(answer.device.max_io_size, 1 << 20);
+        answer = (struct answer){};
+        check_result(event, ublk_ctl_get_info(ctl, 404, on_done, &answer, NULL), &answer, -ENODEV);
+        check_result(event, ublk_ctl_get_info(ctl, NUMBER_ODD, on_done, &answer, NULL), &answer, -EPROTO);
+        check_result(event, ublk_ctl_get_info(ctl, NUMBER_OLD, on_done, &answer, NULL), &answer, -EOPNOTSUPP);
+        CHECK_INT(ublk_ctl_get_info(ctl, -1, on_done, &answer, NULL), -EINVAL);
+        CHECK_INT(ublk_ctl_get_info(ctl, 1 << 20, on_done, &answer, NULL), -EINVAL);
+}
+
+static void test_info_of_a_foreign_device(sd_event *event, struct ublk_ctl *ctl)
+{
+        struct answer answer = {};
+
+        CHECK_INT(ublk_ctl_get_info(ctl, NUMBER_FOREIGN, on_done, &answer, NULL), 0);
+        await(event, &answer);
+        CHECK_INT(answer.result, 0);
+        CHECK_INT(answer.device.number, NUMBER_FOREIGN);
+}
+
+static void test_add(sd_event *event, struct ublk_ctl *ctl)
+{
+        struct kernel_device_request request = {
+                .number = 9,
+                .cookie = UINT64_MAX,
+                .flags = ublk_ctl_flags(KERNEL_RECOVERY_FAIL),
+                .queues = 3,
+                .queue_depth = 128,
+                .max_io_size = 65536,
+        };
+        struct answer answer = {};
+
+        CHECK_INT(ublk_ctl_add(ctl, &request, on_done, &answer, NULL), 0);
+        await(event, &answer);
+        CHECK_INT(answer.result, 0);
+        CHECK_INT(answer.device.number, 9);
+        CHECK(answer.device.cookie == UINT64_MAX);
+        CHECK_INT(answer.device.queues, 3);
+        CHECK_INT(answer.device.queue_depth, 128);
+        CHECK_INT(answer.device.max_io_size, 65536);
+        CHECK_STR(ublk_ctl_missing(request.flags, answer.device.flags), "USER_RECOVERY_FAIL_IO");
+        answer = (struct answer){};
+        request.number = 1;
+        check_result(event, ublk_ctl_add(ctl, &request, on_done, &answer, NULL), &answer, -EEXIST);
+}
+
+static void test_params(sd_event *event, struct ublk_ctl *ctl)
+{
+        const struct disk_params good = {
+                .size = UINT64_C(1) << 49,
+                .logical_block_size = 512,
+                .physical_block_size = 4096,
+                .io_min = 4096,
+                .io_opt = (1 << 20) + 4096, /* no power of two: rounded down */
+                .max_io_size = 1 << 20,
+                .discard_granularity = 4096,
+                .max_discard_size = 1 << 30,
+                .max_write_zeroes_size = 1 << 29,
+                .rotational = true,
+                .volatile_cache = true,
+                .fua = true,
+        };
+        struct disk_params bad[8];
+        struct answer answer = {};
+
+        check_result(
+                event, ublk_ctl_set_params(ctl, NUMBER_PARAMS, &good, on_done, &answer, NULL), &answer, 0);
+        for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+                bad[i] = good;
+        bad[0].size = 0;
+        bad[1].size = 1000;
+        bad[2].logical_block_size = 0;
+        bad[3].logical_block_size = 1000;
+        bad[4].logical_block_size = 256;
+        bad[5].logical_block_size = 8192;
+        bad[6].physical_block_size = 5000;
+        bad[7].max_io_size = 2048;
+        for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+                if (!CHECK_INT(ublk_ctl_set_params(ctl, NUMBER_PARAMS, &bad[i], on_done, &answer, NULL),
+                            -EINVAL))
+                        fprintf(stderr, "  of set %zu\n", i);
+        CHECK_INT(answer.count, 0);
+}
+
+static void test_plain(sd_event *event, struct ublk_ctl *ctl)
+{
+        struct answer answer = {};
+
+        check_result(event, ublk_ctl_start(ctl, 7, 4711, on_done, &answer, NULL), &answer, 0);
+        check_result(event, ublk_ctl_end_recovery(ctl, 7, 4711, on_done, &answer, NULL), &answer, 0);
+        check_result(event, ublk_ctl_end_recovery(ctl, 7, 1, on_done, &answer, NULL), &answer, -EINVAL);
+        check_result(event, ublk_ctl_begin_recovery(ctl, 7, on_done, &answer, NULL), &answer, -EBUSY);
+        check_result(event, ublk_ctl_stop(ctl, 7, on_done, &answer, NULL), &answer, -EINTR);
+        check_result(event, ublk_ctl_del(ctl, 7, on_done, &answer, NULL), &answer, 0); /* by way of _ASYNC */
+        check_result(
+                event, ublk_ctl_del(ctl, 7, on_done, &answer, NULL), &answer, 0); /* which is remembered */
+}
+
+static void test_answers_in_any_order(sd_event *event, struct ublk_ctl *ctl)
+{
+        struct answer answers[3] = {};
+
+        for (int i = 0; i < 3; i++)
+                CHECK_INT(ublk_ctl_get_info(ctl, NUMBER_REVERSED + i, on_done, &answers[i], NULL), 0);
+        for (int i = 0; i < 3; i++) {
+                await(event, &answers[i]);
+                CHECK_INT(answers[i].device.number, NUMBER_REVERSED + i);
+        }
+        CHECK(answers[2].order < answers[1].order && answers[1].order < answers[0].order);
+}
+
+/* More than the socket holds: none is lost, and none waits for another. */
+static void test_many(sd_event *event, struct ublk_ctl *ctl)
+{
+        struct answer *answers = calloc(MANY, sizeof(*answers));
+        unsigned wrong = 0;
+
+        for (int i = 0; i < MANY; i++)
+                CHECK_INT(ublk_ctl_get_info(ctl, 1000 + i, on_done, &answers[i], NULL), 0);
+        for (int i = 0; i < MANY; i++) {
+                await(event, &answers[i]);
+                wrong += answers[i].device.number != 1000 + i;
+        }
+        CHECK_INT(wrong, 0);
+        free(answers);
+}
+
+static void test_cancel(sd_event *event, struct ublk_ctl *ctl)
+{
+        struct answer cancelled = {}, other = {};
+        struct ublk_ctl_call *call;
+
+        CHECK_INT(ublk_ctl_get_info(ctl, 7, on_done, &cancelled, &call), 0);
+        ublk_ctl_call_cancel(call);
+        CHECK_INT(ublk_ctl_del(ctl, 8, on_done, &cancelled, &call), 0);
+        ublk_ctl_call_cancel(call);
+        CHECK_INT(ublk_ctl_get_info(ctl, 8, on_done, &other, NULL), 0);
+        await(event, &other);
+        CHECK_INT(cancelled.count, 0);
+}
+
+static void test_free_within_the_callback(sd_event *event)
+{
+        struct ublk_ctl *ctl = open_ctl(event, "kernel");
+        struct answer first = {.free_it = &ctl}, second = {};
+
+        CHECK_INT(ublk_ctl_get_info(ctl, 7, on_done, &first, NULL), 0);
+        CHECK_INT(ublk_ctl_get_info(ctl, 8, on_done, &second, NULL), 0);
+        await(event, &first);
+        CHECK(!ctl);
+        for (unsigned i = 0; i < 10; i++)
+                sd_event_run(event, 1000);
+        CHECK_INT(second.count, 0);
+}
+
+static void test_helper_that_dies(sd_event *event)
+{
+        struct ublk_ctl *ctl = open_ctl(event, "dying");
+        struct answer lost[3] = {}, answer = {};
+
+        for (int i = 0; i < 3; i++)
+                CHECK_INT(ublk_ctl_get_info(ctl, i, on_done, &lost[i], NULL), 0);
+        for (int i = 0; i < 3; i++)
+                check_result(event, 0, &lost[i], -ECONNRESET);
+        setenv("CTL_TEST_HELPER", "kernel", 1);
+        CHECK_INT(ublk_ctl_get_info(ctl, 7, on_done, &answer, NULL), 0);
+        await(event, &answer);
+        CHECK_INT(answer.result, 0);
+        ublk_ctl_free(ctl);
+}
+
+static struct ublk_ctl *open_impatient(sd_event *event, const char *part)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct ublk_ctl *ctl = NULL;
+        uint64_t features;
+
+        setenv("CTL_TEST_HELPER", part, 1);
+        CHECK_INT(ublk_ctl_open(event, &(struct ublk_ctl_options){.deadline_usec = DEADLINE_USEC}, &ctl,
+                          &features, &problems),
+                0);
+        return ctl;
+}
+
+/* One command hangs: it is given up with its helper, and the next one gets another. */
+static void test_deadline(sd_event *event)
+{
+        struct ublk_ctl *ctl = open_impatient(event, "kernel");
+        struct answer hangs = {}, cancelled = {}, answer = {};
+        struct ublk_ctl_call *call;
+
+        CHECK_INT(ublk_ctl_get_info(ctl, NUMBER_HANGS, on_done, &cancelled, &call), 0);
+        ublk_ctl_call_cancel(call);
+        CHECK_INT(ublk_ctl_get_info(ctl, NUMBER_HANGS, on_done, &hangs, NULL), 0);
+        CHECK_INT(ublk_ctl_get_info(ctl, 7, on_done, &answer, NULL), 0);
+        await(event, &answer); /* others pass it by */
+        CHECK_INT(answer.result, 0);
+        CHECK_INT(hangs.count, 0);
+        check_result(event, 0, &hangs, -ETIMEDOUT);
+        answer = (struct answer){};
+        CHECK_INT(ublk_ctl_get_info(ctl, 7, on_done, &answer, NULL), 0);
+        await(event, &answer);
+        CHECK_INT(answer.result, 0);
+        CHECK_INT(cancelled.count, 0);
+        ublk_ctl_free(ctl);
+}
+
+/* Retired helpers are killed and reaped: hundreds of commands may hang one after the other. */
+static void test_retired_helpers_go(sd_event *event)
+{
+        struct ublk_ctl *ctl = open_impatient(event, "kernel");
+
+        for (unsigned i = 0; i < CTL_RETIRED_MAX + 4; i++) {
+                struct answer hangs = {};
+
+                CHECK_INT(ublk_ctl_get_info(ctl, NUMBER_HANGS, on_done, &hangs, NULL), 0);
+                await(event, &hangs);
+                CHECK_INT(hangs.result, -ETIMEDOUT);
+        }
+        ublk_ctl_free(ctl);
+        CHECK_INT(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
+}
+
+/* All at once pass their deadline: the helper is given up with the first, and its others are still told. */
+static void test_many_deadlines(sd_event *event)
+{
+        struct ublk_ctl *ctl = open_impatient(event, "kernel");
+        struct answer hangs[CTL_RETIRED_MAX + 4] = {}, answer = {};
+        unsigned i;
+
+        for (i = 0; i < ARRAY_SIZE(hangs); i++)
+                CHECK_INT(ublk_ctl_get_info(ctl, NUMBER_HANGS, on_done, &hangs[i], NULL), 0);
+        for (i = 0; i < ARRAY_SIZE(hangs); i++)
+                check_result(event, 0, &hangs[i], -ETIMEDOUT);
+        CHECK_INT(ublk_ctl_get_info(ctl, 7, on_done, &answer, NULL), 0);
+        await(event, &answer);
+        CHECK_INT(answer.result, 0);
+        ublk_ctl_free(ctl);
+}
+
+/* As if each hung in the driver for good: no slot comes free, and calls fail at once instead of waiting. */
+static void test_too_many_helpers(sd_event *event)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct ublk_ctl *ctl = NULL;
+        struct answer answer = {};
+        uint64_t features;
+
+        setenv("CTL_TEST_HELPER", "undying", 1);
+        if (ublk_ctl_open(event, &(struct ublk_ctl_options){.deadline_usec = DEADLINE_USEC}, &ctl, &features,
+                    &problems)
+                < 0)
+                return; /* one may not trace here */
+        for (unsigned i = 0; i < CTL_RETIRED_MAX + 1; i++) {
+                struct answer hangs = {};
+
+                CHECK_INT(ublk_ctl_get_info(ctl, NUMBER_HANGS, on_done, &hangs, NULL), 0);
+                await(event, &hangs);
+                CHECK_INT(hangs.result, -ETIMEDOUT);
+        }
+        CHECK_INT(ublk_ctl_get_info(ctl, 7, on_done, &answer, NULL), -EAGAIN);
+        ublk_ctl_free(ctl); /* does not wait for them for long */
+}
+
+static void check_start(sd_event *event, const char *part, int error, const char *reason)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct ublk_ctl *ctl = NULL;
+        uint64_t features = 12345;
+
+        setenv("CTL_TEST_HELPER", part, 1);
+        CHECK_INT(ublk_ctl_open(event, &(struct ublk_ctl_options){.deadline_usec = DEADLINE_USEC}, &ctl,
+                          &features, &problems),
+                -error);
+        CHECK(!ctl);
+        CHECK_INT(features, 12345);
+        if (CHECK_INT(problems.count, 1))
+                CHECK_STR(problems.items[0].reason, reason);
+        CHECK_INT(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+static void test_start(sd_event *event)
+{
+        check_start(event, "mute", ETIMEDOUT, "ControlHangs");
+        check_start(event, "silent-exit", ECONNRESET, "HelperFailed");
+        check_start(event, "refused", EACCES, "NotPermitted");
+        check_start(event, "old", EOPNOTSUPP, "KernelTooOld");
+        check_start(event, "no-ring", ENOSYS, "IoUringMissing");
+}
+
+/* On a machine without the driver the real helper says so; with it, it works. */
+static void test_real_helper(sd_event *event)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct ublk_ctl *ctl = NULL;
+        uint64_t features = 0;
+        int r;
+
+        unsetenv("CTL_TEST_HELPER");
+        r = ublk_ctl_new(event, &ctl, &features, &problems);
+        if (access("/dev/ublk-control", F_OK) < 0) {
+                CHECK_INT(r, -ENOENT);
+                if (CHECK_INT(problems.count, 1))
+                        CHECK(strncmp(problems.items[0].reason, "Driver", strlen("Driver")) == 0);
+        } else if (geteuid() == 0) {
+                CHECK_INT(r, 0);
+                CHECK(features & UBLK_F_USER_RECOVERY);
+        }
+        ublk_ctl_free(ctl);
+}
+
+static void test_flags(void)
+{
+        CHECK(!(ublk_ctl_flags(KERNEL_RECOVERY_NONE) & UBLK_F_USER_RECOVERY));
+        CHECK((ublk_ctl_flags(KERNEL_RECOVERY_QUEUE) & (UBLK_F_USER_RECOVERY | UBLK_F_USER_RECOVERY_REISSUE))
+                == UBLK_F_USER_RECOVERY);
+        CHECK(ublk_ctl_flags(KERNEL_RECOVERY_REISSUE) & UBLK_F_USER_RECOVERY_REISSUE);
+        CHECK(ublk_ctl_flags(KERNEL_RECOVERY_FAIL) & UBLK_F_USER_RECOVERY_FAIL_IO);
+        CHECK(!ublk_ctl_missing(UBLK_F_USER_RECOVERY, UINT64_MAX));
+        CHECK(!ublk_ctl_missing(0, 0));
+        CHECK_STR(ublk_ctl_missing(UBLK_F_USER_RECOVERY | UBLK_F_ZONED, UBLK_F_ZONED), "USER_RECOVERY");
+        CHECK_STR(ublk_ctl_missing(UINT64_C(1) << 62, 0), "unknown");
+}
+
+/* kernel_feature.c may not see the UAPI: this is what holds it to it. */
+static void test_feature_names(void)
+{
+        static const struct {
+                uint64_t flag;
+                const char *name;
+        } features[] = {
+#define FEATURE(feature) {UBLK_F_##feature, #feature}
+                FEATURE(SUPPORT_ZERO_COPY),
+                FEATURE(URING_CMD_COMP_IN_TASK),
+                FEATURE(NEED_GET_DATA),
+                FEATURE(USER_RECOVERY),
+                FEATURE(USER_RECOVERY_REISSUE),
+                FEATURE(UNPRIVILEGED_DEV),
+                FEATURE(CMD_IOCTL_ENCODE),
+                FEATURE(USER_COPY),
+                FEATURE(ZONED),
+                FEATURE(USER_RECOVERY_FAIL_IO),
+                FEATURE(UPDATE_SIZE),
+                FEATURE(AUTO_BUF_REG),
+                FEATURE(QUIESCE),
+                FEATURE(PER_IO_DAEMON),
+                FEATURE(BUF_REG_OFF_DAEMON),
+                FEATURE(BATCH_IO),
+                FEATURE(INTEGRITY),
+                FEATURE(SAFE_STOP_DEV),
+                FEATURE(NO_AUTO_PART_SCAN),
+                FEATURE(SHMEM_ZC),
+#undef FEATURE
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(features); i++)
+                CHECK_STR(kernel_feature_name((unsigned)__builtin_ctzll(features[i].flag)), features[i].name);
+        CHECK(!kernel_feature_name(ARRAY_SIZE(features)));
+}
+
+static void test_commands(sd_event *event)
+{
+        struct ublk_ctl *ctl = open_ctl(event, "kernel");
+
+        test_info(event, ctl);
+        test_info_of_a_foreign_device(event, ctl);
+        test_add(event, ctl);
+        test_params(event, ctl);
+        test_plain(event, ctl);
+        test_answers_in_any_order(event, ctl);
+        test_cancel(event, ctl);
+        test_many(event, ctl);
+        ublk_ctl_free(ctl);
+}
+
+int main(int argc, char *argv[])
+{
+        sd_event *event = NULL;
+
+        if (argc == 2 && strcmp(argv[1], "--control-helper") == 0)
+                _exit(helper_main()); /* a leak check would hold on to the process that is waited for */
+        signal(SIGPIPE, SIG_IGN);
+        if (!CHECK_INT(sd_event_new(&event), 0))
+                return check_report();
+        test_flags();
+        test_feature_names();
+        test_start(event);
+        test_commands(event);
+        test_free_within_the_callback(event);
+        test_helper_that_dies(event);
+        test_deadline(event);
+        test_retired_helpers_go(event);
+        test_many_deadlines(event);
+        test_real_helper(event);
+        test_too_many_helpers(event); /* last, because it leaves helpers behind */
+        sd_event_unref(event);
+        return check_report();
+}
