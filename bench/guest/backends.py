@@ -1,0 +1,84 @@
+"""What a loop target is put on: null_blk disks, files on tmpfs and on ext4."""
+
+import os
+
+from commands import read, run, write
+
+_CONFIG = "/sys/kernel/config/nullb"
+_FILE_SIZE = 256 << 20
+
+
+class Backends:
+    """Each backend is made when it is first asked for and stays."""
+
+    def __init__(self):
+        self._paths = {}
+
+    def path(self, name):
+        if name not in self._paths:
+            self._paths[name] = _MAKERS[name]()
+        return self._paths[name]
+
+
+def null_blk(name, size_mib, memory_backed=False):
+    """Return the path of a new null_blk disk, which answers in the caller's own context."""
+    if not os.path.isdir(_CONFIG):
+        run("modprobe", "null_blk", "nr_devices=0")
+        if not os.path.ismount(os.path.dirname(_CONFIG)):
+            run("mount", "-t", "configfs", "configfs", os.path.dirname(_CONFIG))
+    folder = os.path.join(_CONFIG, name)
+    os.mkdir(folder)
+    attributes = {
+        "size": size_mib,
+        "blocksize": 512,
+        "queue_mode": 2,  # multi-queue
+        "irqmode": 0,  # complete in the submitter's context
+        "submit_queues": os.cpu_count(),
+        "hw_queue_depth": 256,
+        "memory_backed": int(memory_backed),
+    }
+    for attribute, value in attributes.items():
+        write(os.path.join(folder, attribute), value)
+    write(os.path.join(folder, "power"), 1)
+    run("udevadm", "settle")
+    own = f"/dev/{name}"  # newer kernels name the disk after the folder
+    path = own if os.path.exists(own) else f"/dev/nullb{read(os.path.join(folder, 'index'))}"
+    use_no_scheduler(path)
+    return path
+
+
+def use_no_scheduler(path):
+    """Take an I/O scheduler out of a disk's way, so that all disks are alike."""
+    write(f"/sys/block/{os.path.basename(path)}/queue/scheduler", "none")
+
+
+def _fill(path):
+    """Write a file in full, so that no read meets a hole."""
+    block = b"\xa5" * (1 << 20)
+    with open(path, "wb", buffering=0) as output:
+        for _ in range(_FILE_SIZE // len(block)):
+            output.write(block)
+        os.fsync(output.fileno())
+
+
+def _null_blk_disk():
+    return null_blk("backing", 16 << 10)
+
+
+def _tmpfs_file():
+    os.makedirs("/run/bench-tmpfs", exist_ok=True)
+    run("mount", "-t", "tmpfs", "-o", "size=400m", "tmpfs", "/run/bench-tmpfs")
+    _fill("/run/bench-tmpfs/file")
+    return "/run/bench-tmpfs/file"
+
+
+def _ext4_file():
+    disk = null_blk("ext4disk", 400, memory_backed=True)
+    run("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", disk)
+    os.makedirs("/run/bench-ext4", exist_ok=True)
+    run("mount", disk, "/run/bench-ext4")
+    _fill("/run/bench-ext4/file")
+    return "/run/bench-ext4/file"
+
+
+_MAKERS = {"null_blk": _null_blk_disk, "tmpfs": _tmpfs_file, "ext4": _ext4_file}

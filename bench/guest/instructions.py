@@ -1,0 +1,93 @@
+#!/usr/bin/python3
+"""In the guest: measure every row of servers on every case, one JSON line each.
+
+usage: instructions.py CONFIGURATION, a JSON file that bench/instructions wrote.
+"""
+
+import json
+import os
+import sys
+import time
+
+sys.dont_write_bytecode = True
+
+# pylint: disable=wrong-import-position
+import backends
+import cases
+import fio
+import processes
+import servers
+from commands import CommandError, read, run
+
+_SMALLEST = 64 << 20  # fio stays within this: every disk has it
+
+
+def _disk_facts(path):
+    queue = f"/sys/block/{os.path.basename(path)}/queue"
+    names = ("max_sectors_kb", "max_segments", "scheduler", "nr_requests")
+    return {name: read(f"{queue}/{name}") for name in names}
+
+
+def _measure(environment, case, row, seconds):
+    backing = environment.backends.path(case.backend) if case.backend else ""
+    want = servers.Want(target=case.target, backing=backing, queues=1, depth=cases.DEPTH)
+    with row.start(row, environment, want) as disk:
+        run("udevadm", "settle")
+        backends.use_no_scheduler(disk.path)
+        before = disk.times()
+        outcome = fio.measure(disk.path, cases.WORKLOADS[case.workload], seconds, _SMALLEST)
+        threads = processes.spent(before, disk.times())
+        per_request = {name: spent / outcome.requests for name, spent in threads.items()}
+        run("udevadm", "settle")
+        return {
+            "requests": outcome.requests,
+            "total_ns": outcome.total_ns,
+            "server_ns": sum(per_request.values()) if disk.pids or disk.kernel_workers else None,
+            "threads_ns": per_request,
+            "facts": disk.facts,
+            "disk": _disk_facts(disk.path),
+        }
+
+
+def _attempt(environment, case, row, seconds):
+    try:
+        return _measure(environment, case, row, seconds)
+    except servers.NotApplicable as reason:
+        return {"not_applicable": str(reason)}
+    except (CommandError, OSError) as problem:
+        return {"failed": str(problem)}
+
+
+def _say(result):
+    if "total_ns" in result:
+        share = "-" if result["server_ns"] is None else f"{result['server_ns']:.0f}"
+        text = f"{result['total_ns']:.0f} ns, server {share} ns"
+    else:
+        text = result.get("failed") or result["not_applicable"]
+    print(f"{result['case']:30} {result['row']:30} {text}", flush=True)
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as source:
+        configuration = json.load(source)
+    run("modprobe", "ublk_drv")
+    run("modprobe", "loop")
+    environment = servers.Environment(configuration["programs"], configuration["missing"])
+    with open(configuration["results"], "w", encoding="utf-8") as output:
+        about = {"kernel": os.uname().release, "fio": fio.version()}
+        output.write(json.dumps({"about": about}) + "\n")
+        for number in range(1, configuration["rounds"] + 1):
+            for case_name in configuration["cases"]:
+                for row_name in configuration["rows"]:
+                    began = time.monotonic()
+                    case, row = cases.CASES[case_name], servers.ROWS[row_name]
+                    result = {"round": number, "case": case_name, "row": row_name}
+                    result |= _attempt(environment, case, row, configuration["seconds"])
+                    result["guest_seconds"] = round(time.monotonic() - began, 1)
+                    output.write(json.dumps(result) + "\n")
+                    output.flush()
+                    _say(result)
+
+
+if __name__ == "__main__":
+    main()

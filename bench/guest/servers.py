@@ -1,0 +1,216 @@
+"""The servers that are measured side by side: a table of (server, data path) rows.
+
+A row's start() is a context manager: it puts a disk for a target and yields it.
+A row that cannot do something raises NotApplicable with the reason.
+"""
+
+import contextlib
+import os
+import re
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import backends
+import processes
+from commands import CommandError, run
+from ublkd_api import Daemon, Unsupported
+
+
+_START_LIMIT = 30  # seconds until a server has its disk
+
+
+class NotApplicable(Exception):
+    """This server has no such case; the text says why."""
+
+
+@dataclass
+class Want:
+    """The disk that a server is to make."""
+
+    target: str  # null or loop
+    backing: str  # path of what loop is on
+    queues: int
+    depth: int
+    size: int = 16 << 30  # of a null target whose size can be told
+    recovery: bool = False
+
+
+@dataclass
+class Disk:
+    """A disk that a server has made."""
+
+    path: str
+    pids: list = field(default_factory=list)  # the processes that serve it
+    kernel_workers: bool = False  # the kernel's own workers serve it
+    facts: dict = field(default_factory=dict)  # what the server tells of it
+
+    def times(self):
+        if self.kernel_workers:
+            return processes.kernel_worker_times()
+        return processes.thread_times(self.pids)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One server on one of its data paths."""
+
+    server: str
+    path: str
+    start: Callable  # (row, environment, want) -> context manager of a Disk
+
+    @property
+    def name(self):
+        return f"{self.server}/{self.path}" if self.path else self.server
+
+
+class Environment:
+    """What servers are made of: programs, backends, one ublkd for all rows."""
+
+    def __init__(self, programs, missing):
+        self.backends = backends.Backends()
+        self._programs = programs
+        self._missing = missing
+        self._daemon = None
+
+    def program(self, name):
+        if name not in self._programs:
+            raise NotApplicable(self._missing.get(name, f"{name} was not built"))
+        return self._programs[name]
+
+    def daemon(self):
+        if self._daemon is None:
+            program = self.program("ublkd")
+            self._daemon = Daemon(program, tempfile.mkdtemp(prefix="ublkd-", dir="/run"))
+        return self._daemon
+
+
+_RUBLK_OPTIONS = {
+    "copy": (),
+    "user-copy": ("-u",),
+    "zero-copy": ("-z",),
+    "copy async": ("-a",),
+    "user-copy async": ("-a", "-u"),
+    "zero-copy async": ("-a", "-z"),
+}
+_KUBLK_OPTIONS = {
+    "copy": (),
+    "user-copy": ("-u",),
+    "zero-copy": ("-z",),
+    "auto-zero-copy": ("--auto_zc",),
+    "batch copy": ("-b",),
+    "batch user-copy": ("-b", "-u"),
+    "batch zero-copy": ("-b", "-z"),
+    "batch auto-zero-copy": ("-b", "--auto_zc"),
+}
+_UBLKD_PATHS = ("auto", "copy", "user-copy", "zero-copy")
+
+
+@contextlib.contextmanager
+def _start_null_blk(_row, environment, want):
+    if want.target == "null":
+        yield Disk(environment.backends.path("null_blk"))
+    elif want.backing == environment.backends.path("null_blk"):
+        yield Disk(want.backing)
+    else:
+        raise NotApplicable("null_blk is no server of files")
+
+
+@contextlib.contextmanager
+def _start_kernel_loop(row, _environment, want):
+    if want.target != "loop":
+        raise NotApplicable("the kernel's loop has no null target")
+    direct = "on" if row.path == "direct" else "off"
+    options = ("--find", "--show", f"--direct-io={direct}")
+    path = run("losetup", *options, want.backing).strip()
+    try:
+        name = os.path.basename(path)
+        dio = run("cat", f"/sys/block/{name}/loop/dio").strip()
+        if dio != str(int(row.path == "direct")):
+            raise NotApplicable(f"losetup --direct-io={direct} left dio at {dio}")
+        yield Disk(path, kernel_workers=True, facts={"dio": dio})
+    finally:
+        run("losetup", "--detach", path)
+
+
+def _server_processes(number):
+    pids = processes.holders(f"/dev/ublkc{number}")
+    if not pids:
+        raise CommandError(f"no process holds /dev/ublkc{number}")
+    return pids
+
+
+@contextlib.contextmanager
+def _ublk_disk(number, delete):
+    try:
+        yield Disk(f"/dev/ublkb{number}", _server_processes(number))
+    finally:
+        delete()
+
+
+@contextlib.contextmanager
+def _start_rublk(row, environment, want):
+    program = environment.program("rublk")
+    options = ["-q", str(want.queues), "-d", str(want.depth), *_RUBLK_OPTIONS[row.path]]
+    if want.recovery:
+        options.append("-r")
+    if want.target == "loop":
+        options += ["-f", want.backing]
+    text = run(program, "add", want.target, *options, timeout=_START_LIMIT)
+    number = re.search(r"dev id (\d+)|\"?dev_id\"?: (\d+)|ublkb(\d+)", text)
+    if not number:
+        raise CommandError(f"rublk said no number: {text}")
+    number = next(group for group in number.groups() if group)
+    with _ublk_disk(number, lambda: run(program, "del", "-n", number)) as disk:
+        yield disk
+
+
+@contextlib.contextmanager
+def _start_kublk(row, environment, want):
+    program = environment.program("kublk")
+    options = ["-t", want.target, "-q", str(want.queues), "-d", str(want.depth), *_KUBLK_OPTIONS[row.path]]
+    if want.recovery:
+        options += ["-r", "1", "-i", "1"]
+    files = [want.backing] if want.target == "loop" else []
+    text = run(program, "add", *options, *files, timeout=_START_LIMIT)
+    number = re.search(r"dev id (\d+)", text)
+    if not number:
+        raise CommandError(f"kublk said no number: {text}")
+    number = number[1]
+    with _ublk_disk(number, lambda: run(program, "del", "-n", number)) as disk:
+        disk.facts["recover"] = [program, "recover", "-n", number, *options, *files]
+        yield disk
+
+
+@contextlib.contextmanager
+def _start_ublkd(row, environment, want):
+    daemon = environment.daemon()
+    spec = {"name": "bench", "queues": want.queues, "queueDepth": want.depth, "dataPath": row.path}
+    if want.target == "null":
+        spec |= {"target": {"type": "null"}, "size": want.size}
+    else:
+        spec["target"] = {"type": "loop", "path": want.backing}
+    try:
+        try:
+            status = daemon.create(spec)["status"]
+        except Unsupported as reason:
+            raise NotApplicable(str(reason)) from reason
+        facts = {name: status.get(name) for name in ("dataPath", "kernelFeatures")}
+        yield Disk(status["device"], [status["worker"]["pid"]], facts=facts)
+    finally:
+        daemon.delete("bench")
+
+
+def _rows():
+    yield Row("null_blk", "", _start_null_blk)
+    for path in ("direct", "buffered"):
+        yield Row("kernel loop", path, _start_kernel_loop)
+    for path in _RUBLK_OPTIONS:
+        yield Row("rublk", path, _start_rublk)
+    for path in _KUBLK_OPTIONS:
+        yield Row("kublk", path, _start_kublk)
+    for path in _UBLKD_PATHS:
+        yield Row("ublkd", path, _start_ublkd)
+
+
+ROWS = {row.name: row for row in _rows()}

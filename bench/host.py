@@ -1,0 +1,133 @@
+"""What the benchmarks share on this side of the guest: programs, guest, results."""
+
+import datetime
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+_HERE = os.path.dirname(os.path.realpath(__file__))
+ROOT = os.path.dirname(_HERE)
+sys.path.insert(0, os.path.join(_HERE, "peers"))
+sys.path.insert(0, os.path.join(_HERE, "guest"))
+
+# pylint: disable=wrong-import-position
+import peers
+
+_OWN_PROGRAMS = ("ublkd", "ublkd-worker")
+
+
+def add_options(parser, name):
+    """Add the options that all benchmarks have."""
+    add = parser.add_argument
+    add("--build", default=os.path.join(ROOT, "build"), metavar="DIR",
+        help="where ublkd was built: default %(default)s")
+    add("--kernel", default="7.2", help="of the guest: default %(default)s")
+    add("--output", default=os.path.join(ROOT, f"build/bench/{name}"), metavar="PREFIX",
+        help="results are PREFIX.json and PREFIX.md: default %(default)s")
+
+
+class Workspace:
+    """A folder that the guest may write, with our programs copied into it, so
+    that a build that goes on meanwhile changes nothing."""
+
+    def __enter__(self):
+        self.path = tempfile.mkdtemp(prefix="ublkd-bench-")
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def file(self, name):
+        return os.path.join(self.path, name)
+
+    def own_programs(self, build):
+        """Return ({"ublkd": program} or {}, {"ublkd": why it is missing} or {}, versions)."""
+        for name in _OWN_PROGRAMS:
+            program = os.path.join(build, name)
+            if not os.access(program, os.X_OK):
+                return {}, {"ublkd": f"{program} is not built"}, []
+            shutil.copy(program, self.file(name))
+        program = self.file("ublkd")
+        version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+        return {"ublkd": program}, {}, [f"{version.stdout.strip()} ({_revision()})"]
+
+    def programs(self, build, wanted_peers=peers.NAMES):
+        """Return (programs, missing, versions) of ublkd and the peers; the
+        peers stay in the cache as long as this workspace."""
+        programs, missing, versions = self.own_programs(build)
+        for name in wanted_peers:
+            try:
+                peer = peers.peer(name)
+            except peers.PeerError as problem:
+                missing[name] = str(problem)
+                continue
+            programs[name] = peer.program
+            versions += peer.versions
+        return programs, missing, versions
+
+    def run_guest(self, script, configuration, kernel, timeout, options=()):
+        """Run a script of bench/guest in the guest with a configuration; return
+        (exit code of tests/vm/run, the lines of JSON that it left)."""
+        results = self.file("results.jsonl")
+        with open(self.file("configuration.json"), "w", encoding="utf-8") as output:
+            json.dump(configuration | {"results": results}, output)
+        command = [os.path.join(ROOT, "tests/vm/run"), "--kernel", kernel, "--timeout", str(timeout)]
+        command += ["--share-out", self.path, *options, "--", "/usr/bin/python3"]
+        command += [os.path.join(_HERE, "guest", script), self.file("configuration.json")]
+        code = subprocess.run(command, cwd=ROOT, check=False).returncode
+        try:
+            with open(results, encoding="utf-8") as source:
+                return code, [json.loads(line) for line in source]
+        except FileNotFoundError:
+            return code, []
+
+
+def _revision():
+    command = ["git", "-C", ROOT, "describe", "--always", "--dirty"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "no git"
+
+
+def _qemu_version():
+    import emulator  # of tests/vm, by way of peers
+
+    text = subprocess.run([emulator.qemu().command[0], "--version"], capture_output=True, text=True, check=True)
+    return text.stdout.splitlines()[0]
+
+
+def about(versions, lines):
+    """Return what a result must say of how it came about."""
+    facts = {
+        "date": datetime.date.today().isoformat(),
+        "command": f"bench/{' '.join([os.path.basename(sys.argv[0]), *sys.argv[1:]])}",
+        "versions": [*versions, _qemu_version()],
+    }
+    for line in lines:
+        facts |= line.get("about", {})
+    return facts
+
+
+def about_markdown(facts):
+    """Return the same as Markdown."""
+    versions = "; ".join([f"Linux {facts.get('kernel', '?')}", facts.get("fio", "no fio"), *facts["versions"]])
+    return f"{facts['date']}, `{facts['command']}`\n\n{versions}\n"
+
+
+def save(prefix, results, markdown):
+    """Write PREFIX.json and PREFIX.md, and print the latter."""
+    os.makedirs(os.path.dirname(os.path.realpath(prefix)), exist_ok=True)
+    with open(f"{prefix}.json", "w", encoding="utf-8") as output:
+        json.dump(results, output, indent=1)
+        output.write("\n")
+    with open(f"{prefix}.md", "w", encoding="utf-8") as output:
+        output.write(markdown)
+    print(markdown)
+
+
+def table(header, rows):
+    """Return a Markdown table; the first column is left, the others right."""
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
