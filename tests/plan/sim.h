@@ -46,7 +46,8 @@ struct disk {
         bool spoilt;                   /* a worker died while it fetched: no worker can fetch any more */
         bool fetched_any, fetched_all; /* by its holder */
         int holder;                    /* the worker whose /dev/ublkcN is open, dead or alive */
-        unsigned refusals;             /* of START_USER_RECOVERY, since it was last live */
+        bool refused;                  /* START_USER_RECOVERY was, and no worker tried all the same */
+        unsigned refusals;             /* how many workers tried all the same since it was last live */
         int openers;                   /* of /dev/ublkbN */
 };
 
@@ -203,6 +204,7 @@ struct world {
         bool slow_backend;         /* a dead worker's I/O takes seconds */
         unsigned bad_luck;         /* per mille, for each of many small things */
         bool calm, backend_broken;
+        int failing; /* enum command_type that fails whenever it is tried, or -1 */
         uint64_t fault_gap;
         unsigned faults_left;
         uint64_t calm_at;

@@ -192,6 +192,7 @@ static int go_live(struct world *world, struct disk *disk, int worker)
         disk->was_started = true;
         disk->begun = false;
         disk->refusals = 0;
+        disk->refused = false;
         world->was_live = true;
         TRACE(world, "kernel: disk %d is live", (int)(disk - world->disks));
         process_disk_is_live(world, worker);
@@ -212,7 +213,7 @@ static int begin_recovery(struct world *world, struct disk *disk)
         if (disk->recovery == RECOVERY_NONE)
                 return -EINVAL;
         if (world->refuses_second_begin && disk->begun) {
-                disk->refusals++;
+                disk->refused = true;
                 return -EINVAL;
         }
         if (disk->holder != NOBODY || disk->state == DISK_DEAD || disk->state == DISK_LIVE)
@@ -287,7 +288,7 @@ void kernel_issue(struct world *world, const struct command *command)
         *slot = *command;
         slot->used = true;
         slot->issued_at = world->now;
-        slot->fate = draw_fate(world);
+        slot->fate = (int)slot->type == world->failing ? FATE_FAILS : draw_fate(world);
         if (slot->fate == FATE_HANGS_EFFECTIVE)
                 delay = world_between(world, 1, DEADLINE + LATE_EFFECT_MAX);
         if (slot->fate == FATE_HANGS)

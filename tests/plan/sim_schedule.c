@@ -119,6 +119,12 @@ static void backend_changes(struct world *world)
         TRACE(world, "the backend is %s", world->backend_broken ? "broken" : "good");
 }
 
+static void command_fails_from_now_on(struct world *world)
+{
+        world->failing = (int)world_random(world, COMMAND_DEL + 2) - 1;
+        TRACE(world, "kernel: command %d fails from now on", world->failing);
+}
+
 static void block_device_is_opened(struct world *world)
 {
         int number = world->record.number;
@@ -151,20 +157,21 @@ static const struct {
         unsigned weight;
         void (*happen)(struct world *world);
 } faults[] = {
-        {8, kill_worker           },
-        {6, kill_supervisor       },
-        {1, hang_worker           },
-        {2, admin_stops           },
-        {2, admin_deletes         },
-        {2, backend_changes       },
-        {2, block_device_is_opened},
-        {2, stranger_comes_or_goes},
-        {1, user_replaces         },
-        {2, user_toggles          },
-        {1, user_deletes          },
-        {3, user_recovers         },
-        {2, user_changes_trigger  },
-        {2, user_changes_patience },
+        {8, kill_worker              },
+        {6, kill_supervisor          },
+        {1, hang_worker              },
+        {2, admin_stops              },
+        {2, admin_deletes            },
+        {2, backend_changes          },
+        {2, block_device_is_opened   },
+        {2, command_fails_from_now_on},
+        {2, stranger_comes_or_goes   },
+        {1, user_replaces            },
+        {2, user_toggles             },
+        {1, user_deletes             },
+        {3, user_recovers            },
+        {2, user_changes_trigger     },
+        {2, user_changes_patience    },
 };
 
 enum { FAULTS = sizeof(faults) / sizeof(faults[0]) };
@@ -202,6 +209,7 @@ static void calm_down(struct world *world)
         world->calm = true;
         world->calm_at = world->now;
         world->backend_broken = false;
+        world->failing = -1;
         /* a stranger that sits on a number that is ours for good may sit there for good */
         if (number >= 0 && world->disks[number].exists && world->disks[number].stranger)
                 world->disks[number].exists = false;
@@ -211,6 +219,7 @@ static void begin(struct world *world)
 {
         static const uint64_t gaps[] = {300, 3 * MS, 30 * MS, 300 * MS, 3 * SECOND, 30 * SECOND};
 
+        world->failing = -1;
         world->refuses_second_begin = world_chance(world, 500);
         world->notices_early = world_chance(world, 500);
         world->slow_backend = world_chance(world, 200);
@@ -295,6 +304,8 @@ static void judge_live(struct world *world)
                 world_break(world, "the disk is not live, or not the right one");
         else if (disk->holder != worker || !is_serving(&world->processes[worker]) || !disk->fetched_all)
                 world_break(world, "the disk is not served");
+        else if (world->processes[worker].epoch != world->record.epoch)
+                world_break(world, "the disk is served by a worker of an old spec");
         else if (world->supervisor.worker != worker)
                 world_break(world, "the supervisor does not know the worker");
         else if (world->record.recover_requested || world->record.held != world->record.manual)
@@ -323,6 +334,8 @@ static void judge_held(struct world *world)
                 world_break(world, "a worker serves a held disk");
         if (our_disks(world, &number) > 1)
                 world_break(world, "a disk is left behind");
+        if (number >= 0 && world->disks[number].state == DISK_QUIESCED && world->record.give_up_after > 0)
+                world_break(world, "I/O waits for longer than the user allows");
 }
 
 static void judge(struct world *world)

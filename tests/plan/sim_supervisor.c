@@ -234,6 +234,9 @@ static void spawn(struct world *world)
         for (int i = 0; i < world->process_count; i++)
                 if (world->processes[i].alive && world->processes[i].connection == supervisor->incarnation)
                         world_break(world, "a second worker is started beside one that listens to us");
+        if (world->record.manual && !world->record.recover_requested
+                && (world->record.held || known_kernel(supervisor) == KERNEL_DOWN))
+                world_break(world, "a manual device is recovered unasked");
         if (world_bad_luck(world)) {
                 done(world, -EAGAIN);
                 return;

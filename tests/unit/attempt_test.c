@@ -156,6 +156,43 @@ static void test_waits_have_an_end(void)
         }
 }
 
+static void test_a_death_is_soon_asked_for(void)
+{
+        struct attempt attempt = {};
+
+        see(&attempt, KERNEL_LIVE, PLAN_WORKER_NONE, 1);
+        CHECK_INT(attempt_due(&attempt, ACTION_WAIT, 1), 1 + 2 * MS);
+        CHECK_INT(attempt_due(&attempt, ACTION_WAIT, 1 + 100 * MS), 1 + 150 * MS);
+        CHECK_INT(attempt_due(&attempt, ACTION_WAIT, 1 + 10 * SECONDS), 1 + 11 * SECONDS);
+}
+
+static void test_a_new_situation_has_no_past(void)
+{
+        struct attempt attempt = {};
+
+        see(&attempt, KERNEL_ADDED, PLAN_WORKER_PARAMS, 1);
+        for (unsigned i = 0; i < 9; i++)
+                attempt_done(&attempt, ACTION_SET_PARAMS, -EIO, 1);
+        CHECK_INT(see(&attempt, KERNEL_ADDED, PLAN_WORKER_PARAMS, 1), TROUBLE_STUCK);
+        CHECK_INT(see(&attempt, KERNEL_ADDED, PLAN_WORKER_READY, 2), TROUBLE_NONE);
+        CHECK(attempt_due(&attempt, ACTION_START_DEV, 2) <= 2);
+}
+
+static void test_after_a_way_out_other_steps_get_their_tries(void)
+{
+        struct attempt attempt = {};
+
+        see(&attempt, KERNEL_LIVE, PLAN_WORKER_LEAVING, 1);
+        for (unsigned i = 0; i < ATTEMPT_TRIES; i++)
+                attempt_done(&attempt, ACTION_STOP_DEV, -EBUSY, 1);
+        CHECK_INT(see(&attempt, KERNEL_LIVE, PLAN_WORKER_LEAVING, 2), TROUBLE_STUCK);
+        attempt_done(&attempt, ACTION_STOP_WORKER, 0, 2);
+        CHECK_INT(see(&attempt, KERNEL_LIVE, PLAN_WORKER_LEAVING, 2), TROUBLE_NONE);
+        attempt_done(&attempt, ACTION_STOP_DEV, -EBUSY, 2);
+        CHECK_INT(see(&attempt, KERNEL_LIVE, PLAN_WORKER_LEAVING, 2), TROUBLE_NONE);
+        CHECK(attempt_due(&attempt, ACTION_STOP_DEV, 2) > 400 * MS); /* and the back-off goes on */
+}
+
 static void test_params_refused_after_a_start_are_refused_for_ever(void)
 {
         struct attempt attempt = {};
@@ -207,6 +244,9 @@ int main(void)
         test_three_refused_workers_are_hopeless();
         test_deaths_back_off_until_one_served_long();
         test_waits_have_an_end();
+        test_a_death_is_soon_asked_for();
+        test_a_new_situation_has_no_past();
+        test_after_a_way_out_other_steps_get_their_tries();
         test_params_refused_after_a_start_are_refused_for_ever();
         test_an_add_that_was_given_up_is_watched_for();
         test_what_is_as_wanted_is_looked_at_now_and_then();
