@@ -6,8 +6,8 @@
  * queue is atomic. No malloc and no blocking call on the I/O path. The core has checked range, alignment and
  * read-only before the call, and owns the data.
  *
- * Acknowledged means: survives kill -9. Once a callback has returned, the next worker must be able to read what was
- * written, flushed or not. Keep no acknowledged data or metadata in the memory of the process. */
+ * Acknowledged means: survives kill -9. Once a callback has returned, the next worker must be able to read
+ * what was written, flushed or not. Keep no acknowledged data or metadata in the memory of the process. */
 #pragma once
 
 #include "targets/target_desc.h"
@@ -32,40 +32,43 @@ struct target_queue;
 struct target_io {
         struct target_queue *queue;
         enum io_op op;
-        unsigned flags; /* enum io_flag */
+        unsigned flags;  /* enum io_flag */
         uint64_t offset; /* bytes, a multiple of the logical block size, within the disk */
         uint32_t length; /* bytes; 0 for flush */
-        uint16_t tag;    /* below device->queue_depth; no other request of the queue has it at the same time */
-        void *data;      /* length bytes: to fill (read) or to store (write); NULL for the other operations.
-                          * The data of one tag always begins at the same address, and of no other tag. */
+        uint16_t tag; /* below device->queue_depth; no other request of the queue has it at the same time */
+        void *data;   /* length bytes: to fill (read) or to store (write); NULL for the other operations.
+                       * The data of one tag always begins at the same address, and of no other tag. */
 };
 
 /* What only opening the backing store can tell. Zeroed before open(); 0 means "none" or "do not care". */
 struct target_geometry {
-        uint64_t size;                                 /* bytes; 0: as big as asked for */
-        uint32_t logical_block_size;                   /* bytes, what the target prefers; 0: 512 */
-        uint32_t logical_block_size_min;               /* the smallest it can serve; 0: 512 */
-        uint32_t physical_block_size, io_min, io_opt;  /* bytes */
-        uint32_t discard_granularity, max_discard_size, max_write_zeroes_size; /* bytes; 0 max: no such operation */
-        bool read_only;      /* cannot be written, whatever the spec says */
+        uint64_t size;                                /* bytes; 0: as big as asked for */
+        uint32_t logical_block_size;                  /* bytes, what the target prefers; 0: 512 */
+        uint32_t logical_block_size_min;              /* the smallest it can serve; 0: 512 */
+        uint32_t physical_block_size, io_min, io_opt; /* bytes */
+        uint32_t discard_granularity, max_discard_size,
+                max_write_zeroes_size; /* bytes; 0 max: no such operation */
+        bool read_only;                /* cannot be written, whatever the spec says */
         bool rotational;
-        bool volatile_cache; /* flush has something to do */
-        char *claim_key;     /* malloc'ed, taken over by the core: see struct backing_claim; NULL: nothing to share */
+        bool volatile_cache;  /* flush has something to do */
+        char *claim_key;      /* malloc'ed, taken over by the core: see struct backing_claim; NULL: nothing to
+                                 share */
         uint64_t claim_start; /* bytes; the range is as long as the disk */
 };
 
 /* What the core knows of the device; all of it is constant after open(). */
 struct target_device {
         const struct target *target;
-        void *state;            /* target->device_size bytes, zeroed */
-        const void *config;     /* the options of the target, parsed */
-        bool read_only;         /* asked for by the spec */
-        uint64_t wanted_size;   /* bytes, from the spec; 0: not given */
-        uint32_t wanted_block_size; /* bytes, from the spec; 0: not given */
-        uint64_t size;          /* bytes, final; set after open() */
+        void *state;                 /* target->device_size bytes, zeroed */
+        const void *config;          /* the options of the target, parsed */
+        bool read_only;              /* asked for by the spec */
+        uint64_t wanted_size;        /* bytes, from the spec; 0: not given */
+        uint32_t wanted_block_size;  /* bytes, from the spec; 0: not given */
+        uint64_t size;               /* bytes, final; set after open() */
         uint32_t logical_block_size; /* final; set after open() */
         unsigned queues, queue_depth;
-        int files[TARGET_FILES_MAX]; /* descriptors that await_*() may use, by index; set in open(), closed by the core */
+        int files[TARGET_FILES_MAX]; /* descriptors that await_*() may use, by index; set in open(), closed by
+                                        the core */
         unsigned file_count;
 };
 
@@ -78,7 +81,8 @@ struct target_queue {
 struct target {
         const struct target_desc *desc;
         size_t device_size, queue_size; /* the core allocates these, zeroed */
-        /* Opens the backing store: on the main thread, may block. 0 or -errno with problems (pointer "/target/…"). */
+        /* Opens the backing store: on the main thread, may block. 0 or -errno with problems (pointer
+         * "/target/…"). */
         int (*open)(struct target_device *device, struct target_geometry *ret, struct problem_list *problems);
         void (*close)(struct target_device *device);
         /* Optional. On the queue's thread, before the first and after the last request. */
@@ -93,11 +97,13 @@ struct target {
 };
 
 /* Each suspends the calling coroutine until the operation is done, and returns what the operation returned.
- * `file` is an index into device->files. Short transfers, EAGAIN and EINTR are finished inside: the answer is `length`
- * or -errno (-EIO for a read past the end of the backing store, -ENOSPC for a write that cannot grow). */
+ * `file` is an index into device->files. Short transfers, EAGAIN and EINTR are finished inside: the answer is
+ * `length` or -errno (-EIO for a read past the end of the backing store, -ENOSPC for a write that cannot
+ * grow). */
 int await_read(struct target_io *io, unsigned file, void *data, uint32_t length, uint64_t offset);
 /* rw_flags: RWF_DSYNC or 0. */
-int await_write(struct target_io *io, unsigned file, const void *data, uint32_t length, uint64_t offset, int rw_flags);
+int await_write(struct target_io *io, unsigned file, const void *data, uint32_t length, uint64_t offset,
+        int rw_flags);
 /* fdatasync. 0 or -errno. */
 int await_fdatasync(struct target_io *io, unsigned file);
 /* fallocate with `mode` (FALLOC_FL_*). 0 or -errno. */

@@ -363,7 +363,9 @@ static int replace_entry(struct device_store *store, struct entry *entry, struct
                 changed.epoch++;
                 changed.held_boot[0] = '\0'; /* there will be no old disk left to hold */
         }
-        if (spec->options.id >= 0)
+        /* A number that was given out stays until its disk is gone; the reconciler gives out the new one
+         * then. */
+        if (changed.number < 0)
                 changed.number = (int)spec->options.id;
         if (record->quarantine) {
                 changed.status = (struct device_status){};
@@ -500,13 +502,12 @@ int device_store_set_held(struct device_store *store, const char *name, bool hel
                 return -ENOENT;
         changed = entry->record;
         memset(changed.held_boot, 0, sizeof(changed.held_boot));
+        changed.recover_requested = false;
         if (held) {
                 r = sd_id128_get_boot(&boot);
                 if (r < 0)
                         return r;
                 sd_id128_to_uuid_string(boot, changed.held_boot);
-        } else {
-                changed.recover_requested = false;
         }
         if (strcmp(changed.held_boot, entry->record.held_boot) == 0
                 && changed.recover_requested == entry->record.recover_requested)

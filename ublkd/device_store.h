@@ -18,7 +18,7 @@ struct device_record {
         int number;                    /* kernel number given out, -1: none yet */
         bool deleting;                 /* wanted gone; the record goes when the disk is gone */
         bool recover_requested;        /* POST …/recover came; cleared when Live */
-        char held_boot[UID_TEXT_SIZE]; /* boot id in which a manual device lost its worker, or "" */
+        char held_boot[UID_TEXT_SIZE]; /* boot id in which a manual device was Live, or "" */
         uint64_t created_at;           /* CLOCK_REALTIME, microseconds */
         struct device_spec *spec;      /* NULL: quarantined, see `quarantine` */
         char *quarantine;              /* why the stored record cannot be used, or NULL */
@@ -108,7 +108,8 @@ int device_store_request_recover(struct device_store *store, const char *name);
 /* For the reconciler. 0, -ENOENT, or the backend's. */
 int device_store_remove(struct device_store *store, const char *name);
 int device_store_assign_number(struct device_store *store, const char *name, int number);
-/* held: the worker of a manual device died in this boot; false clears it and recover_requested. */
+/* held: a manual device was Live in this boot, so it is held once it loses its worker (see plan_wish). Clears
+ * recover_requested either way: what was asked for has been done, or is moot. */
 int device_store_set_held(struct device_store *store, const char *name, bool held);
 /* Not durable. Announces STORE_STATUS when it differs from the last. Copies. 0, -ENOENT or -ENOMEM. */
 int device_store_set_status(struct device_store *store, const char *name, const struct device_status *status);

@@ -387,12 +387,12 @@ static int explain(const char *path, int error, struct problem_list *problems)
         } table[] = {
                 {EPROTONOSUPPORT, "DatabaseNewer",
                  "was written by a newer ublkd, and is left as it is; start that ublkd, or name "
-                 "another --state-dir"                                                                                     },
+                        "another --state-dir"                                                                              },
                 {EMEDIUMTYPE,     "NotOurDatabase",
                  "is a database of another program, and is left as it is; name another --state-dir"                        },
                 {EBADMSG,         "DatabaseCorrupt",
                  "is damaged or is not a database; put a backup in its place, or move it away to "
-                 "start empty"                                                                                             },
+                        "start empty"                                                                                      },
                 {EBUSY,           "DatabaseInUse",
                  "is in use by another ublkd; stop that one, or name another --state-dir"                                  },
                 {EACCES,          "NotPermitted",
@@ -401,7 +401,7 @@ static int explain(const char *path, int error, struct problem_list *problems)
                  "may not be opened; start ublkd as root, or name another --state-dir"                                     },
                 {EROFS,           "ReadOnly",
                  "cannot be written: the file or its file system is read-only; name another "
-                 "--state-dir"                                                                                             },
+                        "--state-dir"                                                                                      },
                 {ENOSPC,          "DiskFull",        "cannot be written: its disk is full; make room and start ublkd again"},
                 {ENOENT,          "NoDirectory",
                  "cannot be made: the directory is not there; make it, or name another --state-dir"                        },
