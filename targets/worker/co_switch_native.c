@@ -15,7 +15,8 @@ extern void co_context_start(void);
 struct first_frame {
         uint64_t r15, r14, r13, r12, rbx, rbp;
         uint64_t return_address;
-        uint64_t padding[2]; /* rsp is a multiple of 16 when co_context_start() begins, as its call needs it */
+        uint64_t
+                padding[2]; /* rsp is a multiple of 16 when co_context_start() begins, as its call needs it */
 };
 _Static_assert(offsetof(struct first_frame, padding) == 56, "see co_switch_x86_64.S");
 _Static_assert(sizeof(struct first_frame) % 16 == 8, "what is above the seven pops is a multiple of 16");

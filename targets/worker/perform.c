@@ -5,17 +5,18 @@ enum { ERRNO_MAX = 4095 };
 
 typedef int (*callback)(struct target_io *io);
 
+static const size_t callbacks[_IO_OP_MAX] = {
+        [IO_READ] = offsetof(struct target, read),
+        [IO_WRITE] = offsetof(struct target, write),
+        [IO_FLUSH] = offsetof(struct target, flush),
+        [IO_DISCARD] = offsetof(struct target, discard),
+        [IO_WRITE_ZEROES] = offsetof(struct target, write_zeroes),
+};
+
+/* NULL: the target cannot do it, or it is no operation at all. */
 static callback callback_of(const struct target *target, enum io_op op)
 {
-        const callback callbacks[_IO_OP_MAX] = {
-                [IO_READ] = target->read,
-                [IO_WRITE] = target->write,
-                [IO_FLUSH] = target->flush,
-                [IO_DISCARD] = target->discard,
-                [IO_WRITE_ZEROES] = target->write_zeroes,
-        };
-
-        return (unsigned)op < _IO_OP_MAX ? callbacks[op] : NULL;
+        return (unsigned)op < _IO_OP_MAX ? *(const callback *)((const char *)target + callbacks[op]) : NULL;
 }
 
 static bool changes_data(enum io_op op)
