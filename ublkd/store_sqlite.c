@@ -85,6 +85,27 @@ static void sqlite_close_pointer(struct store_sqlite **store)
         sqlite_close(*store);
 }
 
+/* The errno behind the last failure of the file that `which` names, or 0. */
+static int file_errno(sqlite3 *db, int which)
+{
+        sqlite3_file *file = NULL;
+        int error = 0;
+
+        if (sqlite3_file_control(db, "main", which, &file) == SQLITE_OK && file && file->pMethods)
+                (void)file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &error);
+        return error;
+}
+
+/* The errno behind an I/O error. sqlite3_system_errno() has forgotten it when a commit failed in the log. */
+static int system_error(sqlite3 *db)
+{
+        int error = file_errno(db, SQLITE_FCNTL_JOURNAL_POINTER); /* the write-ahead log, if there is one */
+
+        if (error == 0)
+                error = file_errno(db, SQLITE_FCNTL_FILE_POINTER);
+        return error ? error : sqlite3_system_errno(db);
+}
+
 /* What the last failure of `db` comes to as -errno. */
 static int to_errno(sqlite3 *db, int result)
 {
@@ -102,9 +123,13 @@ static int to_errno(sqlite3 *db, int result)
                 {SQLITE_CORRUPT,  EBADMSG},
                 {SQLITE_TOOBIG,   E2BIG  },
         };
-        int primary = result & 0xff, system = db ? sqlite3_system_errno(db) : 0;
+        int primary = result & 0xff, system = 0;
 
-        if ((primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN) && system > 0)
+        if (db && primary == SQLITE_IOERR)
+                system = system_error(db);
+        if (db && primary == SQLITE_CANTOPEN)
+                system = sqlite3_system_errno(db);
+        if (system > 0)
                 return system == EDQUOT || system == EFBIG ? -ENOSPC : -system;
         for (size_t i = 0; i < ARRAY_SIZE(table); i++)
                 if (table[i].result == primary)

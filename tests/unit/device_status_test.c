@@ -1,0 +1,93 @@
+/* device_status: copies, comparison, and the JSON that the API shows. */
+#include "ublkd/device_status.h"
+
+#include "check.h"
+
+static struct device_status live_status(void)
+{
+        struct device_status status = {
+                .phase = PHASE_LIVE,
+                .observed_generation = 3,
+                .number = 0,
+                .disk = true,
+                .worker = {.pid = 4211, .restarts = 2, .started_at = UINT64_C(1700000000123456)},
+                .data_path = "zero-copy",
+                .kernel_flags = 1 << 3 | 1 << 6,
+                .recoveries = {.count = 2,           .last_ms = 14.249              },
+                .transition_at = UINT64_C(951782400000000), /* 29 February */
+        };
+
+        CHECK_INT(device_status_explain(&status, "Live", "Serving %s.", "data"), 0);
+        return status;
+}
+
+static void check_json(const struct device_status *status, const char *wanted)
+{
+        cJSON *object = device_status_to_json(status, "data");
+        char *text = cJSON_PrintUnformatted(object);
+
+        CHECK_STR(text, wanted);
+        cJSON_free(text);
+        cJSON_Delete(object);
+}
+
+static void test_json_of_a_live_device(void)
+{
+        struct device_status status = live_status();
+
+        check_json(&status,
+                "{\"phase\":\"Live\",\"observedGeneration\":3,\"device\":\"/dev/ublkb0\",\"id\":0,"
+                "\"links\":[\"/dev/ublk/by-name/data\"],"
+                "\"worker\":{\"pid\":4211,\"restarts\":2,\"startedAt\":\"2023-11-14T22:13:20.123Z\"},"
+                "\"dataPath\":\"zero-copy\",\"kernelFeatures\":[\"USER_RECOVERY\",\"CMD_IOCTL_ENCODE\"],"
+                "\"recoveries\":{\"count\":2,\"lastMs\":14.2},"
+                "\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\",\"reason\":\"Live\","
+                "\"message\":\"Serving data.\",\"lastTransitionTime\":\"2000-02-29T00:00:00.000Z\"}]}");
+        device_status_clear(&status);
+}
+
+static void test_json_without_disk_and_worker(void)
+{
+        const struct device_status status = {.phase = PHASE_PENDING, .number = -1};
+        const struct device_status numbered = {.phase = PHASE_DISABLED, .number = 7};
+
+        check_json(&status,
+                "{\"phase\":\"Pending\",\"observedGeneration\":0,\"device\":null,\"id\":null,\"links\":[],"
+                "\"worker\":null,"
+                "\"dataPath\":null,\"kernelFeatures\":[],\"recoveries\":{\"count\":0,\"lastMs\":0},"
+                "\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\",\"reason\":\"Pending\",\"message\":"
+                "\"\","
+                "\"lastTransitionTime\":null}]}");
+        check_json(&numbered,
+                "{\"phase\":\"Disabled\",\"observedGeneration\":0,\"device\":null,\"id\":7,\"links\":[],"
+                "\"worker\":null,"
+                "\"dataPath\":null,\"kernelFeatures\":[],\"recoveries\":{\"count\":0,\"lastMs\":0},"
+                "\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\",\"reason\":\"Disabled\","
+                "\"message\":\"\","
+                "\"lastTransitionTime\":null}]}");
+}
+
+static void test_copy_and_compare(void)
+{
+        struct device_status one = live_status(), other;
+
+        if (!CHECK_INT(device_status_copy(&one, &other), 0))
+                return;
+        CHECK(device_status_equal(&one, &other));
+        CHECK(one.message != other.message);
+        CHECK_INT(device_status_explain(&other, "Live", "Serving something else."), 0);
+        CHECK(!device_status_equal(&one, &other));
+        device_status_clear(&other);
+        CHECK(!device_status_equal(&one, &other));
+        CHECK_INT(other.number, -1);
+        device_status_clear(&other);
+        device_status_clear(&one);
+}
+
+int main(void)
+{
+        test_json_of_a_live_device();
+        test_json_without_disk_and_worker();
+        test_copy_and_compare();
+        return check_report();
+}

@@ -1,0 +1,222 @@
+/* disk_users: on a made-up /proc and /sys, and on the real ones for a disk that nobody has. */
+#include "ublkd/disk_users.h"
+
+#include "check.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char root[] = "/tmp/disk_users_test.XXXXXX";
+
+static const char *path_of(const char *path)
+{
+        static char full[PATH_MAX];
+
+        snprintf(full, sizeof(full), "%s/%s", root, path);
+        return full;
+}
+
+static void make_parents(const char *path)
+{
+        char part[PATH_MAX];
+
+        strcpy(part, path);
+        for (char *slash = strchr(part + strlen(root) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+                *slash = '\0';
+                CHECK(mkdir(part, 0755) >= 0 || errno == EEXIST);
+                *slash = '/';
+        }
+}
+
+static void make_file(const char *path, const char *text)
+{
+        const char *full = path_of(path);
+        FILE *file;
+
+        make_parents(full);
+        file = fopen(full, "we");
+        if (CHECK(file)) {
+                fputs(text, file);
+                fclose(file);
+        }
+}
+
+static void make_link(const char *path, const char *target)
+{
+        const char *full = path_of(path);
+
+        make_parents(full);
+        CHECK_INT(symlink(target, full), 0);
+}
+
+/* The mounts of the namespaces mnt:[1] and mnt:[2]. */
+static const char *const mounts[] = {
+        "36 35 98:0 / /mnt\\040one rw,noatime master:1 - ext4 /dev/ublkb0 rw\n"
+        "37 35 98:1 / /other rw - ext4 /dev/ublkb01 rw\n"
+        "38 35 0:40 /sub /btrfs rw - btrfs /dev/ublkb2p1 rw\n"
+        "nonsense\n39 35 0:41 / /none rw - tmpfs\n40 - \n",
+        "99 1 98:0 / /elsewhere rw - xfs /dev/ublkb0 rw\n",
+};
+
+static void make_process(const char *pid, const char *comm, const char *namespace)
+{
+        char path[64], text[64];
+
+        snprintf(path, sizeof(path), "proc/%s/comm", pid);
+        snprintf(text, sizeof(text), "%s\n", comm);
+        make_file(path, text);
+        snprintf(path, sizeof(path), "proc/%s/ns/mnt", pid);
+        make_link(path, namespace);
+        snprintf(path, sizeof(path), "proc/%s/mountinfo", pid);
+        make_file(path, mounts[strcmp(namespace, "mnt:[1]") != 0]);
+        snprintf(path, sizeof(path), "proc/%s/fd/0", pid);
+        make_link(path, "/dev/null");
+        snprintf(path, sizeof(path), "proc/%s/maps", pid);
+        make_file(path, "7f00-7f01 r--p 00000000 08:01 1 /usr/lib/libc.so.6\n");
+}
+
+static void check_users(int number, ...)
+{
+        char proc[PATH_MAX], sys[PATH_MAX];
+        const struct disk_users_roots roots = {.proc = proc, .sys = sys};
+        struct disk_users users = {};
+        size_t count = 0;
+        va_list wanted;
+
+        strcpy(proc, path_of("proc"));
+        strcpy(sys, path_of("sys"));
+        CHECK_INT(disk_users_find(&roots, number, &users), 0);
+        va_start(wanted, number);
+        for (const char *item = va_arg(wanted, const char *); item; item = va_arg(wanted, const char *)) {
+                bool found = false;
+
+                for (size_t i = 0; i < users.count; i++)
+                        found = found || strcmp(users.items[i], item) == 0;
+                if (!CHECK(found))
+                        fprintf(stderr, "nobody said: %s\n", item);
+                count++;
+        }
+        va_end(wanted);
+        if (!CHECK_INT(users.count, count))
+                for (size_t i = 0; i < users.count; i++)
+                        fprintf(stderr, "found: %s\n", users.items[i]);
+        disk_users_clear(&users);
+}
+
+static void make_machine(void)
+{
+        make_file("proc/swaps", "Filename\t\t\t\tType\t\tSize\tUsed\tPriority\n/dev/ublkb3p2                 "
+                                "          partition\t8\t0\t-2\n/swap\\040file file 8 0 -3\n");
+        make_file("proc/uptime", "1 1\n");
+        make_process("1", "systemd", "mnt:[1]");
+        make_process("20", "bash", "mnt:[1]"); /* sees the same mounts */
+        make_process("30", "dd", "mnt:[2]");
+        make_link("proc/30/fd/3", "/dev/ublkb0");
+        make_link("proc/30/fd/4", "/dev/ublkb0");
+        make_process("40", "fio", "mnt:[1]");
+        make_link("proc/40/fd/9", "/dev/ublkb0p12");
+        make_process("41", "mapper", "mnt:[1]");
+        make_file("proc/41/maps", "7f00-7f01 rw-s 00000000 00:05 99                         /dev/ublkb0\n");
+        make_process("42", "leftover", "mnt:[1]");
+        make_link("proc/42/fd/3", "/dev/ublkb5 (deleted)");
+        make_process("50", "(udev-worker)", "mnt:[1]");
+        make_link("proc/50/fd/3", "/dev/ublkb6");
+        make_process("51", "ublkd-worker", "mnt:[1]");
+        make_link("proc/51/fd/3", "/dev/ublkc0");
+        make_link("proc/51/fd/4", "socket:[ublkb0]");
+        make_process("52", "other", "mnt:[1]");
+        make_link("proc/52/fd/3", "/dev/ublkb07");
+        make_link("proc/52/fd/4", "/dev/ublkb0px");
+        make_file("proc/60/cmdline", "a process that has just gone");
+        make_file("sys/block/ublkb4/holders/dm-0", "");
+        make_file("sys/block/ublkb4/ublkb4p1/holders/md127", "");
+        make_file("sys/block/ublkb4/queue/holders/no", "");
+}
+
+static void test_made_up_machine(void)
+{
+        make_machine();
+        check_users(0, "mounted at /mnt one", "mounted at /elsewhere", "process 30 (dd)", "process 40 (fio)",
+                "process 41 (mapper)", NULL);
+        check_users(1, NULL);
+        check_users(2, "mounted at /btrfs", NULL);
+        check_users(3, "swap on /dev/ublkb3p2", NULL);
+        check_users(4, "part of /dev/dm-0", "part of /dev/md127", NULL);
+        check_users(5, "process 42 (leftover)", NULL);
+        check_users(6, NULL); /* a probe by udev is no user */
+}
+
+static void test_too_many_users(void)
+{
+        char proc[PATH_MAX], sys[PATH_MAX], pid[16], path[64];
+        const struct disk_users_roots roots = {.proc = proc, .sys = sys};
+        struct disk_users users = {};
+
+        for (int i = 0; i < 40; i++) {
+                snprintf(pid, sizeof(pid), "%d", 1000 + i);
+                make_process(pid, "many", "mnt:[1]");
+                snprintf(path, sizeof(path), "proc/%s/fd/7", pid);
+                make_link(path, "/dev/ublkb9");
+        }
+        strcpy(proc, path_of("proc"));
+        strcpy(sys, path_of("sys"));
+        CHECK_INT(disk_users_find(&roots, 9, &users), 0);
+        CHECK_INT(users.count, DISK_USERS_MAX);
+        CHECK_INT(users.dropped, 40 - DISK_USERS_MAX);
+        disk_users_clear(&users);
+}
+
+static void test_this_machine(void)
+{
+        struct problem_list problems = {};
+
+        CHECK_INT(disk_users_check(1000000, &problems), 0); /* a number that nobody has */
+        CHECK_INT(problems.count, 0);
+        problem_list_clear(&problems);
+}
+
+/* A file of that name, held open by this very process, is as good as the node: paths decide. */
+static void test_a_user_on_this_machine(void)
+{
+        struct problem_list problems = {};
+        char mine[64];
+        FILE *file = NULL;
+
+        make_file("ublkb1000001", "");
+        file = fopen(path_of("ublkb1000001"), "re");
+        CHECK(file);
+        CHECK_INT(disk_users_check(1000001, &problems), 1);
+        snprintf(mine, sizeof(mine), "process %d (disk_users_test)", (int)getpid());
+        if (CHECK_INT(problems.count, 1) && !CHECK(strstr(problems.items[0].detail, mine)))
+                fprintf(stderr, "it says: %s\n", problems.items[0].detail);
+        fclose(file);
+        problem_list_clear(&problems);
+        CHECK_INT(disk_users_check(1000001, &problems), 0);
+        problem_list_clear(&problems);
+}
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *ftw)
+{
+        (void)info;
+        (void)kind;
+        (void)ftw;
+        return remove(path);
+}
+
+int main(void)
+{
+        if (!mkdtemp(root))
+                return 1;
+        test_made_up_machine();
+        test_too_many_users();
+        test_this_machine();
+        test_a_user_on_this_machine();
+        CHECK_INT(nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+        return check_report();
+}

@@ -1,0 +1,6 @@
+ublkd_unit_test(device_status_test LIBS ublkd_model)
+ublkd_unit_test(device_store_test LIBS ublkd_model PkgConfig::SYSTEMD)
+ublkd_unit_test(store_sqlite_test LIBS ublkd_model PkgConfig::SQLITE)
+ublkd_unit_test(disk_users_test LIBS ublkd_supervisor)
+ublkd_unit_test(api_json_check_test LIBS ublkd_api)
+ublkd_unit_test(api_routes_test LIBS ublkd_api PkgConfig::MICROHTTPD)
