@@ -133,7 +133,7 @@ def _start_kernel_loop(row, _environment, want):
         run("losetup", "--detach", path)
 
 
-def _server_processes(number):
+def server_processes(number):
     pids = processes.holders(f"/dev/ublkc{number}")
     if not pids:
         raise CommandError(f"no process holds /dev/ublkc{number}")
@@ -143,7 +143,7 @@ def _server_processes(number):
 @contextlib.contextmanager
 def _ublk_disk(number, delete):
     try:
-        yield Disk(f"/dev/ublkb{number}", _server_processes(number))
+        yield Disk(f"/dev/ublkb{number}", server_processes(number))
     finally:
         delete()
 

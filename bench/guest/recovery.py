@@ -1,0 +1,121 @@
+#!/usr/bin/python3
+"""In the guest: kill the server of a loop disk under load, again and again.
+
+usage: recovery.py CONFIGURATION, a JSON file that bench/recovery wrote.
+"""
+
+import contextlib
+import json
+import os
+import sys
+
+sys.dont_write_bytecode = True
+
+# pylint: disable=wrong-import-position
+import fio
+import servers
+from commands import CommandError, run
+from load import Load
+
+_QUEUES = 2
+_DEPTH = 128
+_SIZE = 64 << 20  # the load stays within this
+_FLOW = 2000  # requests between two kills
+
+
+@contextlib.contextmanager
+def _ublkd(environment, want):
+    """Yield (path of the disk, what to ask for the worker's pid, arguments of the probe, after each kill)."""
+    daemon = environment.daemon()
+    with servers.ROWS["ublkd/auto"].start(servers.ROWS["ublkd/auto"], environment, want) as disk:
+
+        def pid():
+            return daemon.device("bench")["status"]["worker"]["pid"]
+
+        def after():
+            return {"lastMs": daemon.device("bench")["status"]["recoveries"]["lastMs"]}
+
+        yield disk.path, pid, [daemon.socket, "bench"], after
+
+
+@contextlib.contextmanager
+def _ublkd_unasked(environment, want):
+    """The same, and REST is not asked while the disk recovers."""
+    with _ublkd(environment, want) as (path, pid, _, after):
+        yield path, pid, [], after
+
+
+@contextlib.contextmanager
+def _kublk(environment, want):
+    """kublk under a supervisor that does the least: waits for the death, runs `kublk recover`."""
+    with servers.ROWS["kublk/copy"].start(servers.ROWS["kublk/copy"], environment, want) as disk:
+        number = disk.path.removeprefix("/dev/ublkb")
+
+        def pid():
+            return servers.server_processes(number)[0]
+
+        yield disk.path, pid, ["--", *disk.facts["recover"]], dict
+
+
+@contextlib.contextmanager
+def _rublk(environment, want):
+    """rublk likewise."""
+    with servers.ROWS["rublk/copy"].start(servers.ROWS["rublk/copy"], environment, want) as disk:
+        number = disk.path.removeprefix("/dev/ublkb")
+
+        def pid():
+            return servers.server_processes(number)[0]
+
+        yield disk.path, pid, ["--", environment.program("rublk"), "recover", "-n", number], dict
+
+
+SERVERS = {"ublkd": _ublkd, "ublkd, REST not asked": _ublkd_unasked, "kublk": _kublk, "rublk": _rublk}
+
+
+def _kill_once(probe, path, pid, arguments):
+    number = path.removeprefix("/dev/ublkb")
+    return json.loads(run(probe, number, str(pid), *arguments, timeout=90))
+
+
+def _measure(environment, configuration, start, record):
+    backing = environment.backends.path(configuration["backend"])
+    want = servers.Want("loop", backing, _QUEUES, _DEPTH, recovery=True)
+    with start(environment, want) as (path, pid, arguments, after):
+        run("udevadm", "settle")
+        with Load(path, _QUEUES, _DEPTH, _SIZE) as load:
+            for number in range(1, configuration["kills"] + 1):
+                load.await_flow(_FLOW)
+                in_flight = load.in_flight()
+                times = _kill_once(configuration["probe"], path, pid(), arguments)
+                load.await_flow(1)
+                record({"kill": number, "inFlight": in_flight, **times, **after()})
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as source:
+        configuration = json.load(source)
+    run("modprobe", "ublk_drv")
+    environment = servers.Environment(configuration["programs"], configuration["missing"])
+    with open(configuration["results"], "w", encoding="utf-8") as output:
+
+        def write(line):
+            output.write(json.dumps(line) + "\n")
+            output.flush()
+
+        write({"about": {"kernel": os.uname().release, "fio": fio.version()}})
+        for name in configuration["servers"]:
+
+            def record(result, name=name):
+                write({"server": name, **result})
+                print(f"{name}: {json.dumps(result)}", flush=True)
+
+            try:
+                _measure(environment, configuration, SERVERS[name], record)
+            except servers.NotApplicable as reason:
+                record({"not_applicable": str(reason)})
+            except (CommandError, OSError) as problem:
+                record({"failed": str(problem)})
+
+
+if __name__ == "__main__":
+    main()
