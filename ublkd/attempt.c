@@ -17,8 +17,9 @@ static const uint64_t worker_limit[_PLAN_WORKER_MAX] = {
 enum {
         /* A dead worker's last I/O may be stuck in a slow backend, and STOP_DEV would fail what waits. */
         UNNOTICED_LIMIT = 120 * 1000 * 1000,
-        /* A worker that served for as long shows that the device works. */
-        SERVED_LONG = 60 * 1000 * 1000,
+        /* A worker that served for as long shows that the device works: its successor starts at once. One
+         * that a replayed request kills again dies within milliseconds of Live. */
+        SERVED_LONG = 1000 * 1000,
         /* How long a command that was given up is believed to be able to take effect. */
         UNSURE_LIMIT = 60 * 1000 * 1000,
         /* What is as wanted is looked at again all the same: others may stop or delete a disk, and not every

@@ -40,7 +40,8 @@ uint16_t device_cookie_epoch(uint64_t cookie)
         return (uint16_t)cookie;
 }
 
-enum plan_kernel observe_kernel(const struct kernel_device *device, const char *uid, bool *ret_stranger)
+enum plan_kernel observe_kernel(
+        const struct kernel_device *device, const char *uid, enum plan_worker worker, bool *ret_stranger)
 {
         static const enum plan_kernel by_state[_KERNEL_STATE_MAX] = {
                 [KERNEL_STATE_DEAD] = KERNEL_ADDED,
@@ -50,7 +51,10 @@ enum plan_kernel observe_kernel(const struct kernel_device *device, const char *
         };
 
         *ret_stranger = device && !device_cookie_matches(device->cookie, uid);
-        return !device || *ret_stranger ? KERNEL_ABSENT : by_state[device->state];
+        if (!device || *ret_stranger)
+                return KERNEL_ABSENT;
+        return plan_kernel(by_state[device->state],
+                !ublk_ctl_missing(ublk_ctl_flags(KERNEL_RECOVERY_QUEUE), device->flags), worker);
 }
 
 enum plan_worker observe_worker(const struct worker_proc *worker)

@@ -13,9 +13,10 @@ uint64_t device_cookie(const char *uid, uint16_t epoch);
 bool device_cookie_matches(uint64_t cookie, const char *uid);
 uint16_t device_cookie_epoch(uint64_t cookie);
 
-/* What the kernel's answer to GET_DEV_INFO means for the device `uid`. `device`: NULL when there is none.
- * *ret_stranger: the number is taken by a device that is not ours. */
-enum plan_kernel observe_kernel(const struct kernel_device *device, const char *uid, bool *ret_stranger);
+/* What the kernel's answer to GET_DEV_INFO means for the device `uid` whose worker is that far. `device`:
+ * NULL when there is none. *ret_stranger: the number is taken by a device that is not ours. */
+enum plan_kernel observe_kernel(
+        const struct kernel_device *device, const char *uid, enum plan_worker worker, bool *ret_stranger);
 
 /* `worker` may be NULL. */
 enum plan_worker observe_worker(const struct worker_proc *worker);

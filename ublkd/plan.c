@@ -97,6 +97,14 @@ enum plan_action plan(const struct plan_facts *facts)
         return row->action;
 }
 
+/* A worker that is starting may have been adopted, and turn out to serve. */
+enum plan_kernel plan_kernel(enum plan_kernel state, bool recoverable, enum plan_worker worker)
+{
+        bool abandoned = worker == PLAN_WORKER_NONE || worker == PLAN_WORKER_PARAMS;
+
+        return state == KERNEL_LIVE && recoverable && abandoned ? KERNEL_DOWN : state;
+}
+
 /* Whether a live disk has, as far as can be seen, nobody who serves it. */
 static bool is_unserved(const struct plan_wish *wish)
 {

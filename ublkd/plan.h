@@ -68,6 +68,11 @@ struct plan_facts {
 /* Total: every combination has an answer. */
 enum plan_action plan(const struct plan_facts *facts);
 
+/* What a disk's state means. A LIVE disk that can be recovered and whose worker is gone is as good as DOWN:
+ * only the kernel has not noticed yet, and START_USER_RECOVERY is EBUSY until it has, so the next worker can
+ * be made ready meanwhile. `recoverable`: it was added with USER_RECOVERY. */
+enum plan_kernel plan_kernel(enum plan_kernel state, bool recoverable, enum plan_worker worker);
+
 /* What the wish of a device depends on. Times are CLOCK_MONOTONIC microseconds. */
 struct plan_wish {
         bool deleting, enabled;

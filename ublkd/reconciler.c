@@ -296,7 +296,7 @@ static void report(struct managed_device *device, const struct device_record *re
 
 /* Everything is as wanted: remember what must survive the supervisor. Returns false when the device is gone.
  */
-static bool device_settle(struct managed_device *device, const struct device_record *record)
+static bool device_settle(struct managed_device *device, const struct device_record *record, uint64_t due)
 {
         struct device_store *store = device->reconciler->config.store;
         bool manual = record->spec && record->spec->options.recovery.trigger == TRIGGER_MANUAL;
@@ -315,6 +315,8 @@ static bool device_settle(struct managed_device *device, const struct device_rec
                 if (manual != held || record->recover_requested)
                         r = device_store_set_held(store, device->name, manual);
         } else if (device->facts.want == WANT_ABSENT && record->deleting) {
+                if (due != UINT64_MAX) /* an ADD_DEV that was given up may yet make a disk */
+                        return true;
                 r = device_store_remove(store, device->name); /* the subscriber below drops `device` */
                 if (r >= 0)
                         return false;
@@ -359,12 +361,10 @@ static struct plan_wish device_wish(
         };
 }
 
-/* I/O waits from the moment that a disk is seen without a worker that serves it. */
+/* I/O waits from the moment that a disk is seen without a worker that serves it. FAIL_IO fails it instead. */
 static void note_loss(struct managed_device *device, uint64_t now)
 {
-        bool waits = device->facts.kernel == KERNEL_DOWN
-                     || (device->facts.kernel == KERNEL_LIVE && device->facts.worker != PLAN_WORKER_SERVING
-                             && device->facts.worker != PLAN_WORKER_READY);
+        bool waits = device->facts.kernel == KERNEL_DOWN && device->kernel.state != KERNEL_STATE_FAIL_IO;
 
         if (!waits)
                 device->lost_since = 0;
@@ -394,7 +394,7 @@ static void device_decide(struct managed_device *device, const struct device_rec
         device->action = plan(&device->facts);
         due = min_u64(attempt_due(&device->attempt, device->action, now), plan_want_until(&wish));
         log_action(device);
-        if (device->action == ACTION_NOTHING && !device_settle(device, record))
+        if (device->action == ACTION_NOTHING && !device_settle(device, record, due))
                 return;
         report(device, record, due > now ? due : UINT64_MAX);
         if (device->action == ACTION_NOTHING || device->action == ACTION_WAIT || due > now) {
@@ -434,8 +434,9 @@ static void on_kernel_answer(void *userdata, int result, const struct kernel_dev
                 device_rest(device, attempt_blind(&device->attempt, monotonic_now()));
                 return;
         }
-        device->facts.kernel = observe_kernel(result < 0 ? NULL : kernel, record->uid, &device->stranger);
         device->facts.worker = device->worker_seen;
+        device->facts.kernel = observe_kernel(
+                result < 0 ? NULL : kernel, record->uid, device->worker_seen, &device->stranger);
         if (device->facts.kernel != KERNEL_ABSENT)
                 device->kernel = *kernel;
         device_decide(device, record);

@@ -92,7 +92,10 @@ static enum plan_kernel known_kernel(const struct supervisor *supervisor)
                 [DISK_FAIL_IO] = KERNEL_DOWN,
         };
 
-        return supervisor->kernel.exists ? by_state[supervisor->kernel.state] : KERNEL_ABSENT;
+        if (!supervisor->kernel.exists)
+                return KERNEL_ABSENT;
+        return plan_kernel(by_state[supervisor->kernel.state], supervisor->kernel.recovery != RECOVERY_NONE,
+                known_stage(supervisor));
 }
 
 static void count(struct world *world, bool step)
