@@ -31,16 +31,6 @@ static size_t keep_escapes(void *userdata _unused_, struct MHD_Connection *conne
         return strlen(text);
 }
 
-static void on_library_log(void *userdata _unused_, const char *format, va_list arguments)
-{
-        char line[512];
-        int n = vsnprintf(line, sizeof(line), format, arguments);
-
-        if (n > 0 && n < (int)sizeof(line) && line[n - 1] == '\n')
-                line[n - 1] = '\0';
-        log_debug(NULL, "HTTP: %s", line);
-}
-
 static bool add_header(struct MHD_Response *response, const char *name, const char *value)
 {
         return !value || !*value || MHD_add_response_header(response, name, value) == MHD_YES;
@@ -266,14 +256,12 @@ static int start_library(struct api *api)
         const union MHD_DaemonInfo *info;
         int r;
 
-        api->daemon = MHD_start_daemon(
-                MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
-                NULL, NULL, on_request, api, MHD_OPTION_EXTERNAL_LOGGER, on_library_log, NULL,
-                MHD_OPTION_NOTIFY_COMPLETED, on_completed, api, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
-                api, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_CONNECTION_LIMIT,
-                (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)CONNECTION_SECONDS,
-                MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT,
-                1, MHD_OPTION_END);
+        api->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0,
+                NULL, NULL, on_request, api, MHD_OPTION_NOTIFY_COMPLETED, on_completed, api,
+                MHD_OPTION_NOTIFY_CONNECTION, on_connection, api, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes,
+                NULL, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+                (unsigned)CONNECTION_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+                MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
         if (!api->daemon)
                 return -EIO;
         info = MHD_get_daemon_info(api->daemon, MHD_DAEMON_INFO_EPOLL_FD);

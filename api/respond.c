@@ -141,7 +141,7 @@ static void reply_problem_text(struct request *request, enum problem_type type, 
         reply_object(request, kinds[type].status, type_problem, object);
 }
 
-static char *format_text(const char *format, va_list arguments)
+static _printf_(1, 0) char *format_text(const char *format, va_list arguments)
 {
         char *text;
 

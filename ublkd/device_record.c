@@ -20,6 +20,7 @@ uint64_t device_record_now(void)
 int device_record_explain_pending(struct device_record *record)
 {
         device_status_clear(&record->status);
+        record->status.transition_at = device_record_now();
         return device_status_explain(&record->status, "Pending", "The device waits for its first look.");
 }
 
