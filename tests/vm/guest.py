@@ -8,6 +8,7 @@ business and is started again, at most twice; once the command runs, nothing is.
 
 import ctypes
 import os
+import re
 import secrets
 import select
 import shlex
@@ -67,7 +68,8 @@ def _die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
-def _say(text):
+def say(text):
+    """Tell the user something."""
     print(f"vm: {text}", file=sys.stderr, flush=True)
 
 
@@ -205,6 +207,8 @@ class Guest:
         return process
 
     def _start(self):
+        if re.search(r"\s", self._kernel.modules):
+            raise GuestError(f"the cache's path may have no white space: {self._kernel.modules}")
         socket = self._path("virtiofs.socket")
         server = self._start_process("virtiofsd", emulator.virtiofsd_command(socket))
         while not os.path.exists(socket):
@@ -274,7 +278,7 @@ class Guest:
         while not (self._output.ended and last in self.log()):
             self._output.pump(_TICK)
             if process.poll() is not None or time.monotonic() > deadline:
-                _say("the end of the output or of the kernel's log is missing")
+                say("the end of the output or of the kernel's log is missing")
                 self._output.finish()
                 return
 
@@ -289,7 +293,7 @@ def run(job, machine, qemu, kernel):
                 log = guest.log()
                 if attempt == _ATTEMPTS:
                     return GuestError(f"{error}; it was started {attempt} times"), log
-                _say(f"the guest died before the command started ({error}); starting it again")
+                say(f"the guest died before the command started ({error}); starting it again")
             except GuestError as error:
                 return error, guest.log()
     raise AssertionError("not reached")

@@ -1,7 +1,8 @@
 """What comes out of a guest: exit codes, output, files, and its failures."""
 
-import glob
+import contextlib
 import os
+import re
 import signal
 import subprocess
 
@@ -13,10 +14,22 @@ NO_RESULT = 125
 FAKE_WARNING = 'echo "WARNING: CPU: 0 PID: 1 at fake.c:1 fake+0x1/0x2" >/dev/kmsg'
 
 
-def processes_of(pid):
-    """Return the command lines of the children of a process."""
-    found = subprocess.run(["ps", "--ppid", str(pid), "-o", "pid="], capture_output=True, check=False)
-    return [int(line) for line in found.stdout.split()]
+def children_of(pid):
+    """Return the command lines of the children of a process, by their pids."""
+    command = ["ps", "--ppid", str(pid), "-ww", "-o", "pid=,args="]
+    lines = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
+    return {int(line.split()[0]): line for line in lines}
+
+
+@contextlib.contextmanager
+def sleeping_guest():
+    """Give a guest that runs and does not end, and the first line of its output."""
+    command = [RUN, "--", "sh", "-c", "echo now; sleep 1000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as run:
+        try:
+            yield run, run.stdout.readline()
+        finally:
+            run.terminate()
 
 
 @pytest.mark.parametrize("kernel", ["6.12", "7.2"])
@@ -50,9 +63,9 @@ def test_output_of_a_process_that_is_left_behind_does_not_hold_up_the_end():
 
 
 def test_output_comes_while_the_command_runs():
-    with subprocess.Popen([RUN, "--", "sh", "-c", "echo now; sleep 1000"], stdout=subprocess.PIPE) as run:
-        assert run.stdout.readline() == b"now\n"
-        run.terminate()
+    with sleeping_guest() as (run, line):
+        assert line == b"now\n"
+        assert run.poll() is None
 
 
 def test_nothing_comes_back_but_what_is_shared(tmp_path):
@@ -125,16 +138,14 @@ def test_wrong_usage_is_no_result():
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signal_leaves_nothing_behind(number):
-    command = [RUN, "--", "sh", "-c", "echo now; sleep 1000"]
-    before = set(glob.glob("/tmp/ublkd-vm-*"))
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as run:
-        run.stdout.readline()
-        children = processes_of(run.pid)
-        assert len(children) == 2
+    with sleeping_guest() as (run, _):
+        children = children_of(run.pid)
+        directories = set(re.findall("/tmp/ublkd-vm-[^/ ]*", " ".join(children.values())))
+        assert (len(children), len(directories)) == (2, 1)
         run.send_signal(number)
-        assert run.wait(timeout=10) == 128 + number
+        assert run.wait(timeout=20) == 128 + number
     assert not [pid for pid in children if os.path.exists(f"/proc/{pid}")]
-    assert not set(glob.glob("/tmp/ublkd-vm-*")) - before
+    assert not os.path.exists(directories.pop())
 
 
 def test_guests_run_side_by_side():
