@@ -389,8 +389,7 @@ int ublk_ctl_open(sd_event *event, const struct ublk_ctl_options *options, struc
         r = ctl_calls_new(event, path, &handlers, ctl, &ctl->calls);
         if (r < 0)
                 return r;
-        r = ctl_calls_greet(
-                ctl->calls, options->deadline_usec ? options->deadline_usec : GREETING_USEC, &greeting);
+        r = ctl_calls_greet(ctl->calls, options->start_usec ? options->start_usec : GREETING_USEC, &greeting);
         if (r < 0)
                 return ctl_explain_helper(-r, path, problems);
         if (greeting.step != CTL_STEP_READY)

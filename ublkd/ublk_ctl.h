@@ -70,8 +70,8 @@ int ublk_ctl_new(
 /* The same for tests, which bring a helper and a deadline of their own. */
 struct ublk_ctl_options {
         const char *helper_path; /* NULL: this very program */
-        uint64_t deadline_usec;  /* of every call and of the start; 0: 10 s, and 30 s for start and
-                                    end_recovery */
+        uint64_t deadline_usec;  /* of every call; 0: 10 s, and 30 s for start and end_recovery */
+        uint64_t start_usec;     /* until the first helper has answered; 0: 10 s */
 };
 int ublk_ctl_open(sd_event *event, const struct ublk_ctl_options *options, struct ublk_ctl **ret,
         uint64_t *ret_features, struct problem_list *problems);
@@ -91,7 +91,8 @@ int ublk_ctl_start(struct ublk_ctl *ctl, int number, pid_t worker, ublk_ctl_done
         struct ublk_ctl_call **ret);
 int ublk_ctl_stop(
         struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
-/* DEL_DEV_ASYNC where the kernel has it. */
+/* DEL_DEV_ASYNC where the kernel has it: the device is there, DEAD, and its number taken until the last
+ * reference to it is gone. */
 int ublk_ctl_del(
         struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
 int ublk_ctl_begin_recovery(

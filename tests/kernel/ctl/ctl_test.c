@@ -1,0 +1,481 @@
+/* ublk_ctl and worker_proc against the real driver, without the rest of the supervisor: every command, the
+ * answers that the reconciler relies on, and one disk from birth through a recovery to its end.
+ *
+ *   ctl_test PATH-OF-UBLKD-WORKER
+ *
+ * Run as root in a machine that may be thrown away. It is its own control helper. */
+#include "ublkd/ublk_ctl.h"
+
+#include "check.h"
+
+#include "ublkd/worker_proc.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <time.h>
+
+enum {
+        NUMBER = 7,
+        PATIENCE_USEC = 60 * 1000 * 1000,
+        HELPER_FD = 3,
+        RECOVERY_TRIES = 5000,
+        DISK_SIZE = 64 << 20,
+};
+
+static const uint64_t cookie = UINT64_C(0x0123456789abcdef);
+static const char uid[] = "0b7a1c9e-0000-4000-8000-1234567890ab";
+static const char spec[] = "{\"name\":\"data\",\"target\":{\"type\":\"null\"},\"size\":67108864}";
+
+struct test {
+        sd_event *event;
+        struct ublk_ctl *ctl;
+        uint64_t features;
+        struct runtime_dir *dir;
+        const char *worker_program;
+        /* the answer to the call under way */
+        bool done;
+        int result;
+        bool with_device;
+        struct kernel_device device;
+        /* from the worker */
+        struct worker_proc *worker;
+};
+
+static uint64_t now_usec(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static void on_done(void *userdata, int result, const struct kernel_device *device)
+{
+        struct test *test = userdata;
+
+        test->done = true;
+        test->result = result;
+        test->with_device = device;
+        if (device)
+                test->device = *device;
+}
+
+/* The result of a call that was submitted with `r`. */
+static int finish(struct test *test, int r)
+{
+        uint64_t start = now_usec();
+
+        if (r < 0)
+                return r;
+        while (!test->done && now_usec() < start + PATIENCE_USEC)
+                sd_event_run(test->event, 1000 * 1000);
+        CHECK(test->done);
+        test->done = false;
+        return test->result;
+}
+
+/* CALL(add, &request): ublk_ctl_add() and its result. */
+#define CALL(name, ...) finish(test, ublk_ctl_##name(test->ctl, __VA_ARGS__, on_done, test, NULL))
+
+static struct kernel_device_request request_for(int number)
+{
+        return (struct kernel_device_request){
+                .number = number,
+                .cookie = cookie,
+                .flags = ublk_ctl_flags(KERNEL_RECOVERY_REISSUE),
+                .queues = 1,
+                .queue_depth = 32,
+                .max_io_size = 512 << 10,
+        };
+}
+
+static const struct disk_params sample = {
+        .size = DISK_SIZE,
+        .logical_block_size = 512,
+        .physical_block_size = 4096,
+        .io_min = 4096,
+        .max_io_size = 512 << 10,
+        .discard_granularity = 4096,
+        .max_discard_size = 1 << 20,
+        .max_write_zeroes_size = 1 << 20,
+        .volatile_cache = true,
+        .fua = true,
+};
+
+/* DEL_DEV_ASYNC does not wait for those who still hold on to the device: the ring of a worker that has just
+ * ended, a command that was given up. Until then the number is taken. */
+static void await_absence(struct test *test)
+{
+        uint64_t start = now_usec();
+        int r;
+
+        while ((r = CALL(get_info, NUMBER)) == 0 && now_usec() < start + PATIENCE_USEC)
+                nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
+        CHECK_INT(r, -ENODEV);
+}
+
+static void test_features(struct test *test)
+{
+        printf("features: %#jx\n", (uintmax_t)test->features);
+        CHECK(!ublk_ctl_missing(ublk_ctl_flags(KERNEL_RECOVERY_REISSUE), test->features));
+}
+
+static void test_nothing_there(struct test *test)
+{
+        CHECK_INT(CALL(get_info, NUMBER), -ENODEV);
+        CHECK_INT(CALL(stop, NUMBER), -ENODEV);
+        CHECK_INT(CALL(del, NUMBER), -ENODEV);
+        CHECK_INT(CALL(set_params, NUMBER, &sample), -ENODEV);
+        CHECK_INT(CALL(start, NUMBER, getpid()), -ENODEV);
+        CHECK_INT(CALL(begin_recovery, NUMBER), -ENODEV);
+        CHECK_INT(CALL(end_recovery, NUMBER, getpid()), -ENODEV);
+}
+
+static void check_device(struct test *test, enum kernel_state state)
+{
+        if (!CHECK(test->with_device))
+                return;
+        CHECK_INT(test->device.number, NUMBER);
+        CHECK_INT(test->device.state, state);
+        CHECK(test->device.cookie == cookie);
+        CHECK_INT(test->device.queues, 1);
+        CHECK_INT(test->device.queue_depth, 32);
+        CHECK_INT(test->device.max_io_size, 512 << 10);
+        CHECK(!ublk_ctl_missing(ublk_ctl_flags(KERNEL_RECOVERY_REISSUE), test->device.flags));
+}
+
+static void test_add_and_delete(struct test *test)
+{
+        struct kernel_device_request request = request_for(NUMBER), odd = request_for(NUMBER + 1);
+        struct disk_params too_much = sample;
+
+        CHECK_INT(CALL(add, &request), 0);
+        check_device(test, KERNEL_STATE_DEAD);
+        CHECK_INT(CALL(add, &request), -EEXIST);
+        CHECK_INT(CALL(get_info, NUMBER), 0);
+        check_device(test, KERNEL_STATE_DEAD);
+        CHECK_INT(CALL(set_params, NUMBER, &sample), 0);
+        CHECK_INT(CALL(set_params, NUMBER, &sample), 0); /* as often as one likes, before the start */
+        too_much.max_io_size = 1 << 20;
+        CHECK_INT(CALL(set_params, NUMBER, &too_much), -EINVAL);
+        CHECK(CALL(begin_recovery, NUMBER) < 0);
+        CHECK_INT(CALL(stop, NUMBER), 0); /* legal at any time */
+        CHECK_INT(CALL(get_info, NUMBER), 0);
+        CHECK_INT(CALL(del, NUMBER), 0);
+        CHECK_INT(CALL(get_info, NUMBER), -ENODEV);
+        odd.queue_depth = 0;
+        CHECK(CALL(add, &odd) < 0);
+        CHECK_INT(CALL(get_info, NUMBER + 1), -ENODEV);
+}
+
+/* What is asked for and not there is dropped without a word, and can be told by name. */
+static void test_negotiation(struct test *test)
+{
+        struct kernel_device_request request = request_for(NUMBER);
+        const char *expected = ublk_ctl_missing(ublk_ctl_flags(KERNEL_RECOVERY_FAIL), test->features);
+
+        request.flags = ublk_ctl_flags(KERNEL_RECOVERY_FAIL);
+        CHECK_INT(CALL(add, &request), 0);
+        CHECK_STR(ublk_ctl_missing(request.flags, test->device.flags), expected);
+        CHECK_INT(CALL(del, NUMBER), 0);
+        await_absence(test);
+}
+
+static void test_many(struct test *test)
+{
+        enum { COUNT = 40, BASE = 100 };
+        struct kernel_device_request request;
+
+        for (int i = 0; i < COUNT; i++) {
+                request = request_for(BASE + i);
+                CHECK_INT(CALL(add, &request), 0);
+        }
+        for (int i = 0; i < COUNT; i++) {
+                CHECK_INT(CALL(get_info, BASE + i), 0);
+                CHECK_INT(test->device.number, BASE + i);
+                CHECK_INT(CALL(del, BASE + i), 0);
+                CHECK_INT(CALL(get_info, BASE + i), -ENODEV);
+        }
+}
+
+/* ---- with a worker ---- */
+
+static void on_change(void *userdata _unused_, struct worker_proc *worker _unused_)
+{
+}
+
+static void spawn(struct test *test)
+{
+        struct worker_msg config = {
+                .type = WORKER_MSG_CONFIG,
+                .config =
+                        {
+                                 .name = (char *)"data",
+                                 .uid = (char *)uid,
+                                 .epoch = 1,
+                                 .spec = (char *)spec,
+                                 .queues = 1,
+                                 .queue_depth = 32,
+                                 .max_io_size = 512 << 10,
+                                 .reissue = true,
+                                 },
+        };
+
+        CHECK_INT(worker_proc_spawn(test->event, test->dir, test->worker_program, &config, on_change, test,
+                          &test->worker),
+                0);
+}
+
+static bool reaches(struct test *test, enum worker_stage stage)
+{
+        uint64_t start = now_usec();
+
+        while (!worker_proc_death(test->worker) && worker_proc_stage(test->worker) < stage
+                && now_usec() < start + PATIENCE_USEC)
+                sd_event_run(test->event, 1000 * 1000);
+        for (size_t i = 0; i < worker_proc_problems(test->worker)->count; i++)
+                fprintf(stderr, "worker: %s\n", worker_proc_problems(test->worker)->items[i].detail);
+        if (worker_proc_death(test->worker))
+                fprintf(stderr, "the worker %s\n", worker_proc_death(test->worker)->sentence);
+        return !worker_proc_death(test->worker) && worker_proc_stage(test->worker) >= stage;
+}
+
+static void await_death(struct test *test)
+{
+        uint64_t start = now_usec();
+
+        while (!worker_proc_death(test->worker) && now_usec() < start + PATIENCE_USEC)
+                sd_event_run(test->event, 1000 * 1000);
+        CHECK(worker_proc_death(test->worker));
+}
+
+static void read_disk(void)
+{
+        static char data[4096] __attribute__((aligned(4096)));
+        char path[32];
+        int fd;
+
+        snprintf(path, sizeof(path), "/dev/ublkb%d", NUMBER);
+        fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+        CHECK(fd >= 0);
+        CHECK_INT(pread(fd, data, sizeof(data), 0), sizeof(data));
+        close(fd);
+}
+
+static uint64_t read_sysfs(const char *attribute)
+{
+        char path[128], text[32] = "";
+        int fd;
+
+        snprintf(path, sizeof(path), "/sys/block/ublkb%d/%s", NUMBER, attribute);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (!CHECK(fd >= 0))
+                return UINT64_MAX;
+        CHECK(read(fd, text, sizeof(text) - 1) > 0);
+        close(fd);
+        return strtoull(text, NULL, 10);
+}
+
+/* That the parameters arrived, as the block layer understood them. */
+static void check_limits(void)
+{
+        CHECK_INT(read_sysfs("size"), DISK_SIZE / 512);
+        CHECK_INT(read_sysfs("ro"), 0);
+        CHECK_INT(read_sysfs("queue/logical_block_size"), 512);
+        CHECK_INT(read_sysfs("queue/physical_block_size"), 4096);
+        CHECK_INT(read_sysfs("queue/minimum_io_size"), 4096);
+        CHECK_INT(read_sysfs("queue/optimal_io_size"), 0);
+        CHECK_INT(read_sysfs("queue/max_hw_sectors_kb"), 512);
+        CHECK_INT(read_sysfs("queue/rotational"), 0);
+        CHECK_INT(read_sysfs("queue/fua"), 1);
+        CHECK_INT(read_sysfs("queue/discard_granularity"), 4096);
+        CHECK_INT(read_sysfs("queue/discard_max_hw_bytes"), 1 << 20);
+        CHECK_INT(read_sysfs("queue/write_zeroes_max_bytes"), 1 << 20);
+}
+
+static bool start_disk(struct test *test)
+{
+        struct kernel_device_request request = request_for(NUMBER);
+
+        spawn(test);
+        if (!CHECK(reaches(test, WORKER_STAGE_OPEN)))
+                return false;
+        CHECK(worker_proc_params(test->worker)->size == DISK_SIZE);
+        CHECK_INT(CALL(add, &request), 0);
+        CHECK_INT(CALL(set_params, NUMBER, &sample), 0);
+        CHECK_INT(worker_proc_go(test->worker, NUMBER), 0);
+        if (!CHECK(reaches(test, WORKER_STAGE_READY)))
+                return false;
+        CHECK_INT(CALL(start, NUMBER, worker_proc_pid(test->worker)), 0);
+        CHECK_INT(worker_proc_live(test->worker), 0);
+        CHECK_INT(CALL(get_info, NUMBER), 0);
+        check_device(test, KERNEL_STATE_LIVE);
+        CHECK_INT(test->device.server_pid, worker_proc_pid(test->worker));
+        return true;
+}
+
+/* EBUSY until the last of the dead worker's references is gone. */
+static int begin_recovery(struct test *test)
+{
+        int r = -EBUSY;
+
+        for (unsigned i = 0; r == -EBUSY && i < RECOVERY_TRIES; i++) {
+                r = CALL(begin_recovery, NUMBER);
+                if (r == -EBUSY)
+                        nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+        }
+        return r;
+}
+
+enum recovery_step {
+        STEP_KILLED,
+        STEP_DEAD,
+        STEP_SPAWNED,
+        STEP_OPEN,
+        STEP_BEGUN,
+        STEP_READY,
+        STEP_LIVE,
+        _STEP_MAX
+};
+
+/* For people: under emulation nothing can be said about speed, but where the time goes can be seen. */
+static void print_times(const uint64_t times[_STEP_MAX])
+{
+        static const char *const names[] = {"", "dead", "spawned", "open", "begun", "ready", "live"};
+
+        printf("recovery:");
+        for (unsigned i = STEP_DEAD; i < _STEP_MAX; i++)
+                printf(" %s +%.1f", names[i], (double)(times[i] - times[i - 1]) / 1000);
+        printf(", in all %.1f ms\n", (double)(times[STEP_LIVE] - times[STEP_KILLED]) / 1000);
+}
+
+static bool recover_disk(struct test *test)
+{
+        uint64_t times[_STEP_MAX] = {[STEP_KILLED] = now_usec()};
+        pid_t dead = worker_proc_pid(test->worker);
+
+        worker_proc_kill(test->worker);
+        await_death(test);
+        times[STEP_DEAD] = now_usec();
+        CHECK_STR(worker_proc_death(test->worker)->sentence, "was killed by SIGKILL");
+        worker_proc_free(test->worker);
+        spawn(test);
+        times[STEP_SPAWNED] = now_usec();
+        if (!CHECK(reaches(test, WORKER_STAGE_OPEN)))
+                return false;
+        times[STEP_OPEN] = now_usec();
+        if (!CHECK_INT(begin_recovery(test), 0))
+                return false;
+        times[STEP_BEGUN] = now_usec();
+        CHECK_INT(CALL(get_info, NUMBER), 0);
+        check_device(test, KERNEL_STATE_QUIESCED);
+        CHECK(test->device.server_pid == -1 || test->device.server_pid == dead);
+        CHECK_INT(CALL(set_params, NUMBER, &sample), -EACCES);
+        CHECK_INT(worker_proc_go(test->worker, NUMBER), 0);
+        if (!CHECK(reaches(test, WORKER_STAGE_READY)))
+                return false;
+        times[STEP_READY] = now_usec();
+        CHECK_INT(CALL(end_recovery, NUMBER, worker_proc_pid(test->worker)), 0);
+        times[STEP_LIVE] = now_usec();
+        CHECK_INT(worker_proc_live(test->worker), 0);
+        print_times(times);
+        CHECK_INT(CALL(get_info, NUMBER), 0);
+        check_device(test, KERNEL_STATE_LIVE);
+        CHECK_INT(test->device.server_pid, worker_proc_pid(test->worker));
+        return true;
+}
+
+/* A supervisor that is started anew finds the worker at work. */
+static void adopt(struct test *test)
+{
+        pid_t pid = worker_proc_pid(test->worker);
+
+        test->worker = worker_proc_free(test->worker);
+        CHECK_INT(worker_proc_adopt(test->event, test->dir, "data", uid, on_change, test, &test->worker), 0);
+        if (!CHECK(reaches(test, WORKER_STAGE_READY)))
+                return;
+        CHECK_INT(worker_proc_pid(test->worker), pid);
+        CHECK_INT(worker_proc_number(test->worker), NUMBER);
+        CHECK_INT(worker_proc_epoch(test->worker), 1);
+}
+
+static void test_life(struct test *test)
+{
+        if (start_disk(test)) {
+                check_limits();
+                read_disk();
+                for (unsigned i = 0; i < 3; i++)
+                        if (!recover_disk(test))
+                                break;
+                read_disk();
+                adopt(test);
+                read_disk();
+        }
+        CHECK_INT(CALL(stop, NUMBER), 0);
+        await_death(test); /* of itself: its queues were taken away */
+        CHECK_STR(worker_proc_death(test->worker)->sentence, "exited with status 0");
+        CHECK_INT(CALL(del, NUMBER), 0);
+        await_absence(test);
+        test->worker = worker_proc_free(test->worker);
+}
+
+/* START waits for a worker that never fetches: the deadline ends it, and everything else goes on. */
+static void test_start_that_hangs(struct test *outer)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct test impatient = *outer, *test = &impatient;
+        struct kernel_device_request request = request_for(NUMBER);
+        uint64_t start;
+
+        impatient.ctl = NULL;
+        CHECK_INT(ublk_ctl_open(outer->event, &(struct ublk_ctl_options){.deadline_usec = 5 * 1000 * 1000},
+                          &impatient.ctl, &impatient.features, &problems),
+                0);
+        CHECK_INT(CALL(add, &request), 0);
+        CHECK_INT(CALL(set_params, NUMBER, &sample), 0);
+        start = now_usec();
+        CHECK_INT(CALL(start, NUMBER, getpid()), -ETIMEDOUT);
+        CHECK(now_usec() - start >= 5 * 1000 * 1000);
+        CHECK_INT(CALL(get_info, NUMBER), 0); /* through a new helper */
+        check_device(test, KERNEL_STATE_DEAD);
+        CHECK_INT(CALL(stop, NUMBER), 0);
+        CHECK_INT(CALL(del, NUMBER), 0);
+        await_absence(test);
+        ublk_ctl_free(impatient.ctl);
+}
+
+static void run_tests(struct test *test)
+{
+        test_features(test);
+        test_nothing_there(test);
+        test_add_and_delete(test);
+        test_negotiation(test);
+        test_many(test);
+        test_life(test);
+        test_start_that_hangs(test);
+}
+
+int main(int argc, char *argv[])
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        char base[] = "/tmp/ctl_test.XXXXXX";
+        struct test test = {.worker_program = argv[argc - 1]};
+
+        if (argc == 2 && strcmp(argv[1], "--control-helper") == 0)
+                return ublk_ctl_helper_main(HELPER_FD);
+        if (argc != 2) {
+                fputs("Usage: ctl_test PATH-OF-UBLKD-WORKER\n", stderr);
+                return 2;
+        }
+        signal(SIGPIPE, SIG_IGN);
+        if (CHECK(mkdtemp(base)) && CHECK_INT(sd_event_new(&test.event), 0)
+                && CHECK_INT(runtime_dir_open(base, &test.dir, &problems), 0)
+                && CHECK_INT(ublk_ctl_new(test.event, &test.ctl, &test.features, &problems), 0))
+                run_tests(&test);
+        for (size_t i = 0; i < problems.count; i++)
+                fprintf(stderr, "%s: %s\n", problems.items[i].reason, problems.items[i].detail);
+        ublk_ctl_free(test.ctl);
+        runtime_dir_free(test.dir);
+        sd_event_unref(test.event);
+        return check_report();
+}
