@@ -1,0 +1,39 @@
+/* Turns an io_loop by hand, for tests that have no ublk queue around it. */
+#pragma once
+
+#include "targets/worker/io_loop.h"
+
+#include <errno.h>
+
+/* Whether this machine lets us have an io_uring; else the test is to be skipped. */
+static inline bool io_uring_is_there(void)
+{
+        struct io_uring ring;
+        int r = io_uring_queue_init(2, &ring, 0);
+
+        if (r == 0)
+                io_uring_queue_exit(&ring);
+        return r != -ENOSYS && r != -EPERM && r != -EACCES;
+}
+
+/* Until every coroutine has ended. 0, or the -errno that broke the ring. */
+static inline int loop_drive(struct io_loop *loop)
+{
+        while (loop->coroutines.busy > 0) {
+                struct io_uring_cqe *cqe;
+                unsigned head, count = 0;
+                int r = io_loop_submit(loop, true);
+
+                if (r < 0)
+                        return r;
+                io_uring_for_each_cqe(&loop->ring, head, cqe)
+                {
+                        if (user_data_kind(cqe->user_data) == USER_DATA_AWAIT)
+                                io_loop_wake(loop, cqe->user_data, cqe->res);
+                        count++;
+                }
+                io_uring_cq_advance(&loop->ring, count);
+                io_loop_run_ready(loop);
+        }
+        return 0;
+}
