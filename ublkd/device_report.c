@@ -129,8 +129,9 @@ static int explain(const struct managed_device *device, const struct device_reco
 {
         switch (told->phase) {
         case PHASE_PENDING:
-                return device_status_explain(status, told->reason, "%s It is tried again every few seconds.",
-                        host_sentence(device));
+                return device_status_explain(status, told->reason,
+                        "%s%s It is tried again every few seconds.", host_sentence(device),
+                        full_stop(host_sentence(device)));
         case PHASE_STARTING:
                 return device_status_explain(status, told->reason, "The disk is being made: %s is next.",
                         plan_action_to_string(device->action));

@@ -72,6 +72,8 @@ void device_step(struct managed_device *device, const struct device_record *reco
 const char *device_unsupported(
         const struct managed_device *device, const struct device_record *record, const char **ret_reason);
 
+/* What a sentence of a problem list lacks where another sentence follows: "." or "". */
+const char *full_stop(const char *sentence);
 /* reconciler.c: something happened to the device; it gets a turn. */
 void device_wake(struct managed_device *device);
 /* reconciler.c: the step of this turn is over; result is 0 or -errno. */

@@ -26,6 +26,13 @@ uint64_t monotonic_now(void)
 
 /* ---- notes ---- */
 
+const char *full_stop(const char *sentence)
+{
+        size_t length = strlen(sentence);
+
+        return length > 0 && sentence[length - 1] == '.' ? "" : ".";
+}
+
 void device_note_clear(struct managed_device *device)
 {
         free(device->note.reason);
@@ -233,7 +240,8 @@ static void note_death(struct managed_device *device, bool served)
         const struct problem_list *problems = worker_proc_problems(device->worker);
 
         if (problems->count > 0)
-                device_note(device, problems->items[0].reason, "%s", problems->items[0].detail);
+                device_note(device, problems->items[0].reason, "%s%s", problems->items[0].detail,
+                        full_stop(problems->items[0].detail));
         else if (!device->worker_killed)
                 device_note(device, "WorkerDied", "The worker (pid %d) %s%s.",
                         (int)worker_proc_pid(device->worker), death->sentence,
@@ -294,6 +302,17 @@ static void report(struct managed_device *device, const struct device_record *re
                         strerror(-r));
 }
 
+/* The record goes, and with it `device` (the subscriber below drops it). False: it could not be erased. */
+static bool device_forget(struct managed_device *device)
+{
+        int r = device_store_remove(device->reconciler->config.store, device->name);
+
+        if (r < 0)
+                log_error(device->name, "Its record cannot be erased: %s; trying again at the next change",
+                        strerror(-r));
+        return r >= 0;
+}
+
 /* Everything is as wanted: remember what must survive the supervisor. Returns false when the device is gone.
  */
 static bool device_settle(struct managed_device *device, const struct device_record *record, uint64_t due)
@@ -315,11 +334,8 @@ static bool device_settle(struct managed_device *device, const struct device_rec
                 if (manual != held || record->recover_requested)
                         r = device_store_set_held(store, device->name, manual);
         } else if (device->facts.want == WANT_ABSENT && record->deleting) {
-                if (due != UINT64_MAX) /* an ADD_DEV that was given up may yet make a disk */
-                        return true;
-                r = device_store_remove(store, device->name); /* the subscriber below drops `device` */
-                if (r >= 0)
-                        return false;
+                /* an ADD_DEV that was given up may yet make a disk: then there is something to wait for */
+                return due != UINT64_MAX || !device_forget(device);
         } else if (device->facts.want == WANT_ABSENT && (held || record->recover_requested))
                 r = device_store_set_held(store, device->name, false);
         if (r < 0)
@@ -484,6 +500,10 @@ static void device_turn_begin(struct managed_device *device)
         }
         if (device->worker && worker_proc_death(device->worker))
                 device_take_death(device);
+        if (record->deleting && record->number < 0 && !device->worker) { /* the kernel never heard of it */
+                if (device_forget(device))
+                        return;
+        }
         if (!reconciler->ctl || (!record->spec && !record->deleting)) { /* nothing can, or may, be done */
                 report(device, record, UINT64_MAX);
                 device_rest(device, UINT64_MAX);
