@@ -104,6 +104,7 @@ def about(versions, lines):
         "date": datetime.date.today().isoformat(),
         "command": f"bench/{' '.join([os.path.basename(sys.argv[0]), *sys.argv[1:]])}",
         "versions": [*versions, _qemu_version()],
+        "load": f"{os.getloadavg()[1]:.1f}",  # of this machine, the guest included
     }
     for line in lines:
         facts |= line.get("about", {})

@@ -21,11 +21,14 @@ _OPTIONS = (
 
 
 class Load:
-    """fio, one job per CPU at the full depth of a queue; use it in a `with` statement."""
+    """fio, one job per CPU at the full depth of a queue; use it in a `with` statement.
+    An I/O error ends it, unless the disk's server lets what is in flight fail."""
 
-    def __init__(self, path, jobs, depth, size):
+    def __init__(self, path, jobs, depth, size, errors_allowed=False):
         self._stat = f"/sys/block/{path.rsplit('/', 1)[1]}/stat"
         options = [f"--filename={path}", f"--numjobs={jobs}", f"--iodepth={depth}", f"--size={size}"]
+        if errors_allowed:
+            options.append("--continue_on_error=all")
         self._command = [*_OPTIONS, *options]
         self._process = None
 

@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import sys
+import time
 
 sys.dont_write_bytecode = True
 
@@ -20,7 +21,8 @@ from load import Load
 _QUEUES = 2
 _DEPTH = 128
 _SIZE = 64 << 20  # the load stays within this
-_FLOW = 2000  # requests between two kills
+_FLOW = 500  # requests at least between two kills
+_PAUSE = 2  # seconds between two kills: the supervisor is to see deaths that have nothing to do with each other
 
 
 @contextlib.contextmanager
@@ -59,7 +61,7 @@ def _kublk(environment, want):
 
 @contextlib.contextmanager
 def _rublk(environment, want):
-    """rublk likewise."""
+    """rublk likewise; it has no REISSUE, so what is in flight fails."""
     with servers.ROWS["rublk/copy"].start(servers.ROWS["rublk/copy"], environment, want) as disk:
         number = disk.path.removeprefix("/dev/ublkb")
 
@@ -82,8 +84,9 @@ def _measure(environment, configuration, start, record):
     want = servers.Want("loop", backing, _QUEUES, _DEPTH, recovery=True)
     with start(environment, want) as (path, pid, arguments, after):
         run("udevadm", "settle")
-        with Load(path, _QUEUES, _DEPTH, _SIZE) as load:
+        with Load(path, _QUEUES, _DEPTH, _SIZE, errors_allowed=start is _rublk) as load:
             for number in range(1, configuration["kills"] + 1):
+                time.sleep(_PAUSE)
                 load.await_flow(_FLOW)
                 in_flight = load.in_flight()
                 times = _kill_once(configuration["probe"], path, pid(), arguments)
