@@ -299,6 +299,10 @@ static void act(struct world *world, enum plan_action action)
                 tell(world, MESSAGE_LIVE, PLAN_WORKER_SERVING, 0);
                 break;
         case ACTION_STOP_WORKER:
+                if (supervisor->worker == NOBODY) {
+                        world_break(world, "a worker that is not there is stopped");
+                        break;
+                }
                 process_kill(world, supervisor->worker, "is killed by the supervisor");
                 if (dies_here(world, "having killed a worker"))
                         break;
