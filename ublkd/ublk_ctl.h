@@ -103,5 +103,6 @@ int ublk_ctl_end_recovery(struct ublk_ctl *ctl, int number, pid_t worker, ublk_c
 /* `done` will not be called; the command may still take effect. */
 void ublk_ctl_call_cancel(struct ublk_ctl_call *call);
 
-/* The body of the helper process: serves commands on `fd` until it closes. Returns an exit status. */
+/* The body of the helper process: serves commands on `fd` until that closes, and then ends the process.
+ * Returns an exit status when it cannot begin. */
 int ublk_ctl_helper_main(int fd);

@@ -192,7 +192,8 @@ int ublk_ctl_helper_main(int fd)
         greeting.result = error;
         if (send(fd, &greeting, sizeof(greeting), MSG_NOSIGNAL) < 0 || greeting.step != CTL_STEP_READY)
                 return EXIT_FAILURE;
-        (void)serve(&helper); /* ends when the supervisor has gone, and so does this process: nothing to tidy
-                                 up */
-        return EXIT_SUCCESS;
+        (void)serve(&helper);
+        /* The supervisor has gone. What commands in flight point to is the kernel's: nothing can be tidied
+         * up. */
+        _exit(EXIT_SUCCESS);
 }

@@ -465,6 +465,8 @@ int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, const char *name
                 return r;
         worker->adopted = true;
         worker->channel = runtime_dir_connect_worker(dir, uid);
+        if (worker->channel == -ENOENT)
+                (void)runtime_dir_forget_worker(dir, uid); /* it died while no ublkd was there to see it */
         if (worker->channel < 0)
                 return worker->channel;
         r = find_peer(worker);

@@ -82,8 +82,6 @@ static bool listen_for(enum worker_msg_type type)
 /* Every later supervisor gets the whole story. */
 static void serve_supervisors(void)
 {
-        if (listen(WORKER_LISTEN_FD, 4) < 0)
-                _exit(92);
         for (;;) {
                 struct pollfd listener = {.fd = WORKER_LISTEN_FD, .events = POLLIN};
                 int fd = poll(&listener, 1, -1) < 0 ? -1 : accept(WORKER_LISTEN_FD, NULL, NULL);
@@ -101,6 +99,8 @@ static void serve_supervisors(void)
 
 static void be_good(void)
 {
+        if (listen(WORKER_LISTEN_FD, 4) < 0)
+                _exit(92);
         if (!listen_for(WORKER_MSG_CONFIG))
                 _exit(96);
         say_hello(uid, getpid(), WORKER_STAGE_OPENING, -1);
@@ -388,18 +388,9 @@ static void test_life(struct watch *watch)
         let_go(watch);
 }
 
-/* It may take a moment until the worker listens. */
 static int adopt(struct watch *watch)
 {
-        int r = -1;
-
-        for (unsigned i = 0; r < 0 && i < 1000; i++) {
-                r = worker_proc_adopt(
-                        watch->event, watch->dir, "good", uid, on_change, watch, &watch->worker);
-                if (r < 0)
-                        nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
-        }
-        return r;
+        return worker_proc_adopt(watch->event, watch->dir, "good", uid, on_change, watch, &watch->worker);
 }
 
 static void test_adoption(struct watch *watch)
@@ -441,16 +432,25 @@ static void test_adoption(struct watch *watch)
 /* Adopts a worker that is no child of ours: a go-between started it, and is gone. */
 static void test_adoption_of_a_stranger(struct watch *watch)
 {
-        pid_t go_between = fork();
+        pid_t go_between;
+        int ready[2];
+        char byte;
 
+        CHECK_INT(pipe(ready), 0);
+        go_between = fork();
         if (go_between == 0) {
                 int listener = runtime_dir_bind_worker(watch->dir, uid);
 
                 if (fork() > 0)
                         _exit(0);
-                dup2(listener, WORKER_LISTEN_FD);
+                if (listen(listener, 4) < 0 || write(ready[1], "x", 1) != 1
+                        || dup2(listener, WORKER_LISTEN_FD) < 0)
+                        _exit(92);
                 serve_supervisors();
         }
+        CHECK_INT(read(ready[0], &byte, 1), 1);
+        close(ready[0]);
+        close(ready[1]);
         CHECK_INT(waitpid(go_between, NULL, 0), go_between);
         if (!CHECK_INT(adopt(watch), 0))
                 return;
