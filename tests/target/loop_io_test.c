@@ -1,0 +1,199 @@
+/* The loop target against a model: random requests, many at a time, on every kind of file that there is here.
+ * After each batch the answers, and in the end disk and file, must be what a plain array of bytes would be.
+ *
+ * UBLKD_TEST_SEED repeats a run. */
+#include "tests/target/scratch.h"
+#include "tests/target/target_host.h"
+#include "tests/unit/check.h"
+#include "tests/unit/loop_driver.h"
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+enum { FILE_SIZE = 3 << 20, BATCHES = 60 };
+
+static uint64_t seed;
+
+static uint64_t next_random(uint64_t limit)
+{
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        return seed % limit;
+}
+
+/* What the disk holds, and the file around it. */
+struct model {
+        unsigned char file[FILE_SIZE];
+        uint64_t offset, size; /* of the disk in the file */
+};
+
+static void fill_random(char *data, uint32_t length)
+{
+        for (uint32_t i = 0; i < length; i += sizeof(uint64_t)) {
+                uint64_t value = next_random(UINT64_MAX);
+
+                memcpy(data + i, &value, sizeof(value));
+        }
+}
+
+static bool overlaps(const struct host_request *requests, unsigned count, uint64_t offset, uint64_t length)
+{
+        for (unsigned i = 0; i < count; i++)
+                if (requests[i].op != IO_FLUSH && offset < requests[i].offset + requests[i].length
+                        && requests[i].offset < offset + length)
+                        return true;
+        return false;
+}
+
+/* A random request that touches nothing which another one of the batch touches; false: no luck. */
+static bool make_request(const struct target_host *host, struct host_request *requests, unsigned index,
+        const struct model *model)
+{
+        static const enum io_op kinds[] = {
+                IO_READ, IO_READ, IO_WRITE, IO_WRITE, IO_WRITE, IO_DISCARD, IO_WRITE_ZEROES, IO_FLUSH};
+        static const unsigned flags[] = {0, 0, 0, IO_FUA, IO_NOUNMAP};
+        uint32_t block = host->disk.params.logical_block_size;
+        struct host_request *request = &requests[index];
+        enum io_op op = kinds[next_random(ARRAY_SIZE(kinds))];
+        uint64_t blocks = 1 + next_random(next_random(4) == 0 ? HOST_DATA_SIZE / block : 4);
+        uint64_t offset = next_random(model->size / block) * block;
+
+        *request = (struct host_request){.op = op, .flags = flags[next_random(ARRAY_SIZE(flags))]};
+        if (op == IO_FLUSH)
+                return true;
+        if (offset + blocks * block > model->size || overlaps(requests, index, offset, blocks * block))
+                return false;
+        request->offset = offset;
+        request->length = (uint32_t)(blocks * block);
+        if (op == IO_WRITE)
+                fill_random(target_host_data(host, index), request->length);
+        return true;
+}
+
+static void check_answer(const struct host_request *request, struct model *model, bool discards)
+{
+        unsigned char *there = model->file + model->offset + request->offset;
+
+        switch (request->op) {
+        case IO_READ:
+                CHECK_INT(request->result, request->length);
+                CHECK(memcmp(request->data, there, request->length) == 0);
+                break;
+        case IO_WRITE:
+                CHECK_INT(request->result, request->length);
+                memcpy(there, request->data, request->length);
+                break;
+        case IO_DISCARD:
+                CHECK_INT(request->result, discards ? 0 : -EOPNOTSUPP);
+                if (request->result == 0) /* in a file a discarded range reads as zeroes */
+                        memset(there, 0, request->length);
+                break;
+        case IO_WRITE_ZEROES:
+                CHECK_INT(request->result, 0);
+                memset(there, 0, request->length);
+                break;
+        case IO_FLUSH:
+        case _IO_OP_MAX:
+                CHECK_INT(request->result, 0);
+                break;
+        }
+}
+
+static void check_file(const struct model *model, const char *path)
+{
+        _cleanup_free_ unsigned char *bytes = malloc(FILE_SIZE);
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+        struct stat stat;
+
+        CHECK_INT(fstat(fd, &stat), 0);
+        CHECK_INT(stat.st_size, FILE_SIZE);
+        CHECK_INT(pread(fd, bytes, FILE_SIZE, 0), FILE_SIZE);
+        CHECK(memcmp(bytes, model->file, FILE_SIZE) == 0);
+}
+
+static void run(struct target_host *host, struct model *model)
+{
+        struct host_request requests[HOST_DEPTH];
+        bool discards = host->disk.params.max_discard_size > 0;
+
+        for (unsigned batch = 0; batch < BATCHES; batch++) {
+                unsigned count = 0, wanted = 1 + (unsigned)next_random(HOST_DEPTH);
+
+                for (unsigned tries = 0; tries < 200 && count < wanted; tries++)
+                        count += make_request(host, requests, count, model);
+                if (!CHECK_INT(target_host_perform(host, requests, count), 0))
+                        return;
+                for (unsigned i = 0; i < count; i++)
+                        check_answer(&requests[i], model, discards);
+        }
+}
+
+static void test_file(const char *parent, const char *direct, uint32_t block_size, uint64_t offset)
+{
+        static struct model model;
+        _cleanup_problems_ struct problem_list problems = {};
+        struct target_host host;
+        struct scratch scratch;
+        char path[512], spec[1024];
+        uint64_t first_seed = seed;
+        int r;
+
+        if (!CHECK_INT(scratch_make(&scratch, parent), 0))
+                return;
+        CHECK_INT(scratch_file(&scratch, "disk", FILE_SIZE, path, sizeof(path)), 0);
+        snprintf(spec, sizeof(spec),
+                "{\"target\":{\"type\":\"loop\",\"path\":\"%s\",\"offset\":%ju,\"directIo\":\"%s\"},"
+                "\"blockSize\":%u}",
+                path, (uintmax_t)offset, direct, block_size);
+        r = target_host_open(&host, spec, &problems);
+        if (r < 0 && strcmp(direct, "on") == 0 && problems.count == 1) {
+                CHECK_STR(problems.items[0].reason, "DirectIoUnavailable");
+                printf("%s cannot do direct I/O in blocks of %u\n", parent, block_size);
+        } else if (CHECK_INT(r, 0)) {
+                model.offset = offset;
+                model.size = host.disk.params.size;
+                CHECK_INT(model.size, FILE_SIZE - offset);
+                for (uint64_t i = 0; i < FILE_SIZE; i++)
+                        model.file[i] = scratch_pattern(i);
+                run(&host, &model);
+                check_file(&model, path);
+        }
+        if (*check_failures() > 0)
+                fprintf(stderr, "  on %s with UBLKD_TEST_SEED=%ju\n", spec, (uintmax_t)first_seed);
+        target_host_close(&host);
+        scratch_remove(&scratch);
+}
+
+static void read_seed(void)
+{
+        const char *text = getenv("UBLKD_TEST_SEED");
+
+        if (text)
+                seed = strtoull(text, NULL, 0);
+        else if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+                seed = 4711;
+        seed |= 1;
+        printf("UBLKD_TEST_SEED=%ju\n", (uintmax_t)seed);
+}
+
+int main(void)
+{
+        static const char *const directs[] = {"auto", "off", "on"};
+        const char *parents[] = {getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", "/var/tmp", "/dev/shm"};
+
+        if (!io_uring_is_there())
+                return CHECK_SKIP;
+        read_seed();
+        for (size_t i = 0; i < ARRAY_SIZE(parents); i++) {
+                if (access(parents[i], W_OK) < 0)
+                        continue;
+                for (size_t k = 0; k < ARRAY_SIZE(directs); k++) {
+                        test_file(parents[i], directs[k], 512, 0);
+                        test_file(parents[i], directs[k], 4096, 1 << 20);
+                        test_file(parents[i], directs[k], 1024, 1024 * 7);
+                }
+        }
+        return check_report();
+}

@@ -1,0 +1,107 @@
+/* Serves a target without a driver. */
+#include "tests/target/target_host.h"
+#include "targets/worker/perform.h"
+#include "tests/unit/loop_driver.h"
+
+#include <string.h>
+
+static int start(struct target_host *host)
+{
+        const struct target *target = host->disk.device.target;
+        int r = io_loop_init(&host->loop, &host->disk.device, 0, HOST_DEPTH, HOST_DEPTH, -1);
+
+        if (r < 0)
+                return r;
+        host->data = aligned_alloc(4096, (size_t)HOST_DEPTH * HOST_DATA_SIZE);
+        if (!host->data)
+                return -ENOMEM;
+        memset(host->data, 0, (size_t)HOST_DEPTH * HOST_DATA_SIZE);
+        if (target->queue_size > 0) {
+                host->loop.queue.state = calloc(1, target->queue_size);
+                if (!host->loop.queue.state)
+                        return -ENOMEM;
+        }
+        r = target->start_queue ? target->start_queue(&host->loop.queue) : 0;
+        host->open = r >= 0;
+        return r;
+}
+
+int target_host_open(struct target_host *host, const char *spec, struct problem_list *problems)
+{
+        const struct worker_msg msg = {
+                .type = WORKER_MSG_CONFIG,
+                .config = {.name = (char *)(uintptr_t) "test",
+                           .uid = (char *)(uintptr_t) "test",
+                           .spec = (char *)(uintptr_t)spec,
+                           .queues = 1,
+                           .queue_depth = HOST_DEPTH,
+                           .max_io_size = HOST_DATA_SIZE}
+        };
+        int r;
+
+        *host = (struct target_host){};
+        r = worker_config_parse(&msg, &host->config, problems);
+        if (r >= 0)
+                r = disk_open(&host->config, &host->disk, problems);
+        return r < 0 ? r : start(host);
+}
+
+void target_host_close(struct target_host *host)
+{
+        const struct target *target = host->disk.device.target;
+
+        if (host->open && target->stop_queue)
+                target->stop_queue(&host->loop.queue);
+        free(host->loop.queue.state);
+        io_loop_destroy(&host->loop);
+        disk_close(&host->disk);
+        worker_config_clear(&host->config);
+        free(host->data);
+        *host = (struct target_host){};
+}
+
+char *target_host_data(const struct target_host *host, unsigned index)
+{
+        return host->data + (size_t)index * HOST_DATA_SIZE;
+}
+
+static void request_co(void *argument)
+{
+        struct host_request *request = argument;
+
+        request->result = perform_co(&request->io);
+}
+
+int target_host_perform(struct target_host *host, struct host_request *requests, unsigned count)
+{
+        assert(count <= HOST_DEPTH);
+        for (unsigned i = 0; i < count; i++) {
+                struct host_request *request = &requests[i];
+                bool has_data = request->op == IO_READ || request->op == IO_WRITE;
+                int r;
+
+                assert(!has_data || request->length <= HOST_DATA_SIZE);
+                request->data = has_data ? target_host_data(host, i) : NULL;
+                request->io = (struct target_io){
+                        .queue = &host->loop.queue,
+                        .op = request->op,
+                        .flags = request->flags,
+                        .offset = request->offset,
+                        .length = request->length,
+                        .tag = (uint16_t)i,
+                        .data = request->data,
+                };
+                r = co_start(&host->loop.coroutines, request_co, request);
+                if (r < 0)
+                        return r;
+        }
+        return loop_drive(&host->loop);
+}
+
+int target_host_one(struct target_host *host, enum io_op op, unsigned flags, uint64_t offset, uint32_t length)
+{
+        struct host_request request = {.op = op, .flags = flags, .offset = offset, .length = length};
+        int r = target_host_perform(host, &request, 1);
+
+        return r < 0 ? r : request.result;
+}

@@ -1,0 +1,39 @@
+/* Serves a target without a driver: the real callbacks, coroutines and io_uring, with requests made up by a
+ * test. */
+#pragma once
+
+#include "targets/worker/disk.h"
+#include "targets/worker/io_loop.h"
+
+enum { HOST_DEPTH = 64, HOST_DATA_SIZE = 64 * 1024 };
+
+struct target_host {
+        struct worker_config config;
+        struct disk disk;
+        struct io_loop loop;
+        char *data; /* HOST_DEPTH times HOST_DATA_SIZE bytes: each tag's */
+        bool open;
+};
+
+struct host_request {
+        enum io_op op;
+        unsigned flags;
+        uint64_t offset;
+        uint32_t length; /* at most HOST_DATA_SIZE for reads and writes */
+        char *data;      /* set by the host: where to put or find the bytes */
+        int result;
+        struct target_io io; /* the host's */
+};
+
+/* Opens the device of a spec, as the worker would. 0, or -errno with problems; close it in any case. */
+int target_host_open(struct target_host *host, const char *spec, struct problem_list *problems);
+void target_host_close(struct target_host *host);
+
+/* The memory that request number `index` of the next target_host_perform() has. */
+char *target_host_data(const struct target_host *host, unsigned index);
+/* Performs up to HOST_DEPTH requests at the same time and returns when all are answered. 0 or -errno of the
+ * ring. */
+int target_host_perform(struct target_host *host, struct host_request *requests, unsigned count);
+/* One request alone: its result. */
+int target_host_one(
+        struct target_host *host, enum io_op op, unsigned flags, uint64_t offset, uint32_t length);
