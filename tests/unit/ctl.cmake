@@ -1,6 +1,6 @@
 ublkd_unit_test(worker_msg_test LIBS ublkd_proto)
 ublkd_unit_test(kernel_feature_test LIBS ublkd_model)
 ublkd_unit_test(runtime_dir_test LIBS ublkd_supervisor)
-ublkd_unit_test(worker_proc_test LIBS ublkd_supervisor)
-ublkd_unit_test(ublk_ctl_test LIBS ublkd_supervisor)
+ublkd_unit_test(worker_proc_test SOURCES worker_proc_test.c worker_fake.c LIBS ublkd_supervisor)
+ublkd_unit_test(ublk_ctl_test SOURCES ublk_ctl_test.c control_helper_fake.c LIBS ublkd_supervisor)
 ublkd_unit_test(ublk_ctl_check_test LIBS ublkd_supervisor)

@@ -1,0 +1,17 @@
+/* Control helpers for the test of ublk_ctl: each plays one part. */
+#pragma once
+
+/* Numbers of devices to which the part "kernel" gives odd answers. */
+enum {
+        NUMBER_FOREIGN = 500,  /* made without privileges: tells of itself only by its path */
+        NUMBER_HANGS = 900,    /* never answers */
+        NUMBER_MISSING = 404,  /* is not there */
+        NUMBER_PARAMS = 77,    /* takes one set of parameters only, see ublk_ctl_test.c */
+        NUMBER_REVERSED = 300, /* this and the next two are answered in the wrong order */
+        NUMBER_ODD = 600,      /* in a state that does not exist */
+        NUMBER_OLD = 601,      /* the errno that user space has no name for */
+};
+
+/* Plays the part that the environment's CTL_TEST_HELPER names, until the channel closes; without one, the
+ * real helper. Returns an exit status. */
+int control_helper_fake(void);
