@@ -128,6 +128,10 @@ static void issue(struct world *world, enum command_type type)
                 .incarnation = supervisor->incarnation,
         };
 
+        if (command.number < 0) {
+                world_break(world, "a disk that has no number is handled");
+                return;
+        }
         if (type != COMMAND_GET_INFO && type != COMMAND_ADD && world->disks[command.number].exists
                 && world->disks[command.number].stranger
                 && world->disks[command.number].instance == command.instance)
