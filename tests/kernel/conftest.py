@@ -13,7 +13,7 @@ import tempfile
 import pytest
 
 from harness import ublk
-from harness.backing import HeldStore, SlowStore
+from harness.backing import TestyStore
 from harness.daemon import Daemon, workers
 from harness.kernel_watch import KernelWatch
 from harness.shell import output, run
@@ -199,16 +199,8 @@ def strangers():
 
 
 @pytest.fixture
-def held_store(directory):  # pylint: disable=redefined-outer-name
-    """A disk whose I/O can be made to wait."""
-    store = HeldStore(directory, "store")
-    yield store
-    store.close()
-
-
-@pytest.fixture
-def slow_store(directory):  # pylint: disable=redefined-outer-name
-    """A disk on which some writes land late."""
-    store = SlowStore(directory)
-    yield store
-    store.close()
+def store(directory):  # pylint: disable=redefined-outer-name
+    """A disk that can hold writes, or be late with them. Name it before `daemon`: it must go after it."""
+    disk = TestyStore(directory)
+    yield disk
+    disk.close()

@@ -56,7 +56,7 @@ def test_features_of_this_kernel(api):
 
 
 def test_targets_and_schemas_are_served(api):
-    types = {target["type"] for target in api.ask("GET", "/targets", 200)["items"]}
+    types = {target["name"] for target in api.ask("GET", "/targets", 200)["items"]}
     assert {"null", "loop"} <= types
 
 

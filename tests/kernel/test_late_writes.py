@@ -45,12 +45,12 @@ def _survivors(daemon, store):
 
 
 @pytest.mark.long
-def test_a_late_write_does_not_overwrite_newer_data(slow_store, make_daemon):
-    assert _survivors(make_daemon().start(), slow_store) == _BLOCKS
+def test_a_late_write_does_not_overwrite_newer_data(store, make_daemon):
+    assert _survivors(make_daemon().start(), store) == _BLOCKS
 
 
 @pytest.mark.long
-def test_without_the_fence_newer_data_is_lost(slow_store, make_daemon):
+def test_without_the_fence_newer_data_is_lost(store, make_daemon):
     """Proves that the test above can fail: the same steps, with the fence taken out."""
     daemon = make_daemon(worker=programs.worker_without_fence()).start()
-    assert _survivors(daemon, slow_store) < _BLOCKS
+    assert _survivors(daemon, store) < _BLOCKS

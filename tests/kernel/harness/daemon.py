@@ -15,10 +15,10 @@ _STOP_LIMIT = 30
 class Daemon:
     """ublkd with directories of its own below `directory`."""
 
-    def __init__(self, directory, *, worker=None, state=None, prefix=()):
+    def __init__(self, directory, *, worker=None, state=None, runtime=None, prefix=()):
         self.directory = pathlib.Path(directory)
         self.state = pathlib.Path(state) if state else self.directory / "state"
-        self.runtime = self.directory / "run"
+        self.runtime = pathlib.Path(runtime) if runtime else self.directory / "run"
         self.log_file = self.directory / "ublkd.log"
         self.worker = worker or programs.worker()
         self.prefix = tuple(prefix)

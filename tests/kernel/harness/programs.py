@@ -11,6 +11,11 @@ def build():
     return pathlib.Path(os.environ.get("UBLKD_BUILD") or _ROOT / "build").resolve()
 
 
+def source(path):
+    """A file of the source tree."""
+    return _ROOT / path
+
+
 def ublkd():
     """The supervisor."""
     return str(build() / "ublkd")

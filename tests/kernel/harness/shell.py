@@ -3,20 +3,33 @@
 import subprocess
 
 
-def run(*command, check=True, timeout=120, **more):
-    """Run a program; its output is captured as text, and a failure shows it."""
-    result = subprocess.run(
+class Failed(AssertionError):
+    """A program that did not end as it should."""
+
+
+def run(*command, check=True, timeout=120, input=None, **more):  # pylint: disable=redefined-builtin
+    """Run a program; its output is captured as text, and a failure shows it.
+
+    One that does not end in time is killed, and not waited for: it may be
+    stuck in the kernel.
+    """
+    process = subprocess.Popen(  # pylint: disable=consider-using-with
         [str(word) for word in command],
+        stdin=subprocess.PIPE if input is not None else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        check=False,
-        timeout=timeout,
         **more,
     )
-    if check and result.returncode != 0:
-        raise AssertionError(f"{' '.join(map(str, command))} ended with {result.returncode}: {result.stdout}")
-    return result
+    words = " ".join(map(str, command))
+    try:
+        text, _ = process.communicate(input, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise Failed(f"{words} did not end within {timeout} s") from None
+    if check and process.returncode != 0:
+        raise Failed(f"{words} ended with {process.returncode}: {text}")
+    return subprocess.CompletedProcess(command, process.returncode, text)
 
 
 def output(*command, **more):

@@ -1,0 +1,70 @@
+"""Owner, mode and link of the block node, with the udev rule that is installed with ublkd.
+
+Udev gives every new disk to root:disk in its own time. The rule, which reads
+what ublkd has left in /run/ublkd, is what makes it say the same as ublkd.
+"""
+
+import os
+import pathlib
+import shutil
+import stat
+
+from harness import programs
+from harness.api import null_spec
+from harness.disk import Disk
+from harness.shell import run
+from harness.wait import wait_until
+
+import pytest
+
+_RULE = pathlib.Path("/run/udev/rules.d/60-ublkd.rules")
+
+
+@pytest.fixture(name="api")
+def api_of_the_installed_one(make_daemon):
+    """A daemon in the directory that the udev rule knows."""
+    _RULE.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(programs.source("units/60-ublkd.rules"), _RULE)
+    run("udevadm", "control", "--reload")
+    yield make_daemon(runtime="/run/ublkd").start().api
+    _RULE.unlink()
+    run("udevadm", "control", "--reload")
+
+
+def _owner(disk):
+    node = os.stat(disk.path)
+    return node.st_uid, node.st_gid, stat.S_IMODE(node.st_mode)
+
+
+def test_node_has_owner_mode_and_link(api):
+    owner = {"uid": 1234, "gid": 4321, "mode": "0640"}
+    link = pathlib.Path("/dev/ublk/by-name/my.disk-1")
+    disk = Disk(api.create(null_spec("my.disk-1", owner=owner))["status"]["id"])
+    run("udevadm", "settle")
+    assert _owner(disk) == (1234, 4321, 0o640)
+    assert link.is_symlink() and os.path.samefile(link, disk.path)
+    run("udevadm", "trigger", "--action=change", "--settle", disk.sys)
+    assert _owner(disk) == (1234, 4321, 0o640) and os.path.samefile(link, disk.path)
+    api.delete("my.disk-1")
+    wait_until(lambda: not link.is_symlink(), "the link gone")
+
+
+def test_node_is_of_root_and_group_disk_by_default(api):
+    disk = Disk(api.create(null_spec("data"))["status"]["id"])
+    run("udevadm", "settle")
+    uid, _gid, mode = _owner(disk)
+    assert (uid, mode) == (0, 0o660)
+
+
+def test_owner_changes_on_a_live_disk(api):
+    before = api.create(null_spec("data"))
+    disk = Disk(before["status"]["id"])
+    after = api.put(null_spec("data", owner={"uid": 77, "gid": 78, "mode": "0600"}))
+    run("udevadm", "settle")
+    assert after["status"]["id"] == disk.number
+    wait_until(lambda: _owner(disk) == (77, 78, 0o600), lambda: f"the new owner, not {_owner(disk)}")
+
+
+def test_a_name_is_linked_without_udev_rules_too(make_daemon):
+    disk = Disk(make_daemon().start().api.create(null_spec("plain"))["status"]["id"])
+    assert os.path.samefile("/dev/ublk/by-name/plain", disk.path)
