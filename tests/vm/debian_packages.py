@@ -27,6 +27,7 @@ _LAST_CONFIGURATION = """
 APT::Sandbox::User "root";
 Acquire::Languages "none";
 Acquire::Retries "3";
+APT::Update::Error-Mode "any";
 """
 
 
@@ -71,7 +72,7 @@ class Suite:
         self.name = name
         self._root = os.path.join(scratch, f"apt-{name}")
         self._write_configuration()
-        self._apt("apt-get", "-qq", "update")
+        self._apt("apt-get", "update", "-qq")
 
     def _write_configuration(self):
         for directory in ("state/lists/partial", "cache/archives/partial", "packages"):
@@ -121,14 +122,14 @@ Dir::Etc::Main "{self._root}/last.conf";
 
     def version(self, name):
         """Return the version of a package."""
-        text = self._apt("apt-cache", "--no-all-versions", "show", name)
+        text = self._apt("apt-cache", "show", "--no-all-versions", name)
         return re.search(r"^Version: (\S+)$", text, re.MULTILINE).group(1)
 
     def unpack(self, name, directory):
         """Download a package and unpack it into a directory, not install it."""
         packages = os.path.join(self._root, "packages")
         before = set(os.listdir(packages))
-        self._apt("apt-get", "-qq", "download", name)
+        self._apt("apt-get", "download", "-qq", name)
         (package,) = set(os.listdir(packages)) - before
         path = os.path.join(packages, package)
         subprocess.run(["dpkg-deb", "-x", path, directory], check=True)
