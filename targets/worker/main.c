@@ -120,12 +120,26 @@ static enum exit_status fail_with(struct worker *worker, int error, const char *
 
 /* ---- the steps ---- */
 
+/* Before anything is allocated for the queues, so that their memory comes from the right node. */
+static int choose_cpus(const struct worker_config *config, struct problem_list *problems)
+{
+        int r;
+
+        if (!config->cpus_given || sched_setaffinity(0, sizeof(config->cpus), &config->cpus) == 0)
+                return 0;
+        r = problem_add(problems, errno, "/cpus", "CpusUnavailable",
+                "None of these CPUs can be used here: %s; correct cpus, or leave it out.", strerror(errno));
+        return r < 0 ? r : -EINVAL;
+}
+
 static enum exit_status open_backend(struct worker *worker, const struct worker_msg *msg)
 {
         _cleanup_problems_ struct problem_list problems = {};
         int r;
 
         r = worker_config_parse(msg, &worker->config, &problems);
+        if (r >= 0)
+                r = choose_cpus(&worker->config, &problems);
         if (r >= 0)
                 r = disk_open(&worker->config, &worker->disk, &problems);
         if (r == -ENOMEM || (r < 0 && problems.count == 0))

@@ -100,15 +100,11 @@ static void *thread_main(void *argument)
         struct queue_thread *self = argument;
         struct queue_threads *all = self->all;
         enum phase phase = PHASE_OPEN;
-        int r = 0;
+        int r;
 
         name_thread(self->index);
-        /* Before anything is allocated, so that memory comes from the right node. */
-        if (all->cpus_given)
-                r = -pthread_setaffinity_np(pthread_self(), sizeof(all->cpus), &all->cpus);
         sandbox_mark_io_thread();
-        if (r >= 0)
-                r = serve(all, self->index, &phase);
+        r = serve(all, self->index, &phase);
         if (r < 0) {
                 failed(all, phase, r);
                 return NULL;

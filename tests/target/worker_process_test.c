@@ -1,0 +1,225 @@
+/* The real ublkd-worker as a process, as far as it goes without a driver: what it says, to whom, and when it
+ * leaves. */
+#include "tests/target/scratch.h"
+#include "tests/unit/check.h"
+#include "ublkd/proto/worker_msg.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+enum { PATIENCE = 20000 /* milliseconds: the machine may be busy */, NO_SUCH_NUMBER = 1048575 };
+
+static const char *program;
+static struct scratch scratch;
+
+struct process {
+        pid_t pid;
+        int channel;
+        struct sockaddr_un address; /* where it listens */
+};
+
+/* In the child: the two descriptors in their places, and nothing else. */
+static void become_worker(int channel, int listener)
+{
+        int one = fcntl(channel, F_DUPFD, 10), other = fcntl(listener, F_DUPFD, 10);
+
+        (void)freopen("/dev/null", "w", stderr); /* its log of what goes wrong here on purpose */
+        dup2(one, WORKER_CHANNEL_FD);
+        dup2(other, WORKER_LISTEN_FD);
+        close(one);
+        close(other);
+        execl(program, "ublkd-worker", "test", NULL);
+        _exit(127);
+}
+
+static void start(struct process *process, const char *name)
+{
+        int pair[2], listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+        process->address = (struct sockaddr_un){.sun_family = AF_UNIX};
+        snprintf(
+                process->address.sun_path, sizeof(process->address.sun_path), "%.80s/%s", scratch.path, name);
+        CHECK_INT(bind(listener, (struct sockaddr *)&process->address, sizeof(process->address)), 0);
+        CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+        process->pid = fork();
+        if (process->pid == 0)
+                become_worker(pair[1], listener);
+        close(pair[1]);
+        close(listener);
+        process->channel = pair[0];
+}
+
+static int call(const struct process *process)
+{
+        int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+        CHECK_INT(connect(fd, (const struct sockaddr *)&process->address, sizeof(process->address)), 0);
+        return fd;
+}
+
+/* The next message must be of this type; *ret (may be NULL) is to be cleared. */
+static bool expect(int fd, enum worker_msg_type type, struct worker_msg *ret)
+{
+        struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+        struct worker_msg msg = {};
+        bool good;
+
+        CHECK_INT(poll(&poll_fd, 1, PATIENCE), 1);
+        if (!CHECK_INT(worker_msg_receive(fd, &msg), 1))
+                return false;
+        good = CHECK_INT(msg.type, type);
+        if (ret && good)
+                *ret = msg;
+        else
+                worker_msg_clear(&msg);
+        return good;
+}
+
+static void expect_hello(int fd, enum worker_stage stage, const char *uid, pid_t pid)
+{
+        _cleanup_worker_msg_ struct worker_msg msg = {.type = WORKER_MSG_LIVE};
+
+        if (!expect(fd, WORKER_MSG_HELLO, &msg))
+                return;
+        CHECK_INT(msg.hello.protocol, WORKER_PROTOCOL);
+        CHECK_INT(msg.hello.stage, stage);
+        CHECK_STR(msg.hello.uid, uid);
+        CHECK_STR(msg.hello.version, UBLKD_VERSION);
+        CHECK_INT(msg.hello.pid, pid);
+}
+
+static void configure(const struct process *process, const char *spec)
+{
+        const struct worker_msg msg = {
+                .type = WORKER_MSG_CONFIG,
+                .config = {.name = (char *)(uintptr_t) "test",
+                           .uid = (char *)(uintptr_t) "some-uid",
+                           .epoch = 3,
+                           .spec = (char *)(uintptr_t)spec,
+                           .queues = 2,
+                           .queue_depth = 16,
+                           .max_io_size = 1 << 20}
+        };
+
+        CHECK_INT(worker_msg_send(process->channel, &msg), 0);
+}
+
+/* How it left: its exit status, or -1. */
+static int left(const struct process *process)
+{
+        int status = 0;
+
+        CHECK_INT(waitpid(process->pid, &status, 0), process->pid);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void test_adoption(void)
+{
+        static const int harmless[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGQUIT, SIGTSTP};
+        _cleanup_worker_msg_ struct worker_msg msg = {.type = WORKER_MSG_LIVE};
+        struct process process;
+        int second, third;
+
+        start(&process, "adopted");
+        expect_hello(process.channel, WORKER_STAGE_OPENING, "", process.pid);
+        for (size_t i = 0; i < ARRAY_SIZE(harmless); i++)
+                CHECK_INT(kill(process.pid, harmless[i]), 0);
+        configure(&process, "{\"target\":{\"type\":\"null\"},\"size\":\"1GiB\"}");
+        if (expect(process.channel, WORKER_MSG_PARAMS, &msg)) {
+                CHECK_INT(msg.params.size, 1 << 30);
+                CHECK_INT(msg.params.queues, 2);
+                CHECK_INT(msg.params.queue_depth, 16);
+        }
+        /* A later supervisor is told everything, and takes the place of the earlier one. */
+        second = call(&process);
+        expect_hello(second, WORKER_STAGE_OPEN, "some-uid", process.pid);
+        (void)expect(second, WORKER_MSG_PARAMS, NULL);
+        third = call(&process);
+        expect_hello(third, WORKER_STAGE_OPEN, "some-uid", process.pid);
+        (void)expect(third, WORKER_MSG_PARAMS, NULL);
+        close(second);
+        close(process.channel);
+        /* Without GO it has nothing to stay for. */
+        close(third);
+        CHECK_INT(left(&process), 0);
+}
+
+static void test_refused(const char *spec, const char *pointer, const char *reason)
+{
+        _cleanup_worker_msg_ struct worker_msg msg = {.type = WORKER_MSG_LIVE};
+        struct process process;
+
+        start(&process, reason);
+        expect_hello(process.channel, WORKER_STAGE_OPENING, "", process.pid);
+        configure(&process, spec);
+        if (expect(process.channel, WORKER_MSG_FAILED, &msg) && CHECK_INT(msg.failed.count, 1)) {
+                CHECK_STR(msg.failed.items[0].pointer, pointer);
+                CHECK_STR(msg.failed.items[0].reason, reason);
+        }
+        CHECK_INT(left(&process), 1);
+        close(process.channel);
+}
+
+static void test_alone(void)
+{
+        struct process process;
+
+        start(&process, "alone");
+        expect_hello(process.channel, WORKER_STAGE_OPENING, "", process.pid);
+        close(process.channel);
+        CHECK_INT(left(&process), 0);
+        start(&process, "confused");
+        expect_hello(process.channel, WORKER_STAGE_OPENING, "", process.pid);
+        CHECK_INT(send(process.channel, "what?", 5, 0), 5);
+        CHECK_INT(left(&process), 0);
+        close(process.channel);
+}
+
+/* GO for a device that does not come: it stays without a supervisor, and then says why it leaves. */
+static void test_no_node(void)
+{
+        const struct worker_msg go = {.type = WORKER_MSG_GO, .go = {.number = NO_SUCH_NUMBER}};
+        _cleanup_worker_msg_ struct worker_msg msg = {.type = WORKER_MSG_LIVE};
+        struct process process;
+        int second;
+
+        start(&process, "node");
+        expect_hello(process.channel, WORKER_STAGE_OPENING, "", process.pid);
+        configure(&process, "{\"target\":{\"type\":\"null\"},\"size\":\"1GiB\",\"cpus\":\"0-63\"}");
+        (void)expect(process.channel, WORKER_MSG_PARAMS, NULL);
+        CHECK_INT(worker_msg_send(process.channel, &go), 0);
+        close(process.channel);
+        second = call(&process);
+        expect_hello(second, WORKER_STAGE_FETCHING, "some-uid", process.pid);
+        (void)expect(second, WORKER_MSG_PARAMS, NULL);
+        if (expect(second, WORKER_MSG_FAILED, &msg) && CHECK_INT(msg.failed.count, 1))
+                CHECK_STR(msg.failed.items[0].reason, "DeviceNotOpened");
+        CHECK_INT(left(&process), 1);
+        close(second);
+}
+
+int main(int argc, char **argv)
+{
+        if (argc != 2)
+                return 2;
+        program = argv[1];
+        if (!CHECK_INT(scratch_make(&scratch, getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp"), 0))
+                return check_report();
+        (void)signal(SIGPIPE, SIG_IGN);
+        test_adoption();
+        test_refused("{\"target\":{\"type\":\"loop\",\"path\":\"/nowhere\"}}", "/target/path",
+                "BackingFileMissing");
+        test_refused("{\"target\":{\"type\":\"none\"}}", "/target/type", "UnknownTarget");
+        test_refused("{\"target\":{\"type\":\"null\"}}", "/size", "SizeMissing");
+        test_refused("{\"target\":{\"type\":\"null\"},\"size\":512,\"cpus\":\"1023\"}", "/cpus",
+                "CpusUnavailable");
+        test_alone();
+        test_no_node();
+        scratch_remove(&scratch);
+        return check_report();
+}
