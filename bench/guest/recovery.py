@@ -18,7 +18,7 @@ import servers
 from commands import CommandError, run
 from load import Load
 
-_QUEUES = 2
+_QUEUES = min(2, os.cpu_count())  # the kernel gives no more, and `kublk recover` does not know that
 _DEPTH = 128
 _SIZE = 64 << 20  # the load stays within this
 _FLOW = 500  # requests at least between two kills
@@ -61,14 +61,15 @@ def _kublk(environment, want):
 
 @contextlib.contextmanager
 def _rublk(environment, want):
-    """rublk likewise; it has no REISSUE, so what is in flight fails."""
+    """rublk likewise; it has no REISSUE, so the first I/O that is completed is one that failed."""
     with servers.ROWS["rublk/copy"].start(servers.ROWS["rublk/copy"], environment, want) as disk:
         number = disk.path.removeprefix("/dev/ublkb")
 
         def pid():
             return servers.server_processes(number)[0]
 
-        yield disk.path, pid, ["--", environment.program("rublk"), "recover", "-n", number], dict
+        command = ["--", environment.program("rublk"), "recover", "-n", number]
+        yield disk.path, pid, command, lambda: {"firstIo": None}
 
 
 SERVERS = {"ublkd": _ublkd, "ublkd, REST not asked": _ublkd_unasked, "kublk": _kublk, "rublk": _rublk}
