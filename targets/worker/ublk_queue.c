@@ -324,12 +324,23 @@ static int start_target(struct ublk_queue *queue)
         return r;
 }
 
+/* What the ring holds until its last request has finished. */
+static int fence_of(const struct ublk_queue_setup *setup)
+{
+#ifdef UBLKD_TEST_WITHOUT_FENCE
+        (void)setup;
+        return -1;
+#else
+        return setup->command_fd;
+#endif
+}
+
 static int queue_open(struct ublk_queue *queue, const struct ublk_queue_setup *setup)
 {
         unsigned stacks = queue->never_waits ? 0 : setup->depth;
         int r;
 
-        r = io_loop_init(&queue->loop, setup->device, setup->index, setup->depth, stacks, setup->command_fd);
+        r = io_loop_init(&queue->loop, setup->device, setup->index, setup->depth, stacks, fence_of(setup));
         if (r < 0)
                 return r;
         if (setup->cpus) /* else its kernel threads would run anywhere; kernels that cannot do without */
