@@ -354,16 +354,28 @@ static void step_set_params(struct managed_device *device, const struct device_r
                 on_params_set);
 }
 
-static int mark_serving(struct managed_device *device, const struct device_record *record)
+void device_show_node(struct managed_device *device, const struct device_record *record)
 {
         struct disk_node node = node_of(record);
-        int r = disk_node_publish(&node);
+        int r;
 
+        if (device->shown_generation == record->generation)
+                return;
+        device->shown_generation = record->generation;
+        r = disk_node_announce(runtime_dir_path(device->reconciler->config.runtime_dir), &node);
+        if (r >= 0)
+                r = disk_node_publish(&node);
         if (r < 0)
                 log_warning(device->name,
                         "Owner, mode or link of /dev/ublkb%d cannot be set: %s; the disk is served all the "
                         "same",
                         record->number, strerror(-r));
+}
+
+static int mark_serving(struct managed_device *device, const struct device_record *record)
+{
+        device->shown_generation = 0; /* it may be a new node */
+        device_show_node(device, record);
         return worker_proc_live(device->worker);
 }
 

@@ -41,12 +41,13 @@ struct managed_device {
         bool stranger;                /* our number is taken by a device that is not ours */
         int candidate;                /* the number that is being tried for a device that has none */
 
-        uint64_t generation; /* that the attempts are about */
-        bool recover_heard;  /* so is the pending request to recover */
-        bool unsettled;      /* was there at the start, and has not had its first pass */
-        bool had_worker;     /* one was started or adopted before */
-        uint64_t lost_since; /* CLOCK_MONOTONIC: its disk's I/O waits since then; 0: it does not */
-        uint64_t died_at;    /* CLOCK_MONOTONIC: death of the last worker that served; 0: recovered since */
+        uint64_t generation;       /* that the attempts are about */
+        bool recover_heard;        /* so is the pending request to recover */
+        uint64_t shown_generation; /* that owner, mode and link of the block node follow; 0: none */
+        bool unsettled;            /* was there at the start, and has not had its first pass */
+        bool had_worker;           /* one was started or adopted before */
+        uint64_t lost_since;       /* CLOCK_MONOTONIC: its disk's I/O waits since then; 0: it does not */
+        uint64_t died_at; /* CLOCK_MONOTONIC: death of the last worker that served; 0: recovered since */
         uint64_t restarts, recoveries;
         double last_recovery_ms;
         struct trouble_note note;
@@ -67,6 +68,8 @@ struct reconciler {
 /* device_steps.c: carries out device->action. Calls device_step_done() exactly once: later, or before it
  * returns. */
 void device_step(struct managed_device *device, const struct device_record *record);
+/* device_steps.c: lets owner, mode and link of a live disk's node follow the spec, if they do not yet. */
+void device_show_node(struct managed_device *device, const struct device_record *record);
 /* A sentence when this build or this kernel cannot do what the spec asks, with its reason; NULL when it can.
  */
 const char *device_unsupported(

@@ -331,6 +331,7 @@ static bool device_settle(struct managed_device *device, const struct device_rec
                                 device->last_recovery_ms);
                 }
                 device_note_clear(device);
+                device_show_node(device, record);
                 if (manual != held || record->recover_requested)
                         r = device_store_set_held(store, device->name, manual);
         } else if (device->facts.want == WANT_ABSENT && record->deleting) {
