@@ -17,7 +17,7 @@ _NAMES = ("one", "two", "three")
 
 def _facts(api):
     return {
-        name: (status["worker"]["pid"], status["worker"]["startedAt"], status["id"], status["phase"])
+        name: (status["worker"]["pid"], status["id"], status["phase"])
         for name, status in ((name, api.get(name)["status"]) for name in _NAMES)
     }
 
