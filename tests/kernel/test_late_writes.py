@@ -17,10 +17,11 @@ from harness.disk import Disk, block
 
 _BLOCKS = 8
 _SIZE = 4096
+_APART = 64 << 10  # neighbours would be merged into one write
 
 
 def _write_all(disk, letter):
-    return [disk.write_later(i * _SIZE, block(letter)) for i in range(_BLOCKS)]
+    return [disk.write_later(i * _APART, block(letter)) for i in range(_BLOCKS)]
 
 
 def _survivors(daemon, store):
@@ -38,7 +39,7 @@ def _survivors(daemon, store):
     newer = _write_all(disk, "n")
     assert [write.result() for write in newer] == [None] * _BLOCKS
     store.wait_landed()
-    found = [disk.read(i * _SIZE, _SIZE) for i in range(_BLOCKS)]
+    found = [disk.read(i * _APART, _SIZE) for i in range(_BLOCKS)]
     api.delete("data")
     assert all(data in (block("o"), block("n")) for data in found)
     return sum(data == block("n") for data in found)

@@ -68,7 +68,7 @@ def test_manual_trigger_holds_new_io_until_recover(api, daemon, on_crash):
     daemon.kill_worker("data")
     lost = api.wait_phase("data", "Quiesced")
     assert lost["status"]["worker"] is None and "recover" in condition_of(lost)["message"]
-    assert ublk.info(disk.number)["state"] == ublk.QUIESCED
+    wait_until(lambda: ublk.info(disk.number)["state"] == ublk.QUIESCED, "the kernel without a server")
     write = disk.write_later(0, block("w"))
     holds_for(lambda: not write.done and api.phase("data") == "Quiesced", 2, "the write waits")
     api.ask("POST", "/devices/data/recover", (200, 202))
@@ -87,7 +87,8 @@ def test_manual_fail_fails_new_io_until_recover(api, daemon):
     disk = Disk(api.create(spec)["status"]["id"])
     daemon.kill_worker("data")
     lost = api.wait_phase("data", "Quiesced")
-    assert lost["status"]["worker"] is None and ublk.info(disk.number)["state"] == ublk.FAIL_IO
+    assert lost["status"]["worker"] is None
+    wait_until(lambda: ublk.info(disk.number)["state"] == ublk.FAIL_IO, "the kernel failing I/O")
     assert disk.write_later(0, block("w")).result() in ("EIO", "EREMOTEIO")
     assert disk.read_later(0, 4096).result() in ("EIO", "EREMOTEIO")
     api.ask("POST", "/devices/data/recover", (200, 202))
