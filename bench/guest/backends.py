@@ -35,6 +35,7 @@ def null_blk(name, size_mib, memory_backed=False):
         "irqmode": 0,  # complete in the submitter's context
         "submit_queues": os.cpu_count(),
         "hw_queue_depth": 256,
+        "max_sectors": 2048,  # no split of a large request
         "memory_backed": int(memory_backed),
     }
     for attribute, value in attributes.items():

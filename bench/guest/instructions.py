@@ -17,7 +17,7 @@ import cases
 import fio
 import processes
 import servers
-from commands import CommandError, read, run
+from commands import CommandError, read, run, write
 
 _SMALLEST = 64 << 20  # fio stays within this: every disk has it
 
@@ -28,22 +28,51 @@ def _disk_facts(path):
     return {name: read(f"{queue}/{name}") for name in names}
 
 
+def _tidy_memory():
+    """Give every row the same memory: a large copy is much cheaper between
+    pages that lie side by side, and that would be luck."""
+    run("sync")
+    write("/proc/sys/vm/drop_caches", 3)
+    write("/proc/sys/vm/compact_memory", 1)
+
+
+def _load(disk, case, seconds):
+    """Return (what fio says, {thread: nanoseconds run meanwhile})."""
+    before = disk.times()
+    outcome = fio.measure(disk.path, cases.WORKLOADS[case.workload], seconds, _SMALLEST)
+    return outcome, processes.spent(before, disk.times())
+
+
+def _share(disk, case, seconds, outcome, spent):
+    """Return {thread: nanoseconds for each request}.
+
+    The kernel's workers also work for fio's start: what a load of twice the
+    length costs more is what the disk costs."""
+    requests = outcome.requests
+    if disk.kernel_workers:
+        longer, more = _load(disk, case, 2 * seconds)
+        requests = longer.requests - requests
+        spent = {name: time - spent.get(name, 0) for name, time in more.items()}
+    return {name: time / requests for name, time in spent.items()}
+
+
 def _measure(environment, case, row, seconds):
     backing = environment.backends.path(case.backend) if case.backend else ""
     want = servers.Want(target=case.target, backing=backing, queues=1, depth=cases.DEPTH)
+    _tidy_memory()
     with row.start(row, environment, want) as disk:
         run("udevadm", "settle")
         backends.use_no_scheduler(disk.path)
-        before = disk.times()
-        outcome = fio.measure(disk.path, cases.WORKLOADS[case.workload], seconds, _SMALLEST)
-        threads = processes.spent(before, disk.times())
-        per_request = {name: spent / outcome.requests for name, spent in threads.items()}
+        if disk.kernel_workers:
+            _load(disk, case, seconds)  # so that what is buffered is buffered, each time
+        outcome, spent = _load(disk, case, seconds)
+        threads = _share(disk, case, seconds, outcome, spent)
         run("udevadm", "settle")
         return {
             "requests": outcome.requests,
             "total_ns": outcome.total_ns,
-            "server_ns": sum(per_request.values()) if disk.pids or disk.kernel_workers else None,
-            "threads_ns": per_request,
+            "server_ns": sum(threads.values()) if disk.pids or disk.kernel_workers else None,
+            "threads_ns": threads,
             "facts": disk.facts,
             "disk": _disk_facts(disk.path),
         }

@@ -19,36 +19,35 @@ def holders(path):
 
 
 def _run_times(tasks):
+    """Return {number: (name, nanoseconds run)} of tasks, given as folders of /proc."""
     times = {}
     for task in tasks:
         try:
-            spent = int(read(f"{task}/schedstat").split()[0])
-            name = read(f"{task}/comm")
+            times[os.path.basename(task)] = (read(f"{task}/comm"), int(read(f"{task}/schedstat").split()[0]))
         except OSError:
             continue  # it has just gone
-        times[f"{name}/{os.path.basename(task)}"] = spent
     return times
 
 
 def thread_times(pids):
-    """Return {name/tid: nanoseconds run} of all threads of some processes."""
+    """Return the times of all threads of some processes."""
     return _run_times(task for pid in pids for task in glob.glob(f"/proc/{pid}/task/*"))
 
 
 def kernel_worker_times():
-    """Return the same for the kernel's own workers, which serve loop disks."""
-    tasks = (f"/proc/{entry}" for entry in os.listdir("/proc") if entry.isdigit())
-    times = _run_times(task for task in tasks if not os.path.exists(f"{task}/exe"))
-    return {name: spent for name, spent in times.items() if name.startswith("kworker")}
+    """Return the times of the kernel's workers."""
+    times = _run_times(f"/proc/{entry}" for entry in os.listdir("/proc") if entry.isdigit())
+    return {number: ("kworker", time) for number, (name, time) in times.items() if name.startswith("kworker/")}
 
 
 def spent(before, after):
-    """Return the nanoseconds between two such answers, by thread name."""
+    """Return {name: nanoseconds} between two such answers."""
     total = {}
-    for task, time in after.items():
-        name = task.rsplit("/", 1)[0]
-        total[name] = total.get(name, 0) + time - before.get(task, 0)
-    return {name: time for name, time in total.items() if time}
+    for number, (name, time) in after.items():
+        used = time - before.get(number, ("", 0))[1]
+        if used:
+            total[name] = total.get(name, 0) + used
+    return total
 
 
 def private_memory(pid):

@@ -46,9 +46,8 @@ class Disk:
     facts: dict = field(default_factory=dict)  # what the server tells of it
 
     def times(self):
-        if self.kernel_workers:
-            return processes.kernel_worker_times()
-        return processes.thread_times(self.pids)
+        """Return what its threads have run: of the kernel's, all workers, whoever they work for."""
+        return processes.kernel_worker_times() if self.kernel_workers else processes.thread_times(self.pids)
 
 
 @dataclass(frozen=True)
@@ -155,6 +154,8 @@ def _start_rublk(row, environment, want):
     if want.recovery:
         options.append("-r")
     if want.target == "loop":
+        if "-u" in options:
+            raise NotApplicable("rublk's loop has no user copy")
         options += ["-f", want.backing]
     text = run(program, "add", want.target, *options, timeout=_START_LIMIT)
     number = re.search(r"dev id (\d+)|\"?dev_id\"?: (\d+)|ublkb(\d+)", text)
