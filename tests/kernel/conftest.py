@@ -14,7 +14,7 @@ import pytest
 
 from harness import ublk
 from harness.backing import TestyStore
-from harness.daemon import Daemon, workers
+from harness.daemon import Daemon, supervisors, workers
 from harness.kernel_watch import KernelWatch
 from harness.shell import output, run
 from harness.wait import TimedOut, wait_until
@@ -36,6 +36,15 @@ def pytest_runtest_makereport():
     if report.skipped and os.environ.get("CI") == "true":
         report.outcome = "failed"
         report.longrepr = f"skipped, and with CI=true that is a failure: {report.longrepr}"
+
+
+def pytest_runtest_logreport(report):
+    """Leave a line of each test outside, in case that the guest goes down with pytest's own results."""
+    if report.when == "call" or report.outcome != "passed":
+        progress = os.environ.get("UBLKD_PROGRESS")
+        if progress:
+            with open(progress, "a", encoding="utf-8") as file:
+                file.write(f"{report.outcome} {report.nodeid}\n")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -80,10 +89,12 @@ def _remove_leftovers():
 
 
 def _assert_nothing_left():
-    def what():
-        return f"nothing left behind: devices {ublk.numbers()}, workers {workers()}"
+    """No device, no worker, and no supervisor or helper of one."""
 
-    wait_until(lambda: not ublk.numbers() and not workers(), what, _GONE_LIMIT)
+    def what():
+        return f"nothing left behind: devices {ublk.numbers()}, workers {workers()}, others {supervisors()}"
+
+    wait_until(lambda: not ublk.numbers() and not workers() and not supervisors(), what, _GONE_LIMIT)
 
 
 class _Daemons:

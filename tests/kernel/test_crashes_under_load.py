@@ -1,18 +1,22 @@
 """The main promise: whoever is killed, no I/O fails and every block reads back as it was written."""
 
+import contextlib
 import os
+import random
 import signal
+import time
 
 import pytest
 
 from harness import ublk
-from harness.api import loop_spec
-from harness.disk import Disk
+from harness.api import loop_spec, null_spec
+from harness.daemon import workers
+from harness.disk import Disk, block
 from harness.fio import Fio
 from harness.wait import wait_until
 
-_WORKER_KILLS = 20
-_SUPERVISOR_KILLS = 5
+_WORKER_KILLS = 20  # with each fourth one the supervisor is killed as well: 5 times
+_KILLS_IN_RECOVERY = 10
 
 
 def _kill_both(daemon, disk):
@@ -34,7 +38,7 @@ def _kill_supervisor(daemon, disk):
 
 @pytest.mark.long
 @pytest.mark.parametrize("queues", [1, 2])
-def test_fio_over_many_kills(ext4, file_of, daemon, directory, queues):
+def test_fio_over_many_kills_of_worker_and_supervisor(ext4, file_of, daemon, directory, queues):
     api = daemon.api
     path = file_of(where=ext4)
     device = api.create(loop_spec("data", path, queues=queues, recovery={"onCrash": "reissue"}))
@@ -43,11 +47,12 @@ def test_fio_over_many_kills(ext4, file_of, daemon, directory, queues):
     try:
         fio.wait_running()
         for kill in range(_WORKER_KILLS):
-            if kill % 4 == 3:
-                (_kill_both if kill % 8 == 3 else _kill_supervisor)(daemon, disk)
-            if kill % 4 == 3 and kill % 8 == 3:
+            if kill % 8 == 3:
+                _kill_both(daemon, disk)
                 api.wait_phase("data", "Live")
             else:
+                if kill % 8 == 7:
+                    _kill_supervisor(daemon, disk)
                 api.wait_other_worker("data", daemon.kill_worker("data"))
             disk.wait_progress(20)
             assert fio.running, f"fio gave up after kill {kill + 1}: {fio.finish()}"
@@ -56,3 +61,45 @@ def test_fio_over_many_kills(ext4, file_of, daemon, directory, queues):
         fio.kill()
     assert api.get("data")["status"]["phase"] == "Live"
     api.delete("data")
+
+
+@pytest.mark.long
+def test_fio_over_workers_that_are_killed_while_they_recover(ext4, file_of, daemon, directory):
+    """At any moment of a recovery; also in the window in which the successor fetches."""
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    api = daemon.api
+    device = api.create(loop_spec("data", file_of(where=ext4), queues=2))
+    disk = Disk(device["status"]["id"])
+    fio = Fio(directory, disk)
+    try:
+        fio.wait_running()
+        for _ in range(_KILLS_IN_RECOVERY):
+            pid = daemon.kill_worker("data")
+            time.sleep(chance.uniform(0, 0.3))  # the moment is what is varied
+            for worker in workers():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(worker, signal.SIGKILL)
+            api.wait_other_worker("data", pid)
+            disk.wait_progress(20)
+        fio.finish().assert_clean()
+    finally:
+        fio.kill()
+    api.delete("data")
+
+
+def test_a_worker_that_hangs_disturbs_no_other_device(api, daemon):
+    """Stopped, not dead: its own I/O waits, and all else goes on. Killed, it is replaced."""
+    stuck = Disk(api.create(null_spec("stuck"))["status"]["id"])
+    pid = daemon.worker_pid("stuck")
+    os.kill(pid, signal.SIGSTOP)
+    write = stuck.write_later(0, block("w"))
+    other = Disk(api.create(null_spec("other"))["status"]["id"])
+    other.write(0, block("w"))
+    api.wait_other_worker("other", daemon.kill_worker("other"))
+    api.delete("other")
+    assert not write.done and api.phase("stuck") == "Live"
+    os.kill(pid, signal.SIGKILL)
+    assert write.result() is None
+    api.wait_other_worker("stuck", pid)

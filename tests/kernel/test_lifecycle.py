@@ -180,3 +180,10 @@ def test_worker_and_its_threads_can_be_recognised(api):
     names = {(task / "comm").read_text().strip() for task in (process / "task").iterdir()}
     assert {"ublkd-worker", "queue-0", "queue-1"} <= names
     assert b"\0data\0" in (process / "cmdline").read_bytes()
+
+
+def test_worker_has_no_privileges_once_it_serves(api):
+    pid = api.create(null_spec("data", queues=2))["status"]["worker"]["pid"]
+    for task in pathlib.Path("/proc", str(pid), "task").iterdir():
+        status = dict(line.split(":\t", 1) for line in (task / "status").read_text().splitlines() if ":\t" in line)
+        assert int(status["CapEff"], 16) == int(status["CapPrm"], 16) == 0, (task / "comm").read_text()

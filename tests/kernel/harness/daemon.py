@@ -86,17 +86,28 @@ class Daemon:
         return pid
 
 
-def _is_worker(directory):
+def _name_of_living(directory):
     try:
         comm = (directory / "comm").read_text(encoding="utf-8").strip()
         state = (directory / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
-        return False
-    return comm.startswith("ublkd-worker") and state != "Z"
+        return ""
+    return comm if state != "Z" else ""
+
+
+def _processes(condition):
+    return sorted(
+        int(entry.name)
+        for entry in pathlib.Path("/proc").iterdir()
+        if entry.name.isdigit() and condition(_name_of_living(entry))
+    )
 
 
 def workers():
     """The pids of all workers on this machine."""
-    return sorted(
-        int(entry.name) for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit() and _is_worker(entry)
-    )
+    return _processes(lambda name: name.startswith("ublkd-worker"))
+
+
+def supervisors():
+    """The pids of all supervisors, and of the helpers that issue their control commands."""
+    return _processes(lambda name: name == "ublkd")
