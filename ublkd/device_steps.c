@@ -5,6 +5,7 @@
 #include "ublkd/base/log.h"
 #include "ublkd/claims.h"
 #include "ublkd/disk_node.h"
+#include "ublkd/disk_timeout.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -374,6 +375,13 @@ void device_show_node(struct managed_device *device, const struct device_record 
 
 static int mark_serving(struct managed_device *device, const struct device_record *record)
 {
+        int r = disk_timeout_shorten(record->number);
+
+        if (r < 0)
+                log_warning(device->name,
+                        "/sys/block/ublkb%d/queue/io_timeout cannot be set: %s; a recovery may take 30 s on "
+                        "this kernel",
+                        record->number, strerror(-r));
         device->shown_generation = 0; /* it may be a new node */
         device_show_node(device, record);
         return worker_proc_live(device->worker);
