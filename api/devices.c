@@ -43,16 +43,25 @@ static int parse_spec(struct request *request, const char *name, struct device_s
         return r;
 }
 
+/* The number of the device's disk, or -1: there is none. Before the first look, and of a record that cannot
+ * be used, the status knows nothing; a disk there may be all the same. */
+static int disk_number(const struct device_record *record)
+{
+        bool known = record->spec && record->status.phase != PHASE_PENDING;
+
+        return known && !record->status.disk ? -1 : record->number;
+}
+
 /* True when nobody uses the device's disk; else there is a reply. */
 static bool check_unused(struct request *request, const struct device_record *record, const char *what)
 {
         const struct api_config *config = &request->api->config;
         _cleanup_problems_ struct problem_list problems = {};
-        int r;
+        int number = disk_number(record), r;
 
-        if (!record->status.disk || !config->disk_in_use)
+        if (number < 0 || !config->disk_in_use)
                 return true;
-        r = config->disk_in_use(config->userdata, record->status.number, &problems);
+        r = config->disk_in_use(config->userdata, number, &problems);
         if (r == 0)
                 return true;
         if (r < 0)

@@ -1,7 +1,9 @@
 """Devices over the API: create, read, list, replace, remove, recover; and what else can be read."""
+import contextlib
 import json
 import os
 import re
+import sqlite3
 import threading
 
 import pytest
@@ -133,6 +135,26 @@ def test_a_disk_in_use_stays(server):
     assert server.ask("PUT", "/devices/data?wait=ready", spec(id=5, size="2MiB")).status == 200
     server.tell("busy 5 someone")
     assert server.ask("DELETE", "/devices/data?force=true&wait").status == 204
+
+
+@pytest.mark.parametrize("usable", [True, False])
+def test_a_disk_in_use_stays_that_this_ublkd_has_not_looked_at(tmp_path, usable):
+    """Right after a start, and of a record that cannot be used, no status says that there is a disk."""
+    server = Server(tmp_path, "--sqlite")
+    server.ask("POST", "/devices?wait=ready", spec(id=5))
+    server.stop()
+    if not usable:
+        with contextlib.closing(sqlite3.connect(tmp_path / "ublkd.db")) as database:
+            database.execute("UPDATE device SET spec = '{}'")
+            database.commit()
+    server = Server(tmp_path, "--sqlite")
+    server.tell("auto off")
+    server.tell("busy 5 mounted at /mnt")
+    check_problem(server.ask("DELETE", "/devices/data"), 409, "in-use")
+    check_problem(server.ask("PUT", "/devices/data", spec(id=5, size="2MiB")), 409, "in-use")
+    server.tell("idle")
+    assert server.ask("DELETE", "/devices/data").status == 202
+    server.stop()
 
 
 def test_a_number_belongs_to_one_device(server):
