@@ -3,7 +3,6 @@
 #include "ublkd/managed_device.h"
 
 #include "ublkd/base/log.h"
-#include "ublkd/claims.h"
 #include "ublkd/disk_node.h"
 #include "ublkd/disk_timeout.h"
 
@@ -179,32 +178,17 @@ static void step_spawn(struct managed_device *device, const struct device_record
 
 /* ---- ADD_DEV ---- */
 
-/* Two writers on one backing store would destroy each other's data. */
-static int check_claims(struct managed_device *device)
+/* Claims the store that the worker has opened, or has the worker let go of it: another try comes after the
+ * back-off. */
+static int claim_store(struct managed_device *device)
 {
-        struct reconciler *reconciler = device->reconciler;
-        const struct disk_params *params = worker_proc_params(device->worker);
-        _cleanup_free_ const struct backing_claim **others = calloc(reconciler->count, sizeof(*others));
-        int collision;
+        int r = device_claim_take(device);
 
-        if (!others)
-                return -ENOMEM;
-        for (size_t i = 0; i < reconciler->count; i++) {
-                const struct managed_device *other = reconciler->devices[i];
-                const struct disk_params *theirs =
-                        other->worker && other != device ? worker_proc_params(other->worker) : NULL;
-
-                others[i] = theirs ? &theirs->claim : NULL;
-        }
-        collision = claims_collide(&params->claim, others, reconciler->count);
-        if (collision < 0)
+        if (r >= 0)
                 return 0;
-        device_note(device, "BackingInUse",
-                "The backing store is in use by our device \"%s\"; two disks that write to one store would "
-                "destroy its data. "
-                "Remove one of them, use another range of it, or make both read-only.",
-                reconciler->devices[collision]->name);
-        return -EBUSY;
+        worker_proc_kill(device->worker);
+        device->worker_killed = true;
+        return r;
 }
 
 static void add_device(struct managed_device *device, const struct device_record *record)
@@ -284,12 +268,9 @@ static void try_candidate(struct managed_device *device)
 static void step_add_dev(struct managed_device *device, const struct device_record *record)
 {
         int64_t wanted = record->spec->options.id;
-        int r = check_claims(device);
+        int r = claim_store(device);
 
         if (r < 0) {
-                worker_proc_kill(
-                        device->worker); /* let go of the store; another try comes after the back-off */
-                device->worker_killed = true;
                 device_step_done(device, r);
         } else if (wanted >= 0 && wanted != record->number) {
                 take_number(device, (int)wanted);
@@ -459,6 +440,8 @@ static void step_begin_recovery(struct managed_device *device, const struct devi
 {
         int r = check_geometry(device, record);
 
+        if (r >= 0)
+                r = claim_store(device); /* a supervisor that has just started does not know the claim yet */
         if (r < 0) {
                 device_step_done(device, r);
                 return;

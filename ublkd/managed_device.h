@@ -39,7 +39,8 @@ struct managed_device {
         enum plan_worker worker_seen; /* when the kernel was asked */
         struct kernel_device kernel;  /* meaningful unless facts.kernel is KERNEL_ABSENT */
         bool stranger;                /* our number is taken by a device that is not ours */
-        int candidate;                /* the number that is being tried for a device that has none */
+        int candidate; /* the number that is being tried for a device that had none; -1: not so */
+        struct backing_claim claim; /* what its disk writes to, with or without a worker; key NULL: nothing */
 
         uint64_t generation;       /* that the attempts are about */
         bool recover_heard;        /* so is the pending request to recover */
@@ -75,7 +76,14 @@ void device_show_node(struct managed_device *device, const struct device_record 
 const char *device_unsupported(
         const struct managed_device *device, const struct device_record *record, const char **ret_reason);
 
-/* What a sentence of a problem list lacks where another sentence follows: "." or "". */
+/* device_claim.c: its disk is about to write to what its worker has opened. 0; -EBUSY and a note when the
+ * disk of another device does so already; -ENOMEM. */
+int device_claim_take(struct managed_device *device);
+/* device_claim.c: makes the claim follow the facts of this turn. */
+void device_claim_follow(struct managed_device *device);
+void device_claim_release(struct managed_device *device);
+
+/* device_note.c: what a sentence of a problem list lacks where another sentence follows: "." or "". */
 const char *full_stop(const char *sentence);
 /* reconciler.c: something happened to the device; it gets a turn. */
 void device_wake(struct managed_device *device);

@@ -6,7 +6,6 @@
 
 #include "ublkd/base/log.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <systemd/sd-id128.h>
@@ -22,40 +21,6 @@ uint64_t monotonic_now(void)
 
         (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail with this clock */
         return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
-/* ---- notes ---- */
-
-const char *full_stop(const char *sentence)
-{
-        size_t length = strlen(sentence);
-
-        return length > 0 && sentence[length - 1] == '.' ? "" : ".";
-}
-
-void device_note_clear(struct managed_device *device)
-{
-        free(device->note.reason);
-        free(device->note.sentence);
-        device->note = (struct trouble_note){};
-}
-
-void device_note(struct managed_device *device, const char *reason, const char *format, ...)
-{
-        struct trouble_note note = {.reason = strdup(reason)};
-        va_list arguments;
-
-        va_start(arguments, format);
-        if (vasprintf(&note.sentence, format, arguments) < 0)
-                note.sentence = NULL;
-        va_end(arguments);
-        device_note_clear(device);
-        if (note.reason && note.sentence) {
-                device->note = note;
-                return;
-        }
-        free(note.reason);
-        free(note.sentence);
 }
 
 /* ---- the first pass ---- */
@@ -155,6 +120,7 @@ static struct managed_device *device_free(struct managed_device *device)
         sd_event_source_disable_unref(device->timer);
         worker_proc_free(device->worker);
         device_note_clear(device);
+        device_claim_release(device);
         free(device->name);
         free(device);
         return NULL;
@@ -405,6 +371,7 @@ static void device_decide(struct managed_device *device, const struct device_rec
         struct plan_wish wish;
 
         note_loss(device, now);
+        device_claim_follow(device);
         wish = device_wish(device, record, now);
         device->facts.want = plan_want(&wish);
         device->facts.trouble = attempt_observe(&device->attempt, &device->facts, now);

@@ -1,0 +1,4 @@
+# The reconciler with a pretended kernel and pretended workers: their real modules are not linked.
+ublkd_unit_test(NAME reconciler_test SOURCES reconciler_test.c reconciler_fakes.c LIBS ublkd_supervisor)
+target_link_options(
+  reconciler_test PRIVATE -Wl,--wrap=observe_disk_geometry -Wl,--wrap=disk_timeout_shorten)

@@ -1,0 +1,361 @@
+/* Stands in for ublk_ctl.c and worker_proc.c. */
+#include "reconciler_fakes.h"
+
+#include "ublkd/observe.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/queue.h>
+
+struct ublk_ctl_call {
+        TAILQ_ENTRY(ublk_ctl_call) link;
+        int (*act)(struct ublk_ctl_call *call, struct kernel_device *ret);
+        int number;
+        struct kernel_device_request request;
+        ublk_ctl_done done;
+        void *userdata;
+};
+static TAILQ_HEAD(, ublk_ctl_call) calls = TAILQ_HEAD_INITIALIZER(calls);
+
+struct worker_proc {
+        TAILQ_ENTRY(worker_proc) link;
+        char *name, *key;
+        enum worker_stage stage;
+        uint16_t epoch;
+        int number;
+        bool opened, dead;
+        struct disk_params params;
+        struct problem_list problems;
+        struct worker_death death;
+        worker_proc_changed changed;
+        void *userdata;
+};
+static TAILQ_HEAD(, worker_proc) workers = TAILQ_HEAD_INITIALIZER(workers);
+
+struct fake_disk fake_disks[FAKE_NUMBERS];
+int fake_get_info_error;
+unsigned fake_kills;
+bool fake_hurried;
+
+/* ---- the kernel ---- */
+
+uint64_t ublk_ctl_flags(enum kernel_recovery recovery)
+{
+        return recovery == KERNEL_RECOVERY_NONE ? 0 : 1;
+}
+
+const char *ublk_ctl_missing(uint64_t wanted, uint64_t got)
+{
+        return wanted & ~got ? "USER_RECOVERY" : NULL;
+}
+
+bool fake_ctl_answer(void)
+{
+        struct ublk_ctl_call *call = TAILQ_FIRST(&calls);
+        struct kernel_device device;
+        int r;
+
+        if (!call)
+                return false;
+        TAILQ_REMOVE(&calls, call, link);
+        r = call->act(call, &device);
+        call->done(call->userdata, r, r < 0 ? NULL : &device);
+        free(call);
+        return true;
+}
+
+void ublk_ctl_call_cancel(struct ublk_ctl_call *call)
+{
+        TAILQ_REMOVE(&calls, call, link);
+        free(call);
+}
+
+static int submit(int (*act)(struct ublk_ctl_call *call, struct kernel_device *ret), int number,
+        const struct kernel_device_request *request, ublk_ctl_done done, void *userdata,
+        struct ublk_ctl_call **ret)
+{
+        struct ublk_ctl_call *call = calloc(1, sizeof(*call));
+
+        if (!call)
+                abort();
+        *call = (struct ublk_ctl_call){.act = act, .number = number, .done = done, .userdata = userdata};
+        if (request)
+                call->request = *request;
+        TAILQ_INSERT_TAIL(&calls, call, link);
+        *ret = call;
+        return 0;
+}
+
+static int act_get_info(struct ublk_ctl_call *call, struct kernel_device *ret)
+{
+        if (fake_get_info_error)
+                return fake_get_info_error;
+        if (!fake_disks[call->number].there)
+                return -ENODEV;
+        *ret = fake_disks[call->number].device;
+        return 0;
+}
+
+int ublk_ctl_get_info(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done, void *userdata,
+        struct ublk_ctl_call **ret)
+{
+        return submit(act_get_info, number, NULL, done, userdata, ret);
+}
+
+static int act_add(struct ublk_ctl_call *call, struct kernel_device *ret)
+{
+        struct fake_disk *disk = &fake_disks[call->number];
+
+        if (fake_hurried)
+                *disk = (struct fake_disk){
+                        .there = true, .device = {.number = call->number, .cookie = FAKE_STRANGER}
+                };
+        fake_hurried = false;
+        if (disk->there)
+                return -EEXIST;
+        *disk = (struct fake_disk){
+                .there = true,
+                .device = {.number = call->number,
+                           .cookie = call->request.cookie,
+                           .flags = call->request.flags,
+                           .queues = call->request.queues,
+                           .queue_depth = call->request.queue_depth,
+                           .max_io_size = call->request.max_io_size}
+        };
+        *ret = disk->device;
+        return 0;
+}
+
+int ublk_ctl_add(struct ublk_ctl *ctl _unused_, const struct kernel_device_request *request,
+        ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
+{
+        return submit(act_add, request->number, request, done, userdata, ret);
+}
+
+static int act_nothing(struct ublk_ctl_call *call _unused_, struct kernel_device *ret _unused_)
+{
+        return 0;
+}
+
+int ublk_ctl_set_params(struct ublk_ctl *ctl _unused_, int number, const struct disk_params *params _unused_,
+        ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
+{
+        return submit(act_nothing, number, NULL, done, userdata, ret);
+}
+
+int ublk_ctl_begin_recovery(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done, void *userdata,
+        struct ublk_ctl_call **ret)
+{
+        return submit(act_nothing, number, NULL, done, userdata, ret);
+}
+
+static int act_live(struct ublk_ctl_call *call, struct kernel_device *ret _unused_)
+{
+        fake_disks[call->number].device.state = KERNEL_STATE_LIVE;
+        return 0;
+}
+
+int ublk_ctl_start(struct ublk_ctl *ctl _unused_, int number, pid_t worker _unused_, ublk_ctl_done done,
+        void *userdata, struct ublk_ctl_call **ret)
+{
+        return submit(act_live, number, NULL, done, userdata, ret);
+}
+
+int ublk_ctl_end_recovery(struct ublk_ctl *ctl _unused_, int number, pid_t worker _unused_,
+        ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
+{
+        return submit(act_live, number, NULL, done, userdata, ret);
+}
+
+/* Its worker leaves. */
+static int act_stop(struct ublk_ctl_call *call, struct kernel_device *ret _unused_)
+{
+        struct worker_proc *worker;
+
+        fake_disks[call->number].device.state = KERNEL_STATE_DEAD;
+        TAILQ_FOREACH(worker, &workers, link)
+        if (worker->number == call->number && !worker->dead) {
+                fake_worker_die(worker);
+                break;
+        }
+        return 0;
+}
+
+int ublk_ctl_stop(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done, void *userdata,
+        struct ublk_ctl_call **ret)
+{
+        return submit(act_stop, number, NULL, done, userdata, ret);
+}
+
+static int act_del(struct ublk_ctl_call *call, struct kernel_device *ret _unused_)
+{
+        fake_disks[call->number].there = false;
+        return 0;
+}
+
+int ublk_ctl_del(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done, void *userdata,
+        struct ublk_ctl_call **ret)
+{
+        return submit(act_del, number, NULL, done, userdata, ret);
+}
+
+int __wrap_observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size);
+int __wrap_observe_disk_geometry(int number _unused_, uint64_t *ret_size, uint32_t *ret_logical_block_size)
+{
+        *ret_size = 1 << 20;
+        *ret_logical_block_size = 512;
+        return 0;
+}
+
+int __wrap_disk_timeout_shorten(int number);
+int __wrap_disk_timeout_shorten(int number _unused_)
+{
+        return 0;
+}
+
+/* ---- workers ---- */
+
+struct worker_proc *fake_worker(const char *name)
+{
+        struct worker_proc *worker;
+
+        TAILQ_FOREACH(worker, &workers, link)
+        if (strcmp(worker->name, name) == 0)
+                return worker;
+        return NULL;
+}
+
+int worker_proc_spawn(sd_event *event _unused_, struct runtime_dir *dir _unused_,
+        const char *program _unused_, const struct worker_msg *config, worker_proc_changed changed,
+        void *userdata, struct worker_proc **ret)
+{
+        struct worker_proc *worker = calloc(1, sizeof(*worker));
+
+        if (!worker)
+                abort();
+        *worker = (struct worker_proc){
+                .name = strdup(config->config.name),
+                .epoch = config->config.epoch,
+                .number = -1,
+                .changed = changed,
+                .userdata = userdata,
+                .params = {.size = 1 << 20,
+                           .logical_block_size = 512,
+                           .queues = config->config.queues,
+                           .queue_depth = config->config.queue_depth,
+                           .max_io_size = config->config.max_io_size}
+        };
+        TAILQ_INSERT_TAIL(&workers, worker, link);
+        *ret = worker;
+        return 0;
+}
+
+int worker_proc_adopt(sd_event *event _unused_, struct runtime_dir *dir _unused_, const char *name _unused_,
+        const char *uid _unused_, worker_proc_changed changed _unused_, void *userdata _unused_,
+        struct worker_proc **ret _unused_)
+{
+        return -ENOENT;
+}
+
+struct worker_proc *worker_proc_free(struct worker_proc *worker)
+{
+        if (!worker)
+                return NULL;
+        TAILQ_REMOVE(&workers, worker, link);
+        free(worker->name);
+        free(worker->key);
+        free(worker);
+        return NULL;
+}
+
+void fake_worker_open(struct worker_proc *worker, const char *key)
+{
+        worker->key = strdup(key);
+        worker->params.claim =
+                (struct backing_claim){.key = worker->key, .end = worker->params.size, .writes = true};
+        worker->opened = true;
+        worker->stage = WORKER_STAGE_OPEN;
+        worker->changed(worker->userdata, worker);
+}
+
+void fake_worker_ready(struct worker_proc *worker)
+{
+        worker->stage = WORKER_STAGE_READY;
+        worker->changed(worker->userdata, worker);
+}
+
+void fake_worker_die(struct worker_proc *worker)
+{
+        struct fake_disk *disk = worker->number < 0 ? NULL : &fake_disks[worker->number];
+
+        if (disk && disk->device.state == KERNEL_STATE_LIVE)
+                disk->device.state = KERNEL_STATE_QUIESCED;
+        worker->dead = true;
+        worker->stage = WORKER_STAGE_LEAVING;
+        strcpy(worker->death.sentence, "died");
+        worker->changed(worker->userdata, worker);
+}
+
+void worker_proc_kill(struct worker_proc *worker)
+{
+        fake_kills++;
+        worker->stage = WORKER_STAGE_LEAVING;
+}
+
+pid_t worker_proc_pid(const struct worker_proc *worker _unused_)
+{
+        return 4711;
+}
+
+enum worker_stage worker_proc_stage(const struct worker_proc *worker)
+{
+        return worker->stage;
+}
+
+uint16_t worker_proc_epoch(const struct worker_proc *worker)
+{
+        return worker->epoch;
+}
+
+int worker_proc_number(const struct worker_proc *worker)
+{
+        return worker->number;
+}
+
+uint64_t worker_proc_started_at(const struct worker_proc *worker _unused_)
+{
+        return 1;
+}
+
+const struct disk_params *worker_proc_params(const struct worker_proc *worker)
+{
+        return worker->opened ? &worker->params : NULL;
+}
+
+const struct problem_list *worker_proc_problems(const struct worker_proc *worker)
+{
+        return &worker->problems;
+}
+
+const struct worker_death *worker_proc_death(const struct worker_proc *worker)
+{
+        return worker->dead ? &worker->death : NULL;
+}
+
+uint64_t worker_proc_died_at(const struct worker_proc *worker)
+{
+        return worker->dead;
+}
+
+int worker_proc_go(struct worker_proc *worker, int number)
+{
+        worker->number = number;
+        worker->stage = WORKER_STAGE_FETCHING;
+        return 0;
+}
+
+int worker_proc_live(struct worker_proc *worker)
+{
+        worker->stage = WORKER_STAGE_SERVING;
+        return 0;
+}

@@ -1,0 +1,29 @@
+/* A kernel and workers that are pretended, for tests of the reconciler: every control command waits in a
+ * queue until the test lets it be answered, and a worker does only what the test says. */
+#pragma once
+
+#include "ublkd/ublk_ctl.h"
+#include "ublkd/worker_proc.h"
+
+enum { FAKE_NUMBERS = 64, FAKE_STRANGER = 1 /* a cookie */ };
+
+/* The kernel's devices, by number. */
+struct fake_disk {
+        bool there;
+        struct kernel_device device;
+};
+extern struct fake_disk fake_disks[FAKE_NUMBERS];
+extern int fake_get_info_error; /* -errno: the kernel does not say anything */
+extern unsigned fake_kills;     /* of workers */
+extern bool fake_hurried;       /* a stranger is faster than every ADD_DEV, until one was */
+
+/* Answers the oldest command. False: there is none. */
+bool fake_ctl_answer(void);
+
+/* The worker of a device, or NULL. */
+struct worker_proc *fake_worker(const char *name);
+/* It says PARAMS, with `key` for its backing store. */
+void fake_worker_open(struct worker_proc *worker, const char *key);
+void fake_worker_ready(struct worker_proc *worker);
+/* Its disk, if there is one, is left QUIESCED. */
+void fake_worker_die(struct worker_proc *worker);

@@ -1,0 +1,259 @@
+/* The reconciler over a store in memory, a pretended kernel and pretended workers. */
+#include "check.h"
+#include "reconciler_fakes.h"
+#include "ublkd/observe.h"
+#include "ublkd/reconciler.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+struct world {
+        sd_event *event;
+        const struct device_backend *real;
+        void *real_context;
+        int erase_error;
+        struct device_store *store;
+        struct runtime_dir *dir;
+        struct host host;
+        struct reconciler *reconciler;
+        char path[64];
+};
+
+/* ---- a store that cannot always erase ---- */
+
+static int load(void *context, int (*each)(void *, const struct device_record *, const char *),
+        void *userdata, uint64_t *ret_revision)
+{
+        struct world *world = context;
+
+        return world->real->load(world->real_context, each, userdata, ret_revision);
+}
+
+static int save(void *context, const struct device_record *record, const char *document, uint64_t revision)
+{
+        struct world *world = context;
+
+        return world->real->save(world->real_context, record, document, revision);
+}
+
+static int erase(void *context, const char *name, uint64_t revision)
+{
+        struct world *world = context;
+
+        return world->erase_error ? world->erase_error
+                                  : world->real->erase(world->real_context, name, revision);
+}
+
+static void close_store(void *context)
+{
+        struct world *world = context;
+
+        world->real->close(world->real_context);
+}
+
+static const struct device_backend backend = {
+        .name = "test", .load = load, .save = save, .erase = erase, .close = close_store};
+
+/* ---- the world ---- */
+
+static void on_settled(void *userdata _unused_)
+{
+}
+
+static void start_reconciler(struct world *world)
+{
+        const struct reconciler_config config = {.event = world->event,
+                .store = world->store,
+                .runtime_dir = world->dir,
+                .host = &world->host,
+                .worker_program = "worker",
+                .settled = on_settled};
+
+        CHECK_INT(reconciler_new(&config, &world->reconciler), 0);
+        reconciler_set_control(world->reconciler, (struct ublk_ctl *)world); /* the fakes do not look at it */
+}
+
+static void world_new(struct world *world)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+
+        *world = (struct world){
+                .host = {.features = 1, .cpus = 1}
+        };
+        memset(fake_disks, 0, sizeof(fake_disks));
+        fake_kills = 0;
+        fake_get_info_error = 0;
+        strcpy(world->path, "/tmp/ublkd-reconciler-XXXXXX");
+        CHECK(mkdtemp(world->path));
+        CHECK_INT(sd_event_new(&world->event), 0);
+        CHECK_INT(store_memory_open(&world->real, &world->real_context), 0);
+        CHECK_INT(device_store_new(&backend, world, &world->store), 0);
+        CHECK_INT(runtime_dir_open(world->path, &world->dir, &problems), 0);
+        start_reconciler(world);
+}
+
+static void world_free(struct world *world)
+{
+        char command[128];
+
+        reconciler_free(world->reconciler);
+        device_store_free(world->store);
+        runtime_dir_free(world->dir);
+        sd_event_unref(world->event);
+        snprintf(command, sizeof(command), "rm -r %s", world->path);
+        CHECK_INT(system(command), 0);
+}
+
+static void put(struct world *world, const char *text)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        const struct put_condition condition = {.mode = PUT_CREATE_OR_REPLACE};
+        cJSON *document = cJSON_Parse(text);
+        const struct device_record *record;
+        enum put_outcome outcome;
+        struct device_spec *spec;
+
+        if (CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0))
+                CHECK_INT(device_store_put(world->store, spec, &condition, &record, &outcome, &problems), 0);
+        cJSON_Delete(document);
+}
+
+static void put_loop(struct world *world, const char *name, const char *more)
+{
+        char text[256];
+
+        snprintf(text, sizeof(text), "{\"name\":\"%s\",\"target\":{\"type\":\"loop\",\"path\":\"/f\"}%s}",
+                name, more);
+        put(world, text);
+}
+
+/* Lets the loop and the kernel do all that they can do by themselves within `milliseconds`. */
+static void settle(struct world *world, unsigned milliseconds)
+{
+        for (unsigned quiet = 0; quiet <= milliseconds;) {
+                if (sd_event_run(world->event, 0) > 0 || fake_ctl_answer())
+                        continue;
+                quiet++;
+                (void)usleep(1000);
+        }
+}
+
+static const struct device_record *record_of(const struct world *world, const char *name)
+{
+        return device_store_get(world->store, name);
+}
+
+static enum device_phase phase_of(const struct world *world, const char *name)
+{
+        return record_of(world, name)->status.phase;
+}
+
+/* From a worker that has just been started to a live disk. */
+static void bring_up(struct world *world, const char *name, const char *key)
+{
+        struct worker_proc *worker;
+
+        settle(world, 0);
+        worker = fake_worker(name);
+        if (!CHECK(worker))
+                return;
+        fake_worker_open(worker, key);
+        settle(world, 5);
+        worker = fake_worker(name);
+        if (!CHECK(worker && worker_proc_number(worker) >= 0))
+                return;
+        fake_worker_ready(worker);
+        settle(world, 5);
+        CHECK_INT(phase_of(world, name), PHASE_LIVE);
+}
+
+/* Whoever was killed is dead, and whoever was started opens the store, for some rounds. */
+static void churn(struct world *world, const char *const *names, size_t count, const char *key)
+{
+        for (unsigned round = 0; round < 10; round++) {
+                for (size_t i = 0; i < count; i++) {
+                        struct worker_proc *worker = fake_worker(names[i]);
+                        enum worker_stage stage = worker ? worker_proc_stage(worker) : WORKER_STAGE_SERVING;
+
+                        if (stage == WORKER_STAGE_LEAVING)
+                                fake_worker_die(worker);
+                        else if (stage == WORKER_STAGE_OPENING)
+                                fake_worker_open(worker, key);
+                        else if (stage == WORKER_STAGE_FETCHING)
+                                fake_worker_ready(worker);
+                }
+                settle(world, 20);
+        }
+}
+
+static void of_two_that_open_one_store_at_once_one_wins(void)
+{
+        static const char *const names[] = {"one", "two"};
+        struct world world;
+
+        world_new(&world);
+        put_loop(&world, "one", "");
+        put_loop(&world, "two", "");
+        settle(&world, 0);
+        fake_worker_open(fake_worker("one"), "file:1");
+        fake_worker_open(fake_worker("two"), "file:1");
+        settle(&world, 5);
+        churn(&world, names, 2, "file:1");
+        CHECK_INT((phase_of(&world, "one") == PHASE_LIVE) + (phase_of(&world, "two") == PHASE_LIVE), 1);
+        CHECK_STR(record_of(&world, phase_of(&world, "one") == PHASE_LIVE ? "two" : "one")->status.reason,
+                "BackingInUse");
+        world_free(&world);
+}
+
+/* What waits in a disk without a worker will be written: nobody else may have its store meanwhile. */
+static void a_disk_without_a_worker_keeps_its_store(void)
+{
+        static const char *const names[] = {"thief"};
+        struct world world;
+
+        world_new(&world);
+        put_loop(&world, "data", ",\"recovery\":{\"trigger\":\"manual\"}");
+        bring_up(&world, "data", "file:1");
+        fake_worker_die(fake_worker("data"));
+        settle(&world, 5);
+        CHECK_INT(phase_of(&world, "data"), PHASE_QUIESCED);
+        put_loop(&world, "thief", "");
+        churn(&world, names, 1, "file:1");
+        CHECK_STR(record_of(&world, "thief")->status.reason, "BackingInUse");
+        CHECK_INT(device_store_request_recover(world.store, "data"), 0);
+        bring_up(&world, "data", "file:1");
+        world_free(&world);
+}
+
+/* A supervisor that has just started does not know what a disk without a worker writes to. */
+static void a_recovery_does_not_join_another_writer(void)
+{
+        static const char *const names[] = {"data"};
+        struct world world;
+
+        world_new(&world);
+        put_loop(&world, "data", ",\"recovery\":{\"trigger\":\"manual\"}");
+        bring_up(&world, "data", "file:1");
+        fake_worker_die(fake_worker("data"));
+        settle(&world, 5);
+        reconciler_free(world.reconciler);
+        start_reconciler(&world);
+        settle(&world, 5);
+        CHECK_INT(phase_of(&world, "data"), PHASE_QUIESCED);
+        put_loop(&world, "thief", "");
+        bring_up(&world, "thief", "file:1");
+        CHECK_INT(device_store_request_recover(world.store, "data"), 0);
+        settle(&world, 5);
+        churn(&world, names, 1, "file:1");
+        CHECK_STR(record_of(&world, "data")->status.reason, "BackingInUse");
+        CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_QUIESCED);
+        world_free(&world);
+}
+
+int main(void)
+{
+        of_two_that_open_one_store_at_once_one_wins();
+        a_disk_without_a_worker_keeps_its_store();
+        a_recovery_does_not_join_another_writer();
+        return check_report();
+}

@@ -1,0 +1,71 @@
+/* Two writers on one backing store would destroy each other's data. So a store belongs to a disk, from before
+ * ADD_DEV until the disk is gone: also while the disk has no worker, for the next one will write what waits.
+ * A worker that has merely opened the store writes nothing, and claims nothing: of two that opened it, the
+ * first disk wins. */
+#include "ublkd/managed_device.h"
+
+#include "ublkd/claims.h"
+
+#include <string.h>
+
+/* A worker that was told GO writes, whatever else is known (it may have been adopted a moment ago). */
+static const struct backing_claim *writing_claim(const struct managed_device *device)
+{
+        const struct disk_params *params = device->worker ? worker_proc_params(device->worker) : NULL;
+
+        return params && worker_proc_number(device->worker) >= 0 ? &params->claim : NULL;
+}
+
+static int claim_set(struct managed_device *device, const struct backing_claim *claim)
+{
+        char *key = claim->key ? strdup(claim->key) : NULL;
+
+        if (claim->key && !key)
+                return -ENOMEM;
+        device_claim_release(device);
+        device->claim = *claim;
+        device->claim.key = key;
+        return 0;
+}
+
+int device_claim_take(struct managed_device *device)
+{
+        struct reconciler *reconciler = device->reconciler;
+        const struct backing_claim *claim = &worker_proc_params(device->worker)->claim;
+        _cleanup_free_ const struct backing_claim **others = calloc(reconciler->count, sizeof(*others));
+        int collision;
+
+        if (!others)
+                return -ENOMEM;
+        for (size_t i = 0; i < reconciler->count; i++) {
+                const struct managed_device *other = reconciler->devices[i];
+
+                if (other != device)
+                        others[i] = other->claim.key ? &other->claim : writing_claim(other);
+        }
+        collision = claims_collide(claim, others, reconciler->count);
+        if (collision < 0)
+                return claim_set(device, claim);
+        device_note(device, "BackingInUse",
+                "The backing store is in use by our device \"%s\"; two disks that write to one store would "
+                "destroy its data. "
+                "Remove one of them, use another range of it, or make both read-only.",
+                reconciler->devices[collision]->name);
+        return -EBUSY;
+}
+
+void device_claim_follow(struct managed_device *device)
+{
+        const struct backing_claim *writing = writing_claim(device);
+
+        if (device->facts.kernel == KERNEL_ABSENT && device->facts.worker == PLAN_WORKER_NONE)
+                device_claim_release(device);
+        else if (!device->claim.key && writing)
+                (void)claim_set(device, writing); /* without memory: in the next turn */
+}
+
+void device_claim_release(struct managed_device *device)
+{
+        free(device->claim.key);
+        device->claim = (struct backing_claim){};
+}

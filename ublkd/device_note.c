@@ -1,0 +1,38 @@
+/* Why the last thing went wrong with a device, in the user's words. */
+#include "ublkd/managed_device.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *full_stop(const char *sentence)
+{
+        size_t length = strlen(sentence);
+
+        return length > 0 && sentence[length - 1] == '.' ? "" : ".";
+}
+
+void device_note_clear(struct managed_device *device)
+{
+        free(device->note.reason);
+        free(device->note.sentence);
+        device->note = (struct trouble_note){};
+}
+
+void device_note(struct managed_device *device, const char *reason, const char *format, ...)
+{
+        struct trouble_note note = {.reason = strdup(reason)};
+        va_list arguments;
+
+        va_start(arguments, format);
+        if (vasprintf(&note.sentence, format, arguments) < 0)
+                note.sentence = NULL;
+        va_end(arguments);
+        device_note_clear(device);
+        if (note.reason && note.sentence) {
+                device->note = note;
+                return;
+        }
+        free(note.reason);
+        free(note.sentence);
+}
