@@ -240,6 +240,10 @@ static void on_candidate(void *userdata, int result, const struct kernel_device 
         struct managed_device *device = userdata;
 
         device->call = NULL;
+        if (number_is_reserved(device, device->candidate)) { /* another device was faster */
+                try_candidate(device);
+                return;
+        }
         if (result == -ENODEV) {
                 take_number(device, device->candidate);
                 return;
@@ -268,13 +272,15 @@ static void try_candidate(struct managed_device *device)
 static void step_add_dev(struct managed_device *device, const struct device_record *record)
 {
         int64_t wanted = record->spec->options.id;
+        /* Somebody else took it between our question and our ADD_DEV; nobody has seen it as ours yet. */
+        bool snatched = device->stranger && record->number == device->candidate;
         int r = claim_store(device);
 
         if (r < 0) {
                 device_step_done(device, r);
         } else if (wanted >= 0 && wanted != record->number) {
                 take_number(device, (int)wanted);
-        } else if (record->number >= 0) {
+        } else if (record->number >= 0 && !snatched) {
                 add_device(device, record);
         } else {
                 device->candidate = 0;

@@ -421,8 +421,10 @@ static void on_kernel_answer(void *userdata, int result, const struct kernel_dev
         device->facts.worker = device->worker_seen;
         device->facts.kernel = observe_kernel(
                 result < 0 ? NULL : kernel, record->uid, device->worker_seen, &device->stranger);
-        if (device->facts.kernel != KERNEL_ABSENT)
+        if (device->facts.kernel != KERNEL_ABSENT) {
                 device->kernel = *kernel;
+                device->candidate = -1; /* the number is its own now, for ever */
+        }
         device_decide(device, record);
 }
 

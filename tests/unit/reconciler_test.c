@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+enum { DISKS = 8 };
+
 struct world {
         sd_event *event;
         const struct device_backend *real;
@@ -186,6 +188,44 @@ static void churn(struct world *world, const char *const *names, size_t count, c
         }
 }
 
+/* ---- the tests ---- */
+
+static void many_devices_that_choose_a_number_at_once(void)
+{
+        struct world world;
+        char name[16], key[16];
+
+        world_new(&world);
+        for (int i = 0; i < DISKS; i++) {
+                snprintf(name, sizeof(name), "disk-%d", i);
+                put_loop(&world, name, "");
+        }
+        settle(&world, 0);
+        for (int i = 0; i < DISKS; i++) {
+                snprintf(name, sizeof(name), "disk-%d", i);
+                snprintf(key, sizeof(key), "file:%d", i);
+                fake_worker_open(fake_worker(name), key);
+        }
+        settle(&world, 5);
+        for (int i = 0; i < DISKS; i++)
+                CHECK(fake_disks[i].there);
+        CHECK_INT(fake_kills, 0);
+        world_free(&world);
+}
+
+static void a_stranger_that_is_faster_gets_another_number(void)
+{
+        struct world world;
+
+        world_new(&world);
+        put_loop(&world, "data", "");
+        fake_hurried = true;
+        bring_up(&world, "data", "file:1");
+        CHECK_INT(record_of(&world, "data")->number, 1);
+        CHECK_INT(fake_disks[0].device.cookie, FAKE_STRANGER);
+        world_free(&world);
+}
+
 static void of_two_that_open_one_store_at_once_one_wins(void)
 {
         static const char *const names[] = {"one", "two"};
@@ -252,6 +292,8 @@ static void a_recovery_does_not_join_another_writer(void)
 
 int main(void)
 {
+        many_devices_that_choose_a_number_at_once();
+        a_stranger_that_is_faster_gets_another_number();
         of_two_that_open_one_store_at_once_one_wins();
         a_disk_without_a_worker_keeps_its_store();
         a_recovery_does_not_join_another_writer();
