@@ -164,8 +164,11 @@ static int spawn(struct managed_device *device, const struct device_record *reco
 
 static void step_spawn(struct managed_device *device, const struct device_record *record)
 {
-        int r = spawn(device, record);
+        int r;
 
+        if (device->facts.kernel == KERNEL_ABSENT) /* somebody may have deleted the disk behind our back */
+                device_hide_node(device, record);
+        r = spawn(device, record);
         if (r < 0)
                 device_note(device, "WorkerNotStarted", "The worker %s cannot be started: %s.",
                         device->reconciler->config.worker_program, strerror(-r));
@@ -476,15 +479,22 @@ static void step_stop_dev(struct managed_device *device, const struct device_rec
                 on_command_done);
 }
 
-static void step_del_dev(struct managed_device *device, const struct device_record *record)
+void device_hide_node(struct managed_device *device, const struct device_record *record)
 {
-        int r = disk_node_withdraw(
-                runtime_dir_path(device->reconciler->config.runtime_dir), record->name, record->number);
+        int r = record->number < 0
+                        ? 0
+                        : disk_node_withdraw(runtime_dir_path(device->reconciler->config.runtime_dir),
+                                record->name, record->number);
 
         if (r < 0)
                 log_warning(device->name,
                         "Its link in /dev/ublk/by-name cannot be removed: %s; remove it by hand",
                         strerror(-r));
+}
+
+static void step_del_dev(struct managed_device *device, const struct device_record *record)
+{
+        device_hide_node(device, record);
         command_sent(device,
                 ublk_ctl_del(device->reconciler->ctl, record->number, on_command_done, device, &device->call),
                 on_command_done);

@@ -71,6 +71,9 @@ struct reconciler {
 void device_step(struct managed_device *device, const struct device_record *record);
 /* device_steps.c: lets owner, mode and link of a live disk's node follow the spec, if they do not yet. */
 void device_show_node(struct managed_device *device, const struct device_record *record);
+/* device_steps.c: takes back what was told of the node of a disk that is gone: the number may be somebody
+ * else's next. */
+void device_hide_node(struct managed_device *device, const struct device_record *record);
 /* A sentence when this build or this kernel cannot do what the spec asks, with its reason; NULL when it can.
  */
 const char *device_unsupported(

@@ -288,6 +288,8 @@ static bool device_settle(struct managed_device *device, const struct device_rec
         bool held = strcmp(record->held_boot, device->reconciler->boot_id) == 0;
         int r = 0;
 
+        if (device->facts.want == WANT_ABSENT) /* somebody may have deleted the disk behind our back */
+                device_hide_node(device, record);
         if (device->facts.want == WANT_PRESENT) {
                 if (device->died_at) {
                         device->last_recovery_ms = (double)(monotonic_now() - device->died_at) / 1000;
