@@ -268,14 +268,16 @@ static void report(struct managed_device *device, const struct device_record *re
                         strerror(-r));
 }
 
+enum { ERASE_RETRY_USEC = 5 * 1000 * 1000 };
+
 /* The record goes, and with it `device` (the subscriber below drops it). False: it could not be erased. */
 static bool device_forget(struct managed_device *device)
 {
         int r = device_store_remove(device->reconciler->config.store, device->name);
 
         if (r < 0)
-                log_error(device->name, "Its record cannot be erased: %s; trying again at the next change",
-                        strerror(-r));
+                log_error(device->name, "Its record cannot be erased: %s; trying again in %d s", strerror(-r),
+                        ERASE_RETRY_USEC / 1000000);
         return r >= 0;
 }
 
@@ -382,6 +384,8 @@ static void device_decide(struct managed_device *device, const struct device_rec
         log_action(device);
         if (device->action == ACTION_NOTHING && !device_settle(device, record, due))
                 return;
+        if (record->deleting && device->action == ACTION_NOTHING) /* it could not be erased */
+                due = min_u64(due, now + ERASE_RETRY_USEC);
         report(device, record, due > now ? due : UINT64_MAX);
         if (device->action == ACTION_NOTHING || device->action == ACTION_WAIT || due > now) {
                 device_rest(device, due);

@@ -290,6 +290,23 @@ static void a_recovery_does_not_join_another_writer(void)
         world_free(&world);
 }
 
+static void a_record_that_could_not_be_erased_goes_later(void)
+{
+        struct world world;
+
+        world_new(&world);
+        put_loop(&world, "data", "");
+        bring_up(&world, "data", "file:1");
+        world.erase_error = -ENOSPC;
+        CHECK_INT(device_store_request_delete(world.store, "data"), 0);
+        settle(&world, 5);
+        CHECK(record_of(&world, "data"));
+        world.erase_error = 0;
+        settle(&world, 5500);
+        CHECK(!record_of(&world, "data"));
+        world_free(&world);
+}
+
 int main(void)
 {
         many_devices_that_choose_a_number_at_once();
@@ -297,5 +314,6 @@ int main(void)
         of_two_that_open_one_store_at_once_one_wins();
         a_disk_without_a_worker_keeps_its_store();
         a_recovery_does_not_join_another_writer();
+        a_record_that_could_not_be_erased_goes_later();
         return check_report();
 }
