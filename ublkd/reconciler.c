@@ -404,12 +404,42 @@ void device_step_done(struct managed_device *device, int result)
         device_rest(device, UINT64_MAX);
 }
 
+/* A new spec, or a new request to recover: what failed before may well succeed now. */
+static void device_hear_user(struct managed_device *device, const struct device_record *record)
+{
+        bool new_spec = device->generation != record->generation;
+        bool new_request = record->recover_requested && !device->recover_heard;
+
+        if (new_spec)
+                device_note_clear(device);
+        if (new_spec || new_request)
+                attempt_reset(&device->attempt);
+        device->generation = record->generation;
+        device->recover_heard = record->recover_requested;
+}
+
+/* The kernel was asked in vain: what is known of it stays, the rest of the picture is told as it is. */
+static void device_stay_blind(struct managed_device *device, const struct device_record *record, int error)
+{
+        uint64_t now = monotonic_now(), next_try = attempt_blind(&device->attempt, now);
+        struct plan_wish wish;
+
+        device_note(device, "ControlPlane", "The kernel does not say what /dev/ublkb%d is: %s.",
+                record->number, strerror(-error));
+        device->facts.worker = device->worker_seen;
+        wish = device_wish(device, record, now);
+        device->facts.want = plan_want(&wish);
+        report(device, record, next_try);
+        device_rest(device, next_try);
+}
+
 static void on_kernel_answer(void *userdata, int result, const struct kernel_device *kernel)
 {
         struct managed_device *device = userdata;
         const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
 
         device->call = NULL;
+        device_hear_user(device, record); /* also what was said while the kernel was asked */
         if (device->worker && worker_proc_death(device->worker))
                 device_take_death(device);
         if (worker_now(device) != device->worker_seen) { /* the two halves of the picture do not fit */
@@ -418,10 +448,7 @@ static void on_kernel_answer(void *userdata, int result, const struct kernel_dev
                 return;
         }
         if (result < 0 && result != -ENODEV) {
-                device_note(device, "ControlPlane", "The kernel does not say what /dev/ublkb%d is: %s.",
-                        record->number, strerror(-result));
-                report(device, record, UINT64_MAX);
-                device_rest(device, attempt_blind(&device->attempt, monotonic_now()));
+                device_stay_blind(device, record, result);
                 return;
         }
         device->facts.worker = device->worker_seen;
@@ -450,20 +477,6 @@ static void device_ask_kernel(struct managed_device *device, const struct device
                 on_kernel_answer(device, r, NULL);
 }
 
-/* A new spec, or a new request to recover: what failed before may well succeed now. */
-static void device_hear_user(struct managed_device *device, const struct device_record *record)
-{
-        bool new_spec = device->generation != record->generation;
-        bool new_request = record->recover_requested && !device->recover_heard;
-
-        if (new_spec)
-                device_note_clear(device);
-        if (new_spec || new_request)
-                attempt_reset(&device->attempt);
-        device->generation = record->generation;
-        device->recover_heard = record->recover_requested;
-}
-
 static void device_turn_begin(struct managed_device *device)
 {
         struct reconciler *reconciler = device->reconciler;
@@ -485,7 +498,6 @@ static void device_turn_begin(struct managed_device *device)
                 device_rest(device, UINT64_MAX);
                 return;
         }
-        device_hear_user(device, record);
         device_ask_kernel(device, record);
 }
 
@@ -507,6 +519,8 @@ static void on_store_event(void *userdata, const struct store_event *event)
                 log_error(event->name, "Out of memory: it is not started; change it again, or restart ublkd");
                 return;
         }
+        if (event->kind == STORE_INTENT && event->record->recover_requested)
+                device->recover_heard = false; /* asked again is asked anew */
         device_wake(device);
 }
 

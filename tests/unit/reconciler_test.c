@@ -307,6 +307,44 @@ static void a_record_that_could_not_be_erased_goes_later(void)
         world_free(&world);
 }
 
+static void a_second_request_to_recover_skips_the_back_off_again(void)
+{
+        static const char *const names[] = {"data"};
+        struct world world;
+
+        world_new(&world);
+        put_loop(&world, "data", "");
+        for (unsigned i = 0; i < 2; i++) {
+                for (unsigned death = 0; death < 6; death++) {
+                        settle(&world, 1);
+                        if (fake_worker(names[0]))
+                                fake_worker_die(fake_worker(names[0]));
+                }
+                settle(&world, 5);
+                CHECK(!fake_worker(names[0]));
+                CHECK_INT(device_store_request_recover(world.store, names[0]), 0);
+                settle(&world, 1);
+                CHECK(fake_worker(names[0]));
+        }
+        world_free(&world);
+}
+
+/* Neither Live for a spec that is not served, nor the old spec's reason for the new one. */
+static void nothing_is_said_of_a_new_spec_that_is_true_of_the_old_one(void)
+{
+        struct world world;
+
+        world_new(&world);
+        put_loop(&world, "data", "");
+        bring_up(&world, "data", "file:1");
+        fake_get_info_error = -ETIMEDOUT;
+        put_loop(&world, "data", ",\"blockSize\":4096");
+        settle(&world, 5);
+        CHECK(record_of(&world, "data")->status.observed_generation < 2
+                || phase_of(&world, "data") != PHASE_LIVE);
+        world_free(&world);
+}
+
 int main(void)
 {
         many_devices_that_choose_a_number_at_once();
@@ -315,5 +353,7 @@ int main(void)
         a_disk_without_a_worker_keeps_its_store();
         a_recovery_does_not_join_another_writer();
         a_record_that_could_not_be_erased_goes_later();
+        a_second_request_to_recover_skips_the_back_off_again();
+        nothing_is_said_of_a_new_spec_that_is_true_of_the_old_one();
         return check_report();
 }
