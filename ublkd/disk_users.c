@@ -1,7 +1,7 @@
 /* Who uses /dev/ublkbN: what /proc and /sys tell.
  *
- * Paths decide, not device numbers: a stat() of other people's files could hang on a dead network or FUSE
- * mount, while the kernel prints a path without asking anybody. */
+ * Of processes, paths decide, not device numbers: a stat() of other people's files could hang on a dead
+ * network or FUSE mount, while the kernel prints a path without asking anybody. */
 #include "ublkd/disk_users.h"
 
 #include <assert.h>
@@ -193,6 +193,19 @@ static void decode_octal(char *text)
         *to = '\0';
 }
 
+/* Whether "259:0" is the disk: a mount keeps the words of whoever made it, and those may be a link's. */
+static bool is_disk_number(const struct search *search, const char *number)
+{
+        char path[PATH_MAX], target[PATH_MAX];
+        const char *slash;
+        int n = snprintf(path, sizeof(path), "%s/dev/block/%s", search->roots->sys, number);
+
+        if (n < 0 || (size_t)n >= sizeof(path) || read_link(AT_FDCWD, path, target, sizeof(target)) <= 0)
+                return false;
+        slash = strrchr(target, '/');
+        return slash && is_disk(search, slash + 1);
+}
+
 /* One line of mountinfo: "36 35 98:0 /root /mount/point options - type source super-options". */
 static int add_mount(struct search *search, char *line)
 {
@@ -206,14 +219,14 @@ static int add_mount(struct search *search, char *line)
         source = strsep(&source, " ");
         if (!source)
                 return 0;
-        decode_octal(source);
-        if (!is_disk_path(search, source))
-                return 0;
         for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
                 fields[i] = strsep(&rest, " ");
                 if (!fields[i])
                         return 0;
         }
+        decode_octal(source);
+        if (!is_disk_path(search, source) && !is_disk_number(search, fields[2]))
+                return 0;
         decode_octal(fields[4]);
         return add_user(search, "mounted at %s", fields[4]);
 }

@@ -60,6 +60,7 @@ static const char *const mounts[] = {
         "36 35 98:0 / /mnt\\040one rw,noatime master:1 - ext4 /dev/ublkb0 rw\n"
         "37 35 98:1 / /other rw - ext4 /dev/ublkb01 rw\n"
         "38 35 0:40 /sub /btrfs rw - btrfs /dev/ublkb2p1 rw\n"
+        "41 35 259:3 / /by-link rw - ext4 /dev/ublk/by-name/data rw\n"
         "nonsense\n39 35 0:41 / /none rw - tmpfs\n40 - \n",
         "99 1 98:0 / /elsewhere rw - xfs /dev/ublkb0 rw\n",
 };
@@ -137,6 +138,7 @@ static void make_machine(void)
         make_file("sys/block/ublkb4/holders/dm-0", "");
         make_file("sys/block/ublkb4/ublkb4p1/holders/md127", "");
         make_file("sys/block/ublkb4/queue/holders/no", "");
+        make_link("sys/dev/block/259:3", "../../devices/virtual/block/ublkb7/ublkb7p1");
 }
 
 static void test_made_up_machine(void)
@@ -149,7 +151,8 @@ static void test_made_up_machine(void)
         check_users(3, "swap on /dev/ublkb3p2", NULL);
         check_users(4, "part of /dev/dm-0", "part of /dev/md127", NULL);
         check_users(5, "process 42 (leftover)", NULL);
-        check_users(6, NULL); /* a probe by udev is no user */
+        check_users(6, NULL);                        /* a probe by udev is no user */
+        check_users(7, "mounted at /by-link", NULL); /* whatever name it was mounted by */
 }
 
 static void test_too_many_users(void)
