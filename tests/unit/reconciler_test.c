@@ -345,6 +345,24 @@ static void nothing_is_said_of_a_new_spec_that_is_true_of_the_old_one(void)
         world_free(&world);
 }
 
+/* The number may be somebody else's next, and udev would make that disk look like ours. */
+static void what_udev_is_told_goes_with_the_disk(void)
+{
+        struct world world;
+        char path[96];
+
+        world_new(&world);
+        snprintf(path, sizeof(path), "%s/disks/ublkb0", world.path);
+        put_loop(&world, "data", "");
+        bring_up(&world, "data", "file:1");
+        CHECK_INT(access(path, F_OK), 0);
+        fake_disks[0].there = false; /* somebody else deleted it */
+        fake_worker_die(fake_worker("data"));
+        settle(&world, 5);
+        CHECK(access(path, F_OK) < 0);
+        world_free(&world);
+}
+
 int main(void)
 {
         many_devices_that_choose_a_number_at_once();
@@ -355,5 +373,6 @@ int main(void)
         a_record_that_could_not_be_erased_goes_later();
         a_second_request_to_recover_skips_the_back_off_again();
         nothing_is_said_of_a_new_spec_that_is_true_of_the_old_one();
+        what_udev_is_told_goes_with_the_disk();
         return check_report();
 }
