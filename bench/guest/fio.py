@@ -30,9 +30,14 @@ def version():
     return run("fio", "--version").strip()
 
 
+def command(path, workload, seconds, size):
+    """Return the command that runs a workload on the first `size` bytes of a disk."""
+    return [*_COMMON, f"--filename={path}", f"--size={size}", f"--runtime={seconds}", *workload]
+
+
 def measure(path, workload, seconds, size):
-    """Run a workload on the first `size` bytes of a disk."""
-    text = run(*_COMMON, f"--filename={path}", f"--size={size}", f"--runtime={seconds}", *workload, timeout=600)
+    """Run a workload, and return what came of it."""
+    text = run(*command(path, workload, seconds, size), timeout=600)
     job = json.loads(text[text.index("{") :])["jobs"][0]
     done = [job[kind] for kind in ("read", "write") if job[kind]["total_ios"]]
     if job["error"] or not done:

@@ -16,6 +16,7 @@ _OPTIONS = (
     "--time_based=1",
     "--runtime=100000",
     "--group_reporting=1",
+    "--thread=1",  # so that to kill it is to kill all of it
     "--minimal",
 )
 

@@ -47,6 +47,7 @@ class Machine:
     smp: int = 2
     memory: int = 2048
     disks: list = field(default_factory=list)
+    plugins: list = field(default_factory=list)  # of TCG, as -plugin takes them
 
 
 def _major_version(qemu):
@@ -124,6 +125,8 @@ def qemu_command(program, machine, files, image, cmdline):
     command += ["-chardev", f"file,id=output,path={files}/output"]
     command += ["-device", f"virtserialport,chardev=output,name={OUTPUT_PORT}"]
     command += ["-object", "rng-builtin,id=random", "-device", "virtio-rng-pci,rng=random"]
+    for plugin in machine.plugins:
+        command += ["-plugin", plugin]
     for number, disk in enumerate(machine.disks):
         drive = f"if=none,id=disk{number},file={_comma(disk)},format=raw,discard=unmap"
         command += ["-drive", drive]
