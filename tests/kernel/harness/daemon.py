@@ -90,6 +90,8 @@ def _name_of_living(directory):
     try:
         comm = (directory / "comm").read_text(encoding="utf-8").strip()
         state = (directory / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+        if b"--control-helper" in (directory / "cmdline").read_bytes():
+            comm = "ublkd"  # it was started by way of /proc/self/exe
     except (FileNotFoundError, ProcessLookupError):
         return ""
     return comm if state != "Z" else ""
