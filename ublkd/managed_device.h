@@ -47,6 +47,7 @@ struct managed_device {
         uint64_t shown_generation; /* that owner, mode and link of the block node follow; 0: none */
         bool unsettled;            /* was there at the start, and has not had its first pass */
         bool had_worker;           /* one was started or adopted before */
+        bool unreached;            /* there may be a worker that could not be adopted yet */
         uint64_t lost_since;       /* CLOCK_MONOTONIC: its disk's I/O waits since then; 0: it does not */
         uint64_t died_at; /* CLOCK_MONOTONIC: death of the last worker that served; 0: recovered since */
         uint64_t restarts, recoveries;

@@ -13,6 +13,8 @@
 
 DEFINE_CLEANUP(struct reconciler, reconciler_free);
 
+enum { ERASE_RETRY_USEC = 5 * 1000 * 1000, ADOPT_RETRY_USEC = 1000 * 1000 };
+
 static void device_turn_begin(struct managed_device *device);
 
 uint64_t monotonic_now(void)
@@ -242,18 +244,20 @@ static void on_worker_changed(void *userdata, struct worker_proc *worker _unused
         device_wake(userdata);
 }
 
+/* Until it is known whether a worker lives no other may be started: it would wait for the first one's queues.
+ */
 static void device_adopt(struct managed_device *device)
 {
         struct reconciler *reconciler = device->reconciler;
         int r = worker_proc_adopt(reconciler->config.event, reconciler->config.runtime_dir, device->name,
                 device->uid, on_worker_changed, device, &device->worker);
 
+        device->unreached = r < 0 && r != -ENOENT;
         if (r >= 0)
                 device->had_worker = true;
-        else if (r != -ENOENT)
-                log_error(device->name,
-                        "Its worker cannot be reached: %s; a new one is started once it is gone",
-                        strerror(-r));
+        else if (device->unreached)
+                device_note(device, "WorkerUnreachable",
+                        "The worker that serves it cannot be reached: %s; it is called again.", strerror(-r));
 }
 
 /* ---- the turn ---- */
@@ -267,8 +271,6 @@ static void report(struct managed_device *device, const struct device_record *re
                 log_error(device->name, "Its status cannot be updated: %s; the next change tries again",
                         strerror(-r));
 }
-
-enum { ERASE_RETRY_USEC = 5 * 1000 * 1000 };
 
 /* The record goes, and with it `device` (the subscriber below drops it). False: it could not be erased. */
 static bool device_forget(struct managed_device *device)
@@ -489,6 +491,13 @@ static void device_turn_begin(struct managed_device *device)
         }
         if (device->worker && worker_proc_death(device->worker))
                 device_take_death(device);
+        if (device->unreached)
+                device_adopt(device);
+        if (device->unreached) {
+                report(device, record, monotonic_now() + ADOPT_RETRY_USEC);
+                device_rest(device, monotonic_now() + ADOPT_RETRY_USEC);
+                return;
+        }
         if (record->deleting && record->number < 0 && !device->worker) { /* the kernel never heard of it */
                 if (device_forget(device))
                         return;

@@ -34,6 +34,7 @@ static TAILQ_HEAD(, worker_proc) workers = TAILQ_HEAD_INITIALIZER(workers);
 
 struct fake_disk fake_disks[FAKE_NUMBERS];
 int fake_get_info_error;
+int fake_adopt_error = -ENOENT;
 unsigned fake_kills;
 bool fake_hurried;
 
@@ -254,7 +255,7 @@ int worker_proc_adopt(sd_event *event _unused_, struct runtime_dir *dir _unused_
         const char *uid _unused_, worker_proc_changed changed _unused_, void *userdata _unused_,
         struct worker_proc **ret _unused_)
 {
-        return -ENOENT;
+        return fake_adopt_error;
 }
 
 struct worker_proc *worker_proc_free(struct worker_proc *worker)

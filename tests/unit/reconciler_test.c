@@ -363,6 +363,26 @@ static void what_udev_is_told_goes_with_the_disk(void)
         world_free(&world);
 }
 
+/* Another worker beside one that lives would wait for its queues for ever. */
+static void no_worker_is_started_while_one_may_live(void)
+{
+        struct world world;
+
+        world_new(&world);
+        put_loop(&world, "data", "");
+        reconciler_free(world.reconciler);
+        fake_adopt_error = -EMFILE;
+        start_reconciler(&world);
+        settle(&world, 5);
+        CHECK(!fake_worker("data"));
+        CHECK_STR(record_of(&world, "data")->status.reason, "WorkerUnreachable");
+        fake_adopt_error = -ENOENT;
+        put_loop(&world, "data", ",\"labels\":{\"a\":\"b\"}"); /* looks again at once */
+        settle(&world, 5);
+        CHECK(fake_worker("data"));
+        world_free(&world);
+}
+
 int main(void)
 {
         many_devices_that_choose_a_number_at_once();
@@ -374,5 +394,6 @@ int main(void)
         a_second_request_to_recover_skips_the_back_off_again();
         nothing_is_said_of_a_new_spec_that_is_true_of_the_old_one();
         what_udev_is_told_goes_with_the_disk();
+        no_worker_is_started_while_one_may_live();
         return check_report();
 }
