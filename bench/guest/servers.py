@@ -7,6 +7,7 @@ A row that cannot do something raises NotApplicable with the reason.
 import contextlib
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from commands import CommandError, run
 from ublkd_api import Daemon, Unsupported
 
 
+_PROGRAMS = "/run/bench-programs"
 _START_LIMIT = 30  # seconds until a server has its disk
 
 
@@ -63,12 +65,30 @@ class Row:
         return f"{self.server}/{self.path}" if self.path else self.server
 
 
+def _copy_programs(programs):
+    """Copy programs and their libraries into memory: in the guest, whatever
+    comes from the host takes the host's time. Whoever is started finds the
+    libraries there, too."""
+    libraries = set()
+    for program in programs.values():
+        every = [os.path.join(os.path.dirname(program), name) for name in os.listdir(os.path.dirname(program))]
+        for path in every:
+            if os.access(path, os.X_OK) and os.path.isfile(path) and path.rsplit(".")[-1] != "so":
+                shutil.copy(path, _PROGRAMS)
+                libraries |= set(re.findall(r"=> (/\S+)", run("ldd", path)))
+    for path in libraries:
+        shutil.copy(path, _PROGRAMS)
+    os.environ["LD_LIBRARY_PATH"] = _PROGRAMS
+    return {name: os.path.join(_PROGRAMS, os.path.basename(path)) for name, path in programs.items()}
+
+
 class Environment:
     """What servers are made of: programs, backends, one ublkd for all rows."""
 
     def __init__(self, programs, missing):
+        os.makedirs(_PROGRAMS)
         self.backends = backends.Backends()
-        self._programs = programs
+        self._programs = _copy_programs(programs)
         self._missing = missing
         self._daemon = None
 
