@@ -11,10 +11,9 @@ static const struct {
         enum target_flag flag;
         const char *name;
 } features[] = {
-        {TARGET_REISSUE_SAFE,       "reissue"  },
-        {TARGET_NATIVE_FUA,         "fua"      },
-        {TARGET_REGISTERED_BUFFERS, "zero-copy"},
-        {TARGET_ONE_QUEUE,          "one-queue"},
+        {TARGET_REISSUE_SAFE, "reissue"  },
+        {TARGET_NATIVE_FUA,   "fua"      },
+        {TARGET_ONE_QUEUE,    "one-queue"},
 };
 
 static bool add_features(cJSON *item, const struct target_desc *desc)
