@@ -69,6 +69,7 @@ def _copy_programs(programs):
     """Copy programs and their libraries into memory: in the guest, whatever
     comes from the host takes the host's time. Whoever is started finds the
     libraries there, too."""
+    os.makedirs(_PROGRAMS)
     libraries = set()
     for program in programs.values():
         every = [os.path.join(os.path.dirname(program), name) for name in os.listdir(os.path.dirname(program))]
@@ -85,10 +86,9 @@ def _copy_programs(programs):
 class Environment:
     """What servers are made of: programs, backends, one ublkd for all rows."""
 
-    def __init__(self, programs, missing):
-        os.makedirs(_PROGRAMS)
+    def __init__(self, programs, missing, in_memory=True):
         self.backends = backends.Backends()
-        self._programs = _copy_programs(programs)
+        self._programs = _copy_programs(programs) if in_memory else programs
         self._missing = missing
         self._daemon = None
 
