@@ -95,7 +95,9 @@ static bool check_ready(
         }
         if (!is_verdict(&record->status))
                 return false;
-        reply_device_problem(request, PROBLEM_CANNOT_START, record, "%s", status_message(&record->status));
+        reply_device_problem(request, PROBLEM_CANNOT_START, record,
+                "%s The device is kept and tried again: correct it with PUT, or remove it with DELETE.",
+                status_message(&record->status));
         return true;
 }
 

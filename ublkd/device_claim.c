@@ -47,7 +47,7 @@ int device_claim_take(struct managed_device *device)
         if (collision < 0)
                 return claim_set(device, claim);
         device_note(device, "BackingInUse",
-                "The backing store is in use by our device \"%s\"; two disks that write to one store would "
+                "The backing store is in use by the device \"%s\"; two disks that write to one store would "
                 "destroy its data. "
                 "Remove one of them, use another range of it, or make both read-only.",
                 reconciler->devices[collision]->name);

@@ -375,6 +375,7 @@ static void device_decide(struct managed_device *device, const struct device_rec
 {
         uint64_t now = monotonic_now(), due;
         struct plan_wish wish;
+        bool waits;
 
         note_loss(device, now);
         device_claim_follow(device);
@@ -388,8 +389,9 @@ static void device_decide(struct managed_device *device, const struct device_rec
                 return;
         if (record->deleting && device->action == ACTION_NOTHING) /* it could not be erased */
                 due = min_u64(due, now + ERASE_RETRY_USEC);
-        report(device, record, due > now ? due : UINT64_MAX);
-        if (device->action == ACTION_NOTHING || device->action == ACTION_WAIT || due > now) {
+        waits = device->action == ACTION_NOTHING || device->action == ACTION_WAIT;
+        report(device, record, due > now && !waits ? due : UINT64_MAX); /* a deadline is no next try */
+        if (waits || due > now) {
                 device_rest(device, due);
                 return;
         }

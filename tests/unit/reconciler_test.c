@@ -383,6 +383,25 @@ static void no_worker_is_started_while_one_may_live(void)
         world_free(&world);
 }
 
+/* While a try is under way, its deadline is not the time of the next one. */
+static void a_next_try_is_told_only_while_one_is_waited_for(void)
+{
+        struct world world;
+
+        world_new(&world);
+        put_loop(&world, "data", "");
+        settle(&world, 5);
+        fake_worker_die(fake_worker("data"));
+        settle(&world, 5); /* the second starts at once, and does not say anything */
+        CHECK(fake_worker("data"));
+        CHECK(!strstr(record_of(&world, "data")->status.message, "next try"));
+        fake_worker_die(fake_worker("data"));
+        settle(&world, 5);
+        CHECK(!fake_worker("data"));
+        CHECK(strstr(record_of(&world, "data")->status.message, "next try"));
+        world_free(&world);
+}
+
 int main(void)
 {
         many_devices_that_choose_a_number_at_once();
@@ -395,5 +414,6 @@ int main(void)
         nothing_is_said_of_a_new_spec_that_is_true_of_the_old_one();
         what_udev_is_told_goes_with_the_disk();
         no_worker_is_started_while_one_may_live();
+        a_next_try_is_told_only_while_one_is_waited_for();
         return check_report();
 }
