@@ -168,7 +168,7 @@ class Table:
             else:
                 options.append(self.option(name, schema, name in required, symbol, member))
         if options:
-            self.before += [f"static const struct option {symbol}_entries[] = {{", *options, "};"]
+            self.before += [f"static const struct option_field {symbol}_entries[] = {{", *options, "};"]
         if ignored:
             names = ", ".join(map(c_string, ignored))
             self.before.append(f"static const char *const {symbol}_ignored[] = {{{names}, NULL}};")

@@ -81,7 +81,7 @@ static int rule_cpus(const struct device_spec *spec, struct problem_list *proble
 /* Where a target begins somewhere inside its backing store, blocks must not straddle those of the store. */
 static int rule_offset_multiple(const struct device_spec *spec, struct problem_list *problems)
 {
-        const struct option *option = option_find(spec->target->options, "offset");
+        const struct option_field *option = option_find(spec->target->options, "offset");
         uint64_t offset;
 
         if (!option || option->kind != OPTION_BYTES || spec->options.block_size == 0)
@@ -292,7 +292,7 @@ static const struct field_rule {
 
 /* One field of the table by value. */
 static bool option_equal(
-        const struct device_spec *one, const struct device_spec *other, const struct option *option)
+        const struct device_spec *one, const struct device_spec *other, const struct option_field *option)
 {
         const struct option_table single = {.options = option, .count = 1};
 
@@ -303,7 +303,7 @@ static bool option_equal(
 static const char *difference(const struct device_spec *one, const struct device_spec *other, bool with_live)
 {
         for (size_t i = 0; i < device_spec_table.count; i++) {
-                const struct option *option = &device_spec_table.options[i];
+                const struct option_field *option = &device_spec_table.options[i];
                 bool ruled = false;
 
                 for (size_t j = 0; j < ARRAY_SIZE(field_rules); j++) {
@@ -361,7 +361,7 @@ bool device_name_is_valid(const char *name)
 static const char *enum_name(
         const struct option_table *table, const char *option_name, int value, _unused_ int count)
 {
-        const struct option *option = option_find(table, option_name);
+        const struct option_field *option = option_find(table, option_name);
 
         assert(option && option->kind == OPTION_ENUM && value >= 0 && value < count);
         return option->names[value];
@@ -374,7 +374,7 @@ const char *data_path_to_string(enum data_path path)
 
 const char *on_crash_to_string(enum on_crash on_crash)
 {
-        const struct option *recovery = option_find(&device_spec_table, "recovery");
+        const struct option_field *recovery = option_find(&device_spec_table, "recovery");
 
         return enum_name(recovery->table, "onCrash", (int)on_crash, _ON_CRASH_MAX);
 }

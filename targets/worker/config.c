@@ -16,7 +16,7 @@ struct spec_fields {
         char *cpus;
 };
 
-static const struct option spec_options[] = {
+static const struct option_field spec_options[] = {
         {.name = "target",
          .kind = OPTION_DOCUMENT,
          .offset = offsetof(struct spec_fields,                                             target),

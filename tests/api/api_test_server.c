@@ -288,7 +288,7 @@ static void stop(struct server *server)
         sd_event_unref(server->event);
 }
 
-/* Options as above; struct option of getopt_long() would clash with the one of option tables. */
+/* Options as above. */
 static bool parse_arguments(
         int argc, char *argv[], struct api_config *config, const char **listen, bool *ret_sqlite)
 {

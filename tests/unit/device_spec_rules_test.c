@@ -8,7 +8,7 @@ struct odd_options {
 };
 
 static const char *const ignored[] = {"type", NULL};
-static const struct option odd_entries[] = {
+static const struct option_field odd_entries[] = {
         {.name = "child",       .kind = OPTION_DOCUMENT, .offset = offsetof(struct odd_options, child)},
         { .name = "offset",
          .kind = OPTION_STRING,

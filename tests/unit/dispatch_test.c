@@ -19,7 +19,7 @@ struct sample {
         cJSON *map, *document;
 };
 
-static const struct option inner_options[] = {
+static const struct option_field inner_options[] = {
         {.name = "flag",        .kind = OPTION_BOOL, .offset = offsetof(struct inner, flag), .preset.integer = 1},
         { .name = "text",
          .kind = OPTION_STRING,
@@ -38,7 +38,7 @@ static const int64_t powers[] = {512, 1024, 4096};
 static const char *const ignored[] = {"type", NULL};
 
 #define FIELD(field) .offset = offsetof(struct sample, field)
-static const struct option options[] = {
+static const struct option_field options[] = {
         {.name = "string",
          .kind = OPTION_STRING,
          FIELD(string),

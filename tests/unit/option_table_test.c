@@ -13,7 +13,7 @@ struct sample {
         cJSON *labels;
 };
 
-static const struct option inner_options[] = {
+static const struct option_field inner_options[] = {
         {.name = "depth",
          .kind = OPTION_INTEGER,
          .offset = 0,
@@ -27,7 +27,7 @@ static const struct option_table inner_table = {
         .struct_size = sizeof(int64_t),
 };
 static const char *const ignored[] = {"type", NULL};
-static const struct option options[] = {
+static const struct option_field options[] = {
         {.name = "path",
          .kind = OPTION_STRING,
          .offset = offsetof(struct sample,                                                         path),

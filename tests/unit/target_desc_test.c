@@ -49,7 +49,7 @@ static void test_loop(void)
         };
         _cleanup_problems_ struct problem_list problems = {};
         struct loop_options options;
-        const struct option *option = option_find(&loop_options_table, "directIo");
+        const struct option_field *option = option_find(&loop_options_table, "directIo");
         cJSON *json = cJSON_Parse("{\"type\":\"loop\",\"path\":\"/x\"}");
 
         CHECK(target_desc_find("loop")->options == &loop_options_table);

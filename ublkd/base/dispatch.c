@@ -36,7 +36,7 @@ struct excerpt {
 };
 
 /* Checks `value` and stores it at `field`. 0 (also when a fault was reported) or -ENOMEM. */
-typedef int (*option_reader)(struct walk *walk, const struct place *place, const struct option *option,
+typedef int (*option_reader)(struct walk *walk, const struct place *place, const struct option_field *option,
         const cJSON *value, void *field);
 
 static int read_object(struct walk *walk, const struct place *place, const cJSON *object,
@@ -160,7 +160,7 @@ static int _printf_(4, 5)
         return problem_add(walk->problems, EINVAL, pointer, reason, "%s", detail);
 }
 
-static int report_value(struct walk *walk, const struct place *place, const struct option *option,
+static int report_value(struct walk *walk, const struct place *place, const struct option_field *option,
         const cJSON *value, const char *reason, const char *what)
 {
         return report(walk, place, reason, "%s is %s, %s; give %s", subject(place), describe(value).text,
@@ -168,7 +168,7 @@ static int report_value(struct walk *walk, const struct place *place, const stru
 }
 
 /* Says whether the number is good; if not, *ret is what report() answered. */
-static bool number_is_good(struct walk *walk, const struct place *place, const struct option *option,
+static bool number_is_good(struct walk *walk, const struct place *place, const struct option_field *option,
         const cJSON *value, int64_t number, int *ret)
 {
         char what[64];
@@ -199,7 +199,7 @@ static bool number_is_good(struct walk *walk, const struct place *place, const s
 }
 
 /* Takes the integer out of a JSON number and checks it against the option. On false *ret is the answer. */
-static bool take_integer(struct walk *walk, const struct place *place, const struct option *option,
+static bool take_integer(struct walk *walk, const struct place *place, const struct option_field *option,
         const cJSON *value, int64_t *ret_number, int *ret)
 {
         const char *what = NULL, *reason = "WrongType";
@@ -222,7 +222,7 @@ static bool take_integer(struct walk *walk, const struct place *place, const str
         return true;
 }
 
-static int read_integer(struct walk *walk, const struct place *place, const struct option *option,
+static int read_integer(struct walk *walk, const struct place *place, const struct option_field *option,
         const cJSON *value, void *field)
 {
         int r;
@@ -231,7 +231,7 @@ static int read_integer(struct walk *walk, const struct place *place, const stru
         return r;
 }
 
-static int read_auto_integer(struct walk *walk, const struct place *place, const struct option *option,
+static int read_auto_integer(struct walk *walk, const struct place *place, const struct option_field *option,
         const cJSON *value, void *field)
 {
         if (cJSON_IsString(value) && strcmp(value->valuestring, "auto") == 0) {
@@ -242,7 +242,7 @@ static int read_auto_integer(struct walk *walk, const struct place *place, const
 }
 
 /* An amount that `parse` reads. */
-static int read_quantity(struct walk *walk, const struct place *place, const struct option *option,
+static int read_quantity(struct walk *walk, const struct place *place, const struct option_field *option,
         const cJSON *value, int (*parse)(const char *, uint64_t *), uint64_t *field)
 {
         uint64_t number;
@@ -259,7 +259,7 @@ static int read_quantity(struct walk *walk, const struct place *place, const str
         return r;
 }
 
-static int read_bytes(struct walk *walk, const struct place *place, const struct option *option,
+static int read_bytes(struct walk *walk, const struct place *place, const struct option_field *option,
         const cJSON *value, void *field)
 {
         int64_t number;
@@ -272,7 +272,7 @@ static int read_bytes(struct walk *walk, const struct place *place, const struct
         return r;
 }
 
-static int read_duration(struct walk *walk, const struct place *place, const struct option *option,
+static int read_duration(struct walk *walk, const struct place *place, const struct option_field *option,
         const cJSON *value, void *field)
 {
         if (!cJSON_IsString(value))
@@ -280,7 +280,7 @@ static int read_duration(struct walk *walk, const struct place *place, const str
         return read_quantity(walk, place, option, value, parse_duration, field);
 }
 
-static int read_bool(struct walk *walk, const struct place *place, const struct option *option,
+static int read_bool(struct walk *walk, const struct place *place, const struct option_field *option,
         const cJSON *value, void *field)
 {
         if (!cJSON_IsBool(value))
@@ -289,7 +289,7 @@ static int read_bool(struct walk *walk, const struct place *place, const struct 
         return 0;
 }
 
-static int read_enum(struct walk *walk, const struct place *place, const struct option *option,
+static int read_enum(struct walk *walk, const struct place *place, const struct option_field *option,
         const cJSON *value, void *field)
 {
         const char *reason = cJSON_IsString(value) ? "BadValue" : "WrongType";
@@ -316,7 +316,7 @@ static int pattern_matches(const char *pattern, const char *text)
         return r == REG_ESPACE ? -ENOMEM : r == 0;
 }
 
-static int read_string(struct walk *walk, const struct place *place, const struct option *option,
+static int read_string(struct walk *walk, const struct place *place, const struct option_field *option,
         const cJSON *value, void *field)
 {
         size_t length;
@@ -345,7 +345,7 @@ static int read_string(struct walk *walk, const struct place *place, const struc
 
 /* One name and value of a map. */
 static int check_map_entry(
-        struct walk *walk, const struct place *place, const struct option *option, const cJSON *entry)
+        struct walk *walk, const struct place *place, const struct option_field *option, const cJSON *entry)
 {
         const struct place inner = {.outer = place, .name = entry->string};
         int r = option->pattern ? pattern_matches(option->pattern, entry->string) : 1;
@@ -397,7 +397,7 @@ static int store_copy(const cJSON *value, void *field)
         return 0;
 }
 
-static int read_string_map(struct walk *walk, const struct place *place, const struct option *option,
+static int read_string_map(struct walk *walk, const struct place *place, const struct option_field *option,
         const cJSON *value, void *field)
 {
         struct walk inside = {.problems = walk->problems};
@@ -425,7 +425,7 @@ static int read_string_map(struct walk *walk, const struct place *place, const s
         return inside.faulty ? 0 : store_copy(value, field);
 }
 
-static int read_document(struct walk *walk, const struct place *place, const struct option *option,
+static int read_document(struct walk *walk, const struct place *place, const struct option_field *option,
         const cJSON *value, void *field)
 {
         if (!cJSON_IsObject(value))
@@ -433,7 +433,7 @@ static int read_document(struct walk *walk, const struct place *place, const str
         return store_copy(value, field);
 }
 
-static int read_nested(struct walk *walk, const struct place *place, const struct option *option,
+static int read_nested(struct walk *walk, const struct place *place, const struct option_field *option,
         const cJSON *value, void *field)
 {
         if (!cJSON_IsObject(value))
@@ -473,7 +473,7 @@ static int report_missing(
         struct walk *walk, const struct place *place, const struct option_table *table, uint64_t seen)
 {
         for (size_t i = 0; i < table->count; i++) {
-                const struct option *option = &table->options[i];
+                const struct option_field *option = &table->options[i];
                 const struct place inner = {.outer = place, .name = option->name};
 
                 if (!option->required || (seen & (UINT64_C(1) << i)))
@@ -504,7 +504,7 @@ static int read_object(struct walk *walk, const struct place *place, const cJSON
                         r = report(walk, &inner, "DuplicateField", "%s is there twice; give it once",
                                 member->string);
                 else if ((size_t)index < table->count) {
-                        const struct option *option = &table->options[index];
+                        const struct option_field *option = &table->options[index];
 
                         r = readers[option->kind](walk, &inner, option, member, ret + option->offset);
                 }
@@ -520,7 +520,7 @@ int dispatch(const cJSON *object, const struct option_table *table, const char *
         struct problem_list *problems)
 {
         /* The whole table as one nested object. */
-        const struct option whole = {.kind = OPTION_OBJECT, .table = table, .hint = "an object"};
+        const struct option_field whole = {.kind = OPTION_OBJECT, .table = table, .hint = "an object"};
         const struct place place = {.name = pointer};
         struct walk walk = {.problems = problems};
         int r = option_defaults(table, ret);

@@ -27,7 +27,7 @@ enum option_kind {
 
 struct option_table;
 
-struct option {
+struct option_field {
         const char *name; /* as in the JSON */
         enum option_kind kind;
         size_t offset; /* into the struct of the table */
@@ -49,7 +49,7 @@ struct option {
 };
 
 struct option_table {
-        const struct option *options;
+        const struct option_field *options;
         size_t count;
         size_t struct_size;
         const char *const *ignored; /* names handled elsewhere (a target's "type"), NULL-terminated or NULL */
@@ -74,7 +74,7 @@ int option_defaults(const struct option_table *table, void *ret);
 /* The index of `name` among the options, or, counted on behind them, among the ignored names; -1: neither. */
 int option_index(const struct option_table *table, const char *name);
 /* The option called `name`, or NULL. */
-const struct option *option_find(const struct option_table *table, const char *name);
+const struct option_field *option_find(const struct option_table *table, const char *name);
 
 /* The name in `table` that somebody who wrote `name` may have meant, or NULL. */
 const char *option_suggest(const struct option_table *table, const char *name);

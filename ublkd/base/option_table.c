@@ -18,7 +18,7 @@ int option_index(const struct option_table *table, const char *name)
         return -1;
 }
 
-const struct option *option_find(const struct option_table *table, const char *name)
+const struct option_field *option_find(const struct option_table *table, const char *name)
 {
         int index = option_index(table, name);
 
@@ -69,7 +69,7 @@ const char *option_suggest(const struct option_table *table, const char *name)
         return best;
 }
 
-static int set_default(const struct option *option, char *field)
+static int set_default(const struct option_field *option, char *field)
 {
         switch (option->kind) {
         case OPTION_STRING:
@@ -94,7 +94,7 @@ static int set_default(const struct option *option, char *field)
                 return 0;
         case OPTION_OBJECT:
                 for (size_t i = 0; i < option->table->count; i++) {
-                        const struct option *inner = &option->table->options[i];
+                        const struct option_field *inner = &option->table->options[i];
 
                         if (set_default(inner, field + inner->offset) < 0)
                                 return -ENOMEM;
@@ -108,7 +108,7 @@ static int set_default(const struct option *option, char *field)
 int option_defaults(const struct option_table *table, void *ret)
 {
         /* The whole table as one nested object. */
-        const struct option whole = {.kind = OPTION_OBJECT, .table = table};
+        const struct option_field whole = {.kind = OPTION_OBJECT, .table = table};
         int r;
 
         memset(ret, 0, table->struct_size);
@@ -121,7 +121,7 @@ int option_defaults(const struct option_table *table, void *ret)
 void dispatch_release(void *object, const struct option_table *table)
 {
         for (size_t i = 0; i < table->count; i++) {
-                const struct option *option = &table->options[i];
+                const struct option_field *option = &table->options[i];
                 char *field = (char *)object + option->offset;
 
                 switch (option->kind) {
@@ -156,7 +156,7 @@ static bool documents_equal(const cJSON *one, const cJSON *other)
         return cJSON_Compare(one, other, true);
 }
 
-static bool fields_equal(const struct option *option, const char *one, const char *other)
+static bool fields_equal(const struct option_field *option, const char *one, const char *other)
 {
         switch (option->kind) {
         case OPTION_STRING:
@@ -185,7 +185,7 @@ bool dispatch_equal(
         const void *one, const void *other, const struct option_table *table, const char **ret_name)
 {
         for (size_t i = 0; i < table->count; i++) {
-                const struct option *option = &table->options[i];
+                const struct option_field *option = &table->options[i];
 
                 if (fields_equal(
                             option, (const char *)one + option->offset, (const char *)other + option->offset))
