@@ -1,4 +1,5 @@
-/* /devices/{name}: create, read, replace, remove, recover. */
+/* /devices/{name}: create, read, replace, patch, remove, recover. */
+#include "api/merge_patch.h"
 #include "api/precondition.h"
 #include "api/respond.h"
 #include "api/routes.h"
@@ -25,21 +26,45 @@ static const struct device_record *find_device(struct request *request)
         return record;
 }
 
-/* The body as a spec. 0, or -errno and there is a reply. */
-static int parse_spec(struct request *request, const char *name, struct device_spec **ret)
+/* `document` (taken over) as a spec. 0, or -errno and there is a reply. */
+static int read_spec(struct request *request, cJSON *document, const char *name, struct device_spec **ret)
 {
         _cleanup_problems_ struct problem_list problems = {};
-        cJSON *document = request_parse_body(request);
-        int r;
+        int r = device_spec_parse(document, name, ret, &problems);
 
-        if (!document)
-                return -EINVAL;
-        r = device_spec_parse(document, name, ret, &problems);
         cJSON_Delete(document);
         if (r == -EINVAL)
                 reply_problems(request, PROBLEM_INVALID_SPEC, &problems);
         else if (r < 0)
                 reply_error(request, r, "The spec could not be read");
+        return r;
+}
+
+/* The body as a spec. 0, or -errno and there is a reply. */
+static int parse_spec(struct request *request, const char *name, struct device_spec **ret)
+{
+        cJSON *document = request_parse_body(request);
+
+        return document ? read_spec(request, document, name, ret) : -EINVAL;
+}
+
+/* The device's spec with the body merged into it. 0, or -errno and there is a reply. */
+static int parse_patch(struct request *request, const struct device_record *record, struct device_spec **ret)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        cJSON *patch = request_parse_body(request), *document;
+        int r;
+
+        if (!patch)
+                return -EINVAL;
+        r = merge_patch(record->spec->document, patch, &document, &problems);
+        cJSON_Delete(patch);
+        if (r >= 0)
+                return read_spec(request, document, record->name, ret);
+        if (r == -EINVAL)
+                reply_problems(request, PROBLEM_INVALID_SPEC, &problems);
+        else
+                reply_error(request, r, "The patch could not be applied");
         return r;
 }
 
@@ -147,11 +172,15 @@ static bool check_room(struct request *request)
 
 void handle_device_create(struct request *request)
 {
-        const struct put_condition condition = {.mode = PUT_CREATE};
-        struct device_spec *spec;
+        struct put_condition condition = {.mode = PUT_CREATE};
+        _cleanup_device_spec_ struct device_spec *spec = NULL;
+        const struct device_record *record;
 
-        if (check_room(request) && parse_spec(request, NULL, &spec) >= 0)
-                put_spec(request, spec, &condition);
+        if (parse_spec(request, NULL, &spec) < 0)
+                return;
+        record = device_store_get(store_of(request), spec->options.name);
+        if (precondition_read(request, record, &condition) >= 0 && (record || check_room(request)))
+                put_spec(request, TAKE_PTR(spec), &condition);
 }
 
 void handle_device_get(struct request *request)
@@ -174,6 +203,25 @@ void handle_device_put(struct request *request)
         if (precondition_read(request, record, &condition) < 0)
                 return;
         if (record ? check_replaceable(request, record, spec) : check_room(request))
+                put_spec(request, TAKE_PTR(spec), &condition);
+}
+
+void handle_device_patch(struct request *request)
+{
+        struct put_condition condition = {.mode = PUT_CREATE_OR_REPLACE};
+        const struct device_record *record = find_device(request);
+        _cleanup_device_spec_ struct device_spec *spec = NULL;
+
+        if (!record || precondition_read(request, record, &condition) < 0)
+                return;
+        if (!record->spec) {
+                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
+                        "The stored spec of the device cannot be used, so there is nothing to merge into; "
+                        "replace it "
+                        "with PUT.");
+                return;
+        }
+        if (parse_patch(request, record, &spec) >= 0 && check_replaceable(request, record, spec))
                 put_spec(request, TAKE_PTR(spec), &condition);
 }
 
@@ -203,7 +251,7 @@ void handle_device_recover(struct request *request)
         const struct device_record *record = find_device(request);
         int r;
 
-        if (!record)
+        if (!record || !precondition_holds(request, record))
                 return;
         if (record->deleting || !record->spec || !record->spec->options.enabled) {
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,

@@ -166,12 +166,16 @@ static bool check_member(struct cursor *cursor)
 static bool check_container(
         struct cursor *cursor, char close, bool (*check_item)(struct cursor *), const char *expected)
 {
+        unsigned members = 0;
+
         if (++cursor->depth > JSON_DEPTH_MAX)
                 return fail(cursor, "more than 64 levels");
         cursor->at++;
         skip_space(cursor);
         if (peek(cursor) != close) {
                 do {
+                        if (close == '}' && ++members > JSON_NAMES_MAX)
+                                return fail(cursor, "more than 256 names in one object");
                         skip_space(cursor);
                         if (!check_item(cursor))
                                 return false;

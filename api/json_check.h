@@ -5,7 +5,10 @@
 
 #include <stddef.h>
 
-enum { JSON_DEPTH_MAX = 64 };
+enum {
+        JSON_DEPTH_MAX = 64,
+        JSON_NAMES_MAX = 256, /* in one object: to compare them with each other must stay cheap */
+};
 
 struct json_fault {
         const char *what;    /* "a comma or ']' was expected" */

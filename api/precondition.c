@@ -1,4 +1,4 @@
-/* If-Match and If-None-Match, against the generation of a device. */
+/* ETag, If-Match and If-None-Match. */
 #include "api/precondition.h"
 
 #include "api/respond.h"
@@ -6,80 +6,141 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
-struct etags {
-        bool any;     /* "*" */
-        bool matches; /* one of them is the device's */
+enum { UID_DIGITS = 8 };
+
+/* One tag of a header: what stands between the quotation marks. */
+struct tag {
+        const char *text;
+        size_t length;
+        bool weak;
 };
 
-/* `"3"` → 3; anything else, also a weak tag, can be no tag of ours: 0. */
-static uint64_t parse_tag(const char *text, size_t length)
-{
-        uint64_t value = 0;
+/* What the lines of one header say; several lines are one list. */
+struct tags {
+        const char *header;
+        bool (*is_current)(const struct tag *tag, const void *userdata);
+        const void *userdata;
+        bool given, bad;
+        bool any;     /* "*" */
+        bool matches; /* one of them is current */
+};
 
-        if (length < 3 || length > 20 || text[0] != '"' || text[length - 1] != '"' || text[1] == '0')
-                return 0;
-        for (size_t i = 1; i < length - 1; i++) {
-                if (text[i] < '0' || text[i] > '9')
-                        return 0;
-                value = value * 10 + (uint64_t)(text[i] - '0');
-        }
-        return value;
+/* FNV-1a. Nobody gains anything by two answers of the same digest but not to see his own change. */
+static uint64_t digest(const char *text)
+{
+        uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+        for (; *text; text++)
+                hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+        return hash;
 }
 
-/* The length of the tag at the beginning of `text`, or 0 when there is none. */
-static size_t tag_length(const char *text)
+static bool is_tag_character(char c)
 {
-        size_t prefix = strncmp(text, "W/", 2) == 0 ? 2 : 0;
-        const char *end;
+        return c == '!' || (c >= '#' && c <= '~') || (c & 0x80);
+}
+
+/* Reads the tag at the beginning of `text`; returns its length, or 0 when there is none. */
+static size_t read_tag(const char *text, struct tag *ret)
+{
+        size_t prefix = strncmp(text, "W/", 2) == 0 ? 2 : 0, length = 0;
 
         if (text[prefix] != '"')
                 return 0;
-        end = strchr(text + prefix + 1, '"');
-        return end ? (size_t)(end - text) + 1 : 0;
+        while (is_tag_character(text[prefix + 1 + length]))
+                length++;
+        if (text[prefix + 1 + length] != '"')
+                return 0;
+        *ret = (struct tag){.text = text + prefix + 1, .length = length, .weak = prefix > 0};
+        return prefix + length + 2;
 }
 
-static int parse_tags(const char *text, uint64_t generation, struct etags *ret)
+static bool read_list(struct tags *tags, const char *text)
 {
-        *ret = (struct etags){};
-        if (strcmp(text, "*") == 0) {
-                ret->any = true;
-                ret->matches = generation > 0;
-                return 0;
-        }
-        for (;;) {
-                size_t length = tag_length(text);
-                uint64_t tag;
+        bool found = false;
 
+        for (;;) {
+                struct tag tag;
+                size_t length;
+
+                text += strspn(text, " \t,"); /* empty elements are to be ignored */
+                if (!*text)
+                        return found;
+                length = read_tag(text, &tag);
                 if (length == 0)
-                        return -EINVAL;
-                tag = parse_tag(text, length);
-                ret->matches = ret->matches || (tag > 0 && tag == generation);
+                        return false;
                 text += length;
                 text += strspn(text, " \t");
-                if (!*text)
-                        return 0;
-                if (*text++ != ',')
-                        return -EINVAL;
-                text += strspn(text, " \t");
+                if (*text && *text != ',')
+                        return false;
+                tags->matches = tags->matches || tags->is_current(&tag, tags->userdata);
+                found = true;
         }
 }
 
-static int read_tags(struct request *request, const char *header, uint64_t generation, struct etags *ret)
+static enum MHD_Result on_header(
+        void *userdata, enum MHD_ValueKind kind _unused_, const char *name, const char *value)
 {
-        const char *text = request_header(request, header);
-        int r;
+        struct tags *tags = userdata;
+        bool any;
 
-        if (!text)
+        if (strcasecmp(name, tags->header) != 0)
+                return MHD_YES;
+        any = value && strcmp(value, "*") == 0;
+        if (!value || (tags->given && (any || tags->any)) || (!any && !read_list(tags, value)))
+                tags->bad = true;
+        tags->any = tags->any || any;
+        tags->given = true;
+        return MHD_YES;
+}
+
+/* 0, or -EINVAL and there is a reply. */
+static int read_tags(struct request *request, struct tags *tags)
+{
+        (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, on_header, tags);
+        if (!tags->bad)
                 return 0;
-        r = parse_tags(text, generation, ret);
-        if (r < 0) {
-                reply_problem(request, PROBLEM_BAD_REQUEST,
-                        "The header %s is not understood; give \"GENERATION\" in quotation marks, or *.",
-                        header);
-                return r;
-        }
-        return 1;
+        reply_problem(request, PROBLEM_BAD_REQUEST,
+                "The header %s is not understood; give an ETag in its quotation marks, several with commas "
+                "between them, or *.",
+                tags->header);
+        return -EINVAL;
+}
+
+/* Whether a tag is that of this generation of this device, whatever its status was. */
+static bool is_device(const struct tag *tag, const void *userdata)
+{
+        const struct device_record *record = userdata;
+        char prefix[64];
+        size_t generation;
+
+        if (!record)
+                return false;
+        generation = (size_t)snprintf(prefix, sizeof(prefix), "%" PRIu64, record->generation);
+        snprintf(prefix + generation, sizeof(prefix) - generation, ".%.*s.", UID_DIGITS, record->uid);
+        if (tag->length == generation)
+                return memcmp(tag->text, prefix, generation) == 0;
+        return tag->length > strlen(prefix) && memcmp(tag->text, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_device_strongly(const struct tag *tag, const void *userdata)
+{
+        return !tag->weak && is_device(tag, userdata);
+}
+
+/* Whether a tag is exactly the one in `userdata`, which stands in quotation marks. */
+static bool is_same(const struct tag *tag, const void *userdata)
+{
+        const char *etag = userdata;
+
+        return strlen(etag) == tag->length + 2 && memcmp(etag + 1, tag->text, tag->length) == 0;
+}
+
+static bool is_same_strongly(const struct tag *tag, const void *userdata)
+{
+        return !tag->weak && is_same(tag, userdata);
 }
 
 static void reply_unmet(struct request *request, const struct device_record *record)
@@ -97,22 +158,23 @@ static void reply_unmet(struct request *request, const struct device_record *rec
 int precondition_read(
         struct request *request, const struct device_record *record, struct put_condition *condition)
 {
-        uint64_t generation = record ? record->generation : 0;
-        struct etags match, none;
-        int has_match = read_tags(request, MHD_HTTP_HEADER_IF_MATCH, generation, &match), has_none;
+        struct tags match = {.header = MHD_HTTP_HEADER_IF_MATCH,
+                            .is_current = is_device_strongly,
+                            .userdata = record},
+                    none = {.header = MHD_HTTP_HEADER_IF_NONE_MATCH,
+                            .is_current = is_device,
+                            .userdata = record};
 
-        if (has_match < 0)
+        if (read_tags(request, &match) < 0 || read_tags(request, &none) < 0)
                 return -EINVAL;
-        has_none = read_tags(request, MHD_HTTP_HEADER_IF_NONE_MATCH, generation, &none);
-        if (has_none < 0)
-                return -EINVAL;
-        if ((has_match && !match.matches) || (has_none && none.matches)) {
+        if ((match.given && !match.matches && !(match.any && record))
+                || (none.given && (none.matches || (none.any && record)))) {
                 reply_unmet(request, record);
                 return -EINVAL;
         }
-        condition->must_not_exist = has_none && none.any;
-        condition->match_any = has_match && match.any;
-        condition->match_generation = has_match && !match.any ? generation : 0;
+        condition->must_not_exist = none.any;
+        condition->match_any = match.any;
+        condition->match_generation = match.given && !match.any ? record->generation : 0;
         return 0;
 }
 
@@ -121,4 +183,47 @@ bool precondition_holds(struct request *request, const struct device_record *rec
         struct put_condition ignored;
 
         return precondition_read(request, record, &ignored) >= 0;
+}
+
+void etag_set_device(struct request *request, const struct device_record *record)
+{
+        struct reply *reply = &request->reply;
+
+        if (reply->body)
+                snprintf(reply->etag, sizeof(reply->etag), "\"%" PRIu64 ".%.*s.%016" PRIx64 "\"",
+                        record->generation, UID_DIGITS, record->uid, digest(reply->body));
+}
+
+/* The answer stays as it is, without its body. */
+static void reply_not_modified(struct request *request)
+{
+        struct reply *reply = &request->reply;
+
+        free(reply->body);
+        reply->body = NULL;
+        reply->content_type = NULL;
+        reply->status = MHD_HTTP_NOT_MODIFIED;
+}
+
+void precondition_apply(struct request *request)
+{
+        struct reply *reply = &request->reply;
+        struct tags match = {.header = MHD_HTTP_HEADER_IF_MATCH,
+                            .is_current = is_same_strongly,
+                            .userdata = reply->etag},
+                    none = {.header = MHD_HTTP_HEADER_IF_NONE_MATCH,
+                            .is_current = is_same,
+                            .userdata = reply->etag};
+
+        if (request->method != METHOD_GET || reply->status != MHD_HTTP_OK || !reply->body)
+                return;
+        if (!*reply->etag)
+                snprintf(reply->etag, sizeof(reply->etag), "\"%016" PRIx64 "\"", digest(reply->body));
+        if (read_tags(request, &match) < 0 || read_tags(request, &none) < 0)
+                return;
+        if (match.given && !match.any && !match.matches)
+                reply_problem(request, PROBLEM_PRECONDITION_FAILED,
+                        "What is at this path has changed since that ETag was given; read it again.");
+        else if (none.given && (none.any || none.matches))
+                reply_not_modified(request);
 }

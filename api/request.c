@@ -2,6 +2,7 @@
 #include "api/request.h"
 
 #include "api/json_check.h"
+#include "api/precondition.h"
 #include "api/respond.h"
 #include "api/routes.h"
 #include "api/server.h"
@@ -35,6 +36,7 @@ static enum method parse_method(const char *text)
                 {"HEAD",   METHOD_GET   }, /* the HTTP library leaves out the body */
                 {"POST",   METHOD_POST  },
                 {"PUT",    METHOD_PUT   },
+                {"PATCH",  METHOD_PATCH },
                 {"DELETE", METHOD_DELETE},
         };
 
@@ -127,15 +129,17 @@ static bool check_route(struct request *request)
 
 static bool check_headers(struct request *request)
 {
-        const char *type = request_header(request, MHD_HTTP_HEADER_CONTENT_TYPE);
+        const char *type = request_header(request, MHD_HTTP_HEADER_CONTENT_TYPE), *wanted;
 
         if (!accepts_json(request_header(request, MHD_HTTP_HEADER_ACCEPT))) {
                 reply_problem(request, PROBLEM_NOT_ACCEPTABLE, "Replies are application/json; accept that.");
                 return false;
         }
-        if ((request->route->flags & ROUTE_BODY) && type
-                && !media_type_is(type, strlen(type), "application/json")) {
-                reply_problem(request, PROBLEM_NOT_JSON, "The body must be application/json.");
+        wanted = request->route->flags & ROUTE_MERGE_PATCH ? "application/merge-patch+json"
+                                                           : "application/json";
+        if ((request->route->flags & ROUTE_BODY) && type && !media_type_is(type, strlen(type), wanted)) {
+                reply_problem(
+                        request, PROBLEM_NOT_JSON, "The body must be %s; give that as Content-Type.", wanted);
                 return false;
         }
         return true;
@@ -238,6 +242,8 @@ void request_finish(struct request *request)
                 return;
         }
         request->route->handle(request);
+        if (!request->wait)
+                precondition_apply(request);
 }
 
 cJSON *request_parse_body(struct request *request)

@@ -18,7 +18,15 @@ enum {
         PATH_NAME_MAX = 128, /* longer than any valid name */
 };
 
-enum method { METHOD_GET, METHOD_POST, METHOD_PUT, METHOD_DELETE, _METHOD_MAX, _METHOD_INVALID = -EINVAL };
+enum method {
+        METHOD_GET,
+        METHOD_POST,
+        METHOD_PUT,
+        METHOD_PATCH,
+        METHOD_DELETE,
+        _METHOD_MAX,
+        _METHOD_INVALID = -EINVAL
+};
 
 struct route;
 struct wait;
@@ -28,7 +36,7 @@ struct reply {
         char *body;      /* owned; NULL: none */
         const char *content_type;
         const char *authenticate;                               /* WWW-Authenticate, or NULL */
-        char allow[64], etag[32], location[PATH_NAME_MAX + 16]; /* "" : none */
+        char allow[64], etag[64], location[PATH_NAME_MAX + 16]; /* "" : none */
         bool close;                                             /* the connection cannot be used any more */
 };
 

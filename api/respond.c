@@ -1,10 +1,10 @@
 /* Replies: JSON, and problems after RFC 9457. */
 #include "api/respond.h"
 
+#include "api/precondition.h"
 #include "api/utf8.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -245,6 +245,5 @@ void reply_device(struct request *request, unsigned status, const struct device_
 {
         reply_json(request, status, device_record_to_json(record));
         if (request->reply.status == status)
-                snprintf(request->reply.etag, sizeof(request->reply.etag), "\"%" PRIu64 "\"",
-                        record->generation);
+                etag_set_device(request, record);
 }

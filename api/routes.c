@@ -5,27 +5,30 @@
 #include <string.h>
 
 static const struct route routes[] = {
-        {METHOD_GET,    "/devices",                0,                          QUERY_LABEL | QUERY_LIMIT | QUERY_CONTINUE,    handle_device_list   },
-        {METHOD_POST,   "/devices",                ROUTE_CHANGES | ROUTE_BODY, QUERY_WAIT_READY | QUERY_TIMEOUT,
-         handle_device_create                                                                                                                      },
-        {METHOD_GET,    "/devices/{name}",         0,                          0,                                             handle_device_get    },
-        {METHOD_PUT,    "/devices/{name}",         ROUTE_CHANGES | ROUTE_BODY, QUERY_WAIT_READY | QUERY_TIMEOUT,
-         handle_device_put                                                                                                                         },
-        {METHOD_DELETE, "/devices/{name}",         ROUTE_CHANGES,              QUERY_WAIT_GONE | QUERY_TIMEOUT | QUERY_FORCE,
-         handle_device_delete                                                                                                                      },
-        {METHOD_POST,   "/devices/{name}/recover", ROUTE_CHANGES,              0,                                             handle_device_recover},
-        {METHOD_GET,    "/host",                   0,                          0,                                             handle_host          },
-        {METHOD_GET,    "/targets",                0,                          0,                                             handle_targets       },
-        {METHOD_GET,    "/schemas",                0,                          0,                                             handle_schema_list   },
-        {METHOD_GET,    "/schemas/{rest}",         0,                          0,                                             handle_schema        },
-        {METHOD_GET,    "/healthz",                0,                          0,                                             handle_health        },
-        {METHOD_GET,    "/readyz",                 0,                          0,                                             handle_ready         },
+        {METHOD_GET,    "/devices",                0,                                              QUERY_LABEL | QUERY_LIMIT | QUERY_CONTINUE,    handle_device_list   },
+        {METHOD_POST,   "/devices",                ROUTE_CHANGES | ROUTE_BODY,                     QUERY_WAIT_READY | QUERY_TIMEOUT,
+         handle_device_create                                                                                                                                          },
+        {METHOD_GET,    "/devices/{name}",         0,                                              0,                                             handle_device_get    },
+        {METHOD_PUT,    "/devices/{name}",         ROUTE_CHANGES | ROUTE_BODY,                     QUERY_WAIT_READY | QUERY_TIMEOUT,
+         handle_device_put                                                                                                                                             },
+        {METHOD_PATCH,  "/devices/{name}",         ROUTE_CHANGES | ROUTE_BODY | ROUTE_MERGE_PATCH,
+         QUERY_WAIT_READY | QUERY_TIMEOUT,                                                                                                        handle_device_patch  },
+        {METHOD_DELETE, "/devices/{name}",         ROUTE_CHANGES,                                  QUERY_WAIT_GONE | QUERY_TIMEOUT | QUERY_FORCE,
+         handle_device_delete                                                                                                                                          },
+        {METHOD_POST,   "/devices/{name}/recover", ROUTE_CHANGES,                                  0,                                             handle_device_recover},
+        {METHOD_GET,    "/host",                   0,                                              0,                                             handle_host          },
+        {METHOD_GET,    "/targets",                0,                                              0,                                             handle_targets       },
+        {METHOD_GET,    "/schemas",                0,                                              0,                                             handle_schema_list   },
+        {METHOD_GET,    "/schemas/{rest}",         0,                                              0,                                             handle_schema        },
+        {METHOD_GET,    "/healthz",                0,                                              0,                                             handle_health        },
+        {METHOD_GET,    "/readyz",                 0,                                              0,                                             handle_ready         },
 };
 
 static const char *const method_names[] = {
         [METHOD_GET] = "GET, HEAD", /* as Allow lists them */
         [METHOD_POST] = "POST",
         [METHOD_PUT] = "PUT",
+        [METHOD_PATCH] = "PATCH",
         [METHOD_DELETE] = "DELETE",
 };
 static_assert(ARRAY_SIZE(method_names) == _METHOD_MAX, "every method has a name");

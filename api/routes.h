@@ -4,8 +4,9 @@
 #include "api/request.h"
 
 enum route_flag {
-        ROUTE_CHANGES = 1 << 0, /* only for those who may change things */
-        ROUTE_BODY = 1 << 1,    /* takes JSON; the others take nothing */
+        ROUTE_CHANGES = 1 << 0,     /* only for those who may change things */
+        ROUTE_BODY = 1 << 1,        /* takes JSON; the others take nothing */
+        ROUTE_MERGE_PATCH = 1 << 2, /* that JSON is a merge patch */
 };
 
 struct route {
@@ -25,6 +26,7 @@ int route_find(const char *path, enum method method, const struct route **ret,
 void handle_device_create(struct request *request);
 void handle_device_get(struct request *request);
 void handle_device_put(struct request *request);
+void handle_device_patch(struct request *request);
 void handle_device_delete(struct request *request);
 void handle_device_recover(struct request *request);
 void handle_device_list(struct request *request);

@@ -8,14 +8,14 @@ import threading
 
 import pytest
 
-from api_server import Server, check_problem, spec
+from api_server import Server, check_problem, read_status, spec
 
 
 def test_create_gives_location_etag_and_the_device(server):
     answer = server.ask("POST", "/devices", spec(labels={"app": "db"}))
     assert answer.status == 201
     assert answer.headers["Location"] == "/devices/data"
-    assert answer.headers["ETag"] == '"1"'
+    assert answer.headers["ETag"].startswith('"1.')
     assert answer.headers["Cache-Control"] == "no-store"
     assert answer.type == "application/json"
     device = answer.json
@@ -71,7 +71,7 @@ def test_put_creates_and_replaces(server):
     assert answer.status == 201 and answer.headers["Location"] == "/devices/data"
     assert answer.json["spec"]["name"] == "data"
     answer = server.ask("PUT", "/devices/data", dict(body, labels={"a": "b"}))
-    assert answer.status == 200 and answer.headers["ETag"] == '"2"' and answer.json["generation"] == 2
+    assert answer.status == 200 and answer.headers["ETag"].startswith('"2.') and answer.json["generation"] == 2
     answer = server.ask("PUT", "/devices/data", dict(body, labels={"a": "b"}))
     assert answer.status == 200 and answer.json["generation"] == 2
     problem = check_problem(server.ask("PUT", "/devices/data", spec("other")), 422, "invalid-spec")
@@ -99,9 +99,113 @@ def test_if_match_and_if_none_match(server):
     put(200, {"If-Match": "*"}, labels={"n": "3"})
     put(200, {"If-None-Match": '"1"'}, labels={"n": "4"})
     put(400, {"If-Match": "2"})
-    assert server.ask("GET", "/devices/data").headers["ETag"] == '"5"'
+    put(400, {"If-Match": '"2'})
+    put(400, {"If-Match": '*, "2"'})
+    put(400, {"If-None-Match": '"2" "3"'})
+    put(400, {"If-None-Match": ""})
+    put(200, {"If-Match": ' , "5",,'}, labels={"n": "4"})
+    tag = server.ask("GET", "/devices/data").headers["ETag"]
+    assert tag.startswith('"5.')
+    put(412, {"If-Match": '"50", "5.", "05", "", "5.01234567.0"'})
+    server.tell("status data Backoff WorkerDied It died.")
+    assert server.ask("GET", "/devices/data").headers["ETag"] != tag
+    put(200, {"If-Match": tag}, labels={"n": "4"})
     check_problem(server.ask("DELETE", "/devices/data", headers={"If-Match": '"1"'}), 412, "precondition-failed")
     assert server.ask("DELETE", "/devices/data", headers={"If-Match": '"5"'}).status == 202
+
+
+def test_if_match_on_several_lines_is_one_list(server):
+    server.ask("POST", "/devices", spec())
+    for lines, status in ((b'If-Match: "7"\r\nIf-Match: "1"', 200), (b'If-Match: "7"\r\nif-match: "8"', 412),
+                          (b'If-Match: "1"\r\nIf-Match: *', 400)):
+        raw = server.socket()
+        body = json.dumps(spec()).encode()
+        raw.sendall(b"PUT /devices/data HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + lines +
+                    b"\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        assert read_status(raw) == status, lines
+
+
+def test_a_tag_is_not_that_of_a_later_device_of_the_same_name(server):
+    tag = server.ask("POST", "/devices?wait=ready", spec()).headers["ETag"]
+    server.ask("DELETE", "/devices/data?wait")
+    server.ask("POST", "/devices?wait=ready", spec())
+    check_problem(server.ask("DELETE", "/devices/data", headers={"If-Match": tag}), 412, "precondition-failed")
+    check_problem(server.ask("POST", "/devices/data/recover", headers={"If-Match": tag}), 412, "precondition-failed")
+
+
+def test_create_with_preconditions(server):
+    check_problem(server.ask("POST", "/devices", spec(), {"If-Match": "*"}), 412, "precondition-failed")
+    assert server.ask("POST", "/devices", spec(), {"If-None-Match": "*"}).status == 201
+    check_problem(server.ask("POST", "/devices", spec(), {"If-None-Match": "*"}), 412, "precondition-failed")
+    assert server.ask("POST", "/devices", spec(), {"If-Match": '"1"'}).status == 200
+
+
+@pytest.mark.parametrize("path", ["/devices/data", "/devices", "/devices?limit=1", "/host", "/targets", "/schemas",
+                                  "/schemas/device", "/healthz"])
+def test_what_has_not_changed_is_not_sent_again(server, path):
+    server.ask("POST", "/devices?wait=ready", spec())
+    server.ask("POST", "/devices?wait=ready", spec("other"))
+    first = server.ask("GET", path)
+    tag = first.headers["ETag"]
+    assert re.fullmatch(r'"[0-9a-f.]+"', tag)
+    for given in (tag, "W/" + tag, '"0", ' + tag, "*"):
+        for method in ("GET", "HEAD"):
+            again = server.ask(method, path, headers={"If-None-Match": given})
+            assert again.status == 304 and again.body == b"" and again.headers["ETag"] == tag
+    assert server.ask("GET", path, headers={"If-None-Match": '"0"'}).body == first.body
+    assert server.ask("GET", path, headers={"If-Match": tag}).body == first.body
+    check_problem(server.ask("GET", path, headers={"If-Match": "W/" + tag}), 412, "precondition-failed")
+    check_problem(server.ask("GET", path, headers={"If-None-Match": "x"}), 400, "bad-request")
+    server.tell("status data Backoff WorkerDied It died.")
+    changed = server.ask("GET", path, headers={"If-None-Match": tag})
+    assert changed.status == (200 if path.startswith("/devices") else 304)
+
+
+MERGE = {"Content-Type": "application/merge-patch+json"}
+
+
+def test_patch(server):
+    check_problem(server.ask("PATCH", "/devices/data", {}, MERGE), 404, "no-such-device")
+    server.ask("POST", "/devices?wait=ready", spec(labels={"a": "b", "c": "d"}, queueDepth=64))
+    answer = server.ask("PATCH", "/devices/data?wait=ready", {"labels": {"a": None, "e": "f"}, "queueDepth": None}, MERGE)
+    assert answer.status == 200 and answer.headers["ETag"].startswith('"2.')
+    assert answer.json["spec"] == spec(labels={"c": "d", "e": "f"}) and answer.json["status"]["phase"] == "Live"
+    for nothing in ({}, {"name": None}, {"name": "data"}, {"readOnly": None}, {"size": 1048576}, {"queueDepth": 128}):
+        answer = server.ask("PATCH", "/devices/data", nothing, MERGE)
+        assert answer.status == 200 and answer.json["generation"] == 2, nothing
+    assert server.ask("PATCH", "/devices/data", {"size": "2MiB"}, {"Content-Type": "Application/Merge-Patch+JSON; charset=utf-8"}).json["generation"] == 3
+
+
+def test_a_bad_patch_changes_nothing(server):
+    server.ask("POST", "/devices?wait=ready", spec())
+    for patch, pointer in (({"colour": "red"}, "/colour"), ({"target": None}, "/target"), ({"size": None}, "/size"),
+                           ({"target": {"type": "loop"}}, "/target/path"), ({"name": "other"}, "/name"),
+                           ({"labels": {"a": 7}}, "/labels/a"), ([], ""), ("x", ""), (None, ""), ({"owner": []}, "/owner")):
+        problem = check_problem(server.ask("PATCH", "/devices/data", json.dumps(patch), MERGE), 422, "invalid-spec")
+        assert pointer in [error["pointer"] for error in problem["errors"]], (patch, problem)
+    problem = check_problem(server.ask("PATCH", "/devices/data", '{"owner": {"uid": 1, "uid": 2}}', MERGE), 422, "invalid-spec")
+    assert problem["errors"][0]["pointer"] == "/owner/uid"
+    check_problem(server.ask("PATCH", "/devices/data", "{", MERGE), 400, "malformed-json")
+    check_problem(server.ask("PATCH", "/devices/data", "", MERGE), 400, "malformed-json")
+    check_problem(server.ask("PATCH", "/devices/data", {}), 415, "not-json")
+    check_problem(server.ask("PATCH", "/devices/data", {}, dict(MERGE, **{"If-Match": '"7"'})), 412, "precondition-failed")
+    check_problem(server.ask("PATCH", "/devices/data", {}, dict(MERGE, **{"If-None-Match": "*"})), 412, "precondition-failed")
+    assert server.ask("GET", "/devices/data").json["generation"] == 1
+
+
+def test_two_patches_that_read_the_same_device(server):
+    """Only one of two clients that change what they have read gets through."""
+    tag = server.ask("POST", "/devices?wait=ready", spec()).headers["ETag"]
+    headers = dict(MERGE, **{"If-Match": tag})
+    assert server.ask("PATCH", "/devices/data", {"labels": {"n": "1"}}, headers).status == 200
+    check_problem(server.ask("PATCH", "/devices/data", {"labels": {"n": "2"}}, headers), 412, "precondition-failed")
+
+
+def test_patch_of_a_device_that_is_being_removed(server):
+    server.tell("auto off")
+    server.ask("POST", "/devices", spec())
+    server.ask("DELETE", "/devices/data")
+    check_problem(server.ask("PATCH", "/devices/data", {"size": "2MiB"}, MERGE), 409, "being-removed")
 
 
 def test_delete(server):
@@ -125,8 +229,10 @@ def test_a_disk_in_use_stays(server):
             ("DELETE", "/devices/data?force=false", None),
             ("PUT", "/devices/data", spec(id=5, size="2MiB")),
             ("PUT", "/devices/data", spec(id=5, enabled=False)),
+            ("PATCH", "/devices/data", {"size": "2MiB"}),
     ]:
-        problem = check_problem(server.ask(method, path, body), 409, "in-use")
+        headers = MERGE if method == "PATCH" else None
+        problem = check_problem(server.ask(method, path, body, headers), 409, "in-use")
         assert "4211 (fio)" in problem["detail"] and "/mnt" in problem["detail"]
     after = server.ask("GET", "/devices/data").json
     assert after == before
@@ -152,6 +258,7 @@ def test_a_disk_in_use_stays_that_this_ublkd_has_not_looked_at(tmp_path, usable)
     server.tell("busy 5 mounted at /mnt")
     check_problem(server.ask("DELETE", "/devices/data"), 409, "in-use")
     check_problem(server.ask("PUT", "/devices/data", spec(id=5, size="2MiB")), 409, "in-use")
+    check_problem(server.ask("PATCH", "/devices/data", {"size": "2MiB"}, MERGE), 409, "in-use" if usable else "not-possible-now")
     server.tell("idle")
     assert server.ask("DELETE", "/devices/data").status == 202
     server.stop()

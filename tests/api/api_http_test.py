@@ -19,7 +19,7 @@ def padded(size):
 
 
 @pytest.mark.parametrize("method,path,allow", [
-    ("DELETE", "/devices", "GET, HEAD, POST"), ("PATCH", "/devices/data", "GET, HEAD, PUT, DELETE"),
+    ("DELETE", "/devices", "GET, HEAD, POST"), ("PATCH", "/devices", "GET, HEAD, POST"), ("BREW", "/devices/data", "GET, HEAD, PUT, PATCH, DELETE"),
     ("GET", "/devices/data/recover", "POST"), ("POST", "/host", "GET, HEAD"), ("OPTIONS", "/healthz", "GET, HEAD"),
     ("BREW", "/targets", "GET, HEAD"),
 ])

@@ -84,6 +84,28 @@ static void test_faults(void)
         }
 }
 
+/* A body of 1 MiB of names would take minutes to compare with each other. */
+static void test_names_of_one_object(void)
+{
+        char text[16 * JSON_NAMES_MAX];
+        struct json_fault fault;
+
+        for (int names = JSON_NAMES_MAX; names <= JSON_NAMES_MAX + 1; names++) {
+                size_t used = 0;
+
+                for (int i = 0; i < names; i++)
+                        used += (size_t)sprintf(text + used, "%s\"%d\":{}", i == 0 ? "{" : ",", i);
+                strcpy(text + used, "}");
+                CHECK_INT(json_check(text, strlen(text), &fault), names > JSON_NAMES_MAX ? -EINVAL : 0);
+        }
+        memset(text, '0', 1024);
+        text[0] = '[';
+        for (size_t i = 2; i < 1022; i += 2)
+                text[i] = ',';
+        strcpy(text + 1022, "]");
+        CHECK_INT(json_check(text, strlen(text), &fault), 0); /* elements of an array have no names */
+}
+
 static void test_nul_is_no_end(void)
 {
         static const char text[] = "{}\0{}", inside[] = "\"a\0b\"";
@@ -118,6 +140,7 @@ int main(void)
 {
         test_good();
         test_faults();
+        test_names_of_one_object();
         test_nul_is_no_end();
         test_depth();
         return check_report();
