@@ -1,4 +1,4 @@
-/* /devices/{name}: create, read, replace, patch, remove, recover. */
+/* /devices/{name}: create, read, replace, patch, remove, recover, restart. */
 #include "api/merge_patch.h"
 #include "api/precondition.h"
 #include "api/respond.h"
@@ -246,6 +246,19 @@ void handle_device_delete(struct request *request)
                 reply_device(request, MHD_HTTP_ACCEPTED, record);
 }
 
+/* True when there is a disk, or shall be one; else there is a reply. */
+static bool check_usable(struct request *request, const struct device_record *record, const char *what)
+{
+        if (!record->deleting && record->spec && record->spec->options.enabled)
+                return true;
+        reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW, "The device %s, so there is nothing to %s.",
+                record->deleting ? "is being removed"
+                : !record->spec  ? "has a spec that cannot be used"
+                                 : "is disabled",
+                what);
+        return false;
+}
+
 void handle_device_recover(struct request *request)
 {
         const struct device_record *record = find_device(request);
@@ -253,17 +266,50 @@ void handle_device_recover(struct request *request)
 
         if (!record || !precondition_holds(request, record))
                 return;
-        if (record->deleting || !record->spec || !record->spec->options.enabled) {
-                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
-                        "The device %s, so there is nothing to recover.",
-                        record->deleting ? "is being removed"
-                        : !record->spec  ? "has a spec that cannot be used"
-                                         : "is disabled");
+        if (!check_usable(request, record, "recover"))
                 return;
-        }
         r = device_store_request_recover(store_of(request), request->name);
         if (r < 0)
                 reply_error(request, r, "The request could not be stored");
+        else
+                reply_device(request, MHD_HTTP_ACCEPTED, record);
+}
+
+/* Why users of the disk would notice a restart, or NULL: they would not. */
+static const char *restart_harm(const struct device_record *record)
+{
+        switch (device_spec_on_crash(record->spec)) {
+        case ON_CRASH_NONE:
+                return "A restart makes the disk anew (recovery.onCrash is \"none\")";
+        case ON_CRASH_FAIL:
+                return "During a restart all I/O would fail (recovery.onCrash is \"fail\")";
+        case ON_CRASH_QUEUE:
+                return kernel_can(record->status.kernel_flags, KERNEL_ABILITY_QUIESCE)
+                               ? NULL
+                               : "A restart would fail the I/O in flight (recovery.onCrash is \"queue\", and "
+                                 "this "
+                                 "kernel has no QUIESCE_DEV; Linux 6.16 has)";
+        default:
+                return NULL;
+        }
+}
+
+void handle_device_restart(struct request *request)
+{
+        const struct device_record *record = find_device(request);
+        const char *harm;
+        int r;
+
+        if (!record || !precondition_holds(request, record) || !check_usable(request, record, "restart"))
+                return;
+        harm = restart_harm(record);
+        if (harm && !check_unused(request, record, harm))
+                return;
+        r = device_store_request_restart(store_of(request), request->name);
+        if (r < 0)
+                reply_error(request, r, "The request could not be stored");
+        else if (request->query.wait)
+                wait_begin(request, WAIT_READY, record, MHD_HTTP_OK);
         else
                 reply_device(request, MHD_HTTP_ACCEPTED, record);
 }

@@ -16,6 +16,8 @@ static const struct route routes[] = {
         {METHOD_DELETE, "/devices/{name}",         ROUTE_CHANGES,                                  QUERY_WAIT_GONE | QUERY_TIMEOUT | QUERY_FORCE,
          handle_device_delete                                                                                                                                          },
         {METHOD_POST,   "/devices/{name}/recover", ROUTE_CHANGES,                                  0,                                             handle_device_recover},
+        {METHOD_POST,   "/devices/{name}/restart", ROUTE_CHANGES,                                  QUERY_WAIT_READY | QUERY_TIMEOUT,
+         handle_device_restart                                                                                                                                         },
         {METHOD_GET,    "/host",                   0,                                              0,                                             handle_host          },
         {METHOD_GET,    "/targets",                0,                                              0,                                             handle_targets       },
         {METHOD_GET,    "/schemas",                0,                                              0,                                             handle_schema_list   },

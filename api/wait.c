@@ -15,6 +15,7 @@ struct wait {
         char *name;
         char uid[UID_TEXT_SIZE]; /* a new device of the same name is another one */
         uint64_t generation;     /* ready: that must have been observed */
+        uint32_t restart;        /* as well */
         unsigned status;         /* ready: of the reply */
         sd_event_source *timer, *hangup;
         struct wait *next, **link; /* in api->waits; link is NULL when it is not there */
@@ -74,19 +75,28 @@ static const char *status_message(const struct device_status *status)
         return status->message && *status->message ? status->message : device_phase_to_string(status->phase);
 }
 
-/* Sets the reply and returns true when the wait is over. `record`: NULL when the device is gone. */
-static bool check_ready(
-        struct request *request, const struct device_record *record, uint64_t generation, unsigned status)
+static bool is_ready(const struct device_record *record)
 {
+        if (record->spec && !record->spec->options.enabled)
+                return record->status.phase == PHASE_DISABLED;
+        return record->status.phase == PHASE_LIVE && record->status.settled;
+}
+
+/* Sets the reply and returns true when the wait is over. `record`: NULL when the device is gone. */
+static bool check_ready(const struct wait *wait, const struct device_record *record)
+{
+        struct request *request = wait->request;
+        unsigned status = wait->status;
+
         if (!record || record->deleting) {
                 reply_problem(request, PROBLEM_BEING_REMOVED,
                         "The device was removed while this request waited for it.");
                 return true;
         }
-        if (record->status.observed_generation < generation)
+        if (record->status.observed_generation < wait->generation
+                || record->status.observed_restart < wait->restart)
                 return false;
-        if (record->status.phase
-                == (record->spec && !record->spec->options.enabled ? PHASE_DISABLED : PHASE_LIVE)) {
+        if (is_ready(record)) {
                 reply_device(request, status, record);
                 if (status == MHD_HTTP_CREATED)
                         snprintf(request->reply.location, sizeof(request->reply.location), "/devices/%s",
@@ -111,8 +121,7 @@ static bool check_gone(struct request *request, const struct device_record *reco
 
 static bool wait_check(struct wait *wait, const struct device_record *record)
 {
-        return wait->kind == WAIT_READY ? check_ready(wait->request, record, wait->generation, wait->status)
-                                        : check_gone(wait->request, record);
+        return wait->kind == WAIT_READY ? check_ready(wait, record) : check_gone(wait->request, record);
 }
 
 void wait_on_store_event(void *userdata, const struct store_event *event)
@@ -165,8 +174,11 @@ static int wait_new(struct request *request, enum wait_kind kind, const struct d
 
         if (!wait)
                 return -ENOMEM;
-        *wait = (struct wait){
-                .request = request, .kind = kind, .generation = record->generation, .status = status};
+        *wait = (struct wait){.request = request,
+                .kind = kind,
+                .generation = record->generation,
+                .restart = record->restart,
+                .status = status};
         strcpy(wait->uid, record->uid);
         wait->name = strdup(record->name);
         if (!wait->name) {

@@ -17,6 +17,8 @@ static const uint64_t worker_limit[_PLAN_WORKER_MAX] = {
 enum {
         /* A dead worker's last I/O may be stuck in a slow backend, and STOP_DEV would fail what waits. */
         UNNOTICED_LIMIT = 120 * 1000 * 1000,
+        /* A worker that was told to finish what it has in hand and leave: its backend may be slow. */
+        RETIRE_LIMIT = 30 * 1000 * 1000,
         /* A worker that served for as long shows that the device works: its successor starts at once. One
          * that a replayed request kills again dies within milliseconds of Live. */
         SERVED_LONG = 1000 * 1000,
@@ -34,8 +36,17 @@ static bool waits_for_kernel(const struct plan_facts *facts)
                && (facts->worker == PLAN_WORKER_NONE || facts->worker == PLAN_WORKER_PARAMS);
 }
 
+/* A worker that is sent away is expected to go. */
+static bool is_retiring(const struct plan_facts *facts)
+{
+        return facts->want == WANT_RENEWED && facts->kernel == KERNEL_LIVE
+               && facts->worker == PLAN_WORKER_SERVING;
+}
+
 static uint64_t wait_limit(const struct plan_facts *facts)
 {
+        if (is_retiring(facts))
+                return RETIRE_LIMIT;
         return waits_for_kernel(facts) ? UNNOTICED_LIMIT : worker_limit[facts->worker];
 }
 
@@ -133,7 +144,10 @@ static void note_success(struct attempt *attempt, enum plan_action action, uint6
 {
         /* What it brought about will be seen, and is then a new situation. If not, look again, ever slower.
          */
-        attempt->tries++;
+        if (action == ACTION_RETIRE_WORKER)
+                attempt->retired = true; /* it takes as long as its last request: being there is no failure */
+        else
+                attempt->tries++;
         attempt->retry_at = now + backoff_poll(now - attempt->seen_since);
         if (action == ACTION_STOP_WORKER) {
                 attempt->tried_out = attempt->tries;
@@ -180,8 +194,10 @@ void attempt_worker_died(struct attempt *attempt, uint64_t now)
 {
         forgive_after_serving(attempt, now);
         attempt->refused = false;
-        if (attempt->seen_since > 0 && attempt->seen.want == WANT_ABSENT)
+        if (attempt->retired || (attempt->seen_since > 0 && attempt->seen.want == WANT_ABSENT)) {
+                attempt->retired = false;
                 return; /* it was sent away */
+        }
         attempt->deaths++;
         attempt->spawn_at = now + backoff_delay(attempt->deaths);
 }

@@ -35,6 +35,7 @@ struct attempt {
         unsigned blind;          /* failures in a row to get an answer from the kernel */
         unsigned refusals;       /* workers for which a recovery of this disk was refused (EINVAL) */
         bool refused;            /* it was refused for this worker */
+        bool retired;            /* this worker was told to leave */
         int error;               /* of the last step that failed, -errno, or 0: for the status */
         enum plan_action failed; /* that step; meaningless while error is 0 */
 };

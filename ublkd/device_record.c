@@ -2,6 +2,7 @@
 #include "ublkd/device_record.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <systemd/sd-id128.h>
@@ -77,6 +78,41 @@ int device_record_new(const struct device_spec *spec, struct device_record *ret)
         }
         *ret = record;
         return 0;
+}
+
+int device_record_check(const struct device_record *record, const struct put_condition *condition,
+        struct problem_list *problems)
+{
+        if (record && condition->must_not_exist) {
+                (void)problem_add(problems, ESTALE, "", "PreconditionFailed",
+                        "The device %s exists already (generation %" PRIu64
+                        "), and the request says that it must not.",
+                        record->name, record->generation);
+                return -ESTALE;
+        }
+        if (!record && (condition->match_any || condition->match_generation)) {
+                (void)problem_add(problems, ESTALE, "", "PreconditionFailed",
+                        "There is no such device, and the request says that there must be one.");
+                return -ESTALE;
+        }
+        if (condition->match_generation && condition->match_generation != record->generation) {
+                (void)problem_add(problems, ESTALE, "", "PreconditionFailed",
+                        "The device %s is at generation %" PRIu64 ", not %" PRIu64
+                        ": someone changed it; read it again.",
+                        record->name, record->generation, condition->match_generation);
+                return -ESTALE;
+        }
+        return 0;
+}
+
+void device_record_restart(struct device_record *record)
+{
+        record->restart++;
+        record->recover_requested = true;
+        if (record->spec && device_spec_on_crash(record->spec) == ON_CRASH_NONE) {
+                record->epoch++;
+                record->held_boot[0] = '\0';
+        }
 }
 
 cJSON *device_record_to_json(const struct device_record *record)

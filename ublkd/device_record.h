@@ -17,3 +17,10 @@ int device_record_explain_pending(struct device_record *record);
 /* Sets record->spec from the stored JSON text, or quarantines the record when the text cannot be used (also
  * 0). -ENOMEM otherwise. */
 int device_record_parse(struct device_record *record, const char *text);
+
+/* Whether `condition` holds for `record` (NULL: there is none). 0; -ESTALE and one problem. */
+int device_record_check(const struct device_record *record, const struct put_condition *condition,
+        struct problem_list *problems);
+
+/* Wants another worker than the one that serves now; see device_store_request_restart(). */
+void device_record_restart(struct device_record *record);

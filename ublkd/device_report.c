@@ -48,7 +48,7 @@ static struct told tell(
         if (device->facts.want == WANT_ABSENT)
                 return tell_absent(device, record);
         if (is_serving(device))
-                return (struct told){PHASE_LIVE, "Live"};
+                return (struct told){PHASE_LIVE, device->facts.want == WANT_RENEWED ? "Restarting" : "Live"};
         if (device->facts.want == WANT_HELD)
                 return down ? (struct told){PHASE_QUIESCED, "WaitsForRecover"}
                             : (struct told){PHASE_FAILED, "WaitsForRecover"};
@@ -136,6 +136,11 @@ static int explain(const struct managed_device *device, const struct device_reco
                 return device_status_explain(status, told->reason, "The disk is being made: %s is next.",
                         plan_action_to_string(device->action));
         case PHASE_LIVE:
+                if (device->facts.want == WANT_RENEWED)
+                        return device_status_explain(status, told->reason,
+                                "Serving /dev/ublkb%d; its worker finishes what it has in hand, and another "
+                                "one takes its place.",
+                                record->number);
                 return device_status_explain(status, told->reason, "Serving /dev/ublkb%d.", record->number);
         case PHASE_RECOVERING:
                 return device_status_explain(status, told->reason,
@@ -177,6 +182,8 @@ static void fill(const struct managed_device *device, const struct device_record
         *status = (struct device_status){
                 .phase = phase,
                 .observed_generation = record->generation,
+                .observed_restart = record->restart,
+                .settled = is_serving(device) && device->facts.want == WANT_PRESENT,
                 .number = record->number,
                 .disk = disk,
                 .worker.restarts = device->restarts,
@@ -188,6 +195,8 @@ static void fill(const struct managed_device *device, const struct device_record
                 return;
         status->worker.pid = worker_proc_pid(device->worker);
         status->worker.started_at = worker_proc_started_at(device->worker);
+        snprintf(status->worker.version, sizeof(status->worker.version), "%s",
+                worker_proc_version(device->worker));
 }
 
 int device_report(const struct managed_device *device, const struct device_record *record, uint64_t next_try)

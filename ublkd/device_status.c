@@ -72,9 +72,11 @@ static bool text_equal(const char *one, const char *other)
 bool device_status_equal(const struct device_status *one, const struct device_status *other)
 {
         return one->phase == other->phase && one->observed_generation == other->observed_generation
+               && one->observed_restart == other->observed_restart && one->settled == other->settled
                && one->number == other->number && one->disk == other->disk
                && one->worker.pid == other->worker.pid && one->worker.restarts == other->worker.restarts
                && one->worker.started_at == other->worker.started_at
+               && strcmp(one->worker.version, other->worker.version) == 0
                && text_equal(one->data_path, other->data_path) && one->kernel_flags == other->kernel_flags
                && one->recoveries.count == other->recoveries.count
                && one->recoveries.last_ms == other->recoveries.last_ms
@@ -141,7 +143,8 @@ static bool add_worker(cJSON *object, const struct device_status *status)
         worker = cJSON_AddObjectToObject(object, "worker");
         return worker && cJSON_AddNumberToObject(worker, "pid", status->worker.pid)
                && cJSON_AddNumberToObject(worker, "restarts", (double)status->worker.restarts)
-               && add_time(worker, "startedAt", status->worker.started_at);
+               && add_time(worker, "startedAt", status->worker.started_at)
+               && add_text(worker, "version", *status->worker.version ? status->worker.version : NULL);
 }
 
 static bool add_features(cJSON *object, const struct device_status *status)

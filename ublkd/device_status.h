@@ -25,12 +25,15 @@ enum device_phase {
 struct device_status {
         enum device_phase phase;
         uint64_t observed_generation;
-        int number; /* N of /dev/ublkbN, -1 while there is none */
-        bool disk;  /* /dev/ublkbN exists */
+        uint32_t observed_restart; /* not shown: see device_record.restart */
+        bool settled;              /* not shown: the disk is live, and nothing about it is being changed */
+        int number;                /* N of /dev/ublkbN, -1 while there is none */
+        bool disk;                 /* /dev/ublkbN exists */
         struct {
                 pid_t pid; /* 0: no worker */
                 uint64_t restarts;
                 uint64_t started_at;
+                char version[32]; /* of the program; a longer one is cut */
         } worker;
         const char *data_path; /* static string, NULL while unknown */
         uint64_t kernel_flags; /* as negotiated, bit N: kernel_feature_name(N) */
@@ -56,6 +59,16 @@ void device_status_clear(struct device_status *status);
 
 /* The "status" object of the API for the device called `name`. NULL when out of memory. */
 cJSON *device_status_to_json(const struct device_status *status, const char *name);
+
+/* What only some kernels can do to a live disk. */
+enum kernel_ability {
+        KERNEL_ABILITY_GROW,     /* UPDATE_SIZE */
+        KERNEL_ABILITY_QUIESCE,  /* QUIESCE_DEV */
+        KERNEL_ABILITY_TRY_STOP, /* TRY_STOP_DEV */
+        _KERNEL_ABILITY_MAX
+};
+/* Whether a disk with these flags (as negotiated) has it (kernel_feature.c). */
+bool kernel_can(uint64_t flags, enum kernel_ability ability);
 
 /* The driver's name of flag bit N without UBLK_F_, or NULL (kernel_feature.c). */
 const char *kernel_feature_name(unsigned bit);

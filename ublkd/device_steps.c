@@ -11,7 +11,7 @@
 
 /* ---- what this build and this kernel can do ---- */
 
-static uint64_t wanted_flags(const struct device_record *record)
+static enum kernel_recovery wanted_recovery(const struct device_record *record)
 {
         static const enum kernel_recovery by_on_crash[_ON_CRASH_MAX] = {
                 [ON_CRASH_REISSUE] = KERNEL_RECOVERY_REISSUE,
@@ -20,7 +20,13 @@ static uint64_t wanted_flags(const struct device_record *record)
                 [ON_CRASH_NONE] = KERNEL_RECOVERY_NONE,
         };
 
-        return ublk_ctl_flags(by_on_crash[device_spec_on_crash(record->spec)]);
+        return by_on_crash[device_spec_on_crash(record->spec)];
+}
+
+/* What the disk must have. */
+static uint64_t wanted_flags(const struct device_record *record)
+{
+        return ublk_ctl_flags(wanted_recovery(record));
 }
 
 const char *device_unsupported(
@@ -144,6 +150,7 @@ static int spawn(struct managed_device *device, const struct device_record *reco
                                  .name = record->name,
                                  .uid = (char *)record->uid, /* only read */
                                 .epoch = record->epoch,
+                                 .restart = record->restart,
                                  .queues = down ? device->kernel.queues : queues_for(device, record),
                                  .queue_depth = down ? device->kernel.queue_depth
                                                     : (uint16_t)record->spec->options.queue_depth,
@@ -200,7 +207,9 @@ static void add_device(struct managed_device *device, const struct device_record
         struct kernel_device_request request = {
                 .number = record->number,
                 .cookie = device_cookie(record->uid, record->epoch),
-                .flags = wanted_flags(record),
+                .flags = wanted_flags(record)
+                         | ublk_ctl_extra_flags(
+                                 wanted_recovery(record), device->reconciler->config.host->features),
                 .queues = params->queues,
                 .queue_depth = params->queue_depth,
                 .max_io_size = params->max_io_size,
@@ -507,6 +516,19 @@ static void step_stop_worker(struct managed_device *device, const struct device_
         device_step_done(device, 0);
 }
 
+/* Without QUIESCE_DEV what it has in hand is lost with it: replayed by the kernel where onCrash is "reissue";
+ * where it is not, a restart under users was refused. */
+static void step_retire_worker(struct managed_device *device, const struct device_record *record)
+{
+        if (kernel_can(device->kernel.flags, KERNEL_ABILITY_QUIESCE))
+                command_sent(device,
+                        ublk_ctl_quiesce(device->reconciler->ctl, record->number, on_command_done, device,
+                                &device->call),
+                        on_command_done);
+        else
+                step_stop_worker(device, record);
+}
+
 void device_step(struct managed_device *device, const struct device_record *record)
 {
         static void (*const steps[_ACTION_MAX])(struct managed_device *, const struct device_record *) = {
@@ -520,6 +542,7 @@ void device_step(struct managed_device *device, const struct device_record *reco
                 [ACTION_STOP_DEV] = step_stop_dev,
                 [ACTION_DEL_DEV] = step_del_dev,
                 [ACTION_STOP_WORKER] = step_stop_worker,
+                [ACTION_RETIRE_WORKER] = step_retire_worker,
         };
 
         steps[device->action](device, record);

@@ -269,38 +269,13 @@ static const struct device_record *number_owner(
         return NULL;
 }
 
-static int check_condition(const struct device_record *record, const struct put_condition *condition,
-        struct problem_list *problems)
-{
-        if (record && condition->must_not_exist) {
-                (void)problem_add(problems, ESTALE, "", "PreconditionFailed",
-                        "The device %s exists already (generation %" PRIu64
-                        "), and the request says that it must not.",
-                        record->name, record->generation);
-                return -ESTALE;
-        }
-        if (!record && (condition->match_any || condition->match_generation)) {
-                (void)problem_add(problems, ESTALE, "", "PreconditionFailed",
-                        "There is no such device, and the request says that there must be one.");
-                return -ESTALE;
-        }
-        if (condition->match_generation && condition->match_generation != record->generation) {
-                (void)problem_add(problems, ESTALE, "", "PreconditionFailed",
-                        "The device %s is at generation %" PRIu64 ", not %" PRIu64
-                        ": someone changed it; read it again.",
-                        record->name, record->generation, condition->match_generation);
-                return -ESTALE;
-        }
-        return 0;
-}
-
 static int check_put(const struct device_store *store, const struct device_spec *spec,
         const struct device_record *record, const struct put_condition *condition,
         struct problem_list *problems)
 {
         const char *name = spec->options.name;
         const struct device_record *owner;
-        int r = check_condition(record, condition, problems);
+        int r = device_record_check(record, condition, problems);
 
         if (r < 0)
                 return r;
@@ -450,6 +425,18 @@ int device_store_request_recover(struct device_store *store, const char *name)
         }
         changed = entry->record;
         changed.recover_requested = true;
+        return update_entry(store, entry, &changed);
+}
+
+int device_store_request_restart(struct device_store *store, const char *name)
+{
+        struct entry *entry = find_entry(store, name);
+        struct device_record changed;
+
+        if (!entry)
+                return -ENOENT;
+        changed = entry->record;
+        device_record_restart(&changed);
         return update_entry(store, entry, &changed);
 }
 

@@ -11,13 +11,14 @@ enum { UID_TEXT_SIZE = 37 };
 /* Owned by the store, valid until the next call that changes it. Read only for everyone else. */
 struct device_record {
         char *name;
-        char uid[UID_TEXT_SIZE];       /* UUID, lower case */
-        uint64_t generation;           /* +1 for every change of the spec; the ETag */
-        uint64_t revision;             /* of the store, at the last change of this record */
-        uint16_t epoch;                /* +1 for every change that needs a new kernel disk */
-        int number;                    /* kernel number given out, -1: none yet */
-        bool deleting;                 /* wanted gone; the record goes when the disk is gone */
-        bool recover_requested;        /* POST …/recover came; cleared when Live */
+        char uid[UID_TEXT_SIZE]; /* UUID, lower case */
+        uint64_t generation;     /* +1 for every change of the spec; the ETag */
+        uint64_t revision;       /* of the store, at the last change of this record */
+        uint16_t epoch;          /* +1 for every change that needs a new kernel disk */
+        uint32_t restart;        /* +1 for every POST …/restart; workers of an older one are replaced */
+        int number;              /* kernel number given out, -1: none yet */
+        bool deleting;           /* wanted gone; the record goes when the disk is gone */
+        bool recover_requested;  /* POST …/recover came; cleared when Live */
         char held_boot[UID_TEXT_SIZE]; /* boot id in which a manual device was Live, or "" */
         uint64_t created_at;           /* CLOCK_REALTIME, microseconds */
         struct device_spec *spec;      /* NULL: quarantined, see `quarantine` */
@@ -49,7 +50,7 @@ int store_memory_open(const struct device_backend **ret_backend, void **ret_cont
 
 enum store_event_kind {
         STORE_SPEC,    /* created, or its spec changed */
-        STORE_INTENT,  /* deleting, recover_requested or hold changed */
+        STORE_INTENT,  /* deleting, recover_requested, restart or hold changed */
         STORE_STATUS,  /* the status changed */
         STORE_REMOVED, /* the record is gone; event->record is NULL */
         _STORE_EVENT_MAX
@@ -104,6 +105,10 @@ int device_store_put(struct device_store *store, struct device_spec *spec,
 int device_store_request_delete(struct device_store *store, const char *name);
 /* 0, -ENOENT, or the backend's. */
 int device_store_request_recover(struct device_store *store, const char *name);
+
+/* Wants another worker than the one that serves now, and implies a request to recover. A disk that cannot
+ * outlive its worker (onCrash none) is to be made anew. 0, -ENOENT, or the backend's. */
+int device_store_request_restart(struct device_store *store, const char *name);
 
 /* For the reconciler. 0, -ENOENT, or the backend's. */
 int device_store_remove(struct device_store *store, const char *name);

@@ -3,6 +3,7 @@
 #include "ublkd/device_status.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const char *const names[] = {
         [0] = "SUPPORT_ZERO_COPY",
@@ -26,6 +27,20 @@ static const char *const names[] = {
         [18] = "NO_AUTO_PART_SCAN",
         [19] = "SHMEM_ZC",
 };
+
+bool kernel_can(uint64_t flags, enum kernel_ability ability)
+{
+        static const char *const needed[_KERNEL_ABILITY_MAX] = {
+                [KERNEL_ABILITY_GROW] = "UPDATE_SIZE",
+                [KERNEL_ABILITY_QUIESCE] = "QUIESCE",
+                [KERNEL_ABILITY_TRY_STOP] = "SAFE_STOP_DEV",
+        };
+
+        for (size_t bit = 0; bit < ARRAY_SIZE(names); bit++)
+                if (strcmp(names[bit], needed[ability]) == 0)
+                        return flags >> bit & 1;
+        return false;
+}
 
 const char *kernel_feature_name(unsigned bit)
 {

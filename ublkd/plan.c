@@ -71,6 +71,11 @@ static const struct plan_row table[] = {
         { .kernel = IS(KERNEL_DOWN), .worker = IS(PLAN_WORKER_PARAMS), .action = ACTION_BEGIN_RECOVERY },
         { .kernel = IS(KERNEL_DOWN), .worker = IS(PLAN_WORKER_READY), .action = ACTION_END_RECOVERY },
 
+        /* Live, and to be served by another worker. From when it is gone on these are the rows above. */
+        { .want = IS(WANT_RENEWED), .kernel = IS(KERNEL_LIVE), .worker = IS(PLAN_WORKER_SERVING),
+          .trouble = IS(TROUBLE_STUCK), .action = ACTION_STOP_WORKER },
+        { .want = IS(WANT_RENEWED), .kernel = IS(KERNEL_LIVE), .worker = IS(PLAN_WORKER_SERVING), .action = ACTION_RETIRE_WORKER },
+
         /* Live. Without a worker that has its queues, the kernel has not noticed a death yet. */
         { .kernel = IS(KERNEL_LIVE), .worker = IS(PLAN_WORKER_READY), .action = ACTION_MARK_SERVING },
         { .kernel = IS(KERNEL_LIVE), .worker = IS(PLAN_WORKER_SERVING), .action = ACTION_NOTHING },
@@ -112,6 +117,11 @@ static bool is_unserved(const struct plan_wish *wish)
                && (wish->worker == PLAN_WORKER_NONE || wish->worker == PLAN_WORKER_LEAVING);
 }
 
+static bool is_served(const struct plan_wish *wish)
+{
+        return wish->kernel == KERNEL_LIVE && wish->worker == PLAN_WORKER_SERVING;
+}
+
 /* A disk that is DOWN was Live once, so it needs no note that says so. */
 static bool is_held(const struct plan_wish *wish)
 {
@@ -144,7 +154,9 @@ enum plan_want plan_want(const struct plan_wish *wish)
                 return WANT_ABSENT;
         if (may_give_up(wish) && has_passed(wish->lost_since, wish->give_up_after, wish->now))
                 return WANT_GIVEN_UP;
-        return is_held(wish) ? WANT_HELD : WANT_PRESENT;
+        if (is_held(wish))
+                return WANT_HELD;
+        return is_served(wish) && wish->worker_is_outdated ? WANT_RENEWED : WANT_PRESENT;
 }
 
 uint64_t plan_want_until(const struct plan_wish *wish)
@@ -176,6 +188,7 @@ const char *plan_action_to_string(enum plan_action action)
                 [ACTION_STOP_DEV] = "stop the disk",
                 [ACTION_DEL_DEV] = "delete the disk",
                 [ACTION_STOP_WORKER] = "stop the worker",
+                [ACTION_RETIRE_WORKER] = "have the worker finish its requests and leave",
         };
 
         return name_in(names, _ACTION_MAX, action);
@@ -188,6 +201,7 @@ const char *plan_want_to_string(enum plan_want want)
                 [WANT_ABSENT] = "absent",
                 [WANT_HELD] = "held",
                 [WANT_GIVEN_UP] = "given up",
+                [WANT_RENEWED] = "renewed",
         };
 
         return name_in(names, _WANT_MAX, want);

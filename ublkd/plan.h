@@ -9,6 +9,7 @@ enum plan_want {
         WANT_ABSENT,  /* no disk: deleted, disabled, or to be made anew (disk or worker have an old epoch) */
         WANT_HELD, /* a manual device that lost its worker: leave what is there until someone says recover */
         WANT_GIVEN_UP, /* waiting I/O has waited for recovery.giveUpAfter: fail it, then start anew */
+        WANT_RENEWED,  /* a live disk, served by another worker than the one that serves it now */
         _WANT_MAX
 };
 
@@ -53,6 +54,9 @@ enum plan_action {
         ACTION_STOP_DEV,
         ACTION_DEL_DEV,
         ACTION_STOP_WORKER, /* kill it; from then on it is LEAVING until its death is seen */
+        /* QUIESCE_DEV, again and again until it has left, where the kernel can do it to this disk; else kill
+         * it. Then the disk is one that lost its worker, and what is done about that is done. */
+        ACTION_RETIRE_WORKER,
         _ACTION_MAX
 };
 
@@ -80,7 +84,8 @@ struct plan_wish {
                                none */
         bool worker_is_old; /* the worker was made for another epoch than the record; false while there is
                                none */
-        bool manual;        /* recovery.trigger */
+        bool worker_is_outdated; /* somebody asked for a restart after the worker was started */
+        bool manual;             /* recovery.trigger */
         /* A manual device was Live in this boot, and a recover that came before that is forgotten. To be kept
          * up by the caller, from facts, so that it survives a crash of the supervisor at any point: set (and
          * recover_requested cleared, first) whenever the action for WANT_PRESENT is NOTHING; cleared whenever

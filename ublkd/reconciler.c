@@ -339,6 +339,8 @@ static struct plan_wish device_wish(
                 .kernel_is_old = present && device_cookie_epoch(device->kernel.cookie) != record->epoch,
                 .worker_is_old = device->worker && worker_proc_stage(device->worker) != WORKER_STAGE_OPENING
                                  && worker_proc_epoch(device->worker) != record->epoch,
+                .worker_is_outdated =
+                        device->worker && worker_proc_restart(device->worker) != record->restart,
                 .manual = options && options->recovery.trigger == TRIGGER_MANUAL,
                 .held = strcmp(record->held_boot, device->reconciler->boot_id) == 0,
                 .recover_requested = record->recover_requested,

@@ -34,6 +34,8 @@ static const char *const migrations[] = {
         " created_at INTEGER NOT NULL,"
         " spec TEXT NOT NULL"
         ") STRICT, WITHOUT ROWID;",
+
+        "ALTER TABLE device ADD COLUMN restart INTEGER NOT NULL DEFAULT 0;",
 };
 
 enum statement {
@@ -52,12 +54,13 @@ static const char *const statement_texts[] = {
         [STATEMENT_ROLLBACK] = "ROLLBACK",
         [STATEMENT_SAVE] =
                 "INSERT INTO device (name, uid, generation, revision, epoch, number, deleting,"
-                " recover_requested, held_boot, created_at, spec)"
-                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
+                " recover_requested, held_boot, created_at, spec, restart)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
                 " ON CONFLICT (name) DO UPDATE SET uid = excluded.uid, generation = excluded.generation,"
                 " revision = excluded.revision, epoch = excluded.epoch, number = excluded.number,"
                 " deleting = excluded.deleting, recover_requested = excluded.recover_requested,"
-                " held_boot = excluded.held_boot, created_at = excluded.created_at, spec = excluded.spec",
+                " held_boot = excluded.held_boot, created_at = excluded.created_at, spec = excluded.spec,"
+                " restart = excluded.restart",
         [STATEMENT_ERASE] = "DELETE FROM device WHERE name = ?1",
         [STATEMENT_REVISION] = "UPDATE store SET revision = ?1",
 };
@@ -210,6 +213,7 @@ static int sqlite_save(
         (void)sqlite3_bind_text(save, 9, record->held_boot, -1, SQLITE_STATIC);
         (void)sqlite3_bind_int64(save, 10, (sqlite3_int64)record->created_at);
         (void)sqlite3_bind_text(save, 11, document, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_int64(save, 12, record->restart);
         r = run(store, STATEMENT_SAVE);
         if (r >= 0)
                 r = set_revision(store, revision);
@@ -250,6 +254,7 @@ static int load_row(sqlite3_stmt *row, load_each each, void *userdata)
                 .deleting = sqlite3_column_int(row, 6) != 0,
                 .recover_requested = sqlite3_column_int(row, 7) != 0,
                 .created_at = (uint64_t)sqlite3_column_int64(row, 9),
+                .restart = (uint32_t)sqlite3_column_int64(row, 11),
         };
 
         snprintf(record.uid, sizeof(record.uid), "%s", column_text(row, 1));
@@ -269,7 +274,7 @@ static int sqlite_load(void *context, load_each each, void *userdata, uint64_t *
         result = sqlite3_prepare_v2(store->db,
                 "SELECT name, uid, generation, revision, epoch, number, deleting, recover_requested, "
                 "held_boot,"
-                " created_at, spec FROM device ORDER BY name",
+                " created_at, spec, restart FROM device ORDER BY name",
                 -1, &rows, NULL);
         if (result != SQLITE_OK)
                 return to_errno(store->db, result);

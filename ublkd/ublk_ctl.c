@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+enum { QUIESCE_MSEC = 200 }; /* longer than a request takes to come back to the block layer */
+
 enum { GREETING_USEC = 10 * 1000 * 1000, SECTOR_SHIFT = 9, BLOCK_SHIFT_MAX = 12, KERNEL_ENOTSUPP = 524 };
 
 enum ctl_kind {
@@ -19,6 +21,9 @@ enum ctl_kind {
         CTL_SET_PARAMS,
         CTL_START,
         CTL_STOP,
+        CTL_TRY_STOP,
+        CTL_QUIESCE,
+        CTL_UPDATE_SIZE,
         CTL_DEL,
         CTL_BEGIN_RECOVERY,
         CTL_END_RECOVERY,
@@ -39,6 +44,9 @@ static const struct {
         [CTL_SET_PARAMS] = {UBLK_U_CMD_SET_PARAMS,          SECONDS(10), false},
         [CTL_START] = {UBLK_U_CMD_START_DEV,           SECONDS(30), false},
         [CTL_STOP] = {UBLK_U_CMD_STOP_DEV,            SECONDS(10), false},
+        [CTL_TRY_STOP] = {UBLK_U_CMD_TRY_STOP_DEV,        SECONDS(10), false},
+        [CTL_QUIESCE] = {UBLK_U_CMD_QUIESCE_DEV,         SECONDS(10), false},
+        [CTL_UPDATE_SIZE] = {UBLK_U_CMD_UPDATE_SIZE,         SECONDS(10), false},
         [CTL_DEL] = {UBLK_U_CMD_DEL_DEV_ASYNC,       SECONDS(10), false},
         [CTL_BEGIN_RECOVERY] = {UBLK_U_CMD_START_USER_RECOVERY, SECONDS(10), false},
         [CTL_END_RECOVERY] = {UBLK_U_CMD_END_USER_RECOVERY,   SECONDS(30), false},
@@ -72,6 +80,14 @@ uint64_t ublk_ctl_flags(enum kernel_recovery recovery)
         };
 
         return flags[recovery] | UBLK_F_CMD_IOCTL_ENCODE;
+}
+
+/* ublk_ctrl_add_dev() refuses QUIESCE without USER_RECOVERY. */
+uint64_t ublk_ctl_extra_flags(enum kernel_recovery recovery, uint64_t features)
+{
+        uint64_t extra = UBLK_F_UPDATE_SIZE | (recovery == KERNEL_RECOVERY_NONE ? 0 : UBLK_F_QUIESCE);
+
+        return extra & features;
 }
 
 const char *ublk_ctl_missing(uint64_t wanted, uint64_t got)
@@ -328,6 +344,24 @@ int ublk_ctl_stop(
         struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
 {
         return submit_plain(ctl, CTL_STOP, number, 0, done, userdata, ret);
+}
+
+int ublk_ctl_try_stop(
+        struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
+{
+        return submit_plain(ctl, CTL_TRY_STOP, number, 0, done, userdata, ret);
+}
+
+int ublk_ctl_quiesce(
+        struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
+{
+        return submit_plain(ctl, CTL_QUIESCE, number, QUIESCE_MSEC, done, userdata, ret);
+}
+
+int ublk_ctl_update_size(struct ublk_ctl *ctl, int number, uint64_t size, ublk_ctl_done done, void *userdata,
+        struct ublk_ctl_call **ret)
+{
+        return submit_plain(ctl, CTL_UPDATE_SIZE, number, size >> SECTOR_SHIFT, done, userdata, ret);
 }
 
 int ublk_ctl_del(

@@ -48,6 +48,8 @@ enum kernel_recovery {
 };
 /* The flags for ADD_DEV; 0 bits beyond `features` are not dropped: compare with ublk_ctl_missing(). */
 uint64_t ublk_ctl_flags(enum kernel_recovery recovery);
+/* What a disk can do more, where the driver can: to be added to the flags for ADD_DEV. */
+uint64_t ublk_ctl_extra_flags(enum kernel_recovery recovery, uint64_t features);
 /* The first flag in `wanted` that is not in `got`: its name without UBLK_F_, or NULL when all are there. */
 const char *ublk_ctl_missing(uint64_t wanted, uint64_t got);
 
@@ -91,6 +93,19 @@ int ublk_ctl_start(struct ublk_ctl *ctl, int number, pid_t worker, ublk_ctl_done
         struct ublk_ctl_call **ret);
 int ublk_ctl_stop(
         struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
+/* Stops the disk unless somebody has it open: -EBUSY. Nobody can open it from then on. */
+int ublk_ctl_try_stop(
+        struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
+/* Keeps new requests away from the worker of a live disk, and takes back the tags that wait for one. Those
+ * that the worker has in hand it can still answer; their tags are taken back by a later call. 0: they are
+ * taken back, or the disk is not live any more; -EBUSY: every tag of a queue is held by a request that waits.
+ */
+int ublk_ctl_quiesce(
+        struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
+/* Only for a disk that is or was live: others have none whose size could change, and older drivers do not
+ * look. size: bytes. */
+int ublk_ctl_update_size(struct ublk_ctl *ctl, int number, uint64_t size, ublk_ctl_done done, void *userdata,
+        struct ublk_ctl_call **ret);
 /* DEL_DEV_ASYNC where the kernel has it: the device is there, DEAD, and its number taken until the last
  * reference to it is gone. */
 int ublk_ctl_del(

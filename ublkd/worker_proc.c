@@ -45,6 +45,8 @@ struct worker_proc {
         enum worker_stage stage;   /* what is told to others */
         enum worker_stage claimed; /* from HELLO: `stage` follows once the parameters are known, too */
         uint16_t epoch;
+        uint32_t restart;
+        char version[WORKER_VERSION_SIZE];
         int number;
         uint64_t started_at;
         struct worker_msg params; /* type WORKER_MSG_PARAMS once it came */
@@ -165,10 +167,13 @@ static bool is_unconfigured(const struct worker_proc *worker, const struct worke
 static void believe_hello(struct worker_proc *worker, const struct worker_msg *msg)
 {
         worker->greeted = true;
+        snprintf(worker->version, sizeof(worker->version), "%s", msg->hello.version);
         worker->number = msg->hello.number;
         worker->claimed = msg->hello.stage;
-        if (worker->adopted)
+        if (worker->adopted) {
                 worker->epoch = msg->hello.epoch;
+                worker->restart = msg->hello.restart;
+        }
         if (worker->claimed == WORKER_STAGE_LEAVING)
                 worker->stage = WORKER_STAGE_LEAVING;
 }
@@ -391,6 +396,7 @@ int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, const char *prog
         if (r < 0)
                 return r;
         worker->epoch = config->config.epoch;
+        worker->restart = config->config.restart;
         r = start(worker, program, config);
         if (r < 0)
                 return r;
@@ -521,6 +527,16 @@ enum worker_stage worker_proc_stage(const struct worker_proc *worker)
 uint16_t worker_proc_epoch(const struct worker_proc *worker)
 {
         return worker->epoch;
+}
+
+const char *worker_proc_version(const struct worker_proc *worker)
+{
+        return worker->version;
+}
+
+uint32_t worker_proc_restart(const struct worker_proc *worker)
+{
+        return worker->restart;
 }
 
 int worker_proc_number(const struct worker_proc *worker)

@@ -39,6 +39,9 @@ pid_t worker_proc_pid(const struct worker_proc *worker);
 bool worker_proc_adopted(const struct worker_proc *worker);
 enum worker_stage worker_proc_stage(const struct worker_proc *worker);
 uint16_t worker_proc_epoch(const struct worker_proc *worker);
+uint32_t worker_proc_restart(const struct worker_proc *worker); /* from CONFIG or HELLO */
+/* Of the program, from HELLO; "" before it. Valid as long as the worker. */
+const char *worker_proc_version(const struct worker_proc *worker);
 int worker_proc_number(const struct worker_proc *worker);          /* from GO or HELLO, or -1 */
 uint64_t worker_proc_started_at(const struct worker_proc *worker); /* CLOCK_REALTIME, microseconds */
 const struct disk_params *worker_proc_params(const struct worker_proc *worker); /* NULL before PARAMS */

@@ -141,6 +141,7 @@ int worker_config_parse(
                 .name = strdup(msg->config.name),
                 .uid = strdup(msg->config.uid),
                 .epoch = msg->config.epoch,
+                .restart = msg->config.restart,
                 .wish = {.queues = msg->config.queues,
                          .queue_depth = msg->config.queue_depth,
                          .max_io_size = msg->config.max_io_size},

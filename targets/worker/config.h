@@ -10,6 +10,7 @@
 struct worker_config {
         char *name, *uid;
         uint16_t epoch;
+        uint32_t restart;
         struct disk_wish wish;
         const struct target *target;
         void *options; /* of the target, parsed */

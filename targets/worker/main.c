@@ -77,6 +77,7 @@ static int say_hello(struct worker *worker)
                                                       .uid = worker->config.uid ? worker->config.uid : no_uid,
                                                       .version = version,
                                                       .epoch = worker->config.epoch,
+                                                      .restart = worker->config.restart,
                                                       .pid = getpid(),
                                                       .number = worker->number,
                                                       .stage = told_stage(worker)}

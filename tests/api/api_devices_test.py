@@ -272,6 +272,35 @@ def test_a_number_belongs_to_one_device(server):
     assert server.ask("POST", "/devices", spec("two", id=8)).status == 201
 
 
+def test_restart(server):
+    before = server.ask("POST", "/devices?wait=ready", spec()).json
+    answer = server.ask("POST", "/devices/data/restart")
+    assert answer.status == 202 and answer.json["generation"] == before["generation"]
+    answer = server.ask("POST", "/devices/data/restart?wait=ready")
+    assert answer.status == 200 and answer.json["status"]["phase"] == "Live"
+    check_problem(server.ask("POST", "/devices/other/restart"), 404, "no-such-device")
+    check_problem(server.ask("POST", "/devices/data/restart", {}), 400, "bad-request")
+    check_problem(server.ask("POST", "/devices/data/restart?wait"), 400, "bad-request")
+    server.ask("PUT", "/devices/data?wait=ready", spec(enabled=False))
+    check_problem(server.ask("POST", "/devices/data/restart"), 409, "not-possible-now")
+
+
+def test_restart_waits_for_another_worker(server):
+    server.ask("POST", "/devices?wait=ready", spec())
+    server.tell("auto off")
+    check_problem(server.ask("POST", "/devices/data/restart?wait=ready&timeout=100ms"), 504, "timeout")
+
+
+@pytest.mark.parametrize("on_crash", ["queue", "fail", "none"])
+def test_restart_that_users_would_notice(server, on_crash):
+    server.ask("POST", "/devices?wait=ready", spec(id=5, recovery={"onCrash": on_crash}))
+    server.tell("busy 5 process 4211 (fio)")
+    problem = check_problem(server.ask("POST", "/devices/data/restart"), 409, "in-use")
+    assert on_crash in problem["detail"] and "4211 (fio)" in problem["detail"]
+    server.tell("idle")
+    assert server.ask("POST", "/devices/data/restart").status == 202
+
+
 def test_recover(server):
     server.ask("POST", "/devices?wait=ready", spec())
     answer = server.ask("POST", "/devices/data/recover")

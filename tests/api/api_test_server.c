@@ -76,6 +76,8 @@ static int set_status(struct server *server, const struct device_record *record,
         struct device_status status = {
                 .phase = phase,
                 .observed_generation = record->generation,
+                .observed_restart = record->restart,
+                .settled = phase == PHASE_LIVE,
                 .number = record->number >= 0 ? record->number : 0,
                 .disk = phase == PHASE_LIVE || phase == PHASE_RECOVERING || phase == PHASE_QUIESCED,
                 .data_path = phase == PHASE_LIVE ? "copy" : NULL,
@@ -102,7 +104,9 @@ static int reconcile_one(struct server *server, const char *name)
                 return 0;
         if (record->deleting)
                 return device_store_remove(server->store, name);
-        if (!record->spec || record->status.observed_generation == record->generation)
+        if (!record->spec
+                || (record->status.observed_generation == record->generation
+                        && record->status.observed_restart == record->restart))
                 return 0;
         return record->spec->options.enabled
                        ? set_status(server, record, PHASE_LIVE, "Live", "It serves.")

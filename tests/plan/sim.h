@@ -59,6 +59,7 @@ enum command_type {
         COMMAND_BEGIN_RECOVERY,
         COMMAND_END_RECOVERY,
         COMMAND_STOP,
+        COMMAND_QUIESCE,
         COMMAND_DEL,
 };
 
@@ -101,7 +102,7 @@ struct process {
         bool alive, hung;
         bool going; /* was told GO */
         enum process_stage stage;
-        unsigned epoch;
+        unsigned epoch, restart;
         unsigned connection; /* incarnation of the supervisor that it talks to, 0: none */
         int number;
         unsigned attach_tries;
@@ -147,7 +148,7 @@ struct supervisor {
 /* The durable record of the device. */
 struct record {
         bool exists, deleting, enabled, manual, held, recover_requested;
-        unsigned epoch;
+        unsigned epoch, restart;
         int number;
         bool fixed_number;
         uint64_t give_up_after;
@@ -201,6 +202,7 @@ struct world {
         /* the character of this schedule */
         bool refuses_second_begin; /* EINVAL from a second START_USER_RECOVERY without a FETCH in between */
         bool notices_early;        /* QUIESCED before the last reference is gone */
+        bool can_quiesce;          /* the kernel knows QUIESCE_DEV */
         bool slow_backend;         /* a dead worker's I/O takes seconds */
         unsigned bad_luck;         /* per mille, for each of many small things */
         bool calm, backend_broken;

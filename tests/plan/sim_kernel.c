@@ -154,6 +154,21 @@ int kernel_delete(struct world *world, int number)
         return 0;
 }
 
+/* The worker of a live disk answers what it has in hand, and leaves once all its tags are taken back. Those
+ * of requests that it had in hand are not, and a queue that is full hears nothing at all: call again. */
+static int quiesce(struct world *world, struct disk *disk)
+{
+        if (!world->can_quiesce || disk->recovery == RECOVERY_NONE)
+                return -EOPNOTSUPP;
+        if (disk->state != DISK_LIVE)
+                return 0;
+        if (world_bad_luck(world))
+                return -EBUSY;
+        if (disk->holder != NOBODY && !world->processes[disk->holder].hung && world_chance(world, 700))
+                process_queues_taken(world, disk->holder);
+        return 0;
+}
+
 static int add(struct world *world, const struct command *command)
 {
         struct disk *disk = &world->disks[command->number];
@@ -252,6 +267,8 @@ static int execute(struct world *world, struct command *command)
                 return begin_recovery(world, disk);
         case COMMAND_END_RECOVERY:
                 return end_recovery(world, disk, command->worker);
+        case COMMAND_QUIESCE:
+                return quiesce(world, disk);
         case COMMAND_STOP:
                 return kernel_stop(world, command->number);
         default:

@@ -53,6 +53,18 @@ static void user_recovers(struct world *world)
         spec_changes(world);
 }
 
+/* As the store does it: a disk that cannot outlive its worker is made anew. */
+static void user_restarts(struct world *world)
+{
+        world->record.restart++;
+        world->record.recover_requested = true;
+        TRACE(world, "user: restart %u", world->record.restart);
+        if (world->record.recovery == RECOVERY_NONE)
+                user_replaces(world);
+        else
+                spec_changes(world);
+}
+
 static void user_changes_trigger(struct world *world)
 {
         world->record.manual = !world->record.manual;
@@ -170,6 +182,7 @@ static const struct {
         {2, user_toggles             },
         {1, user_deletes             },
         {3, user_recovers            },
+        {3, user_restarts            },
         {2, user_changes_trigger     },
         {2, user_changes_patience    },
 };
@@ -223,6 +236,7 @@ static void begin(struct world *world)
         world->refuses_second_begin = world_chance(world, 500);
         world->notices_early = world_chance(world, 500);
         world->slow_backend = world_chance(world, 200);
+        world->can_quiesce = world_chance(world, 500);
         world->bad_luck = (unsigned[]){0, 5, 20, 60}[world_random(world, 4)];
         world->fault_gap = gaps[world_random(world, 6)];
         world->faults_left = (unsigned)world_random(world, 16);
@@ -306,6 +320,8 @@ static void judge_live(struct world *world)
                 world_break(world, "the disk is not served");
         else if (world->processes[worker].epoch != world->record.epoch)
                 world_break(world, "the disk is served by a worker of an old spec");
+        else if (world->processes[worker].restart != world->record.restart)
+                world_break(world, "the disk is served by a worker that was to be replaced");
         else if (world->supervisor.worker != worker)
                 world_break(world, "the supervisor does not know the worker");
         else if (world->record.recover_requested || world->record.held != world->record.manual)

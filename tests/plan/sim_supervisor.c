@@ -278,6 +278,21 @@ static void tell(struct world *world, enum message message, enum plan_worker sta
         done(world, result);
 }
 
+static void stop_worker(struct world *world)
+{
+        struct supervisor *supervisor = &world->supervisor;
+
+        if (supervisor->worker == NOBODY) {
+                world_break(world, "a worker that is not there is stopped");
+                return;
+        }
+        process_kill(world, supervisor->worker, "is killed by the supervisor");
+        if (dies_here(world, "having killed a worker"))
+                return;
+        supervisor->killed = true;
+        done(world, 0);
+}
+
 static void act(struct world *world, enum plan_action action)
 {
         static const enum command_type commands[_ACTION_MAX] = {
@@ -288,6 +303,7 @@ static void act(struct world *world, enum plan_action action)
                 [ACTION_END_RECOVERY] = COMMAND_END_RECOVERY,
                 [ACTION_STOP_DEV] = COMMAND_STOP,
                 [ACTION_DEL_DEV] = COMMAND_DEL,
+                [ACTION_RETIRE_WORKER] = COMMAND_QUIESCE,
         };
         struct supervisor *supervisor = &world->supervisor;
 
@@ -303,15 +319,13 @@ static void act(struct world *world, enum plan_action action)
                 tell(world, MESSAGE_LIVE, PLAN_WORKER_SERVING, 0);
                 break;
         case ACTION_STOP_WORKER:
-                if (supervisor->worker == NOBODY) {
-                        world_break(world, "a worker that is not there is stopped");
-                        break;
-                }
-                process_kill(world, supervisor->worker, "is killed by the supervisor");
-                if (dies_here(world, "having killed a worker"))
-                        break;
-                supervisor->killed = true;
-                done(world, 0);
+                stop_worker(world);
+                break;
+        case ACTION_RETIRE_WORKER:
+                if (world->can_quiesce && supervisor->kernel.recovery != RECOVERY_NONE)
+                        issue(world, COMMAND_QUIESCE);
+                else
+                        stop_worker(world);
                 break;
         default:
                 if (action == ACTION_ADD_DEV)
@@ -325,10 +339,11 @@ static void judge_stop(struct world *world, enum plan_want want)
 {
         const struct disk *disk = &world->supervisor.kernel;
 
-        if (want == WANT_PRESENT && (disk->state == DISK_QUIESCED || disk->state == DISK_FAIL_IO)
-                && !disk->spoilt && disk->refusals < ATTEMPT_REFUSALS)
+        if (want != WANT_ABSENT && want != WANT_GIVEN_UP
+                && (disk->state == DISK_QUIESCED || disk->state == DISK_FAIL_IO) && !disk->spoilt
+                && disk->refusals < ATTEMPT_REFUSALS)
                 world_break(world, "a disk that could be recovered is stopped");
-        if (want == WANT_PRESENT && disk->state == DISK_LIVE && disk->holder != NOBODY
+        if (want != WANT_ABSENT && want != WANT_GIVEN_UP && disk->state == DISK_LIVE && disk->holder != NOBODY
                 && world->processes[disk->holder].alive && !world->processes[disk->holder].hung)
                 world_break(world, "a disk that is served is stopped");
 }
@@ -343,6 +358,8 @@ static enum plan_want gather(struct world *world, struct plan_facts *ret)
                 .kernel_is_old = supervisor->kernel.exists && supervisor->kernel.epoch != record->epoch,
                 .worker_is_old = supervisor->worker != NOBODY
                                  && world->processes[supervisor->worker].epoch != record->epoch,
+                .worker_is_outdated = supervisor->worker != NOBODY
+                                      && world->processes[supervisor->worker].restart != record->restart,
                 .manual = record->manual,
                 .held = record->held,
                 .recover_requested = record->recover_requested,

@@ -31,6 +31,7 @@ int process_spawn(struct world *world, unsigned epoch)
         world->processes[index] = (struct process){
                 .alive = true,
                 .epoch = epoch,
+                .restart = world->record.restart,
                 .connection = world->supervisor.incarnation,
                 .number = NOBODY,
         };

@@ -26,6 +26,8 @@ static bool is_as_wanted(const struct plan_facts *f)
         switch (f->want) {
         case WANT_ABSENT:
                 return f->kernel == KERNEL_ABSENT && is_nobody(f);
+        case WANT_RENEWED:
+                return false;
         case WANT_HELD:
                 return is_served(f)
                        || (is_nobody(f) && (f->kernel == KERNEL_ABSENT || f->kernel == KERNEL_DOWN));
@@ -92,12 +94,19 @@ static const char *broken_rule(const struct plan_facts *f, enum plan_action acti
 {
         if (is_as_wanted(f) != (action == ACTION_NOTHING))
                 return "NOTHING is said exactly when all is as wanted";
+        if (f->want == WANT_RENEWED && is_served(f))
+                return action == (f->trouble == TROUBLE_STUCK ? ACTION_STOP_WORKER : ACTION_RETIRE_WORKER)
+                               ? NULL
+                               : "a worker that is to be replaced may finish, and is killed once it is stuck";
+        if (action == ACTION_RETIRE_WORKER)
+                return "only a worker that is to be replaced is retired";
         if (f->want != WANT_ABSENT && is_served(f))
                 return action == ACTION_NOTHING ? NULL : "a served disk that is wanted is never touched";
         if (is_held_up(f) && action != ACTION_STOP_WORKER)
                 return "a disk that does not stop loses its worker";
-        if (f->want == WANT_PRESENT && f->kernel == KERNEL_DOWN && f->trouble == TROUBLE_HOPELESS
-                && f->worker != PLAN_WORKER_LEAVING && action != ACTION_STOP_DEV)
+        if ((f->want == WANT_PRESENT || f->want == WANT_RENEWED) && f->kernel == KERNEL_DOWN
+                && f->trouble == TROUBLE_HOPELESS && f->worker != PLAN_WORKER_LEAVING
+                && action != ACTION_STOP_DEV)
                 return "what is hopeless is not tried again";
         switch (action) {
         case ACTION_NOTHING:
@@ -126,10 +135,11 @@ static const char *broken_rule(const struct plan_facts *f, enum plan_action acti
                         return "a worker that leaves is not killed before it is stuck";
                 if (f->want == WANT_ABSENT && f->kernel == KERNEL_LIVE && f->trouble != TROUBLE_STUCK)
                         return "an unwanted live disk is stopped first";
-                if (f->want == WANT_PRESENT && f->trouble == TROUBLE_NONE && f->worker != PLAN_WORKER_SERVING
-                        && f->kernel != KERNEL_ABSENT)
+                if ((f->want == WANT_PRESENT || f->want == WANT_RENEWED) && f->trouble == TROUBLE_NONE
+                        && f->worker != PLAN_WORKER_SERVING && f->kernel != KERNEL_ABSENT)
                         return "a worker that gets on is not killed";
-                if (f->want == WANT_PRESENT && f->trouble == TROUBLE_NONE && f->kernel == KERNEL_ABSENT
+                if ((f->want == WANT_PRESENT || f->want == WANT_RENEWED) && f->trouble == TROUBLE_NONE
+                        && f->kernel == KERNEL_ABSENT
                         && (f->worker == PLAN_WORKER_STARTING || f->worker == PLAN_WORKER_PARAMS))
                         return "a worker that gets on is not killed";
                 return NULL;

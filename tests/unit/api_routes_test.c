@@ -56,6 +56,7 @@ static void test_routes(void)
                 {METHOD_GET,      "devices",               -ENOENT, NULL,           ""                             },
                 {METHOD_GET,      "",                      -ENOENT, NULL,           ""                             },
                 {METHOD_POST,     "/devices/data/recover", 0,       "data",         ""                             },
+                {METHOD_POST,     "/devices/data/restart", 0,       "data",         ""                             },
                 {METHOD_GET,      "/devices/data/recover", -EPERM,  NULL,           "POST"                         },
                 {METHOD_POST,     "/devices/data",         -EPERM,  NULL,           "GET, HEAD, PUT, PATCH, DELETE"},
                 {_METHOD_INVALID, "/devices",              -EPERM,  NULL,           "GET, HEAD, POST"              },

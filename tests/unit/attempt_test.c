@@ -132,6 +132,41 @@ static void test_deaths_back_off_until_one_served_long(void)
         CHECK_INT(attempt_due(&attempt, ACTION_SPAWN, now), now);
 }
 
+static void test_a_retiring_worker_may_finish(void)
+{
+        const struct plan_facts facts = {
+                .want = WANT_RENEWED, .kernel = KERNEL_LIVE, .worker = PLAN_WORKER_SERVING};
+        struct attempt attempt = {};
+        uint64_t now = 1, due;
+
+        CHECK_INT(attempt_observe(&attempt, &facts, now), TROUBLE_NONE);
+        for (unsigned i = 0; i < 20; i++) { /* its last request takes its time */
+                attempt_done(&attempt, ACTION_RETIRE_WORKER, 0, now);
+                due = attempt_due(&attempt, ACTION_RETIRE_WORKER, now);
+                CHECK(due > now && due <= now + 1 * SECONDS);
+                now = due;
+                CHECK_INT(attempt_observe(&attempt, &facts, now), TROUBLE_NONE);
+        }
+        CHECK_INT(attempt_observe(&attempt, &facts, 1 + 30 * SECONDS), TROUBLE_STUCK);
+        attempt_worker_died(&attempt, now); /* as it was told: no reason to wait */
+        CHECK_INT(attempt.deaths, 0);
+        attempt_worker_died(&attempt, now);
+        CHECK_INT(attempt.deaths, 1);
+}
+
+static void test_a_worker_that_cannot_be_retired_is_soon_stuck(void)
+{
+        const struct plan_facts facts = {
+                .want = WANT_RENEWED, .kernel = KERNEL_LIVE, .worker = PLAN_WORKER_SERVING};
+        struct attempt attempt = {};
+
+        for (unsigned i = 0; i < ATTEMPT_TRIES; i++) { /* its queue is full of requests that wait */
+                CHECK_INT(attempt_observe(&attempt, &facts, 1), TROUBLE_NONE);
+                attempt_done(&attempt, ACTION_RETIRE_WORKER, -EBUSY, 1);
+        }
+        CHECK_INT(attempt_observe(&attempt, &facts, 1), TROUBLE_STUCK);
+}
+
 static void test_waits_have_an_end(void)
 {
         static const struct {
@@ -243,6 +278,8 @@ int main(void)
         test_busy_is_no_failure();
         test_three_refused_workers_are_hopeless();
         test_deaths_back_off_until_one_served_long();
+        test_a_retiring_worker_may_finish();
+        test_a_worker_that_cannot_be_retired_is_soon_stuck();
         test_waits_have_an_end();
         test_a_death_is_soon_asked_for();
         test_a_new_situation_has_no_past();

@@ -10,10 +10,13 @@ static struct device_status live_status(void)
                 .observed_generation = 3,
                 .number = 0,
                 .disk = true,
-                .worker = {.pid = 4211, .restarts = 2, .started_at = UINT64_C(1700000000123456)},
+                .worker = {.pid = 4211,
+                           .restarts = 2,
+                           .started_at = UINT64_C(1700000000123456),
+                           .version = "0.1.0"},
                 .data_path = "zero-copy",
                 .kernel_flags = 1 << 3 | 1 << 6,
-                .recoveries = {.count = 2,           .last_ms = 14.249              },
+                .recoveries = {.count = 2, .last_ms = 14.249},
                 .transition_at = UINT64_C(951782400000000), /* 29 February */
         };
 
@@ -38,7 +41,8 @@ static void test_json_of_a_live_device(void)
         check_json(&status,
                 "{\"phase\":\"Live\",\"observedGeneration\":3,\"device\":\"/dev/ublkb0\",\"id\":0,"
                 "\"links\":[\"/dev/ublk/by-name/data\"],"
-                "\"worker\":{\"pid\":4211,\"restarts\":2,\"startedAt\":\"2023-11-14T22:13:20.123Z\"},"
+                "\"worker\":{\"pid\":4211,\"restarts\":2,\"startedAt\":\"2023-11-14T22:13:20.123Z\","
+                "\"version\":\"0.1.0\"},"
                 "\"dataPath\":\"zero-copy\",\"kernelFeatures\":[\"USER_RECOVERY\",\"CMD_IOCTL_ENCODE\"],"
                 "\"recoveries\":{\"count\":2,\"lastMs\":14.2},"
                 "\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\",\"reason\":\"Live\","

@@ -69,6 +69,10 @@ static void test_lives(void)
                 {WANT_HELD, KERNEL_DOWN, PLAN_WORKER_NONE, ACTION_NOTHING},
                 {WANT_HELD, KERNEL_ADDED, PLAN_WORKER_NONE, ACTION_DEL_DEV},
                 {WANT_HELD, KERNEL_ABSENT, PLAN_WORKER_NONE, ACTION_NOTHING});
+        /* a restart: from where its worker is gone on, it is a crash like any other */
+        CHECK_STEPS({WANT_RENEWED, KERNEL_LIVE, PLAN_WORKER_SERVING, ACTION_RETIRE_WORKER},
+                {WANT_PRESENT, KERNEL_LIVE, PLAN_WORKER_LEAVING, ACTION_WAIT},
+                {WANT_PRESENT, KERNEL_DOWN, PLAN_WORKER_NONE, ACTION_SPAWN});
         /* waiting I/O is given up */
         CHECK_STEPS({WANT_GIVEN_UP, KERNEL_DOWN, PLAN_WORKER_NONE, ACTION_STOP_DEV},
                 {WANT_PRESENT, KERNEL_ADDED, PLAN_WORKER_NONE, ACTION_DEL_DEV},
@@ -82,6 +86,7 @@ static void test_troubles(void)
         CHECK_INT(decide(WANT_PRESENT, KERNEL_DOWN, PLAN_WORKER_READY, TROUBLE_STUCK), ACTION_STOP_WORKER);
         CHECK_INT(decide(WANT_PRESENT, KERNEL_LIVE, PLAN_WORKER_NONE, TROUBLE_STUCK), ACTION_STOP_DEV);
         CHECK_INT(decide(WANT_ABSENT, KERNEL_LIVE, PLAN_WORKER_SERVING, TROUBLE_STUCK), ACTION_STOP_WORKER);
+        CHECK_INT(decide(WANT_RENEWED, KERNEL_LIVE, PLAN_WORKER_SERVING, TROUBLE_STUCK), ACTION_STOP_WORKER);
 }
 
 static const struct plan_wish plain = {
@@ -127,6 +132,25 @@ static void test_want_held(void)
         CHECK_INT(plan_want(&wish), WANT_HELD);
         wish.manual = false;
         CHECK_INT(plan_want(&wish), WANT_PRESENT);
+}
+
+static void test_want_renewed(void)
+{
+        struct plan_wish wish = plain;
+
+        wish.worker_is_outdated = true;
+        CHECK_INT(plan_want(&wish), WANT_RENEWED);
+        wish.manual = wish.held = true;
+        CHECK_INT(plan_want(&wish), WANT_RENEWED);
+        wish.worker = PLAN_WORKER_READY; /* it is about to serve: it may do so first */
+        CHECK_INT(plan_want(&wish), WANT_PRESENT);
+        wish.worker = PLAN_WORKER_NONE;
+        CHECK_INT(plan_want(&wish), WANT_HELD);
+        wish.recover_requested = true; /* which every restart implies */
+        CHECK_INT(plan_want(&wish), WANT_PRESENT);
+        wish.worker = PLAN_WORKER_SERVING;
+        wish.enabled = false;
+        CHECK_INT(plan_want(&wish), WANT_ABSENT);
 }
 
 static void test_want_given_up(void)
@@ -185,6 +209,7 @@ int main(void)
         test_troubles();
         test_want_absent();
         test_want_held();
+        test_want_renewed();
         test_want_given_up();
         test_names();
         return check_report();

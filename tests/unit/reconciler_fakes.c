@@ -22,6 +22,7 @@ struct worker_proc {
         char *name, *key;
         enum worker_stage stage;
         uint16_t epoch;
+        uint32_t restart;
         int number;
         bool opened, dead;
         struct disk_params params;
@@ -35,7 +36,7 @@ static TAILQ_HEAD(, worker_proc) workers = TAILQ_HEAD_INITIALIZER(workers);
 struct fake_disk fake_disks[FAKE_NUMBERS];
 int fake_get_info_error;
 int fake_adopt_error = -ENOENT;
-unsigned fake_kills;
+unsigned fake_kills, fake_quiesces;
 bool fake_hurried;
 
 /* ---- the kernel ---- */
@@ -43,6 +44,11 @@ bool fake_hurried;
 uint64_t ublk_ctl_flags(enum kernel_recovery recovery)
 {
         return recovery == KERNEL_RECOVERY_NONE ? 0 : 1;
+}
+
+uint64_t ublk_ctl_extra_flags(enum kernel_recovery recovery, uint64_t features)
+{
+        return recovery == KERNEL_RECOVERY_NONE ? 0 : features;
 }
 
 const char *ublk_ctl_missing(uint64_t wanted, uint64_t got)
@@ -188,6 +194,26 @@ int ublk_ctl_stop(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done,
         return submit(act_stop, number, NULL, done, userdata, ret);
 }
 
+/* Its worker finishes and leaves. */
+static int act_quiesce(struct ublk_ctl_call *call, struct kernel_device *ret _unused_)
+{
+        struct worker_proc *worker;
+
+        fake_quiesces++;
+        TAILQ_FOREACH(worker, &workers, link)
+        if (worker->number == call->number && !worker->dead) {
+                fake_worker_die(worker);
+                break;
+        }
+        return 0;
+}
+
+int ublk_ctl_quiesce(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done, void *userdata,
+        struct ublk_ctl_call **ret)
+{
+        return submit(act_quiesce, number, NULL, done, userdata, ret);
+}
+
 static int act_del(struct ublk_ctl_call *call, struct kernel_device *ret _unused_)
 {
         fake_disks[call->number].there = false;
@@ -237,6 +263,7 @@ int worker_proc_spawn(sd_event *event _unused_, struct runtime_dir *dir _unused_
         *worker = (struct worker_proc){
                 .name = strdup(config->config.name),
                 .epoch = config->config.epoch,
+                .restart = config->config.restart,
                 .number = -1,
                 .changed = changed,
                 .userdata = userdata,
@@ -316,6 +343,16 @@ enum worker_stage worker_proc_stage(const struct worker_proc *worker)
 uint16_t worker_proc_epoch(const struct worker_proc *worker)
 {
         return worker->epoch;
+}
+
+const char *worker_proc_version(const struct worker_proc *worker _unused_)
+{
+        return "1";
+}
+
+uint32_t worker_proc_restart(const struct worker_proc *worker)
+{
+        return worker->restart;
 }
 
 int worker_proc_number(const struct worker_proc *worker)

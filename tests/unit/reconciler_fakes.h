@@ -15,6 +15,7 @@ struct fake_disk {
 extern struct fake_disk fake_disks[FAKE_NUMBERS];
 extern int fake_get_info_error; /* -errno: the kernel does not say anything */
 extern unsigned fake_kills;     /* of workers */
+extern unsigned fake_quiesces;  /* QUIESCE_DEVs */
 extern int fake_adopt_error;    /* -errno of every attempt to adopt a worker; -ENOENT: none lives */
 extern bool fake_hurried;       /* a stranger is faster than every ADD_DEV, until one was */
 

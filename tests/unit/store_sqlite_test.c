@@ -151,7 +151,7 @@ static void test_everything_comes_back(const struct place *place)
         CHECK_INT(put(store, "two", 7, 2), 0);
         CHECK_INT(put(store, "three", -1, 1), 0);
         CHECK_INT(device_store_set_held(store, "two", true), 0);
-        CHECK_INT(device_store_request_recover(store, "two"), 0);
+        CHECK_INT(device_store_request_restart(store, "two"), 0);
         CHECK_INT(device_store_request_delete(store, "one"), 0);
         CHECK_INT(device_store_remove(store, "three"), 0);
         record = device_store_get(store, "two");
@@ -174,6 +174,7 @@ static void test_everything_comes_back(const struct place *place)
         CHECK_INT(record->epoch, 2);
         CHECK_INT(record->number, 7);
         CHECK(record->recover_requested && !record->deleting);
+        CHECK_INT(record->restart, 1);
         CHECK(device_store_revision(store) >= revision);
         CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItem(record->spec->options.labels, "n")), "\xc3\xa9");
         device_store_free(store);

@@ -36,7 +36,7 @@ struct field {
 enum {
         UID_LENGTH_MAX = 64,
         NAME_LENGTH_MAX = 63,
-        VERSION_LENGTH_MAX = 128,
+        VERSION_LENGTH_MAX = WORKER_VERSION_SIZE - 1,
         NUMBER_MAX = (1 << 20) - 1,
         NESTING_MAX = 8, /* of the brackets in a message; the deepest of ours has 3 */
 };
@@ -44,18 +44,23 @@ enum {
 #define AT(member) offsetof(struct worker_msg, member)
 
 static const struct field config_fields[] = {
-        {.name = "name",                   .kind = FIELD_STRING, .offset = AT(config.name),      .length_max = NAME_LENGTH_MAX},
-        {.name = "uid",                                .kind = FIELD_STRING,                                        .offset = AT(config.uid),                   .length_max = UID_LENGTH_MAX},
-        {.name = "epoch",    .kind = FIELD_U16,                        .offset = AT(config.epoch),                      .max = UINT16_MAX},
-        {.name = "spec",      .kind = FIELD_STRING,.offset = AT(config.spec),.length_max = WORKER_MSG_SIZE_MAX},
-        {.name = "queues",       .kind = FIELD_U16,                 .offset = AT(config.queues),                    .min = 1, .max = UINT16_MAX},
+        {.name = "name",                     .kind = FIELD_STRING, .offset = AT(config.name),               .length_max = NAME_LENGTH_MAX},
+        {.name = "uid",                                  .kind = FIELD_STRING,                                          .offset = AT(config.uid),                            .length_max = UID_LENGTH_MAX},
+        {.name = "epoch",      .kind = FIELD_U16,                          .offset = AT(config.epoch),                        .max = UINT16_MAX},
+        {.name = "restart",
+         .kind = FIELD_U32,
+         .offset = AT(config.restart),
+         .optional = true,
+         .max = UINT32_MAX},
+        {.name = "spec",                  .kind = FIELD_STRING,                             .offset = AT(config.spec),                                                                                  .length_max = WORKER_MSG_SIZE_MAX},
+        {.name = "queues",                                  .kind = FIELD_U16,                                         .offset = AT(config.queues),                                           .min = 1, .max = UINT16_MAX},
         {.name = "queueDepth",
          .kind = FIELD_U16,
          .offset = AT(config.queue_depth),
          .min = 1,
          .max = UINT16_MAX},
-        {.name = "maxIoSize",               .kind = FIELD_U32,                                   .offset = AT(config.max_io_size),                                              .max = UINT32_MAX},
-        {.name = "reissue", .kind = FIELD_BOOL,                                               .offset = AT(config.reissue)                                                                     },
+        {.name = "maxIoSize",       .kind = FIELD_U32,.offset = AT(config.max_io_size),.max = UINT32_MAX},
+        {.name = "reissue",               .kind = FIELD_BOOL,                                        .offset = AT(config.reissue)                                                                 },
 };
 
 static const struct field go_fields[] = {
@@ -70,9 +75,14 @@ static const struct field hello_fields[] = {
          .offset = AT(hello.version),
          .length_max = VERSION_LENGTH_MAX},
         {.name = "epoch",   .kind = FIELD_U16,                 .offset = AT(hello.epoch),                                                 .max = UINT16_MAX},
-        {.name = "pid",          .kind = FIELD_INT,.offset = AT(hello.pid),.min = 1, .max = INT_MAX},
-        {.name = "number",                 .kind = FIELD_INT,        .offset = AT(hello.number),                                .min = -1, .max = NUMBER_MAX},
-        {.name = "stage",               .kind = FIELD_STAGE,                                .offset = AT(hello.stage)                                                },
+        {.name = "restart",
+         .kind = FIELD_U32,
+         .offset = AT(hello.restart),
+         .optional = true,
+         .max = UINT32_MAX},
+        {.name = "pid",             .kind = FIELD_INT,                                .offset = AT(hello.pid),                                                        .min = 1, .max = INT_MAX},
+        {.name = "number",             .kind = FIELD_INT,                              .offset = AT(hello.number),                                                  .min = -1, .max = NUMBER_MAX},
+        {.name = "stage",      .kind = FIELD_STAGE,.offset = AT(hello.stage)},
 };
 
 static const struct field params_fields[] = {

@@ -16,7 +16,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { WORKER_PROTOCOL = 1, WORKER_MSG_SIZE_MAX = 128 * 1024, WORKER_CHANNEL_FD = 3, WORKER_LISTEN_FD = 4 };
+enum {
+        WORKER_PROTOCOL = 1,
+        WORKER_MSG_SIZE_MAX = 128 * 1024,
+        WORKER_CHANNEL_FD = 3,
+        WORKER_LISTEN_FD = 4,
+        WORKER_VERSION_SIZE = 129
+};
 
 enum worker_msg_type {
         WORKER_MSG_CONFIG,
@@ -68,9 +74,10 @@ struct worker_msg {
         union {
                 struct {
                         int protocol;
-                        char *uid;      /* of the device it was made for */
-                        char *version;  /* of the program */
-                        uint16_t epoch; /* see device_record */
+                        char *uid;        /* of the device it was made for */
+                        char *version;    /* of the program */
+                        uint16_t epoch;   /* see device_record */
+                        uint32_t restart; /* from CONFIG; an older program does not say it: 0 */
                         pid_t pid;
                         int number; /* from GO, or -1 */
                         enum worker_stage stage;
@@ -78,7 +85,8 @@ struct worker_msg {
                 struct {
                         char *name, *uid;
                         uint16_t epoch;
-                        char *spec; /* the device's spec, JSON text; checked by the supervisor */
+                        uint32_t restart; /* how many restarts were asked for; repeated in HELLO */
+                        char *spec;       /* the device's spec, JSON text; checked by the supervisor */
                         uint16_t queues, queue_depth;
                         uint32_t max_io_size; /* bytes */
                         bool reissue; /* requests in flight will be replayed by the kernel after a death */

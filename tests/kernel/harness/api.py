@@ -81,6 +81,10 @@ class Api:
         more = "&force=true" if force else ""
         return self.ask("DELETE", f"/devices/{name}?wait&timeout=60s{more}", status)
 
+    def restart(self, name, status=200, timeout="60s"):
+        """Replace the worker, and wait until the disk is served by the new one."""
+        return self.ask("POST", f"/devices/{name}/restart?wait=ready&timeout={timeout}", status)
+
     def names(self):
         """The names of all devices."""
         return [device["name"] for device in self.ask("GET", "/devices?limit=500", 200)["items"]]

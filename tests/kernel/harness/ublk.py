@@ -31,8 +31,9 @@ def info(number):
 
 
 def features():
-    """Nothing but what the tests must know of a kernel: whether it can fail I/O without a server."""
-    return {"USER_RECOVERY_FAIL_IO": os.uname().release.split(".")[0] != "6"}
+    """Nothing but what the tests must know of a kernel."""
+    new = os.uname().release.split(".")[0] != "6"
+    return {"USER_RECOVERY_FAIL_IO": new, "QUIESCE": new, "UPDATE_SIZE": new, "SAFE_STOP_DEV": new}
 
 
 def remove(number):
