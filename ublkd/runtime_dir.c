@@ -1,4 +1,4 @@
-/* /run/ublkd: one lock, and a socket for every worker.
+/* /run/ublkd: one lock, and for every device the socket of its worker and the region that its workers share.
  *
  * The address of a Unix socket has room for 107 bytes, a path may have 4095. So sockets are named through the
  * descriptor of their directory: /proc/self/fd/N/UID.sock. */
@@ -148,12 +148,12 @@ const char *runtime_dir_path(const struct runtime_dir *dir)
         return dir->path;
 }
 
-struct socket_name {
+struct file_name {
         char name[UID_LENGTH_MAX + 16];
 };
 
 /* What comes from a database may not lead out of the directory. */
-static int socket_name(const char *uid, const char *suffix, struct socket_name *ret)
+static int file_name(const char *uid, const char *suffix, struct file_name *ret)
 {
         size_t length = strlen(uid);
 
@@ -164,29 +164,29 @@ static int socket_name(const char *uid, const char *suffix, struct socket_name *
 }
 
 static void socket_address(
-        const struct runtime_dir *dir, const struct socket_name *name, struct sockaddr_un *ret)
+        const struct runtime_dir *dir, const struct file_name *name, struct sockaddr_un *ret)
 {
         *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
         snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/%.*s", dir->workers_fd,
                 (int)sizeof(name->name), name->name);
 }
 
-static int unlink_socket(const struct runtime_dir *dir, const struct socket_name *name)
+static int unlink_file(const struct runtime_dir *dir, const struct file_name *name)
 {
         return unlinkat(dir->workers_fd, name->name, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
 int runtime_dir_bind_worker(struct runtime_dir *dir, const char *uid)
 {
-        struct socket_name final, fresh;
+        struct file_name final, fresh;
         struct sockaddr_un address;
         _cleanup_close_ int fd = -1;
-        int r = socket_name(uid, ".sock", &final);
+        int r = file_name(uid, ".sock", &final);
 
         if (r >= 0)
-                r = socket_name(uid, ".new", &fresh);
+                r = file_name(uid, ".new", &fresh);
         if (r >= 0)
-                r = unlink_socket(dir, &fresh); /* left by a supervisor that died right here */
+                r = unlink_file(dir, &fresh); /* left by a supervisor that died right here */
         if (r < 0)
                 return r;
         fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -197,7 +197,7 @@ int runtime_dir_bind_worker(struct runtime_dir *dir, const char *uid)
                 return -errno;
         if (renameat(dir->workers_fd, fresh.name, dir->workers_fd, final.name) < 0) {
                 r = -errno;
-                (void)unlink_socket(dir, &fresh);
+                (void)unlink_file(dir, &fresh);
                 return r;
         }
         return TAKE_FD(fd);
@@ -205,10 +205,10 @@ int runtime_dir_bind_worker(struct runtime_dir *dir, const char *uid)
 
 int runtime_dir_connect_worker(struct runtime_dir *dir, const char *uid)
 {
-        struct socket_name name;
+        struct file_name name;
         struct sockaddr_un address;
         _cleanup_close_ int fd = -1;
-        int r = socket_name(uid, ".sock", &name);
+        int r = file_name(uid, ".sock", &name);
 
         if (r < 0)
                 return r;
@@ -223,8 +223,72 @@ int runtime_dir_connect_worker(struct runtime_dir *dir, const char *uid)
 
 int runtime_dir_forget_worker(struct runtime_dir *dir, const char *uid)
 {
-        struct socket_name name;
-        int r = socket_name(uid, ".sock", &name);
+        struct file_name name;
+        int r = file_name(uid, ".sock", &name);
 
-        return r < 0 ? r : unlink_socket(dir, &name);
+        return r < 0 ? r : unlink_file(dir, &name);
+}
+
+int runtime_dir_open_region(struct runtime_dir *dir, const char *uid)
+{
+        struct file_name name;
+        int r = file_name(uid, ".region", &name), fd;
+
+        if (r < 0)
+                return r;
+        fd = openat(dir->workers_fd, name.name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        return fd < 0 ? -errno : fd;
+}
+
+/* A region that is fit to be used again, or -errno: there is none such. */
+static int open_region_for(struct runtime_dir *dir, const char *uid, const struct device_region_key *key)
+{
+        _cleanup_close_ int fd = runtime_dir_open_region(dir, uid);
+        struct device_region_header header;
+        int r = fd < 0 ? fd : device_region_read_header(fd, &header);
+
+        if (r < 0)
+                return r;
+        return header.queues == key->queues && header.epoch == key->epoch ? TAKE_FD(fd) : -ESTALE;
+}
+
+/* Made under another name, so that whoever finds it finds it whole. */
+static int make_region(struct runtime_dir *dir, const char *uid, const struct device_region_key *key)
+{
+        struct file_name final, fresh;
+        _cleanup_close_ int fd = -1;
+        int r = file_name(uid, ".region", &final);
+
+        if (r >= 0)
+                r = file_name(uid, ".region-new", &fresh);
+        if (r >= 0)
+                r = unlink_file(dir, &fresh); /* left by a supervisor that died right here */
+        if (r < 0)
+                return r;
+        fd = openat(dir->workers_fd, fresh.name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0)
+                return -errno;
+        r = device_region_format(fd, key);
+        if (r >= 0 && renameat(dir->workers_fd, fresh.name, dir->workers_fd, final.name) < 0)
+                r = -errno;
+        if (r < 0) {
+                (void)unlink_file(dir, &fresh);
+                return r;
+        }
+        return TAKE_FD(fd);
+}
+
+int runtime_dir_provide_region(struct runtime_dir *dir, const char *uid, const struct device_region_key *key)
+{
+        int fd = open_region_for(dir, uid, key);
+
+        return fd < 0 ? make_region(dir, uid, key) : fd;
+}
+
+int runtime_dir_forget_region(struct runtime_dir *dir, const char *uid)
+{
+        struct file_name name;
+        int r = file_name(uid, ".region", &name);
+
+        return r < 0 ? r : unlink_file(dir, &name);
 }

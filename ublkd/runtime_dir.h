@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ublkd/base/problem.h"
+#include "ublkd/proto/device_region.h"
 
 struct runtime_dir;
 
@@ -21,3 +22,12 @@ int runtime_dir_bind_worker(struct runtime_dir *dir, const char *uid);
 int runtime_dir_connect_worker(struct runtime_dir *dir, const char *uid);
 /* Removes the socket file of a worker that is gone. 0 or -errno; 0 when there is none. */
 int runtime_dir_forget_worker(struct runtime_dir *dir, const char *uid);
+
+/* The region that the workers of `uid` share (proto/device_region.h), for reading and writing. fd; -ENOENT:
+ * there is none; other -errno. */
+int runtime_dir_open_region(struct runtime_dir *dir, const char *uid);
+/* The same, and when there is none that fits `key`, a new empty one takes its place: what an older worker has
+ * mapped stays as it is. Only while no worker of `uid` is to live on. fd or -errno (ENOSPC). */
+int runtime_dir_provide_region(struct runtime_dir *dir, const char *uid, const struct device_region_key *key);
+/* 0 or -errno; 0 when there is none. */
+int runtime_dir_forget_region(struct runtime_dir *dir, const char *uid);

@@ -15,7 +15,14 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.M
 BASE = ["ublkd/base/*"]
 PROTO = ["ublkd/proto/*"]
 CONTRACT = ["targets/target.h", "targets/target_desc.h"]
-MODEL = ["ublkd/device_store.h", "ublkd/device_spec.h", "ublkd/device_status.h", "ublkd/host.h"]
+MODEL = [
+    "ublkd/device_store.h",
+    "ublkd/device_spec.h",
+    "ublkd/device_stats.h",
+    "ublkd/device_status.h",
+    "ublkd/host.h",
+    "ublkd/proto/latency_buckets.h",
+]
 
 # The first row whose pattern fits a file says what it may include with quotes. "{folder}" is the file's own folder.
 QUOTED = [

@@ -175,6 +175,69 @@ static void test_connect_never_waits(const char *path)
         runtime_dir_free(dir);
 }
 
+static const struct device_region_key region_key = {.queues = 2, .epoch = 3};
+
+static ino_t inode_of(int fd)
+{
+        struct stat st = {};
+
+        CHECK_INT(fstat(fd, &st), 0);
+        return st.st_ino;
+}
+
+/* Provides it, and tells whether it is still the one whose inode `before` is. */
+static bool region_is_kept(struct runtime_dir *dir, const struct device_region_key *key, ino_t before)
+{
+        int fd = runtime_dir_provide_region(dir, uid, key);
+        struct device_region_header header;
+        bool kept = CHECK(fd >= 0) && inode_of(fd) == before;
+
+        CHECK_INT(device_region_read_header(fd, &header), 0);
+        CHECK_INT(header.queues, key->queues);
+        CHECK_INT(header.epoch, key->epoch);
+        close(fd);
+        return kept;
+}
+
+static void test_region_is_kept_where_it_fits(const char *path)
+{
+        struct runtime_dir *dir = open_dir(path);
+        int fd, again;
+
+        CHECK_INT(runtime_dir_open_region(dir, uid), -ENOENT);
+        fd = runtime_dir_provide_region(dir, uid, &region_key);
+        CHECK(fd >= 0);
+        CHECK(region_is_kept(dir, &region_key, inode_of(fd)));
+        again = runtime_dir_open_region(dir, uid);
+        CHECK_INT(inode_of(again), inode_of(fd));
+        CHECK(!region_is_kept(dir, &(struct device_region_key){.queues = 2, .epoch = 4}, inode_of(fd)));
+        CHECK(!region_is_kept(dir, &(struct device_region_key){.queues = 1, .epoch = 4}, inode_of(fd)));
+        CHECK_INT(runtime_dir_forget_region(dir, uid), 0);
+        CHECK_INT(runtime_dir_open_region(dir, uid), -ENOENT);
+        CHECK_INT(runtime_dir_forget_region(dir, uid), 0);
+        close(again);
+        close(fd);
+        runtime_dir_free(dir);
+}
+
+/* One of another version is replaced, and whoever has it mapped keeps it. */
+static void test_region_of_another_version(const char *path)
+{
+        static const uint32_t other = DEVICE_REGION_VERSION + 1;
+        struct runtime_dir *dir = open_dir(path);
+        int fd = runtime_dir_provide_region(dir, uid, &region_key);
+        struct stat st;
+
+        CHECK_INT(pwrite(fd, &other, sizeof(other), offsetof(struct device_region_header, version)),
+                sizeof(other));
+        CHECK(!region_is_kept(dir, &region_key, inode_of(fd)));
+        CHECK_INT(fstat(fd, &st), 0);
+        CHECK(st.st_size > 0);
+        CHECK_INT(runtime_dir_forget_region(dir, uid), 0);
+        close(fd);
+        runtime_dir_free(dir);
+}
+
 static void test_names_stay_inside(const char *path)
 {
         static const char *const bad[] = {"", ".", "..", "../x", "a/b", "/etc/passwd",
@@ -185,6 +248,9 @@ static void test_names_stay_inside(const char *path)
                 CHECK_INT(runtime_dir_bind_worker(dir, bad[i]), -EINVAL);
                 CHECK_INT(runtime_dir_connect_worker(dir, bad[i]), -EINVAL);
                 CHECK_INT(runtime_dir_forget_worker(dir, bad[i]), -EINVAL);
+                CHECK_INT(runtime_dir_open_region(dir, bad[i]), -EINVAL);
+                CHECK_INT(runtime_dir_provide_region(dir, bad[i], &region_key), -EINVAL);
+                CHECK_INT(runtime_dir_forget_region(dir, bad[i]), -EINVAL);
         }
         runtime_dir_free(dir);
 }
@@ -238,6 +304,8 @@ int main(void)
         test_lock_goes_with_the_process(path);
         test_sockets(path);
         test_connect_never_waits(path);
+        test_region_is_kept_where_it_fits(path);
+        test_region_of_another_version(path);
         test_names_stay_inside(path);
         test_long_path(base);
         test_refusals(base);

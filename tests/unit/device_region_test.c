@@ -1,0 +1,136 @@
+/* The memory that workers share: made, found again, and never misread. */
+#include "ublkd/proto/device_region.h"
+#include "check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct device_region_key key = {.queues = 3, .epoch = 7};
+
+static int new_region(void)
+{
+        int fd = memfd_create("region", MFD_CLOEXEC);
+
+        CHECK_INT(device_region_format(fd, &key), 0);
+        return fd;
+}
+
+static void test_made_whole(void)
+{
+        struct device_region_header header;
+        int fd = new_region();
+        struct stat st;
+
+        CHECK_INT(device_region_read_header(fd, &header), 0);
+        CHECK_INT(header.queues, 3);
+        CHECK_INT(header.epoch, 7);
+        CHECK_INT(fstat(fd, &st), 0);
+        CHECK_INT(st.st_size, header.size);
+        CHECK((uint64_t)st.st_blocks * 512
+                >= header.size); /* all of it allocated: a store cannot raise SIGBUS */
+        close(fd);
+}
+
+static void test_queues_do_not_share_lines(void)
+{
+        int fd = new_region();
+        char *base = NULL;
+
+        CHECK_INT(device_region_map(fd, 3, (void **)&base), 0);
+        for (unsigned i = 0; i < 3; i++) {
+                char *stats = (char *)device_region_queue_stats(base, i);
+
+                CHECK_INT((stats - base) % DEVICE_REGION_ALIGNMENT, 0);
+                CHECK(stats > base);
+                if (i > 0)
+                        CHECK(stats - (char *)device_region_queue_stats(base, i - 1)
+                                >= (ptrdiff_t)sizeof(struct queue_stats));
+        }
+        close(fd);
+}
+
+static void test_kept_by_the_next(void)
+{
+        int fd = new_region();
+        void *one = NULL, *two = NULL;
+
+        CHECK_INT(device_region_map(fd, 3, &one), 0);
+        device_region_queue_stats(one, 2)->rounds = 4711;
+        CHECK_INT(device_region_map(fd, 3, &two), 0);
+        CHECK_INT(device_region_queue_stats(two, 2)->rounds, 4711);
+        close(fd);
+}
+
+/* Overwrites a part of the header, and reads it. */
+static int after_damage(size_t offset, uint32_t value)
+{
+        struct device_region_header header;
+        int fd = new_region(), r;
+
+        CHECK_INT(pwrite(fd, &value, sizeof(value), (off_t)offset), sizeof(value));
+        r = device_region_read_header(fd, &header);
+        close(fd);
+        return r;
+}
+
+static void test_never_misread(void)
+{
+        CHECK_INT(after_damage(offsetof(struct device_region_header, magic), 1), -ENODATA);
+        CHECK_INT(after_damage(offsetof(struct device_region_header, version), DEVICE_REGION_VERSION + 1),
+                -EPROTO);
+        CHECK_INT(after_damage(offsetof(struct device_region_header, version), DEVICE_REGION_VERSION - 1),
+                -EPROTO);
+        CHECK_INT(after_damage(offsetof(struct device_region_header, queues), 0), -ENODATA);
+        CHECK_INT(after_damage(offsetof(struct device_region_header, queues), 4), -ENODATA);
+        CHECK_INT(after_damage(offsetof(struct device_region_header, queues), UINT32_MAX), -ENODATA);
+        CHECK_INT(after_damage(offsetof(struct device_region_header, epoch), UINT32_MAX), -ENODATA);
+        CHECK_INT(after_damage(offsetof(struct device_region_header, size), 1), -ENODATA);
+        CHECK_INT(after_damage(offsetof(struct device_region_header, section[0].offset), 1), -ENODATA);
+        CHECK_INT(after_damage(offsetof(struct device_region_header, section[0].size), UINT32_MAX), -ENODATA);
+        CHECK_INT(after_damage(offsetof(struct device_region_header, epoch), 8), 0);
+}
+
+static void test_cut_off(void)
+{
+        struct device_region_header header;
+        int fd = new_region();
+        void *base;
+
+        CHECK_INT(ftruncate(fd, DEVICE_REGION_ALIGNMENT), 0);
+        CHECK_INT(device_region_read_header(fd, &header), -ENODATA);
+        CHECK_INT(device_region_map(fd, 3, &base), -ENODATA);
+        CHECK_INT(ftruncate(fd, 0), 0);
+        CHECK_INT(device_region_read_header(fd, &header), -ENODATA);
+        close(fd);
+}
+
+static void test_bad_keys(void)
+{
+        int fd = memfd_create("region", MFD_CLOEXEC);
+        void *base;
+
+        CHECK_INT(device_region_format(fd, &(struct device_region_key){.queues = 0}), -EINVAL);
+        CHECK_INT(
+                device_region_format(fd, &(struct device_region_key){.queues = DEVICE_REGION_QUEUES_MAX + 1}),
+                -EINVAL);
+        CHECK_INT(device_region_map(fd, 3, &base), -ENODATA);
+        close(fd);
+        fd = new_region();
+        CHECK_INT(device_region_map(fd, 2, &base), -EINVAL);
+        close(fd);
+}
+
+int main(void)
+{
+        test_made_whole();
+        test_queues_do_not_share_lines();
+        test_kept_by_the_next();
+        test_never_misread();
+        test_cut_off();
+        test_bad_keys();
+        return check_report();
+}

@@ -1,0 +1,147 @@
+/* The memory of a device that outlives its worker. */
+#include "ublkd/proto/device_region.h"
+#include "ublkd/base/cleanup.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+_Static_assert(
+        (int)_REGION_SECTION_MAX <= (int)DEVICE_REGION_SECTIONS_MAX, "the header has room for every section");
+
+static const char *const ops[] = {
+        [STATS_READ] = "read",
+        [STATS_WRITE] = "write",
+        [STATS_FLUSH] = "flush",
+        [STATS_DISCARD] = "discard",
+        [STATS_WRITE_ZEROES] = "write_zeroes",
+        [STATS_OTHER] = "other",
+};
+_Static_assert(ARRAY_SIZE(ops) == _STATS_OP_MAX, "every operation has a name");
+
+const char *stats_op_to_string(enum stats_op op)
+{
+        assert((unsigned)op < ARRAY_SIZE(ops));
+        return ops[op];
+}
+
+static size_t align(size_t size)
+{
+        return (size + DEVICE_REGION_ALIGNMENT - 1) / DEVICE_REGION_ALIGNMENT * DEVICE_REGION_ALIGNMENT;
+}
+
+size_t device_region_stats_stride(void)
+{
+        return align(sizeof(struct queue_stats));
+}
+
+static size_t section_size(enum device_region_section section, unsigned queues)
+{
+        switch (section) {
+        case REGION_STATS:
+                return device_region_stats_stride() * queues;
+        case _REGION_SECTION_MAX:
+                break;
+        }
+        return 0;
+}
+
+/* The header that a region of this version has for `key`: the same for the same key. */
+static struct device_region_header layout(const struct device_region_key *key)
+{
+        struct device_region_header header = {
+                .magic = DEVICE_REGION_MAGIC,
+                .version = DEVICE_REGION_VERSION,
+                .queues = key->queues,
+                .epoch = key->epoch,
+                .sections = _REGION_SECTION_MAX,
+                .size = align(sizeof(header)),
+        };
+
+        for (unsigned i = 0; i < _REGION_SECTION_MAX; i++) {
+                header.section[i].offset = header.size;
+                header.section[i].size = align(section_size((enum device_region_section)i, key->queues));
+                header.size += header.section[i].size;
+        }
+        return header;
+}
+
+/* The header is written last: a file without it is no region. */
+int device_region_format(int fd, const struct device_region_key *key)
+{
+        struct device_region_header header = layout(key);
+        ssize_t n;
+        int r;
+
+        if (key->queues == 0 || key->queues > DEVICE_REGION_QUEUES_MAX)
+                return -EINVAL;
+        r = posix_fallocate(fd, 0, (off_t)header.size);
+        if (r != 0)
+                return -r;
+        n = pwrite(fd, &header, sizeof(header), 0);
+        if (n < 0)
+                return -errno;
+        return (size_t)n == sizeof(header) ? 0 : -ENOSPC;
+}
+
+static bool headers_equal(const struct device_region_header *one, const struct device_region_header *other)
+{
+        bool equal = one->queues == other->queues && one->epoch == other->epoch
+                     && one->sections == other->sections && one->size == other->size;
+
+        for (unsigned i = 0; equal && i < _REGION_SECTION_MAX; i++)
+                equal = one->section[i].offset == other->section[i].offset
+                        && one->section[i].size == other->section[i].size;
+        return equal;
+}
+
+int device_region_read_header(int fd, struct device_region_header *ret)
+{
+        struct device_region_header header, expected;
+        struct stat st;
+        ssize_t n = pread(fd, &header, sizeof(header), 0);
+
+        if (n < 0 || fstat(fd, &st) < 0)
+                return -errno;
+        if ((size_t)n != sizeof(header) || header.magic != DEVICE_REGION_MAGIC)
+                return -ENODATA;
+        if (header.version != DEVICE_REGION_VERSION)
+                return -EPROTO;
+        if (header.queues == 0 || header.queues > DEVICE_REGION_QUEUES_MAX || header.epoch > UINT16_MAX)
+                return -ENODATA;
+        /* A worker may have written to it: nothing in it leads anywhere but where we would have put it. */
+        expected =
+                layout(&(struct device_region_key){.queues = header.queues, .epoch = (uint16_t)header.epoch});
+        if (!headers_equal(&header, &expected) || st.st_size < (off_t)expected.size)
+                return -ENODATA;
+        *ret = expected;
+        return 0;
+}
+
+int device_region_map(int fd, unsigned queues, void **ret_base)
+{
+        struct device_region_header header;
+        void *base;
+        int r = device_region_read_header(fd, &header);
+
+        if (r < 0)
+                return r;
+        if (header.queues != queues)
+                return -EINVAL;
+        base = mmap(NULL, header.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (base == MAP_FAILED)
+                return -errno;
+        *ret_base = base;
+        return 0;
+}
+
+struct queue_stats *device_region_queue_stats(void *base, unsigned queue)
+{
+        const struct device_region_header *header = base;
+
+        assert(queue < header->queues);
+        return (struct queue_stats *)((char *)base + header->section[REGION_STATS].offset
+                                      + queue * device_region_stats_stride());
+}

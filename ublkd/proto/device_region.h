@@ -1,0 +1,101 @@
+/* The memory of a device that outlives its worker: a file in the supervisor's runtime directory, which the
+ * worker maps and its successor maps again.
+ *
+ * The supervisor makes it, and passes it to each worker as descriptor WORKER_REGION_FD. It lasts as long as
+ * the device, through the deaths of workers and of supervisors. A region of another version, device or number
+ * of queues is never misread: a new one is made in its place before the next worker starts.
+ *
+ * A header, then sections, whose places the header tells. Nothing in it is an address. The supervisor takes
+ * nothing in it for true but numbers to be shown, and it reads and writes with system calls instead of
+ * mapping it: a worker that goes mad could cut the file off, and a mapping would then be the death of whoever
+ * reads. */
+#pragma once
+
+#include "ublkd/proto/latency_buckets.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+        WORKER_REGION_FD = 5, /* after WORKER_LISTEN_FD */
+        DEVICE_REGION_VERSION = 1,
+        DEVICE_REGION_ALIGNMENT = 4096, /* of sections, and of each queue's statistics: nobody's cache line is
+                                           another's */
+        DEVICE_REGION_QUEUES_MAX = 4096, /* UBLK_MAX_NR_QUEUES of the driver */
+        DEVICE_REGION_SECTIONS_MAX = 8,
+};
+
+#define DEVICE_REGION_MAGIC UINT64_C(0x6e6772646b6c6275) /* "ublkdrgn", little endian */
+
+enum device_region_section {
+        REGION_STATS, /* struct queue_stats for each queue, device_region_stats_stride() apart */
+        _REGION_SECTION_MAX
+};
+
+struct device_region_header {
+        uint64_t magic;
+        uint32_t version;
+        uint32_t queues;
+        uint32_t epoch; /* of the device's record: a disk that is made anew counts anew */
+        uint32_t sections;
+        uint64_t size; /* of the file */
+        struct {
+                uint64_t offset, size; /* bytes */
+        } section[DEVICE_REGION_SECTIONS_MAX];
+};
+
+/* In the order of enum io_op of targets/target.h, and what the program does not know. */
+enum stats_op {
+        STATS_READ,
+        STATS_WRITE,
+        STATS_FLUSH,
+        STATS_DISCARD,
+        STATS_WRITE_ZEROES,
+        STATS_OTHER,
+        _STATS_OP_MAX
+};
+
+/* Counts one operation's requests as they end; it ends when its answer goes to the kernel. Numbers only rise,
+ * and the next worker counts on. A request that a dead worker had in hand, and that the kernel replays,
+ * counts once. */
+struct op_stats {
+        uint64_t bytes;                    /* of requests that succeeded */
+        uint64_t errors;                   /* requests that failed; they are in the histogram, too */
+        uint64_t latency_sum;              /* nanoseconds */
+        uint64_t latency[LATENCY_BUCKETS]; /* requests, by the time from their arrival in the worker to their
+                                              answer: the sum of all buckets is the number of requests */
+};
+
+/* Written by the thread of the queue alone, with plain stores. */
+struct queue_stats {
+        uint64_t rounds;                   /* turns of the queue's loop */
+        uint32_t in_flight[_STATS_OP_MAX]; /* requests now; begins at 0 with each worker */
+        struct op_stats ops[_STATS_OP_MAX];
+};
+
+/* What a region must fit, to be used again. */
+struct device_region_key {
+        unsigned queues;
+        uint16_t epoch;
+};
+
+/* Bytes from one queue's statistics to the next one's. */
+size_t device_region_stats_stride(void);
+
+/* Makes an empty file a region, with all of its memory allocated: no later access can fail. 0 or -errno
+ * (ENOSPC). */
+int device_region_format(int fd, const struct device_region_key *key);
+
+/* Reads the header. 0: a region of this version, whole; -ENODATA: none (yet), or cut off; -EPROTO: of another
+ * version; other -errno. */
+int device_region_read_header(int fd, struct device_region_header *ret);
+
+/* For the worker. Maps it for reading and writing; fd may be closed after that. *ret_base: its first byte,
+ * which is the header; it stays mapped to the end of the process. 0; errors as above; -EINVAL: not made for
+ * `queues` queues. */
+int device_region_map(int fd, unsigned queues, void **ret_base);
+
+/* In the mapping at `base`; queue must be one of the region's. */
+struct queue_stats *device_region_queue_stats(void *base, unsigned queue);
+
+const char *stats_op_to_string(enum stats_op op); /* "read", "write_zeroes" */
