@@ -1,6 +1,8 @@
 /* Why the last thing went wrong with a device, in the user's words. */
 #include "ublkd/managed_device.h"
 
+#include "ublkd/base/log.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,4 +37,17 @@ void device_note(struct managed_device *device, const char *reason, const char *
         }
         free(note.reason);
         free(note.sentence);
+}
+
+void device_tell(const struct managed_device *device, int level, const char *reason, const char *format, ...)
+{
+        char sentence[EVENT_MESSAGE_MAX];
+        va_list arguments;
+
+        va_start(arguments, format);
+        (void)vsnprintf(sentence, sizeof(sentence), format, arguments);
+        va_end(arguments);
+        log_line(level, device->name, "%s", sentence);
+        (void)device_store_note(device->reconciler->config.store, device->name,
+                level <= LOG_WARNING ? EVENT_WARNING : EVENT_NORMAL, reason, "%s", sentence);
 }

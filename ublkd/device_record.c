@@ -133,3 +133,12 @@ cJSON *device_record_to_json(const struct device_record *record)
         cJSON_Delete(object);
         return NULL;
 }
+
+uint64_t device_record_transition_time(const struct device_status *from, const struct device_status *to)
+{
+        bool same = (from->phase == PHASE_LIVE) == (to->phase == PHASE_LIVE);
+
+        return to->transition_at             ? to->transition_at
+               : same && from->transition_at ? from->transition_at
+                                             : device_record_now();
+}

@@ -24,3 +24,6 @@ int device_record_check(const struct device_record *record, const struct put_con
 
 /* Wants another worker than the one that serves now; see device_store_request_restart(). */
 void device_record_restart(struct device_record *record);
+
+/* The time of the last change between ready and not ready. */
+uint64_t device_record_transition_time(const struct device_status *from, const struct device_status *to);

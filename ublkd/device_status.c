@@ -1,13 +1,12 @@
 /* What the user is told: the status of a device, and its JSON. */
 #include "ublkd/device_status.h"
 
+#include "ublkd/base/json_time.h"
+
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-
-enum { USEC_PER_SEC = 1000 * 1000 };
 
 static const char *const phase_names[] = {
         [PHASE_PENDING] = "Pending",
@@ -91,21 +90,6 @@ void device_status_clear(struct device_status *status)
         *status = (struct device_status){.number = -1};
 }
 
-/* RFC 3339, UTC, milliseconds; null for "never". */
-static bool add_time(cJSON *object, const char *name, uint64_t usec)
-{
-        char text[64];
-        time_t seconds = (time_t)(usec / USEC_PER_SEC);
-        struct tm tm;
-        size_t n;
-
-        if (usec == 0 || !gmtime_r(&seconds, &tm))
-                return cJSON_AddNullToObject(object, name) != NULL;
-        n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-        snprintf(text + n, sizeof(text) - n, ".%03uZ", (unsigned)(usec % USEC_PER_SEC / 1000));
-        return cJSON_AddStringToObject(object, name, text) != NULL;
-}
-
 static bool add_text(cJSON *object, const char *name, const char *text)
 {
         return (text ? cJSON_AddStringToObject(object, name, text) : cJSON_AddNullToObject(object, name))
@@ -143,7 +127,7 @@ static bool add_worker(cJSON *object, const struct device_status *status)
         worker = cJSON_AddObjectToObject(object, "worker");
         return worker && cJSON_AddNumberToObject(worker, "pid", status->worker.pid)
                && cJSON_AddNumberToObject(worker, "restarts", (double)status->worker.restarts)
-               && add_time(worker, "startedAt", status->worker.started_at)
+               && json_add_time(worker, "startedAt", status->worker.started_at)
                && add_text(worker, "version", *status->worker.version ? status->worker.version : NULL);
 }
 
@@ -179,7 +163,7 @@ static bool add_conditions(cJSON *object, const struct device_status *status)
                && add_text(ready, "reason",
                        status->reason ? status->reason : device_phase_to_string(status->phase))
                && add_text(ready, "message", status->message ? status->message : "")
-               && add_time(ready, "lastTransitionTime", status->transition_at);
+               && json_add_time(ready, "lastTransitionTime", status->transition_at);
 }
 
 cJSON *device_status_to_json(const struct device_status *status, const char *name)

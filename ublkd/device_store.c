@@ -5,11 +5,18 @@
  *
  * Revisions must never be given out twice, also over a crash, but a status change must not cost a write. So
  * the backend is given a `ceiling` ahead of the revision, and a start goes on from the ceiling. Only a status
- * change that reaches it writes. */
+ * change that reaches it writes.
+ *
+ * Events share the revisions. Those of what the user asked for are written with the record that they are
+ * about; those of what was seen happening wait in the log for device_store_save_events(). */
+#include "ublkd/device_news.h"
 #include "ublkd/device_record.h"
+#include "ublkd/put_check.h"
+#include "ublkd/store_subscribers.h"
 
 #include <assert.h>
-#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <systemd/sd-id128.h>
 
@@ -20,20 +27,14 @@ struct entry {
         char *text; /* the spec as it is stored, whether or not it can be parsed */
 };
 
-struct subscriber {
-        store_subscriber callback; /* NULL: unsubscribed while events were being announced */
-        void *userdata;
-};
-
 struct device_store {
         const struct device_backend *backend;
         void *context;
         struct entry **entries; /* sorted by name */
         size_t count, allocated;
         uint64_t revision, ceiling;
-        struct subscriber *subscribers;
-        size_t subscriber_count;
-        bool announcing;
+        struct event_log *events;
+        struct store_subscribers subscribers;
 };
 
 static struct entry *entry_free(struct entry *entry)
@@ -116,17 +117,8 @@ static void announce(struct device_store *store, enum store_event_kind kind, con
                 .revision = store->revision,
                 .record = kind == STORE_REMOVED ? NULL : &entry->record,
         };
-        size_t kept = 0;
 
-        store->announcing = true;
-        for (size_t i = 0; i < store->subscriber_count; i++)
-                if (store->subscribers[i].callback)
-                        store->subscribers[i].callback(store->subscribers[i].userdata, &event);
-        store->announcing = false;
-        for (size_t i = 0; i < store->subscriber_count; i++)
-                if (store->subscribers[i].callback)
-                        store->subscribers[kept++] = store->subscribers[i];
-        store->subscriber_count = kept;
+        store_subscribers_announce(&store->subscribers, &event);
 }
 
 static uint64_t ceiling_above(const struct device_store *store, uint64_t revision)
@@ -134,29 +126,52 @@ static uint64_t ceiling_above(const struct device_store *store, uint64_t revisio
         return revision <= store->ceiling ? store->ceiling : revision + REVISION_BLOCK;
 }
 
-/* Makes `record` durable as the next revision, which is stored into it. Nothing has changed on failure. */
-static int save_record(struct device_store *store, struct device_record *record, const char *text)
+/* Makes `record`, and an event of it when there is news, durable as the next revision, which is stored into
+ * it. Nothing has changed on failure. */
+static int save_record(struct device_store *store, struct device_record *record, const char *text,
+        const struct device_news *news)
 {
         uint64_t revision = store->revision + 1, ceiling = ceiling_above(store, revision),
                  old = record->revision;
+        struct device_event *event;
         int r;
 
-        assert(!store->announcing);
+        assert(!store->subscribers.announcing);
+        r = news_make(store->events, record, news, revision, &event);
+        if (r < 0)
+                return r;
         record->revision = revision;
-        r = store->backend->save(store->context, record, text, ceiling);
+        r = store->backend->save(store->context, record, text, ceiling, event);
         if (r < 0) {
                 record->revision = old;
+                device_event_free(event);
                 return r;
         }
         store->revision = revision;
         store->ceiling = ceiling;
+        event_log_take(store->events, event, true);
         return 0;
 }
 
-/* Saves `changed`, a copy of the entry's record in which only values differ, and takes it over. */
-static int update_entry(struct device_store *store, struct entry *entry, struct device_record *changed)
+/* The next revision for what is not written at once, and its event. A full disk must not keep the truth from
+ * users; at worst a revision comes twice after a crash. Without memory the event is lost, the change not. */
+static void step_revision(struct device_store *store, struct entry *entry, const struct device_news *news)
 {
-        int r = save_record(store, changed, entry->text);
+        struct device_event *event;
+
+        if (store->revision < store->ceiling || save_record(store, &entry->record, entry->text, NULL) < 0)
+                store->revision++;
+        if (news_make(store->events, &entry->record, news, store->revision, &event) >= 0)
+                event_log_take(store->events, event, false);
+}
+
+/* Saves `changed`, a copy of the entry's record in which only values differ, and takes it over. `reason` and
+ * `message` tell of it; NULL: nothing is told. */
+static int update_entry(struct device_store *store, struct entry *entry, struct device_record *changed,
+        const char *reason, const char *message)
+{
+        const struct device_news news = news_of(&entry->record, EVENT_NORMAL, reason, message);
+        int r = save_record(store, changed, entry->text, &news);
 
         if (r < 0)
                 return r;
@@ -195,9 +210,21 @@ static int load_record(void *userdata, const struct device_record *stored, const
         return 0;
 }
 
+static void note_quarantined(struct device_store *store)
+{
+        for (size_t i = 0; i < store->count; i++) {
+                const struct device_record *record = &store->entries[i]->record;
+
+                if (record->quarantine)
+                        (void)device_store_note(store, record->name, EVENT_WARNING, "Quarantined", "%s",
+                                record->status.message);
+        }
+}
+
 int device_store_new(const struct device_backend *backend, void *context, struct device_store **ret)
 {
         struct device_store *store = calloc(1, sizeof(*store));
+        uint64_t compacted = 0;
         int r;
 
         if (!store) {
@@ -206,12 +233,18 @@ int device_store_new(const struct device_backend *backend, void *context, struct
         }
         store->backend = backend;
         store->context = context;
-        r = backend->load(context, load_record, store, &store->ceiling);
+        r = event_log_new(&store->events);
+        if (r >= 0)
+                r = backend->load(context, load_record, store, &store->ceiling);
+        if (r >= 0)
+                r = backend->load_events(context, event_log_load, store->events, &compacted);
         if (r < 0) {
                 device_store_free(store);
                 return r;
         }
         store->revision = store->ceiling; /* any revision up to it may have been given out */
+        event_log_loaded(store->events, compacted, device_record_now());
+        note_quarantined(store);
         *ret = store;
         return 0;
 }
@@ -220,10 +253,13 @@ struct device_store *device_store_free(struct device_store *store)
 {
         if (!store)
                 return NULL;
+        if (store->events)
+                (void)device_store_save_events(store);
         for (size_t i = 0; i < store->count; i++)
                 entry_free(store->entries[i]);
         free(store->entries);
-        free(store->subscribers);
+        free(store->subscribers.entries);
+        event_log_free(store->events);
         store->backend->close(store->context);
         free(store);
         return NULL;
@@ -255,8 +291,7 @@ const struct device_record *device_store_next(const struct device_store *store, 
         return i < store->count ? &store->entries[i]->record : NULL;
 }
 
-/* The other device that has `number` or asks for it, or NULL. */
-static const struct device_record *number_owner(
+const struct device_record *device_store_number_owner(
         const struct device_store *store, int number, const char *name)
 {
         for (size_t i = 0; i < store->count; i++) {
@@ -269,43 +304,11 @@ static const struct device_record *number_owner(
         return NULL;
 }
 
-static int check_put(const struct device_store *store, const struct device_spec *spec,
-        const struct device_record *record, const struct put_condition *condition,
-        struct problem_list *problems)
-{
-        const char *name = spec->options.name;
-        const struct device_record *owner;
-        int r = device_record_check(record, condition, problems);
-
-        if (r < 0)
-                return r;
-        if (record && record->deleting) {
-                (void)problem_add(problems, EBUSY, "", "BeingRemoved",
-                        "The device %s is being removed; try again when it is gone.", name);
-                return -EBUSY;
-        }
-        if (record && condition->mode == PUT_CREATE
-                && !(record->spec && device_spec_equal(record->spec, spec))) {
-                (void)problem_add(problems, EEXIST, "/name", "NameTaken",
-                        "There is a device %s with another spec; replace it with PUT, or choose another "
-                        "name.",
-                        name);
-                return -EEXIST;
-        }
-        owner = spec->options.id >= 0 ? number_owner(store, (int)spec->options.id, name) : NULL;
-        if (owner) {
-                (void)problem_add(problems, EADDRINUSE, "/id", "NumberTaken",
-                        "The number %d belongs to the device %s; choose another, or leave it out.",
-                        (int)spec->options.id, owner->name);
-                return -EADDRINUSE;
-        }
-        return 0;
-}
-
 static int create_entry(
         struct device_store *store, struct device_spec *spec, char *text, const struct device_record **ret)
 {
         _cleanup_entry_ struct entry *entry = calloc(1, sizeof(*entry));
+        struct device_news news;
         int r;
 
         if (!entry)
@@ -316,7 +319,8 @@ static int create_entry(
         if (r < 0)
                 return r;
         entry->record.number = (int)spec->options.id;
-        r = save_record(store, &entry->record, text);
+        news = news_of_spec(NULL, spec, true);
+        r = save_record(store, &entry->record, text, &news);
         if (r < 0)
                 return r;
         entry->record.spec = spec;
@@ -331,6 +335,7 @@ static int replace_entry(struct device_store *store, struct entry *entry, struct
         char *text, const struct device_record **ret)
 {
         struct device_record *record = &entry->record, changed = *record;
+        struct device_news news;
         int r;
 
         changed.generation++;
@@ -348,7 +353,8 @@ static int replace_entry(struct device_store *store, struct entry *entry, struct
                 if (r < 0)
                         return r;
         }
-        r = save_record(store, &changed, text);
+        news = news_of_spec(record, spec, changed.epoch != record->epoch);
+        r = save_record(store, &changed, text, &news);
         if (r < 0) {
                 if (record->quarantine)
                         device_status_clear(&changed.status);
@@ -374,7 +380,7 @@ int device_store_put(struct device_store *store, struct device_spec *spec,
 {
         struct entry *entry = find_entry(store, spec->options.name);
         char *text;
-        int r = check_put(store, spec, entry ? &entry->record : NULL, condition, problems);
+        int r = put_check(store, spec, entry ? &entry->record : NULL, condition, problems);
 
         if (r < 0)
                 return r;
@@ -409,7 +415,8 @@ int device_store_request_delete(struct device_store *store, const char *name)
                 return 0;
         changed = entry->record;
         changed.deleting = true;
-        return update_entry(store, entry, &changed);
+        return update_entry(store, entry, &changed, "DeleteRequested",
+                "Removal was asked for; the disk is removed, and the record with it.");
 }
 
 int device_store_request_recover(struct device_store *store, const char *name)
@@ -425,7 +432,8 @@ int device_store_request_recover(struct device_store *store, const char *name)
         }
         changed = entry->record;
         changed.recover_requested = true;
-        return update_entry(store, entry, &changed);
+        return update_entry(
+                store, entry, &changed, "RecoverRequested", "Recovery was asked for; it is tried at once.");
 }
 
 int device_store_request_restart(struct device_store *store, const char *name)
@@ -437,27 +445,38 @@ int device_store_request_restart(struct device_store *store, const char *name)
                 return -ENOENT;
         changed = entry->record;
         device_record_restart(&changed);
-        return update_entry(store, entry, &changed);
+        return update_entry(store, entry, &changed, "RestartRequested",
+                "Another worker was asked for; it takes over the disk next.");
 }
 
 int device_store_remove(struct device_store *store, const char *name)
 {
         _cleanup_entry_ struct entry *entry = NULL;
         uint64_t ceiling = ceiling_above(store, store->revision + 1);
+        const struct device_record *record;
+        struct device_event *event = NULL;
+        struct device_news news;
         size_t i;
         int r;
 
-        assert(!store->announcing);
+        assert(!store->subscribers.announcing);
         if (!find_index(store, name, &i))
                 return -ENOENT;
-        r = store->backend->erase(store->context, name, ceiling);
-        if (r < 0)
+        record = &store->entries[i]->record;
+        news = news_of(record, EVENT_NORMAL, "Removed", "The disk and its record are gone.");
+        r = news_make(store->events, record, &news, store->revision + 1, &event);
+        if (r >= 0)
+                r = store->backend->erase(store->context, name, ceiling, event);
+        if (r < 0) {
+                device_event_free(event);
                 return r;
+        }
         entry = store->entries[i];
         store->count--;
         memmove(&store->entries[i], &store->entries[i + 1], (store->count - i) * sizeof(struct entry *));
         store->revision++;
         store->ceiling = ceiling;
+        event_log_take(store->events, event, true);
         announce(store, STORE_REMOVED, entry);
         return 0;
 }
@@ -471,11 +490,11 @@ int device_store_assign_number(struct device_store *store, const char *name, int
                 return -ENOENT;
         if (entry->record.number == number)
                 return 0;
-        if (number >= 0 && number_owner(store, number, name))
+        if (number >= 0 && device_store_number_owner(store, number, name))
                 return -EADDRINUSE;
         changed = entry->record;
         changed.number = number;
-        return update_entry(store, entry, &changed);
+        return update_entry(store, entry, &changed, NULL, NULL);
 }
 
 int device_store_set_held(struct device_store *store, const char *name, bool held)
@@ -499,23 +518,14 @@ int device_store_set_held(struct device_store *store, const char *name, bool hel
         if (strcmp(changed.held_boot, entry->record.held_boot) == 0
                 && changed.recover_requested == entry->record.recover_requested)
                 return 0;
-        return update_entry(store, entry, &changed);
-}
-
-/* The time of the last change between ready and not ready. */
-static uint64_t transition_time(const struct device_status *from, const struct device_status *to)
-{
-        bool same = (from->phase == PHASE_LIVE) == (to->phase == PHASE_LIVE);
-
-        return to->transition_at             ? to->transition_at
-               : same && from->transition_at ? from->transition_at
-                                             : device_record_now();
+        return update_entry(store, entry, &changed, NULL, NULL);
 }
 
 int device_store_set_status(struct device_store *store, const char *name, const struct device_status *status)
 {
         struct entry *entry = find_entry(store, name);
         struct device_status copy;
+        struct device_news news;
         int r;
 
         if (!entry)
@@ -523,51 +533,64 @@ int device_store_set_status(struct device_store *store, const char *name, const 
         r = device_status_copy(status, &copy);
         if (r < 0)
                 return r;
-        copy.transition_at = transition_time(&entry->record.status, &copy);
+        copy.transition_at = device_record_transition_time(&entry->record.status, &copy);
         if (device_status_equal(&copy, &entry->record.status)) {
                 device_status_clear(&copy);
                 return 0;
         }
+        news = news_of_status(&entry->record, &copy);
+        step_revision(store, entry, &news);
         device_status_clear(&entry->record.status);
         entry->record.status = copy;
-        if (store->revision < store->ceiling) {
-                store->revision++;
-        } else if (save_record(store, &entry->record, entry->text) < 0) {
-                /* A full disk must not keep the truth from users; at worst a revision comes twice after a
-                 * crash. */
-                store->revision++;
-        }
         entry->record.revision = store->revision;
         announce(store, STORE_STATUS, entry);
         return 0;
 }
 
+int device_store_note(struct device_store *store, const char *name, enum event_type type, const char *reason,
+        const char *format, ...)
+{
+        struct entry *entry = find_entry(store, name);
+        char message[EVENT_MESSAGE_MAX];
+        struct device_news news;
+        va_list arguments;
+
+        if (!entry)
+                return -ENOENT;
+        va_start(arguments, format);
+        (void)vsnprintf(message, sizeof(message), format, arguments);
+        va_end(arguments);
+        news = news_of(&entry->record, type, reason, message);
+        step_revision(store, entry, &news);
+        announce(store, STORE_NOTED, entry);
+        return 0;
+}
+
+const struct event_log *device_store_events(const struct device_store *store)
+{
+        return store->events;
+}
+
+int device_store_save_events(struct device_store *store)
+{
+        const struct device_event *unsaved[EVENTS_MAX];
+        size_t count = event_log_unsaved(store->events, unsaved, ARRAY_SIZE(unsaved));
+        int r = 0;
+
+        if (count > 0)
+                r = store->backend->save_events(
+                        store->context, unsaved, count, event_log_compacted(store->events));
+        if (r >= 0)
+                event_log_saved(store->events);
+        return r;
+}
+
 int device_store_subscribe(struct device_store *store, store_subscriber callback, void *userdata)
 {
-        struct subscriber *subscribers;
-
-        assert(!store->announcing);
-        subscribers = reallocarray(store->subscribers, store->subscriber_count + 1, sizeof(*subscribers));
-        if (!subscribers)
-                return -ENOMEM;
-        store->subscribers = subscribers;
-        store->subscribers[store->subscriber_count++] = (struct subscriber){callback, userdata};
-        return 0;
+        return store_subscribers_add(&store->subscribers, callback, userdata);
 }
 
 void device_store_unsubscribe(struct device_store *store, store_subscriber callback, void *userdata)
 {
-        for (size_t i = 0; i < store->subscriber_count; i++) {
-                struct subscriber *subscriber = &store->subscribers[i];
-
-                if (subscriber->callback != callback || subscriber->userdata != userdata)
-                        continue;
-                if (store->announcing) { /* the loop over the subscribers sweeps it up */
-                        subscriber->callback = NULL;
-                        return;
-                }
-                store->subscriber_count--;
-                memmove(subscriber, subscriber + 1, (store->subscriber_count - i) * sizeof(*subscriber));
-                return;
-        }
+        store_subscribers_remove(&store->subscribers, callback, userdata);
 }

@@ -5,6 +5,7 @@
 
 #include "ublkd/device_spec.h"
 #include "ublkd/device_status.h"
+#include "ublkd/event_log.h"
 
 enum { UID_TEXT_SIZE = 37 };
 
@@ -34,10 +35,18 @@ struct device_backend {
         int (*load)(void *context,
                 int (*each)(void *userdata, const struct device_record *record, const char *document),
                 void *userdata, uint64_t *ret_revision);
-        /* Writes the record (insert or replace) and the store's revision in one transaction. */
-        int (*save)(
-                void *context, const struct device_record *record, const char *document, uint64_t revision);
-        int (*erase)(void *context, const char *name, uint64_t revision);
+        /* Writes the record (insert or replace), the store's revision and the event (NULL: none) in one
+         * transaction. */
+        int (*save)(void *context, const struct device_record *record, const char *document,
+                uint64_t revision, const struct device_event *event);
+        int (*erase)(void *context, const char *name, uint64_t revision, const struct device_event *event);
+        /* Calls `each` for every stored event, in any order. */
+        int (*load_events)(void *context, int (*each)(void *userdata, const struct device_event *event),
+                void *userdata, uint64_t *ret_compacted);
+        /* Writes the events (insert, or replace by first_revision) and forgets those whose revision is not
+         * above `compacted`, in one transaction. */
+        int (*save_events)(
+                void *context, const struct device_event *const *events, size_t count, uint64_t compacted);
         void (*close)(void *context);
 };
 
@@ -52,6 +61,7 @@ enum store_event_kind {
         STORE_SPEC,    /* created, or its spec changed */
         STORE_INTENT,  /* deleting, recover_requested, restart or hold changed */
         STORE_STATUS,  /* the status changed */
+        STORE_NOTED,   /* nothing changed, but there is an event to tell: device_store_note() */
         STORE_REMOVED, /* the record is gone; event->record is NULL */
         _STORE_EVENT_MAX
 };
@@ -82,6 +92,10 @@ const struct device_record *device_store_next(const struct device_store *store, 
 #define DEVICE_STORE_FOREACH(record, store)                                                                  \
         for (const struct device_record *record = device_store_next(store, NULL); record;                    \
                 record = device_store_next(store, record->name))
+
+/* The other device that has `number` or asks for it, or NULL. */
+const struct device_record *device_store_number_owner(
+        const struct device_store *store, int number, const char *name);
 
 /* What must hold for a put. */
 enum put_mode { PUT_CREATE, PUT_CREATE_OR_REPLACE };
@@ -118,6 +132,18 @@ int device_store_assign_number(struct device_store *store, const char *name, int
 int device_store_set_held(struct device_store *store, const char *name, bool held);
 /* Not durable. Announces STORE_STATUS when it differs from the last. Copies. 0, -ENOENT or -ENOMEM. */
 int device_store_set_status(struct device_store *store, const char *name, const struct device_status *status);
+
+/* Keeps an event of something that happened to the device (see device_event.h for reason and message) and
+ * announces STORE_NOTED. Not durable before device_store_save_events(). 0 or -ENOENT; lost when memory runs
+ * out. */
+int device_store_note(struct device_store *store, const char *name, enum event_type type, const char *reason,
+        const char *format, ...) _printf_(5, 6);
+/* What happened to all devices. Changes of spec and intent, and of phase or reason of a status, are in it by
+ * themselves, with the revision of the change. Valid as long as the store. */
+const struct event_log *device_store_events(const struct device_store *store);
+/* Writes the events that were not written with a record. 0 or -errno: they are kept, and written with the
+ * next ones. */
+int device_store_save_events(struct device_store *store);
 
 /* Subscribers are called after the change, in the order they subscribed; they must not change the store from
  * within. 0 or -ENOMEM. */

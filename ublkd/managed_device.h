@@ -96,6 +96,10 @@ void device_step_done(struct managed_device *device, int result);
 /* Replaces the note. An allocation that fails leaves none: the status then falls back to the step's name. */
 void device_note(struct managed_device *device, const char *reason, const char *format, ...) _printf_(3, 4);
 void device_note_clear(struct managed_device *device);
+/* Tells of a decision: one line of the log, and one event. `reason` is CamelCase, the sentence says what
+ * happened and what is done next. */
+void device_tell(const struct managed_device *device, int level, const char *reason, const char *format, ...)
+        _printf_(4, 5);
 uint64_t monotonic_now(void);
 
 /* device_report.c: makes the record's status from the facts of this turn. next_try: CLOCK_MONOTONIC, or

@@ -10,6 +10,7 @@
 #include "api/api.h"
 #include "ublkd/base/log.h"
 #include "ublkd/disk_users.h"
+#include "ublkd/event_writer.h"
 #include "ublkd/reconciler.h"
 
 #include <limits.h>
@@ -27,6 +28,7 @@ struct manager {
         struct runtime_dir *runtime_dir;
         struct device_store *store;
         struct ublk_ctl *ctl;
+        struct event_writer *event_writer;
         struct reconciler *reconciler;
         struct api *api;
         sd_event_source *control_retry;
@@ -68,6 +70,25 @@ static int open_store(struct manager *manager, const char *state_dir, struct pro
         }
         r = store_sqlite_open(state_dir, &backend, &context, problems);
         return r < 0 ? r : device_store_new(backend, context, &manager->store);
+}
+
+static void on_events_unwritten(void *userdata _unused_, int error)
+{
+        log_error(NULL,
+                "Events cannot be written to the database: %s; they are kept in memory, and tried again "
+                "every 30 s",
+                strerror(-error));
+}
+
+static int open_event_writer(struct manager *manager)
+{
+        return event_writer_new(
+                &(struct event_writer_config){
+                        .event = manager->event,
+                        .store = manager->store,
+                        .failed = on_events_unwritten,
+                },
+                &manager->event_writer);
 }
 
 static int control_open(struct manager *manager);
@@ -212,6 +233,8 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = open_store(manager, options->state_dir, problems);
         if (r >= 0)
+                r = open_event_writer(manager);
+        if (r >= 0)
                 r = open_reconciler(manager, options);
         if (r >= 0)
                 r = control_start(manager);
@@ -231,6 +254,7 @@ struct manager *manager_free(struct manager *manager)
         reconciler_free(manager->reconciler);
         sd_event_source_disable_unref(manager->control_retry);
         ublk_ctl_free(manager->ctl);
+        event_writer_free(manager->event_writer);
         device_store_free(manager->store);
         runtime_dir_free(manager->runtime_dir);
         host_clear(&manager->host);

@@ -226,7 +226,7 @@ static void device_take_death(struct managed_device *device)
         if (wanted)
                 note_death(device, served);
         if (wanted && !device->worker_killed)
-                log_warning(device->name, "%s %s",
+                device_tell(device, LOG_WARNING, "WorkerDied", "%s %s.",
                         device->note.sentence ? device->note.sentence : "The worker died.",
                         served ? "Its disk is recovered as the spec says"
                                : "Another one is started after a back-off");
@@ -299,7 +299,7 @@ static bool device_settle(struct managed_device *device, const struct device_rec
                         device->last_recovery_ms = (double)(monotonic_now() - device->died_at) / 1000;
                         device->recoveries++;
                         device->died_at = 0;
-                        log_info(device->name, "Recovered %.1f ms after its worker died",
+                        device_tell(device, LOG_INFO, "Recovered", "Recovered %.1f ms after its worker died.",
                                 device->last_recovery_ms);
                 }
                 device_note_clear(device);
@@ -521,7 +521,7 @@ static void on_store_event(void *userdata, const struct store_event *event)
         struct reconciler *reconciler = userdata;
         struct managed_device *device = device_find(reconciler, event->name);
 
-        if (event->kind == STORE_STATUS)
+        if (event->kind == STORE_STATUS || event->kind == STORE_NOTED)
                 return;
         if (event->kind == STORE_REMOVED) {
                 if (device)

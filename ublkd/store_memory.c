@@ -11,12 +11,27 @@ static int memory_load(
 }
 
 static int memory_save(void *context _unused_, const struct device_record *record _unused_,
-        const char *document _unused_, uint64_t revision _unused_)
+        const char *document _unused_, uint64_t revision _unused_, const struct device_event *event _unused_)
 {
         return 0;
 }
 
-static int memory_erase(void *context _unused_, const char *name _unused_, uint64_t revision _unused_)
+static int memory_erase(void *context _unused_, const char *name _unused_, uint64_t revision _unused_,
+        const struct device_event *event _unused_)
+{
+        return 0;
+}
+
+static int memory_load_events(void *context _unused_,
+        int (*each)(void *userdata, const struct device_event *event) _unused_, void *userdata _unused_,
+        uint64_t *ret_compacted)
+{
+        *ret_compacted = 0;
+        return 0;
+}
+
+static int memory_save_events(void *context _unused_, const struct device_event *const *events _unused_,
+        size_t count _unused_, uint64_t compacted _unused_)
 {
         return 0;
 }
@@ -30,6 +45,8 @@ static const struct device_backend memory_backend = {
         .load = memory_load,
         .save = memory_save,
         .erase = memory_erase,
+        .load_events = memory_load_events,
+        .save_events = memory_save_events,
         .close = memory_close,
 };
 

@@ -4,6 +4,7 @@
  * SQLite itself keeps a second ublkd away from the file, and needs no shared memory. A database from a newer
  * ublkd is left as it is, down to its write-ahead log. */
 #include "ublkd/device_store.h"
+#include "ublkd/store_sqlite_events.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -34,8 +35,21 @@ static const char *const migrations[] = {
         " created_at INTEGER NOT NULL,"
         " spec TEXT NOT NULL"
         ") STRICT, WITHOUT ROWID;",
-
         "ALTER TABLE device ADD COLUMN restart INTEGER NOT NULL DEFAULT 0;",
+        "ALTER TABLE store ADD COLUMN compacted INTEGER NOT NULL DEFAULT 0;" /* events up to that revision */
+        "CREATE TABLE event ("
+        " first_revision INTEGER PRIMARY KEY NOT NULL,"
+        " revision INTEGER NOT NULL UNIQUE,"
+        " first_at INTEGER NOT NULL,"
+        " last_at INTEGER NOT NULL,"
+        " count INTEGER NOT NULL,"
+        " type TEXT NOT NULL,"
+        " device TEXT NOT NULL,"
+        " uid TEXT NOT NULL,"
+        " reason TEXT NOT NULL,"
+        " message TEXT NOT NULL,"
+        " labels TEXT" /* NULL: none */
+        ") STRICT;",
 };
 
 enum statement {
@@ -69,6 +83,7 @@ static_assert(ARRAY_SIZE(statement_texts) == _STATEMENT_MAX, "every statement ha
 struct store_sqlite {
         sqlite3 *db;
         sqlite3_stmt *statements[_STATEMENT_MAX];
+        struct event_statements event;
 };
 
 static void sqlite_close(void *context)
@@ -79,6 +94,7 @@ static void sqlite_close(void *context)
                 return;
         for (size_t i = 0; i < _STATEMENT_MAX; i++)
                 (void)sqlite3_finalize(store->statements[i]);
+        event_statements_clear(&store->event);
         (void)sqlite3_close(store->db);
         free(store);
 }
@@ -189,8 +205,15 @@ static int set_revision(struct store_sqlite *store, uint64_t revision)
         return run(store, STATEMENT_REVISION);
 }
 
-static int sqlite_save(
-        void *context, const struct device_record *record, const char *document, uint64_t revision)
+static int put_event(struct store_sqlite *store, const struct device_event *event)
+{
+        int result = event ? event_statements_put(&store->event, event) : SQLITE_DONE;
+
+        return result == SQLITE_DONE ? 0 : to_errno(store->db, result);
+}
+
+static int sqlite_save(void *context, const struct device_record *record, const char *document,
+        uint64_t revision, const struct device_event *event)
 {
         struct store_sqlite *store = context;
         sqlite3_stmt *save = store->statements[STATEMENT_SAVE];
@@ -217,10 +240,12 @@ static int sqlite_save(
         r = run(store, STATEMENT_SAVE);
         if (r >= 0)
                 r = set_revision(store, revision);
+        if (r >= 0)
+                r = put_event(store, event);
         return finish(store, r);
 }
 
-static int sqlite_erase(void *context, const char *name, uint64_t revision)
+static int sqlite_erase(void *context, const char *name, uint64_t revision, const struct device_event *event)
 {
         struct store_sqlite *store = context;
         int r = run(store, STATEMENT_BEGIN);
@@ -231,7 +256,24 @@ static int sqlite_erase(void *context, const char *name, uint64_t revision)
         r = run(store, STATEMENT_ERASE);
         if (r >= 0)
                 r = set_revision(store, revision);
+        if (r >= 0)
+                r = put_event(store, event);
         return finish(store, r);
+}
+
+static int sqlite_save_events(
+        void *context, const struct device_event *const *events, size_t count, uint64_t compacted)
+{
+        struct store_sqlite *store = context;
+        int result, r = run(store, STATEMENT_BEGIN);
+
+        if (r < 0)
+                return r;
+        /* First, for what is forgotten may be an old state of what is put. */
+        result = event_statements_forget(&store->event, compacted);
+        for (size_t i = 0; i < count && result == SQLITE_DONE; i++)
+                result = event_statements_put(&store->event, events[i]);
+        return finish(store, result == SQLITE_DONE ? 0 : to_errno(store->db, result));
 }
 
 static const char *column_text(sqlite3_stmt *statement, int column)
@@ -288,11 +330,22 @@ static int sqlite_load(void *context, load_each each, void *userdata, uint64_t *
         return r;
 }
 
+static int sqlite_load_events(void *context, int (*each)(void *userdata, const struct device_event *event),
+        void *userdata, uint64_t *ret_compacted)
+{
+        struct store_sqlite *store = context;
+        int error, result = event_rows_load(store->db, each, userdata, ret_compacted, &error);
+
+        return error < 0 ? error : result == SQLITE_DONE ? 0 : to_errno(store->db, result);
+}
+
 static const struct device_backend sqlite_backend = {
         .name = "sqlite",
         .load = sqlite_load,
         .save = sqlite_save,
         .erase = sqlite_erase,
+        .load_events = sqlite_load_events,
+        .save_events = sqlite_save_events,
         .close = sqlite_close,
 };
 
@@ -350,14 +403,17 @@ static int check_integrity(struct store_sqlite *store)
 
 static int prepare(struct store_sqlite *store)
 {
+        int result;
+
         for (size_t i = 0; i < _STATEMENT_MAX; i++) {
-                int result = sqlite3_prepare_v3(store->db, statement_texts[i], -1, SQLITE_PREPARE_PERSISTENT,
+                result = sqlite3_prepare_v3(store->db, statement_texts[i], -1, SQLITE_PREPARE_PERSISTENT,
                         &store->statements[i], NULL);
 
                 if (result != SQLITE_OK)
                         return to_errno(store->db, result);
         }
-        return 0;
+        result = event_statements_prepare(store->db, &store->event);
+        return result == SQLITE_DONE ? 0 : to_errno(store->db, result);
 }
 
 static int configure(struct store_sqlite *store)

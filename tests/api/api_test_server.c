@@ -46,18 +46,37 @@ static int load(void *context,
         return server->real->load(server->real_context, each, userdata, ret_revision);
 }
 
-static int save(void *context, const struct device_record *record, const char *document, uint64_t revision)
+static int save(void *context, const struct device_record *record, const char *document, uint64_t revision,
+        const struct device_event *event)
 {
         struct server *server = context;
 
-        return server->full ? -ENOSPC : server->real->save(server->real_context, record, document, revision);
+        return server->full ? -ENOSPC
+                            : server->real->save(server->real_context, record, document, revision, event);
 }
 
-static int erase(void *context, const char *name, uint64_t revision)
+static int erase(void *context, const char *name, uint64_t revision, const struct device_event *event)
 {
         struct server *server = context;
 
-        return server->full ? -ENOSPC : server->real->erase(server->real_context, name, revision);
+        return server->full ? -ENOSPC : server->real->erase(server->real_context, name, revision, event);
+}
+
+static int load_events(void *context, int (*each)(void *userdata, const struct device_event *event),
+        void *userdata, uint64_t *ret_compacted)
+{
+        struct server *server = context;
+
+        return server->real->load_events(server->real_context, each, userdata, ret_compacted);
+}
+
+static int save_events(
+        void *context, const struct device_event *const *events, size_t count, uint64_t compacted)
+{
+        struct server *server = context;
+
+        return server->full ? -ENOSPC
+                            : server->real->save_events(server->real_context, events, count, compacted);
 }
 
 static void close_backend(void *context)
@@ -68,7 +87,14 @@ static void close_backend(void *context)
 }
 
 static const struct device_backend backend = {
-        .name = "test", .load = load, .save = save, .erase = erase, .close = close_backend};
+        .name = "test",
+        .load = load,
+        .save = save,
+        .erase = erase,
+        .load_events = load_events,
+        .save_events = save_events,
+        .close = close_backend,
+};
 
 static int set_status(struct server *server, const struct device_record *record, enum device_phase phase,
         const char *reason, const char *text)

@@ -16,10 +16,12 @@ BASE = ["ublkd/base/*"]
 PROTO = ["ublkd/proto/*"]
 CONTRACT = ["targets/target.h", "targets/target_desc.h"]
 MODEL = [
+    "ublkd/device_event.h",
     "ublkd/device_store.h",
     "ublkd/device_spec.h",
     "ublkd/device_stats.h",
     "ublkd/device_status.h",
+    "ublkd/event_log.h",
     "ublkd/host.h",
     "ublkd/proto/latency_buckets.h",
 ]
@@ -56,6 +58,7 @@ LOGGERS = [
     "ublkd/main.c",
     "ublkd/manager.c",
     "ublkd/reconciler.c",
+    "ublkd/device_note.c",
     "ublkd/device_steps.c",
     "api/http_server.c",
     "targets/worker/main.c",

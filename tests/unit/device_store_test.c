@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_MAX = 3000 };
+enum { ROWS_MAX = 3000, DISK_EVENTS_MAX = 20000 };
 
 /* Rows outlive the store that wrote them, as a disk does. */
 struct disk {
@@ -18,7 +18,10 @@ struct disk {
         size_t count;
         uint64_t revision;
         int fail; /* -errno for every write */
-        unsigned writes;
+        unsigned writes, event_writes;
+        struct device_event *events[DISK_EVENTS_MAX];
+        size_t event_count;
+        uint64_t compacted;
 };
 
 static struct row *find_row(struct disk *disk, const char *name)
@@ -44,8 +47,49 @@ static int disk_load(void *context, int (*each)(void *, const struct device_reco
         return 0;
 }
 
-static int disk_save(
-        void *context, const struct device_record *record, const char *document, uint64_t revision)
+static void keep_event(struct disk *disk, const struct device_event *event)
+{
+        size_t i = 0;
+
+        if (!event)
+                return;
+        while (i < disk->event_count && disk->events[i]->first_revision != event->first_revision)
+                i++;
+        if (i < disk->event_count)
+                device_event_free(disk->events[i]);
+        else
+                disk->event_count++;
+        disk->events[i] = device_event_copy(event);
+}
+
+static int disk_load_events(void *context, int (*each)(void *, const struct device_event *), void *userdata,
+        uint64_t *ret_compacted)
+{
+        struct disk *disk = context;
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < disk->event_count; i++)
+                r = each(userdata, disk->events[i]);
+        *ret_compacted = disk->compacted;
+        return r;
+}
+
+static int disk_save_events(
+        void *context, const struct device_event *const *events, size_t count, uint64_t compacted)
+{
+        struct disk *disk = context;
+
+        if (disk->fail)
+                return disk->fail;
+        for (size_t i = 0; i < count; i++)
+                keep_event(disk, events[i]);
+        disk->event_writes++;
+        disk->compacted = compacted;
+        return 0;
+}
+
+static int disk_save(void *context, const struct device_record *record, const char *document,
+        uint64_t revision, const struct device_event *event)
 {
         struct disk *disk = context;
         struct row *row = find_row(disk, record->name);
@@ -57,6 +101,7 @@ static int disk_save(
         }
         disk->writes++;
         disk->revision = revision;
+        keep_event(disk, event);
         if (row) {
                 char *name = row->record.name;
 
@@ -71,7 +116,7 @@ static int disk_save(
         return 0;
 }
 
-static int disk_erase(void *context, const char *name, uint64_t revision)
+static int disk_erase(void *context, const char *name, uint64_t revision, const struct device_event *event)
 {
         struct disk *disk = context;
         struct row *row = find_row(disk, name);
@@ -84,6 +129,7 @@ static int disk_erase(void *context, const char *name, uint64_t revision)
         free(row->document);
         *row = disk->rows[--disk->count];
         disk->revision = revision;
+        keep_event(disk, event);
         return 0;
 }
 
@@ -93,7 +139,14 @@ static void disk_close(void *context)
 }
 
 static const struct device_backend disk_backend = {
-        .name = "disk", .load = disk_load, .save = disk_save, .erase = disk_erase, .close = disk_close};
+        .name = "disk",
+        .load = disk_load,
+        .save = disk_save,
+        .erase = disk_erase,
+        .load_events = disk_load_events,
+        .save_events = disk_save_events,
+        .close = disk_close,
+};
 
 static void disk_clear(struct disk *disk)
 {
@@ -101,6 +154,8 @@ static void disk_clear(struct disk *disk)
                 free(disk->rows[--disk->count].record.name);
                 free(disk->rows[disk->count].document);
         }
+        while (disk->event_count > 0)
+                device_event_free(disk->events[--disk->event_count]);
 }
 
 static struct device_store *open_store(struct disk *disk)
@@ -413,7 +468,7 @@ static void add_row(struct disk *disk, const char *name, const char *uid, const 
 
         record.name = (char *)name;
         strcpy(record.uid, uid);
-        CHECK_INT(disk_save(disk, &record, document, 10), 0);
+        CHECK_INT(disk_save(disk, &record, document, 10, NULL), 0);
 }
 
 static void test_quarantine(struct disk *disk)

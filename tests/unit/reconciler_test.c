@@ -31,19 +31,36 @@ static int load(void *context, int (*each)(void *, const struct device_record *,
         return world->real->load(world->real_context, each, userdata, ret_revision);
 }
 
-static int save(void *context, const struct device_record *record, const char *document, uint64_t revision)
+static int save(void *context, const struct device_record *record, const char *document, uint64_t revision,
+        const struct device_event *event)
 {
         struct world *world = context;
 
-        return world->real->save(world->real_context, record, document, revision);
+        return world->real->save(world->real_context, record, document, revision, event);
 }
 
-static int erase(void *context, const char *name, uint64_t revision)
+static int erase(void *context, const char *name, uint64_t revision, const struct device_event *event)
 {
         struct world *world = context;
 
         return world->erase_error ? world->erase_error
-                                  : world->real->erase(world->real_context, name, revision);
+                                  : world->real->erase(world->real_context, name, revision, event);
+}
+
+static int load_events(void *context, int (*each)(void *userdata, const struct device_event *event),
+        void *userdata, uint64_t *ret_compacted)
+{
+        struct world *world = context;
+
+        return world->real->load_events(world->real_context, each, userdata, ret_compacted);
+}
+
+static int save_events(
+        void *context, const struct device_event *const *events, size_t count, uint64_t compacted)
+{
+        struct world *world = context;
+
+        return world->real->save_events(world->real_context, events, count, compacted);
 }
 
 static void close_store(void *context)
@@ -54,7 +71,14 @@ static void close_store(void *context)
 }
 
 static const struct device_backend backend = {
-        .name = "test", .load = load, .save = save, .erase = erase, .close = close_store};
+        .name = "test",
+        .load = load,
+        .save = save,
+        .erase = erase,
+        .load_events = load_events,
+        .save_events = save_events,
+        .close = close_store,
+};
 
 /* ---- the world ---- */
 

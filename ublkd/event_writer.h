@@ -1,0 +1,22 @@
+/* Writes the events that wait in the store's log: new ones within a second, in one transaction, so that a
+ * recovery never waits for a disk; mere repetitions within half a minute. */
+#pragma once
+
+#include "ublkd/device_store.h"
+
+#include <systemd/sd-event.h>
+
+struct event_writer;
+
+struct event_writer_config {
+        sd_event *event;
+        struct device_store *store; /* outlives the writer */
+        /* They could not be written (-errno) for the first time since they could; it is tried again. */
+        void (*failed)(void *userdata, int error);
+        void *userdata;
+};
+
+/* 0 or -errno. */
+int event_writer_new(const struct event_writer_config *config, struct event_writer **ret);
+/* Writes nothing more: device_store_free() does. NULL is fine. Returns NULL. */
+struct event_writer *event_writer_free(struct event_writer *writer);

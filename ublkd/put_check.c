@@ -1,0 +1,37 @@
+/* What must hold for a put. */
+#include "ublkd/put_check.h"
+
+#include "ublkd/device_record.h"
+
+int put_check(const struct device_store *store, const struct device_spec *spec,
+        const struct device_record *record, const struct put_condition *condition,
+        struct problem_list *problems)
+{
+        const char *name = spec->options.name;
+        const struct device_record *owner;
+        int r = device_record_check(record, condition, problems);
+
+        if (r < 0)
+                return r;
+        if (record && record->deleting) {
+                (void)problem_add(problems, EBUSY, "", "BeingRemoved",
+                        "The device %s is being removed; try again when it is gone.", name);
+                return -EBUSY;
+        }
+        if (record && condition->mode == PUT_CREATE
+                && !(record->spec && device_spec_equal(record->spec, spec))) {
+                (void)problem_add(problems, EEXIST, "/name", "NameTaken",
+                        "There is a device %s with another spec; replace it with PUT, or choose another "
+                        "name.",
+                        name);
+                return -EEXIST;
+        }
+        owner = spec->options.id >= 0 ? device_store_number_owner(store, (int)spec->options.id, name) : NULL;
+        if (owner) {
+                (void)problem_add(problems, EADDRINUSE, "/id", "NumberTaken",
+                        "The number %d belongs to the device %s; choose another, or leave it out.",
+                        (int)spec->options.id, owner->name);
+                return -EADDRINUSE;
+        }
+        return 0;
+}
