@@ -87,6 +87,15 @@ int device_claim_take(struct managed_device *device);
 void device_claim_follow(struct managed_device *device);
 void device_claim_release(struct managed_device *device);
 
+/* device_worker.c: finds the worker that serves it, if any. Until it is known whether one lives no other may
+ * be started: it would wait for the first one's queues. */
+void device_adopt(struct managed_device *device);
+/* device_worker.c: its worker is dead: says why, and lets go of it. */
+void device_take_death(struct managed_device *device);
+
+/* device_shared.c: removes the region that its workers shared: with its record. */
+void device_shared_forget(struct managed_device *device);
+
 /* device_note.c: what a sentence of a problem list lacks where another sentence follows: "." or "". */
 const char *full_stop(const char *sentence);
 /* reconciler.c: something happened to the device; it gets a turn. */

@@ -199,67 +199,6 @@ static void device_rest(struct managed_device *device, uint64_t at)
                 device_wake(device); /* better too early than never */
 }
 
-/* ---- workers ---- */
-
-/* The user hears the reason that the worker gave, or else how it ended. */
-static void note_death(struct managed_device *device, bool served)
-{
-        const struct worker_death *death = worker_proc_death(device->worker);
-        const struct problem_list *problems = worker_proc_problems(device->worker);
-
-        if (problems->count > 0)
-                device_note(device, problems->items[0].reason, "%s%s", problems->items[0].detail,
-                        full_stop(problems->items[0].detail));
-        else if (!device->worker_killed)
-                device_note(device, "WorkerDied", "The worker (pid %d) %s%s.",
-                        (int)worker_proc_pid(device->worker), death->sentence,
-                        served ? "" : " before it could serve");
-}
-
-static void device_take_death(struct managed_device *device)
-{
-        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
-        bool served = device->facts.worker == PLAN_WORKER_SERVING;
-        bool wanted = record && !record->deleting && record->spec && record->spec->options.enabled
-                      && worker_proc_epoch(device->worker) == record->epoch;
-
-        if (wanted)
-                note_death(device, served);
-        if (wanted && !device->worker_killed)
-                device_tell(device, LOG_WARNING, "WorkerDied", "%s %s.",
-                        device->note.sentence ? device->note.sentence : "The worker died.",
-                        served ? "Its disk is recovered as the spec says"
-                               : "Another one is started after a back-off");
-        if (served && wanted)
-                device->died_at = worker_proc_died_at(device->worker);
-        attempt_worker_died(&device->attempt, monotonic_now());
-        device->worker = worker_proc_free(device->worker);
-        device->worker_killed = false;
-        (void)runtime_dir_forget_worker(
-                device->reconciler->config.runtime_dir, device->uid); /* a stale one is replaced */
-}
-
-static void on_worker_changed(void *userdata, struct worker_proc *worker _unused_)
-{
-        device_wake(userdata);
-}
-
-/* Until it is known whether a worker lives no other may be started: it would wait for the first one's queues.
- */
-static void device_adopt(struct managed_device *device)
-{
-        struct reconciler *reconciler = device->reconciler;
-        int r = worker_proc_adopt(reconciler->config.event, reconciler->config.runtime_dir, device->name,
-                device->uid, on_worker_changed, device, &device->worker);
-
-        device->unreached = r < 0 && r != -ENOENT;
-        if (r >= 0)
-                device->had_worker = true;
-        else if (device->unreached)
-                device_note(device, "WorkerUnreachable",
-                        "The worker that serves it cannot be reached: %s; it is called again.", strerror(-r));
-}
-
 /* ---- the turn ---- */
 
 static void report(struct managed_device *device, const struct device_record *record, uint64_t next_try)
@@ -275,8 +214,10 @@ static void report(struct managed_device *device, const struct device_record *re
 /* The record goes, and with it `device` (the subscriber below drops it). False: it could not be erased. */
 static bool device_forget(struct managed_device *device)
 {
-        int r = device_store_remove(device->reconciler->config.store, device->name);
+        int r;
 
+        device_shared_forget(device);
+        r = device_store_remove(device->reconciler->config.store, device->name);
         if (r < 0)
                 log_error(device->name, "Its record cannot be erased: %s; trying again in %d s", strerror(-r),
                         ERASE_RETRY_USEC / 1000000);

@@ -358,7 +358,7 @@ static int make_channel(int ret[2])
 /* Nothing is started before CONFIG is on its way, so that a failure leaves nothing behind. */
 static int start(struct worker_proc *worker, const char *program, const struct worker_msg *config)
 {
-        _cleanup_close_ int theirs = -1, listener = -1;
+        _cleanup_close_ int theirs = -1, listener = -1, region = -1;
         int pair[2];
         int r = make_channel(pair);
 
@@ -369,6 +369,10 @@ static int start(struct worker_proc *worker, const char *program, const struct w
         r = worker_msg_send(worker->channel, config);
         if (r < 0)
                 return r;
+        region = runtime_dir_provide_region(worker->dir, worker->uid,
+                &(struct device_region_key){.queues = config->config.queues, .epoch = config->config.epoch});
+        if (region < 0)
+                return region;
         listener = runtime_dir_bind_worker(worker->dir, worker->uid);
         if (listener < 0)
                 return listener;
@@ -376,9 +380,9 @@ static int start(struct worker_proc *worker, const char *program, const struct w
         r = proc_spawn(
                 &(struct proc_spawn){
                         .program = program,
-                        .argv = (const char *[]){"ublkd-worker", worker->name, NULL},
-                        .fds = {theirs,              listener                    },
-                        .fd_count = 2,
+                        .argv = (const char *[]){"ublkd-worker", worker->name, NULL  },
+                        .fds = {theirs,         listener,     region},
+                        .fd_count = 3,
         },
                 &worker->pid, &worker->pidfd);
         if (r < 0)

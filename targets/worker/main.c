@@ -10,6 +10,7 @@
 #include "targets/worker/queue_threads.h"
 #include "targets/worker/sandbox.h"
 #include "ublkd/base/log.h"
+#include "ublkd/proto/device_region.h"
 
 #include <malloc.h>
 #include <poll.h>
@@ -32,6 +33,7 @@ struct worker {
         struct chan chan;
         struct worker_config config;
         struct disk disk;
+        void *region; /* shared with the supervisor and later workers */
         struct queue_threads *threads;
         int number;                           /* N of /dev/ublkcN, or -1 */
         int node_folder;                      /* /dev, or -1 */
@@ -133,12 +135,30 @@ static int choose_cpus(const struct worker_config *config, struct problem_list *
         return r < 0 ? r : -EINVAL;
 }
 
+/* Nothing but the mapping is left of the descriptor. */
+static int map_region(struct worker *worker, struct problem_list *problems)
+{
+        int r = device_region_map(WORKER_REGION_FD, worker->config.wish.queues, &worker->region);
+
+        (void)close(WORKER_REGION_FD);
+        if (r >= 0)
+                return 0;
+        r = problem_add(problems, -r, "", "RegionUnusable",
+                "The memory that workers of this device share (descriptor %d) cannot be used: %s; start the "
+                "worker "
+                "through ublkd.",
+                WORKER_REGION_FD, strerror(-r));
+        return r < 0 ? r : -EINVAL;
+}
+
 static enum exit_status open_backend(struct worker *worker, const struct worker_msg *msg)
 {
         _cleanup_problems_ struct problem_list problems = {};
         int r;
 
         r = worker_config_parse(msg, &worker->config, &problems);
+        if (r >= 0)
+                r = map_region(worker, &problems);
         if (r >= 0)
                 r = choose_cpus(&worker->config, &problems);
         if (r >= 0)
@@ -169,7 +189,7 @@ static enum exit_status start_queues(struct worker *worker)
         const cpu_set_t *cpus = worker->config.cpus_given ? &worker->config.cpus : NULL;
         int r;
 
-        r = queue_threads_start(&worker->disk, worker->node, cpus, &worker->threads);
+        r = queue_threads_start(&worker->disk, worker->region, worker->node, cpus, &worker->threads);
         return r < 0 ? fail_with(worker, r, "OutOfResources", "The queues' threads cannot be started") : STAY;
 }
 

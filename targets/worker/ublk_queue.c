@@ -14,6 +14,7 @@
 #include "targets/worker/io_data.h"
 #include "targets/worker/io_loop.h"
 #include "targets/worker/perform.h"
+#include "targets/worker/queue_meter.h"
 #include "ublkd/base/ublk_uapi.h"
 
 #include <string.h>
@@ -24,7 +25,8 @@ enum { SECTOR_SHIFT = 9 };
 /* One per tag. */
 struct request {
         struct target_io io;
-        int result; /* while the answer waits for a submission entry */
+        uint64_t arrived; /* see queue_meter.h */
+        int result;       /* while the answer waits for a submission entry */
 };
 
 /* Tags in the order of arrival; never more than there are. */
@@ -36,6 +38,7 @@ struct tag_queue {
 struct ublk_queue {
         struct io_loop loop;
         struct io_data data;
+        struct queue_meter meter;
         const struct ublksrv_io_desc *descriptors; /* written by the driver, one per tag */
         size_t descriptors_size;
         struct request *requests;
@@ -113,6 +116,7 @@ _Static_assert(
 
 static void commit(struct ublk_queue *queue, struct request *request, int result)
 {
+        queue_meter_ended(&queue->meter, &request->io, request->arrived, result);
         if (__builtin_expect(send_command(queue, UBLK_U_IO_COMMIT_AND_FETCH_REQ, request->io.tag, result), 1))
                 return;
         request->result = result;
@@ -198,6 +202,7 @@ static void request_arrived(struct ublk_queue *queue, uint16_t tag)
         if (__builtin_expect(!atomic_load_explicit(queue->served, memory_order_relaxed), 0))
                 atomic_store_explicit(queue->served, true, memory_order_relaxed);
         describe(queue, request);
+        request->arrived = queue_meter_arrived(&queue->meter, request->io.op);
         if (queue->never_waits)
                 commit(queue, request, perform_co(&request->io));
         else if (queue->waiting.count > 0 || !start(queue, request))
@@ -267,6 +272,7 @@ int ublk_queue_run(struct ublk_queue *queue)
 
                 if (r < 0)
                         return r;
+                queue_meter_round(&queue->meter);
                 commit_unsent(queue);
                 take_completions(queue);
                 io_loop_run_ready(&queue->loop);
@@ -365,6 +371,7 @@ int ublk_queue_open(const struct ublk_queue_setup *setup, struct ublk_queue **re
         queue->depth = setup->depth;
         queue->command_fd = setup->command_fd;
         queue->served = setup->served;
+        queue_meter_open(&queue->meter, setup->region, setup->index);
         queue->never_waits = setup->device->target->desc->flags & TARGET_NEVER_WAITS;
         r = queue_open(queue, setup);
         if (r < 0)

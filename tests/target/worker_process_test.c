@@ -2,12 +2,14 @@
  * leaves. */
 #include "tests/target/scratch.h"
 #include "tests/unit/check.h"
+#include "ublkd/proto/device_region.h"
 #include "ublkd/proto/worker_msg.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -23,21 +25,24 @@ struct process {
         struct sockaddr_un address; /* where it listens */
 };
 
-/* In the child: the two descriptors in their places, and nothing else. */
-static void become_worker(int channel, int listener)
+/* In the child: the descriptors in their places, and nothing else. region: or -1. */
+static void become_worker(int channel, int listener, int region)
 {
-        int one = fcntl(channel, F_DUPFD, 10), other = fcntl(listener, F_DUPFD, 10);
+        int fds[] = {channel, listener, region};
 
         (void)freopen("/dev/null", "w", stderr); /* its log of what goes wrong here on purpose */
-        dup2(one, WORKER_CHANNEL_FD);
-        dup2(other, WORKER_LISTEN_FD);
-        close(one);
-        close(other);
+        for (unsigned i = 0; i < ARRAY_SIZE(fds); i++)
+                fds[i] = fcntl(fds[i], F_DUPFD, WORKER_REGION_FD + 1);
+        for (unsigned i = 0; i < ARRAY_SIZE(fds); i++) {
+                close(WORKER_CHANNEL_FD + (int)i);
+                dup2(fds[i], WORKER_CHANNEL_FD + (int)i);
+                close(fds[i]);
+        }
         execl(program, "ublkd-worker", "test", NULL);
         _exit(127);
 }
 
-static void start(struct process *process, const char *name)
+static void start_with(struct process *process, const char *name, int region)
 {
         int pair[2], listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
@@ -48,10 +53,19 @@ static void start(struct process *process, const char *name)
         CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
         process->pid = fork();
         if (process->pid == 0)
-                become_worker(pair[1], listener);
+                become_worker(pair[1], listener, region);
         close(pair[1]);
         close(listener);
         process->channel = pair[0];
+}
+
+/* With a region for the two queues of configure(). */
+static void start(struct process *process, const char *name)
+{
+        _cleanup_close_ int region = memfd_create("region", MFD_CLOEXEC);
+
+        CHECK_INT(device_region_format(region, &(struct device_region_key){.queues = 2}), 0);
+        start_with(process, name, region);
 }
 
 static int call(const struct process *process)
@@ -165,6 +179,30 @@ static void test_refused(const char *spec, const char *pointer, const char *reas
         close(process.channel);
 }
 
+/* Without the memory that its predecessor left, or with another's, it does not serve. */
+static void test_region(int region)
+{
+        _cleanup_worker_msg_ struct worker_msg msg = {.type = WORKER_MSG_LIVE};
+        struct process process;
+
+        start_with(&process, region < 0 ? "no region" : "bad region", region);
+        expect_hello(process.channel, WORKER_STAGE_OPENING, "", process.pid);
+        configure(&process, "{\"target\":{\"type\":\"null\"},\"size\":\"1GiB\"}");
+        if (expect(process.channel, WORKER_MSG_FAILED, &msg) && CHECK_INT(msg.failed.count, 1))
+                CHECK_STR(msg.failed.items[0].reason, "RegionUnusable");
+        CHECK_INT(left(&process), 1);
+        close(process.channel);
+}
+
+static void test_bad_regions(void)
+{
+        _cleanup_close_ int region = memfd_create("region", MFD_CLOEXEC);
+
+        test_region(-1);
+        CHECK_INT(device_region_format(region, &(struct device_region_key){.queues = 1}), 0);
+        test_region(region);
+}
+
 static void test_alone(void)
 {
         struct process process;
@@ -218,6 +256,7 @@ int main(int argc, char **argv)
         test_refused("{\"target\":{\"type\":\"null\"}}", "/size", "SizeMissing");
         test_refused("{\"target\":{\"type\":\"null\"},\"size\":512,\"cpus\":\"1023\"}", "/cpus",
                 "CpusUnavailable");
+        test_bad_regions();
         test_alone();
         test_no_node();
         scratch_remove(&scratch);

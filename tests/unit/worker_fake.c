@@ -1,6 +1,7 @@
 /* Workers for the test of worker_proc: they speak the protocol, or do not. */
 #include "worker_fake.h"
 
+#include "ublkd/proto/device_region.h"
 #include "ublkd/proto/worker_msg.h"
 
 #include <dirent.h>
@@ -204,7 +205,7 @@ static void be_inspecting(void)
         char null[64] = "";
 
         for (struct dirent *entry; (entry = readdir(dir));)
-                if (atoi(entry->d_name) > WORKER_LISTEN_FD && atoi(entry->d_name) != dirfd(dir))
+                if (atoi(entry->d_name) > WORKER_REGION_FD && atoi(entry->d_name) != dirfd(dir))
                         _exit(10);
         if (sigprocmask(SIG_SETMASK, NULL, &mask) < 0 || sigismember(&mask, SIGTERM)
                 || signal(SIGPIPE, SIG_DFL) != SIG_DFL)
