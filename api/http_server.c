@@ -54,6 +54,8 @@ static enum MHD_Result send_reply(struct request *request)
                 && add_header(response, MHD_HTTP_HEADER_ETAG, reply->etag)
                 && add_header(response, MHD_HTTP_HEADER_LOCATION, reply->location)
                 && add_header(response, MHD_HTTP_HEADER_ALLOW, reply->allow)
+                && add_header(response, "Accept-Patch",
+                        strstr(reply->allow, "PATCH") ? "application/merge-patch+json" : NULL)
                 && add_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, reply->authenticate)
                 && add_header(response, MHD_HTTP_HEADER_CONNECTION, reply->close ? "close" : NULL))
                 result = MHD_queue_response(request->connection, reply->status, response);

@@ -39,7 +39,7 @@ static uint64_t digest(const char *text)
 
 static bool is_tag_character(char c)
 {
-        return c == '!' || (c >= '#' && c <= '~') || (c & 0x80);
+        return c == '!' || (c >= '#' && c <= '~'); /* none of ours has more */
 }
 
 /* Reads the tag at the beginning of `text`; returns its length, or 0 when there is none. */

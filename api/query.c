@@ -194,12 +194,7 @@ int query_parse(
         (void)MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, on_parameter, &reading);
         if (reading.error < 0)
                 return reading.error;
-        if ((ret->given & QUERY_TIMEOUT) && !ret->wait) {
-                reading.error = problem_add(problems, EINVAL, "", "BadParameter",
-                        "The query parameter 'timeout' says how long to wait; give 'wait' with it.");
-                if (reading.error < 0)
-                        return reading.error;
-        }
+        ret->wait = ret->wait || (ret->given & QUERY_TIMEOUT); /* who says how long to wait wants to */
         return problems->count > 0 ? -EINVAL : 0;
 }
 

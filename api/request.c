@@ -9,6 +9,7 @@
 #include "api/wait.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
@@ -32,12 +33,13 @@ static enum method parse_method(const char *text)
                 const char *name;
                 enum method method;
         } methods[] = {
-                {"GET",    METHOD_GET   },
-                {"HEAD",   METHOD_GET   }, /* the HTTP library leaves out the body */
-                {"POST",   METHOD_POST  },
-                {"PUT",    METHOD_PUT   },
-                {"PATCH",  METHOD_PATCH },
-                {"DELETE", METHOD_DELETE},
+                {"GET",     METHOD_GET    },
+                {"HEAD",    METHOD_GET    }, /* the HTTP library leaves out the body */
+                {"POST",    METHOD_POST   },
+                {"PUT",     METHOD_PUT    },
+                {"PATCH",   METHOD_PATCH  },
+                {"DELETE",  METHOD_DELETE },
+                {"OPTIONS", METHOD_OPTIONS},
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
@@ -57,13 +59,26 @@ static bool media_type_is(const char *text, size_t size, const char *type)
         return length == strlen(type) && strncasecmp(text, type, length) == 0;
 }
 
-/* Whether an Accept header (NULL: anything) has room for JSON. Weights do not matter, unless they are zero.
- */
-static bool accepts_json(const char *accept)
+/* Whether the `size` bytes of one range of an Accept header have room for `type`. Who takes JSON takes what
+ * is JSON underneath, and who takes problems takes what is none. */
+static bool range_has(const char *range, size_t size, const char *type)
 {
-        static const char *const types[] = {"*/*", "application/*", "application/json",
-                "application/problem+json", "application/schema+json"};
+        size_t slash = strcspn(type, "/") + 1, length = strlen(type);
+        bool json = length >= 4 && strcmp(type + length - 4, "json") == 0;
+        char any[64];
 
+        snprintf(any, sizeof(any), "%.*s*", (int)slash, type);
+        return media_type_is(range, size, "*/*") || media_type_is(range, size, any)
+               || media_type_is(range, size, type)
+               || (json
+                       && (media_type_is(range, size, "application/json")
+                               || media_type_is(range, size, "application/problem+json")));
+}
+
+/* Whether an Accept header (NULL: anything) has room for `type`. Weights do not matter, unless they are zero.
+ */
+static bool accepts(const char *accept, const char *type)
+{
         if (!accept || !*accept)
                 return true;
         for (const char *item = accept; *item; item += *item == ',') {
@@ -74,10 +89,9 @@ static bool accepts_json(const char *accept)
                 length = strcspn(item, ",");
                 weight = strcasestr(item, ";q=0");
                 if (!(weight && weight < item + length
-                            && strspn(weight + 3, "0.") == strcspn(weight + 3, ", ;")))
-                        for (size_t i = 0; i < ARRAY_SIZE(types); i++)
-                                if (media_type_is(item, length, types[i]))
-                                        return true;
+                            && strspn(weight + 3, "0.") == strcspn(weight + 3, ", ;"))
+                        && range_has(item, length, type))
+                        return true;
                 item += length;
         }
         return false;
@@ -107,12 +121,15 @@ static bool check_access(struct request *request)
 
 static bool check_route(struct request *request)
 {
-        char allow[64];
+        char allow[ALLOW_MAX];
         int r = route_find(request->path, request->method, &request->route, request->name, allow);
 
         if (r == -ENOENT)
                 reply_problem(request, PROBLEM_NO_SUCH_RESOURCE, "Nothing is known at this path.");
-        if (r == -EPERM) {
+        if (r == -EPERM && request->method == METHOD_OPTIONS) {
+                reply_empty(request, MHD_HTTP_NO_CONTENT);
+                strcpy(request->reply.allow, allow);
+        } else if (r == -EPERM) {
                 reply_problem(request, PROBLEM_METHOD_NOT_ALLOWED, "Only %s can be used here.", allow);
                 strcpy(request->reply.allow, allow);
         }
@@ -127,14 +144,27 @@ static bool check_route(struct request *request)
         return true;
 }
 
+static bool check_accept(struct request *request)
+{
+        const char *accept = request_header(request, MHD_HTTP_HEADER_ACCEPT);
+        const char *const *type = request->route->produces;
+
+        for (; *type; type++)
+                if (accepts(accept, *type))
+                        return true;
+        if (type == request->route->produces) /* it has no answers with a body */
+                return true;
+        reply_problem(request, PROBLEM_NOT_ACCEPTABLE, "Answers are %s here; accept that.",
+                request->route->produces[0]);
+        return false;
+}
+
 static bool check_headers(struct request *request)
 {
         const char *type = request_header(request, MHD_HTTP_HEADER_CONTENT_TYPE), *wanted;
 
-        if (!accepts_json(request_header(request, MHD_HTTP_HEADER_ACCEPT))) {
-                reply_problem(request, PROBLEM_NOT_ACCEPTABLE, "Replies are application/json; accept that.");
+        if (!check_accept(request))
                 return false;
-        }
         wanted = request->route->flags & ROUTE_MERGE_PATCH ? "application/merge-patch+json"
                                                            : "application/json";
         if ((request->route->flags & ROUTE_BODY) && type && !media_type_is(type, strlen(type), wanted)) {

@@ -24,6 +24,7 @@ enum method {
         METHOD_PUT,
         METHOD_PATCH,
         METHOD_DELETE,
+        METHOD_OPTIONS,
         _METHOD_MAX,
         _METHOD_INVALID = -EINVAL
 };

@@ -4,42 +4,9 @@
 #include "api/precondition.h"
 #include "api/utf8.h"
 
-#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-static const struct problem_kind {
-        unsigned status;
-        const char *name, *title;
-} kinds[] = {
-        [PROBLEM_BAD_REQUEST] = {400, "bad-request",         "The request makes no sense"           },
-        [PROBLEM_MALFORMED_JSON] = {400, "malformed-json",      "The body is not valid JSON"           },
-        [PROBLEM_UNAUTHORIZED] = {401, "unauthorized",        "A token is needed"                    },
-        [PROBLEM_FORBIDDEN] = {403, "forbidden",           "You may not do this"                  },
-        [PROBLEM_NO_SUCH_RESOURCE] = {404, "no-such-resource",    "There is nothing at this path"        },
-        [PROBLEM_NO_SUCH_DEVICE] = {404, "no-such-device",      "There is no such device"              },
-        [PROBLEM_METHOD_NOT_ALLOWED] = {405, "method-not-allowed",  "This cannot be done here"             },
-        [PROBLEM_NOT_ACCEPTABLE] = {406, "not-acceptable",      "Only JSON is spoken here"             },
-        [PROBLEM_BODY_TOO_SLOW] = {408, "body-too-slow",       "The body took too long"               },
-        [PROBLEM_NAME_TAKEN] = {409, "name-taken",          "The name is taken"                    },
-        [PROBLEM_NUMBER_TAKEN] = {409, "number-taken",        "The number is taken"                  },
-        [PROBLEM_BEING_REMOVED] = {409, "being-removed",       "The device is being removed"          },
-        [PROBLEM_IN_USE] = {409, "in-use",              "The disk is in use"                   },
-        [PROBLEM_NOT_POSSIBLE_NOW] = {409, "not-possible-now",    "The device is in no state for this"   },
-        [PROBLEM_PRECONDITION_FAILED] = {412, "precondition-failed",
-                                 "The device is not as the request expects"                         },
-        [PROBLEM_BODY_TOO_LARGE] = {413, "body-too-large",      "The body is too large"                },
-        [PROBLEM_NOT_JSON] = {415, "not-json",            "The body is of another type than JSON"},
-        [PROBLEM_INVALID_SPEC] = {422, "invalid-spec",        "The spec is not valid"                },
-        [PROBLEM_CANNOT_START] = {422, "cannot-start",        "The device cannot start"              },
-        [PROBLEM_INTERNAL] = {500, "internal",            "Something went wrong here"            },
-        [PROBLEM_NOT_READY] = {503, "not-ready",           "Not ready yet"                        },
-        [PROBLEM_NO_MEMORY] = {503, "no-memory",           "Out of memory"                        },
-        [PROBLEM_TIMEOUT] = {504, "timeout",             "It is not done yet"                   },
-        [PROBLEM_STORE_FULL] = {507, "store-full",          "The disk of the database is full"     },
-};
-static_assert(ARRAY_SIZE(kinds) == _PROBLEM_TYPE_MAX, "every problem has a kind");
 
 static const char type_json[] = "application/json", type_problem[] = "application/problem+json";
 
@@ -76,7 +43,7 @@ static void set_reply(struct request *request, unsigned status, const char *cont
 /* No memory for words: the status alone has to say it. */
 static void reply_no_memory(struct request *request)
 {
-        set_reply(request, kinds[PROBLEM_NO_MEMORY].status, type_problem, NULL);
+        set_reply(request, problem_kinds[PROBLEM_NO_MEMORY].status, type_problem, NULL);
 }
 
 static void reply_object(struct request *request, unsigned status, const char *content_type, cJSON *object)
@@ -114,7 +81,7 @@ void reply_empty(struct request *request, unsigned status)
 
 static cJSON *problem_object(const struct request *request, enum problem_type type, const char *detail)
 {
-        const struct problem_kind *kind = &kinds[type];
+        const struct problem_kind *kind = &problem_kinds[type];
         cJSON *object = cJSON_CreateObject();
         char urn[64];
 
@@ -138,7 +105,7 @@ static void reply_problem_text(struct request *request, enum problem_type type, 
         if (object && more)
                 object = more(object, from);
         free(detail);
-        reply_object(request, kinds[type].status, type_problem, object);
+        reply_object(request, problem_kinds[type].status, type_problem, object);
 }
 
 static _printf_(1, 0) char *format_text(const char *format, va_list arguments)

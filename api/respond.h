@@ -31,6 +31,13 @@ enum problem_type {
         _PROBLEM_TYPE_MAX
 };
 
+/* Generated from schemas/openapi/problems.json, which names the same ones as the enum. */
+struct problem_kind {
+        unsigned status;
+        const char *name, *title;
+};
+extern const struct problem_kind problem_kinds[_PROBLEM_TYPE_MAX];
+
 /* `object` is taken over; NULL is "out of memory". */
 void reply_json(struct request *request, unsigned status, cJSON *object);
 /* JSON text that is there already. */

@@ -14,13 +14,19 @@ struct route {
         const char *path;    /* "{name}" stands for one segment, "{rest}" at the end for all that remain */
         unsigned flags;      /* enum route_flag */
         unsigned parameters; /* enum query_parameter */
+        const char *const *produces; /* media types of good answers, ends with NULL */
         void (*handle)(struct request *request);
 };
 
+enum { ALLOW_MAX = 64 };
+
+/* Generated from schemas/openapi/, as is the document that clients get; ends with a path that is NULL. */
+extern const struct route routes[];
+
 /* Returns 0 and the route, and copies what {name} or {rest} stands for into `name`; -ENOENT: no such path;
- * -EPERM: the path knows other methods, listed in `allow`. */
+ * -EPERM: the path knows other methods, listed in `allow` (OPTIONS is no route, so it always gets here). */
 int route_find(const char *path, enum method method, const struct route **ret,
-        char name[static PATH_NAME_MAX], char allow[static 64]);
+        char name[static PATH_NAME_MAX], char allow[static ALLOW_MAX]);
 
 /* The handlers, one file per resource. Each sets a reply or begins a wait. */
 void handle_device_create(struct request *request);
@@ -33,6 +39,7 @@ void handle_device_restart(struct request *request);
 void handle_device_list(struct request *request);
 void handle_host(struct request *request);
 void handle_targets(struct request *request);
+void handle_openapi(struct request *request);
 void handle_schema(struct request *request);
 void handle_schema_list(struct request *request);
 void handle_health(struct request *request);

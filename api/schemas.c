@@ -1,4 +1,4 @@
-/* GET /schemas, GET /schemas/…: what this build checks specs against. */
+/* GET /schemas, GET /schemas/…: what this build checks specs against. GET /openapi.json: what it answers. */
 #include "schemas/schema_texts.h"
 
 #include "api/respond.h"
@@ -6,6 +6,11 @@
 
 #include <stdio.h>
 #include <string.h>
+
+void handle_openapi(struct request *request)
+{
+        reply_text(request, MHD_HTTP_OK, "application/json", openapi_text);
+}
 
 void handle_schema(struct request *request)
 {

@@ -351,9 +351,9 @@ def test_unknown_or_bad_parameters(server, path):
 
 
 @pytest.mark.parametrize("method,query", [
-    ("POST", "wait"), ("POST", "wait=gone"), ("POST", "force=true"), ("POST", "timeout=5s"),
+    ("POST", "wait"), ("POST", "wait=gone"), ("POST", "force=true"), ("POST", "timeout=5m"),
     ("POST", "wait=ready&timeout=11min"), ("POST", "wait=ready&timeout=soon"), ("POST", "wait=ready&timeout="),
-    ("PUT", "wait=yes"), ("DELETE", "wait=ready"), ("DELETE", "force"), ("DELETE", "force=1"), ("DELETE", "timeout=1s"),
+    ("PUT", "wait=yes"), ("DELETE", "wait=ready"), ("DELETE", "force"), ("DELETE", "force=1"), ("DELETE", "timeout=1s&timeout=2s"),
 ])
 def test_bad_parameters_change_nothing(server, method, query):
     server.ask("PUT", "/devices/data?wait=ready", spec())

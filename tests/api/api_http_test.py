@@ -19,9 +19,10 @@ def padded(size):
 
 
 @pytest.mark.parametrize("method,path,allow", [
-    ("DELETE", "/devices", "GET, HEAD, POST"), ("PATCH", "/devices", "GET, HEAD, POST"), ("BREW", "/devices/data", "GET, HEAD, PUT, PATCH, DELETE"),
-    ("GET", "/devices/data/recover", "POST"), ("POST", "/host", "GET, HEAD"), ("OPTIONS", "/healthz", "GET, HEAD"),
-    ("BREW", "/targets", "GET, HEAD"),
+    ("DELETE", "/devices", "GET, HEAD, POST, OPTIONS"), ("PATCH", "/devices", "GET, HEAD, POST, OPTIONS"),
+    ("BREW", "/devices/data", "GET, HEAD, PUT, PATCH, DELETE, OPTIONS"), ("get", "/host", "GET, HEAD, OPTIONS"),
+    ("GET", "/devices/data/recover", "POST, OPTIONS"), ("POST", "/host", "GET, HEAD, OPTIONS"),
+    ("TRACE", "/healthz", "GET, HEAD, OPTIONS"), ("BREW", "/targets", "GET, HEAD, OPTIONS"),
 ])
 def test_wrong_method(server, method, path, allow):
     answer = server.ask(method, path)
@@ -32,11 +33,21 @@ def test_wrong_method(server, method, path, allow):
 @pytest.mark.parametrize("path", [
     "/", "/nothing", "/devices/", "/devices/data/", "/devices/data/restart/x", "/devices//recover", "/devices/../host",
     "/HOST", "/host/", "/schemas/", "/schemas/device/", "/devices/%zz", "/devices/a%00b", "/devices/" + "x" * 300,
-    "/devices/a%2Frecover", "/metrics", "/openapi.json", "/events",
+    "/devices/a%2Frecover", "/openapi.json/", "/openapi",
 ])
 def test_no_such_path(server, path):
     assert server.ask("GET", path).status == 404
     assert server.ask("GET", path).json["status"] == 404
+
+
+def test_options(server):
+    answer = server.ask("OPTIONS", "/devices/data")
+    assert answer.status == 204 and answer.body == b""
+    assert answer.headers["Allow"] == "GET, HEAD, PUT, PATCH, DELETE, OPTIONS"
+    assert answer.headers["Accept-Patch"] == "application/merge-patch+json"
+    answer = server.ask("OPTIONS", "/healthz")
+    assert answer.headers["Allow"] == "GET, HEAD, OPTIONS" and answer.headers["Accept-Patch"] is None
+    check_problem(server.ask("OPTIONS", "/nothing"), 404, "no-such-resource")
 
 
 def test_head(server):
@@ -232,6 +243,8 @@ AS_NOBODY = """
 import os, sys
 os.environ["UBLKD_API_SERVER"] = "unused"
 from api_server import UnixConnection, ask, check_problem, spec
+import conformance
+conformance.document()  # which nobody else may be able to read
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 path = sys.argv[1]
 assert ask(UnixConnection(path), "GET", "/devices").status == 200

@@ -7,6 +7,8 @@ import socket
 import subprocess
 import time
 
+import conformance
+
 PROGRAM = os.environ["UBLKD_API_SERVER"]
 DEADLINE = 20
 
@@ -104,7 +106,9 @@ def send(connection, method, path, body=None, headers=None):
 
 def ask(connection, method, path, body=None, headers=None):
     send(connection, method, path, body, headers)
-    return Answer(connection.getresponse())
+    answer = Answer(connection.getresponse())
+    conformance.check(method, path, answer)
+    return answer
 
 
 def read_all(raw):

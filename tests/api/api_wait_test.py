@@ -28,6 +28,12 @@ def end(connection):
     return answer
 
 
+def test_a_timeout_says_to_wait(server):
+    assert server.ask("POST", "/devices?timeout=20s", spec()).json["status"]["phase"] == "Live"
+    server.tell("auto off")
+    check_problem(server.ask("DELETE", "/devices/data?timeout=0"), 504, "timeout")
+
+
 def test_ready(manual):
     connection = begin(manual, "POST", "/devices?wait=ready&timeout=10min", spec())
     assert manual.ask("GET", "/devices/data").json["status"]["phase"] == "Pending", "others are served meanwhile"

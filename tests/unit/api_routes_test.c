@@ -47,20 +47,20 @@ static void test_routes(void)
                 int result;
                 const char *name, *allow;
         } cases[] = {
-                {METHOD_GET,      "/devices",              0,       "",             ""                             },
-                {METHOD_GET,      "/devices/data",         0,       "data",         ""                             },
-                {METHOD_GET,      "/devices/a%2Fb",        0,       "a/b",          ""                             },
-                {METHOD_GET,      "/devices/a/b",          -ENOENT, NULL,           ""                             },
-                {METHOD_GET,      "/devices/",             -ENOENT, NULL,           ""                             },
-                {METHOD_GET,      "/devicesdata",          -ENOENT, NULL,           ""                             },
-                {METHOD_GET,      "devices",               -ENOENT, NULL,           ""                             },
-                {METHOD_GET,      "",                      -ENOENT, NULL,           ""                             },
-                {METHOD_POST,     "/devices/data/recover", 0,       "data",         ""                             },
-                {METHOD_POST,     "/devices/data/restart", 0,       "data",         ""                             },
-                {METHOD_GET,      "/devices/data/recover", -EPERM,  NULL,           "POST"                         },
-                {METHOD_POST,     "/devices/data",         -EPERM,  NULL,           "GET, HEAD, PUT, PATCH, DELETE"},
-                {_METHOD_INVALID, "/devices",              -EPERM,  NULL,           "GET, HEAD, POST"              },
-                {METHOD_GET,      "/schemas/targets/loop", 0,       "targets/loop", ""                             },
+                {METHOD_GET,      "/devices",              0,       "",             ""                                      },
+                {METHOD_GET,      "/devices/data",         0,       "data",         ""                                      },
+                {METHOD_GET,      "/devices/a%2Fb",        0,       "a/b",          ""                                      },
+                {METHOD_GET,      "/devices/a/b",          -ENOENT, NULL,           ""                                      },
+                {METHOD_GET,      "/devices/",             -ENOENT, NULL,           ""                                      },
+                {METHOD_GET,      "/devicesdata",          -ENOENT, NULL,           ""                                      },
+                {METHOD_GET,      "devices",               -ENOENT, NULL,           ""                                      },
+                {METHOD_GET,      "",                      -ENOENT, NULL,           ""                                      },
+                {METHOD_POST,     "/devices/data/recover", 0,       "data",         ""                                      },
+                {METHOD_POST,     "/devices/data/restart", 0,       "data",         ""                                      },
+                {METHOD_GET,      "/devices/data/recover", -EPERM,  NULL,           "POST, OPTIONS"                         },
+                {METHOD_POST,     "/devices/data",         -EPERM,  NULL,           "GET, HEAD, PUT, PATCH, DELETE, OPTIONS"},
+                {_METHOD_INVALID, "/devices",              -EPERM,  NULL,           "GET, HEAD, POST, OPTIONS"              },
+                {METHOD_GET,      "/schemas/targets/loop", 0,       "targets/loop", ""                                      },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -1,0 +1,28 @@
+"""schemathesis against the served document: whatever it makes of it, good or bad, gets an answer that the document knows.
+
+UBLKD_SEED=N sets the seed (1 otherwise, so that a change is judged and not the weather), UBLKD_EXAMPLES=N how many
+requests each operation gets."""
+import os
+import pathlib
+import subprocess
+
+from api_listen_test import start_tcp
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SEED = os.environ.get("UBLKD_SEED", "1")
+EXAMPLES = os.environ.get("UBLKD_EXAMPLES", "20")
+
+
+def test_whatever_the_document_allows(tmp_path):
+    server, port = start_tcp(tmp_path)
+    token = (tmp_path / "api-token").read_text().strip()
+    python = subprocess.run([ROOT / "scripts/test-venv"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    print(f"UBLKD_SEED={SEED} UBLKD_EXAMPLES={EXAMPLES}")
+    run = subprocess.run(
+        [python, "-m", "schemathesis.cli", "--config-file", ROOT / "tests/api/schemathesis.toml", "run",
+         f"http://127.0.0.1:{port}/openapi.json", "--header", f"Authorization: Bearer {token}", "--seed", SEED,
+         "--max-examples", EXAMPLES],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    print(run.stdout[-20000:])
+    server.stop()
+    assert run.returncode == 0
