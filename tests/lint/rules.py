@@ -39,6 +39,8 @@ QUOTED = [
     ("ublkd/main.c", BASE + PROTO + ["ublkd/*", "api/api.h"]),
     ("ublkd/*", BASE + PROTO + ["ublkd/*", "targets/target_desc.h"]),
     ("api/*", BASE + MODEL + ["api/*", "targets/target_desc.h", "schemas/schema_texts.h"]),
+    # a client knows the API and no more
+    ("ublkctl/*", BASE + ["ublkctl/*"]),
     ("targets/worker/*", BASE + PROTO + CONTRACT + ["targets/registry.h", "targets/worker/*"]),
     ("targets/*/*", BASE + CONTRACT + ["{folder}/*"]),
     ("targets/registry.c", BASE + CONTRACT + ["targets/registry.h", "targets/*/*.h"]),
@@ -64,7 +66,7 @@ LOGGERS = [
     "targets/worker/main.c",
 ]
 
-PRODUCT = ["ublkd/*", "api/*", "targets/*"]
+PRODUCT = ["ublkd/*", "api/*", "targets/*", "ublkctl/*"]
 
 
 def fits(path, patterns):

@@ -1,0 +1,66 @@
+"""Runs ublkctl."""
+import json
+import os
+import subprocess
+
+PROGRAM = os.environ["UBLKCTL"]
+DEADLINE = 30
+
+OK, FAILED, USAGE, NOT_FOUND, TIMED_OUT, NO_DAEMON, NOT_ALLOWED, REFUSED = range(8)
+
+
+class Run:
+    """What one run of ublkctl came to."""
+
+    def __init__(self, done):
+        self.status = done.returncode
+        self.out = done.stdout
+        self.err = done.stderr
+        assert "Sanitizer" not in self.err and "runtime error" not in self.err, self.err
+
+    @property
+    def lines(self):
+        return self.out.splitlines()
+
+    @property
+    def rows(self):
+        """The cells of a table, without its headings."""
+        return [line.split() for line in self.lines[1:]]
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+class Ctl:
+    """ublkctl at one socket. A call runs it and checks its exit status."""
+
+    def __init__(self, socket=None, directory="/", program=PROGRAM):
+        self.program = program
+        self.socket = socket
+        self.directory = directory
+
+    def environment(self, **more):
+        kept = {name: os.environ[name] for name in os.environ if not name.startswith("UBLKD_") and name != "NO_COLOR"}
+        if self.socket:
+            kept["UBLKD_SOCKET"] = self.socket
+        return {**kept, **more}
+
+    def run(self, *arguments, stdin=None, environment=None, **more):
+        return Run(subprocess.run(
+            [self.program, *arguments], input=stdin, capture_output=True, text=True, timeout=DEADLINE, check=False,
+            cwd=self.directory, env=self.environment(**(environment or {})), **more))
+
+    def __call__(self, *arguments, status=OK, **more):
+        run = self.run(*arguments, **more)
+        assert run.status == status, f"exit status {run.status}: {run.out}{run.err}"
+        if status in (OK,):
+            assert run.err == "", run.err
+        return run
+
+    def start(self, *arguments, **more):
+        return subprocess.Popen([self.program, *arguments], text=True, cwd=self.directory, env=self.environment(), **more)
+
+
+def spec(name="data", **more):
+    return {"name": name, "target": {"type": "null"}, "size": "1MiB", **more}

@@ -1,0 +1,328 @@
+"""Each verb: what it does, what it says when it cannot, and its exit status."""
+import os
+import pathlib
+import shutil
+import socket
+import threading
+
+import pytest
+from api_server import Server
+from ctl import (FAILED, NO_DAEMON, NOT_ALLOWED, NOT_FOUND, PROGRAM, REFUSED, TIMED_OUT, USAGE, Ctl)
+
+NULL = ["target.type=null", "size=1MiB"]
+
+
+# ---- create ----
+
+def test_create_from_arguments(ctl, server):
+    run = ctl("create", "data", *NULL, "labels.app=db", "labels.example.com/tier=1", "recovery.trigger=manual")
+    assert run.out == "data created, Live at /dev/ublkb0\n"
+    stored = server.ask("GET", "/devices/data").json["spec"]
+    assert stored == {"name": "data", "target": {"type": "null"}, "size": "1MiB",
+                      "labels": {"app": "db", "example.com/tier": "1"}, "recovery": {"trigger": "manual"}}
+
+
+def test_create_from_a_file_and_from_standard_input(ctl, tmp_path):
+    (tmp_path / "a.json").write_text('{"name": "a", "target": {"type": "null"}, "size": 4096}')
+    assert ctl("create", "-f", "a.json").out.startswith("a created")
+    assert ctl("create", "-f", "-", stdin='{"name": "b", "target": {"type": "null"}, "size": 4096}').out.startswith("b cr")
+
+
+def test_create_again_changes_nothing_and_another_spec_is_refused(ctl):
+    ctl("create", "data", *NULL)
+    assert ctl("create", "data", *NULL).out.startswith("data unchanged")
+    run = ctl("create", "data", "target.type=null", "size=2MiB", status=REFUSED)
+    assert run.err.startswith("ublkctl: data: ")
+
+
+def test_create_without_waiting(ctl, server):
+    server.tell("auto off")
+    assert ctl("create", "data", *NULL, "--no-wait").out == "data created\n"
+
+
+def test_every_fault_of_a_spec_is_told_with_its_place(ctl):
+    run = ctl("create", "data", "target.type=null", "size=x", "bogus=1", status=FAILED)
+    assert "  /size: " in run.err and "  /bogus: " in run.err and "422" not in run.err
+
+
+def test_the_only_fault_of_a_spec_is_one_line(ctl):
+    run = ctl("create", "data", "target.type=null", "size=x", status=FAILED)
+    assert run.err.startswith("ublkctl: data: /size: ") and run.err.count("\n") == 1
+
+
+def test_a_device_that_cannot_start_is_told_why(ctl, server):
+    server.tell("auto off")
+    answer = []
+    thread = threading.Thread(target=lambda: answer.append(ctl.run("create", "data", *NULL)))
+    thread.start()
+    server.until("waits", 1)
+    server.tell("status data Backoff BackingFileMissing The file is missing; trying again in 1 s.")
+    thread.join()
+    assert answer[0].status == FAILED and "The file is missing" in answer[0].err
+
+
+def test_the_time_to_wait_is_over(ctl, server):
+    server.tell("auto off")
+    run = ctl("create", "data", *NULL, "--timeout", "100ms", status=TIMED_OUT)
+    assert "not ready yet" in run.err
+
+
+@pytest.mark.parametrize("arguments", [[], ["data", "-f", "x"], ["data", "size"], ["data", "=1"]])
+def test_create_needs_a_spec(ctl, arguments):
+    assert ctl("create", *arguments, status=USAGE).err.startswith("ublkctl: ")
+
+
+# ---- get, list, describe ----
+
+def test_get_and_describe_one_that_is_not_there(ctl):
+    for verb in ("get", "describe", "delete", "recover", "wait", "disable", "restart"):
+        assert ctl(verb, "nope", status=NOT_FOUND).err == "ublkctl: nope: There is no device with this name.\n"
+
+
+def test_several_names_go_on_after_a_failure(ctl):
+    ctl("create", "data", *NULL)
+    run = ctl("get", "nope", "data", "-o", "name", status=NOT_FOUND)
+    assert run.lines == ["data"] and "nope" in run.err
+
+
+@pytest.mark.parametrize("name", [".", "..", "a/b", "a b", "ä", "%41", "x?force=true", "#"])
+def test_no_name_leads_elsewhere(ctl, name):
+    ctl("get", name, status=NOT_FOUND)
+
+
+def test_describe(ctl, server):
+    ctl("create", "data", *NULL)
+    server.tell("status data Backoff BackingFileMissing It is missing; trying again in 4 s.")
+    run = ctl("describe", "data")
+    assert "Phase:" in run.out and "Backoff" in run.out
+    assert "Next:         It is missing; trying again in 4 s.\n" in run.out
+    assert "  target.type = null\n" in run.out
+    assert any(line.split()[:3] == ["Ready", "False", "BackingFileMissing"] for line in run.lines)
+
+
+# ---- set, patch, resize, enable, disable ----
+
+def test_set(ctl, server):
+    ctl("create", "data", *NULL, "labels.a=1", "labels.b=2")
+    assert ctl("set", "data", "labels.a=null", "queueDepth=64", "recovery.onCrash=queue").out == "data changed and ready\n"
+    stored = server.ask("GET", "/devices/data").json["spec"]
+    assert stored["labels"] == {"b": "2"} and stored["queueDepth"] == 64 and stored["recovery"] == {"onCrash": "queue"}
+
+
+def test_patch(ctl, server, tmp_path):
+    ctl("create", "data", *NULL)
+    ctl("patch", "data", '{"queueDepth": 32}')
+    (tmp_path / "patch.json").write_text('{"queueDepth": null, "queues": 1}')
+    ctl("patch", "data", "-f", "patch.json")
+    stored = server.ask("GET", "/devices/data").json["spec"]
+    assert stored["queues"] == 1 and "queueDepth" not in stored
+    ctl("patch", "data", "{", status=USAGE)
+    ctl("patch", "data", status=USAGE)
+
+
+def test_resize(ctl, server):
+    ctl("create", "data", *NULL)
+    ctl("resize", "data", "2GiB")
+    assert server.ask("GET", "/devices/data").json["spec"]["size"] == "2GiB"
+    ctl("resize", "data", "4294967296")
+    assert server.ask("GET", "/devices/data").json["spec"]["size"] == 4 << 30
+    assert "is no size" in ctl("resize", "data", "2GB", status=USAGE).err
+    assert "/size" in ctl("resize", "data", "1", status=FAILED).err
+
+
+def test_disable_and_enable(ctl, server):
+    ctl("create", "data", *NULL)
+    ctl("disable", "data")
+    assert server.ask("GET", "/devices/data").json["status"]["phase"] == "Disabled"
+    ctl("wait", "data")
+    ctl("enable", "data")
+    assert server.ask("GET", "/devices/data").json["status"]["phase"] == "Live"
+
+
+def test_a_change_that_needs_a_new_disk_is_refused_while_it_is_in_use(ctl, server):
+    ctl("create", "data", *NULL, "id=0")
+    server.tell("busy 0 fio (pid 12)")
+    assert "fio (pid 12)" in ctl("set", "data", "queueDepth=7", status=REFUSED).err
+
+
+# ---- delete ----
+
+def test_delete(ctl, server):
+    ctl("create", "a", *NULL)
+    ctl("create", "b", *NULL)
+    assert ctl("delete", "a", "b").lines == ["a removed", "b removed"]
+    assert server.ask("GET", "/devices").json["items"] == []
+
+
+def test_delete_names_the_users_of_the_disk(ctl, server):
+    ctl("create", "data", *NULL, "id=0")
+    server.tell("busy 0 mounted at /srv; fio (pid 12)")
+    assert "mounted at /srv; fio (pid 12)" in ctl("delete", "data", status=REFUSED).err
+    assert ctl("delete", "data", "--force").out == "data removed\n"
+
+
+def test_delete_what_is_not_there(ctl):
+    assert ctl("delete", "nope", "--ignore-missing").status == 0
+
+
+def test_delete_without_waiting(ctl, server):
+    ctl("create", "data", *NULL)
+    server.tell("auto off")
+    assert ctl("delete", "data", "--no-wait").out == "data is being removed\n"
+    run = ctl("wait", "data", "--for", "gone", "--timeout", "100ms", status=TIMED_OUT)
+    assert "not gone in the given time" in run.err
+    server.tell("remove data")
+    ctl("wait", "data", "--for", "gone")
+
+
+# ---- wait, recover, restart ----
+
+def test_wait_until_it_is_live(ctl, server):
+    server.tell("auto off")
+    ctl("create", "data", *NULL, "--no-wait")
+    assert "BackingFile" not in ctl("wait", "data", "--timeout", "10ms", status=TIMED_OUT).err
+    process = ctl.start("wait", "data")
+    server.tell("status data Live Live It serves.")
+    assert process.wait(20) == 0
+
+
+def test_recover(ctl, server):
+    ctl("create", "data", *NULL)
+    server.tell("status data Quiesced WorkerDied It waits for 'recover'.")
+    run = ctl("recover", "data", "--no-wait")
+    assert run.out == "data is being recovered\n"
+    run = ctl("recover", "data", "--timeout", "100ms", status=TIMED_OUT)
+    assert "It waits for 'recover'." in run.err
+    server.tell("status data Live Live It serves.")
+    assert ctl("recover", "data").out == "data is Live\n"
+
+
+def test_restart(ctl):
+    ctl("create", "data", *NULL)
+    assert ctl("restart", "data").out == "data restarted\n"
+    assert ctl("restart", "data", "--no-wait").out == "data is being restarted\n"
+    ctl("disable", "data")
+    assert "is disabled" in ctl("restart", "data", status=REFUSED).err
+
+
+# ---- host, targets ----
+
+def test_host_says_what_is_wrong(ctl, server):
+    run = ctl("host", status=FAILED)
+    assert "The ublk driver is not loaded." in run.out and os.uname().release in run.out
+    assert ctl("host", "-o", "json", status=FAILED).json == server.ask("GET", "/host").json
+
+
+def test_targets(ctl):
+    assert {"loop", "null"} <= set(ctl("targets", "-o", "name").lines)
+    assert {row[0] for row in ctl("targets").rows} >= {"loop", "null"}
+
+
+# ---- where the daemon is ----
+
+def test_no_daemon_is_one_sentence_with_what_to_do(tmp_path):
+    run = Ctl(str(tmp_path / "none.sock"))("list", status=NO_DAEMON)
+    assert run.err.count("\n") == 1 and "ublkd is not running" in run.err and "systemctl start ublkd" in run.err
+
+
+def test_a_dead_socket(tmp_path):
+    path = str(tmp_path / "dead.sock")
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(path)
+    assert "ublkd is not running" in Ctl(path)("list", status=NO_DAEMON).err
+
+
+def test_not_a_socket_and_a_path_that_is_too_long(tmp_path):
+    (tmp_path / "file").touch()
+    Ctl(str(tmp_path / "file"))("list", status=NO_DAEMON)
+    assert "too long" in Ctl("/" + "x" * 200)("list", status=NO_DAEMON).err
+
+
+NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}
+
+
+@pytest.fixture
+def public(server, tmp_path):
+    """ublkctl, where everybody may run it."""
+    program = str(tmp_path / "ublkctl")
+    shutil.copy(PROGRAM, program)
+    for path in [tmp_path, *tmp_path.parents[:-1]]:
+        if path.owner() == "root" and path != pathlib.Path("/tmp"):
+            path.chmod(path.stat().st_mode | 0o055)
+    return Ctl(server.path, program=program)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a user who may less")
+def test_permission_denied_is_one_sentence(server, public):
+    os.chmod(server.path, 0o600)
+    run = public("list", status=NOT_ALLOWED, **NOBODY)
+    assert run.err.count("\n") == 1 and "You may not use the socket" in run.err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a user who may less")
+def test_who_may_read_may_not_change(public):
+    public("list", **NOBODY)
+    run = public("create", "data", *NULL, status=NOT_ALLOWED, **NOBODY)
+    assert run.err.count("\n") == 1
+
+
+def test_the_option_goes_before_the_environment(server):
+    lost = Ctl("/nowhere")
+    lost("list", status=NO_DAEMON)
+    lost("list", "--socket", server.path)
+    lost("-s", server.path, "list")
+    lost("list", "-s", server.path, environment={"UBLKD_URL": "http://127.0.0.1:1"})
+    lost("list", "-s", server.path, "--url", "http://127.0.0.1:1", status=USAGE)
+
+
+def test_tcp_needs_the_token(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = Server(tmp_path, listen=[f"tcp://127.0.0.1:{port}"])
+    assert server.started
+    url = f"http://127.0.0.1:{port}"
+    ctl = Ctl()
+    ctl("--url", url, "create", "data", *NULL, status=NOT_ALLOWED)
+    ctl("--url", url + "/", "--token-file", str(tmp_path / "api-token"), "create", "data", *NULL)
+    ctl("list", environment={"UBLKD_URL": url, "UBLKD_TOKEN_FILE": str(tmp_path / "api-token")})
+    assert "cannot be read" in ctl("--url", url, "--token-file", "/nowhere", "list", status=FAILED).err
+    server.stop()
+    assert "cannot be reached" in ctl("--url", url, "list", status=NO_DAEMON).err
+
+
+# ---- the command line ----
+
+def test_usage():
+    ctl = Ctl("/nowhere")
+    assert "try 'ublkctl --help'" in ctl("bogus", status=USAGE).err
+    assert "Verbs:" in ctl(status=USAGE).err
+    assert "--bogus is no option here" in ctl("list", "--bogus", status=USAGE).err
+    assert "-z is no option here" in ctl("list", "-z", status=USAGE).err
+    assert "needs a value" in ctl("list", "-o", status=USAGE).err
+    assert "give one of" in ctl("list", "-o", "yaml", status=USAGE).err
+    assert "with its unit" in ctl("wait", "x", "--timeout", "5", status=USAGE).err
+    assert "too little or too much" in ctl("wait", "x", "--timeout", "0", status=USAGE).err
+    assert "usage: ublkctl get" in ctl("get", status=USAGE).err
+    ctl("list", "extra", status=USAGE)
+    ctl("help", "bogus", status=USAGE)
+
+
+def test_help_of_the_program_and_of_every_verb():
+    ctl = Ctl("/nowhere")
+    program = ctl("--help").out
+    verbs = [line.split()[0] for line in program.split("Verbs:\n")[1].split("\n\n")[0].splitlines()]
+    assert len(verbs) > 15 and program == ctl("help").out
+    for verb in verbs:
+        text = ctl(verb, "--help").out
+        assert text.startswith(f"Usage: ublkctl {verb}") and "--socket" in text
+        assert text == ctl("help", verb).out
+        assert all(len(line) < 80 for line in text.splitlines())
+    assert ctl("--version").out.startswith("ublkctl 0")
+
+
+def test_no_verb_has_two_options_of_one_letter():
+    ctl = Ctl("/nowhere")
+    for verb in ctl("--help").out.split("Verbs:\n")[1].split("\n\n")[0].splitlines():
+        letters = [line[3] for line in ctl("help", verb.split()[0]).lines if line.startswith("  -")]
+        assert len(letters) == len(set(letters)), verb

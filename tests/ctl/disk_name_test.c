@@ -1,0 +1,46 @@
+/* Names of devices made from names of files. */
+#include "tests/unit/check.h"
+#include "ublkctl/disk_name.h"
+#include "ublkd/base/cleanup.h"
+
+static bool is_below(void *userdata, const char *name)
+{
+        unsigned *calls = userdata;
+
+        (void)name;
+        return (*calls)++ < 3;
+}
+
+int main(void)
+{
+        static const struct {
+                const char *path, *name;
+        } samples[] = {
+                {"/srv/data.img",         "data"   },
+                {"data.img",              "data"   },
+                {"/srv/My File.qcow2",    "my-file"},
+                {"/srv/.hidden",          "hidden" },
+                {"/srv/a.b.img",          "a.b"    },
+                {"/srv/--x--.img",        "x"      },
+                {"/srv/a   b",            "a-b"    },
+                {"/srv/.img",             "img"    },
+                {"/srv/\xc3\xa4\xc3\xb6", "disk"   },
+                {"/dev/disk/by-id/X_1",   "x_1"    },
+                {"/",                     "disk"   },
+        };
+        static const char long_path[] =
+                "/srv/0123456789012345678901234567890123456789012345678901234567890123456789.img";
+        char name[DISK_NAME_SIZE];
+        unsigned calls = 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
+                disk_name(samples[i].path, name);
+                CHECK_STR(name, samples[i].name);
+        }
+        disk_name(long_path, name);
+        CHECK_INT(strlen(name), 52);
+        disk_name_make_unique(name, is_below, &calls);
+        CHECK_INT(strlen(name), 54);
+        CHECK_STR(name + 52, "-4");
+        return check_report();
+}

@@ -1,0 +1,66 @@
+/* recover and restart: what is done to the worker of a device. */
+#include "ublkctl/await.h"
+#include "ublkctl/change.h"
+#include "ublkctl/json_path.h"
+#include "ublkctl/terminal.h"
+#include "ublkctl/verbs.h"
+
+#include <stdio.h>
+
+static void print_done(const char *name, const char *done)
+{
+        print_safely(stdout, name);
+        printf(" %s\n", done);
+}
+
+static enum exit_status recover_one(struct context *context, const char *name)
+{
+        _cleanup_free_ char *path = device_path(name, "/recover");
+        struct request request = {.method = "POST", .path = path};
+        _cleanup_answer_ struct answer answer = {};
+        uint64_t deadline = now_usec() + context->settings->timeout;
+        enum exit_status status = path ? call(context, &request, name, &answer) : STATUS_FAILED;
+
+        if (status == STATUS_OK && !context->settings->no_wait)
+                status = await_device(context, name, WAIT_FOR_LIVE, deadline);
+        if (status == STATUS_OK)
+                print_done(name, context->settings->no_wait ? "is being recovered" : "is Live");
+        return status;
+}
+
+static enum exit_status restart_one(struct context *context, const char *name)
+{
+        struct watch watch = {.context = context, .name = name, .goal = "Live again", .began = now_usec()};
+        bool wait = !context->settings->no_wait;
+        _cleanup_answer_ struct answer answer = {};
+        _cleanup_free_ char *path = NULL, *rest = NULL;
+        struct request request = {.method = "POST"};
+        char query[WAIT_QUERY_SIZE];
+        enum exit_status status;
+
+        wait_query(context, wait, "wait=ready", query);
+        if (asprintf(&rest, "/restart%s", query) < 0)
+                rest = NULL;
+        path = rest ? device_path(name, rest) : NULL;
+        if (!path)
+                return STATUS_FAILED;
+        request.path = path;
+        request.patience = wait ? context->settings->timeout : 0;
+        request.tick = wait ? watch_tick(context) : NULL;
+        request.userdata = &watch;
+        status = call(context, &request, name, &answer);
+        progress_end();
+        if (status == STATUS_OK)
+                print_done(name, wait ? "restarted" : "is being restarted");
+        return status;
+}
+
+enum exit_status verb_recover(struct context *context, int argc, char *argv[])
+{
+        return for_each_name(context, argc, argv, recover_one);
+}
+
+enum exit_status verb_restart(struct context *context, int argc, char *argv[])
+{
+        return for_each_name(context, argc, argv, restart_one);
+}

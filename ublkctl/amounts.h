@@ -1,0 +1,13 @@
+/* Numbers for people. Pure. */
+#pragma once
+
+#include <stdint.h>
+
+enum { AMOUNT_TEXT_SIZE = 32 };
+
+/* "10GiB", "1.5TiB", "512B": at most four digits. */
+void format_bytes(double bytes, char ret[static AMOUNT_TEXT_SIZE]);
+/* "950", "12.3k", "4.56M" */
+void format_count(double count, char ret[static AMOUNT_TEXT_SIZE]);
+/* "870ns", "12.3us", "4.56ms", "1.20s"; "-" for a negative number */
+void format_nanoseconds(double nanoseconds, char ret[static AMOUNT_TEXT_SIZE]);

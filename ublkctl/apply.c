@@ -1,0 +1,374 @@
+/* apply: makes devices as files describe them. */
+#include "ublkctl/await.h"
+#include "ublkctl/documents.h"
+#include "ublkctl/json_path.h"
+#include "ublkctl/remove.h"
+#include "ublkctl/show.h"
+#include "ublkctl/spec_diff.h"
+#include "ublkctl/terminal.h"
+#include "ublkctl/url.h"
+#include "ublkctl/verbs.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { COLLISIONS_MAX = 5 };
+
+enum outcome {
+        OUTCOME_NONE,
+        OUTCOME_CREATED,
+        OUTCOME_CHANGED,
+        OUTCOME_UNCHANGED,
+        OUTCOME_REMOVED,
+        _OUTCOME_MAX
+};
+
+static const struct {
+        const char *done, *would;
+        enum paint paint;
+} outcomes[] = {
+        [OUTCOME_NONE] = {.done = "",                   .would = ""        },
+        [OUTCOME_CREATED] = { .done = "created", .would = "would be created", .paint = PAINT_GOOD},
+        [OUTCOME_CHANGED] = { .done = "changed", .would = "would be changed", .paint = PAINT_BUSY},
+        [OUTCOME_UNCHANGED] = { .done = "unchanged",        .would = "unchanged",  .paint = PAINT_DIM},
+        [OUTCOME_REMOVED] = { .done = "removed", .would = "would be removed",  .paint = PAINT_BAD},
+};
+static_assert(ARRAY_SIZE(outcomes) == _OUTCOME_MAX, "every outcome has words");
+
+struct apply {
+        struct context *context;
+        struct documents documents;
+        enum exit_status status;
+        bool nameless;       /* a spec does not say which device it means */
+        const char **failed; /* names, in the documents */
+        size_t failed_count;
+};
+
+static void print_outcome(const struct context *context, const char *name, enum outcome outcome)
+{
+        print_safely(stdout, name);
+        printf(" %s%s%s\n", context->colours ? paint_begin(outcomes[outcome].paint) : "",
+                context->settings->dry_run ? outcomes[outcome].would : outcomes[outcome].done,
+                context->colours ? paint_end() : "");
+}
+
+/* ---- dry run ---- */
+
+static void print_value(const cJSON *value)
+{
+        char *text = value ? cJSON_PrintUnformatted(value) : NULL;
+
+        print_safely(stdout, text ? text : "(unset)");
+        cJSON_free(text);
+}
+
+static void print_difference(void *userdata _unused_, const char *field, const cJSON *old, const cJSON *new)
+{
+        fputs("  ", stdout);
+        print_safely(stdout, field);
+        fputs(": ", stdout);
+        print_value(old);
+        fputs(" -> ", stdout);
+        print_value(new);
+        putchar('\n');
+}
+
+static void ignore_difference(void *userdata _unused_, const char *field _unused_, const cJSON *old _unused_,
+        const cJSON *new _unused_)
+{
+}
+
+/* A schema, for its defaults; NULL: there is none. The caller deletes it. */
+static cJSON *fetch_schema(struct context *context, const char *folder, const char *name)
+{
+        _cleanup_free_ char *encoded = url_encode(name);
+        _cleanup_free_ char *path = NULL;
+        _cleanup_answer_ struct answer answer = {};
+        struct request request = {.method = "GET"};
+
+        if (!encoded || asprintf(&path, "/schemas/%s%s", folder, encoded) < 0) {
+                path = NULL;
+                return NULL;
+        }
+        request.path = path;
+        if (client_ask(context->client, &request, true, &answer) != STATUS_OK || answer.status >= 400)
+                return NULL;
+        return TAKE_PTR(answer.json);
+}
+
+static enum outcome compare(struct context *context, const char *name, const cJSON *old, const cJSON *new)
+{
+        const char *type = json_text(new, "target.type");
+        cJSON *schema = fetch_schema(context, "", "device"),
+              *target = type ? fetch_schema(context, "targets/", type) : NULL;
+        unsigned count = spec_diff(old, new, schema, target, ignore_difference, NULL);
+
+        print_outcome(context, name, count ? OUTCOME_CHANGED : OUTCOME_UNCHANGED);
+        (void)spec_diff(old, new, schema, target, print_difference, NULL);
+        cJSON_Delete(schema);
+        cJSON_Delete(target);
+        return count ? OUTCOME_CHANGED : OUTCOME_UNCHANGED;
+}
+
+/* ---- one device ---- */
+
+/* One try. *ret_collision: somebody else changed the device between our look and our change. */
+static enum exit_status put_once(struct context *context, const char *name, const cJSON *spec,
+        const struct answer *before, enum outcome *ret, bool *ret_collision)
+{
+        _cleanup_free_ char *path = device_path(name, "");
+        bool exists = before->status == 200;
+        struct request request = {.method = "PUT",
+                .path = path,
+                .body = spec,
+                .if_match = exists && *before->etag ? before->etag : NULL,
+                .if_none_match = !exists};
+        _cleanup_answer_ struct answer after = {};
+        enum exit_status status = path ? client_ask(context->client, &request, false, &after) : STATUS_FAILED;
+
+        *ret_collision = status == STATUS_OK && after.status == 412;
+        if (status != STATUS_OK || *ret_collision)
+                return status;
+        if (after.status >= 400)
+                return report_problem(&request, name, &after);
+        *ret = !exists ? OUTCOME_CREATED
+               : json_number(before->json, "generation", 0) == json_number(after.json, "generation", 0)
+                       ? OUTCOME_UNCHANGED
+                       : OUTCOME_CHANGED;
+        return STATUS_OK;
+}
+
+/* Looks, and makes it so. */
+static enum exit_status apply_once(
+        struct context *context, const char *name, const cJSON *spec, enum outcome *ret, bool *ret_collision)
+{
+        _cleanup_free_ char *path = device_path(name, "");
+        struct request request = {.method = "GET", .path = path};
+        _cleanup_answer_ struct answer before = {};
+        enum exit_status status =
+                path ? client_ask(context->client, &request, false, &before) : STATUS_FAILED;
+        bool missing = is_problem(&before, "no-such-device");
+        const cJSON *stored = json_find(before.json, "spec");
+
+        *ret_collision = false;
+        if (status != STATUS_OK)
+                return status;
+        if (before.status >= 400 && !missing)
+                return report_problem(&request, name, &before);
+        if (context->settings->dry_run) {
+                *ret = OUTCOME_NONE; /* printed */
+                if (missing)
+                        print_outcome(context, name, OUTCOME_CREATED);
+                else
+                        (void)compare(context, name, stored, spec);
+                return STATUS_OK;
+        }
+        if (stored && cJSON_Compare(stored, spec, true)) {
+                *ret = OUTCOME_UNCHANGED;
+                return STATUS_OK;
+        }
+        return put_once(context, name, spec, &before, ret, ret_collision);
+}
+
+static enum exit_status apply_one(struct context *context, const char *name, const cJSON *spec)
+{
+        enum outcome outcome = OUTCOME_NONE;
+        enum exit_status status;
+        bool collision;
+
+        for (int i = 0; i < COLLISIONS_MAX; i++) {
+                status = apply_once(context, name, spec, &outcome, &collision);
+                if (status != STATUS_OK)
+                        return status;
+                if (collision)
+                        continue;
+                if (outcome != OUTCOME_NONE)
+                        print_outcome(context, name, outcome);
+                return STATUS_OK;
+        }
+        say(name, "Somebody else keeps changing this device; it was left as it is. Try again.");
+        return STATUS_REFUSED;
+}
+
+/* ---- all of them ---- */
+
+static const char *document_name(const struct document *document)
+{
+        return json_text(document->spec, "name");
+}
+
+static const struct document *find_document(
+        const struct documents *documents, const char *name, size_t before)
+{
+        for (size_t i = 0; i < before; i++) {
+                const char *other = document_name(&documents->items[i]);
+
+                if (other && strcmp(other, name) == 0)
+                        return &documents->items[i];
+        }
+        return NULL;
+}
+
+static void note_failure(struct apply *apply, const char *name, enum exit_status status)
+{
+        if (status == STATUS_OK)
+                return;
+        apply->status = exit_status_merge(apply->status, status);
+        apply->nameless = apply->nameless || !name;
+        for (size_t i = 0; name && i < apply->failed_count; i++)
+                if (strcmp(apply->failed[i], name) == 0)
+                        return;
+        apply->failed[apply->failed_count++] = name ? name : "(no name)";
+}
+
+/* Every spec has a name of its own; one that has not is left out. */
+static enum exit_status check_document(const struct documents *documents, size_t index)
+{
+        const struct document *document = &documents->items[index], *other;
+        const char *name = document_name(document);
+
+        if (!name || !*name) {
+                say(document->source, "A spec has no name; give it one (\"name\": \"…\").");
+                return STATUS_FAILED;
+        }
+        other = find_document(documents, name, index);
+        if (!other)
+                return STATUS_OK;
+        say(name, "It is described twice, in %s and in %s; the second was left out.", other->source,
+                document->source);
+        return STATUS_FAILED;
+}
+
+static void apply_all(struct apply *apply)
+{
+        for (size_t i = 0; i < apply->documents.count; i++) {
+                const struct document *document = &apply->documents.items[i];
+                enum exit_status status = check_document(&apply->documents, i);
+
+                if (status == STATUS_OK)
+                        status = apply_one(apply->context, document_name(document), document->spec);
+                note_failure(apply, document_name(document), status);
+                if (status == STATUS_NO_DAEMON)
+                        return;
+        }
+}
+
+static bool has_failed(const struct apply *apply, const char *name)
+{
+        for (size_t i = 0; i < apply->failed_count; i++)
+                if (strcmp(apply->failed[i], name) == 0)
+                        return true;
+        return false;
+}
+
+static void wait_for_all(struct apply *apply)
+{
+        uint64_t deadline = now_usec() + apply->context->settings->timeout;
+
+        for (size_t i = 0; i < apply->documents.count; i++) {
+                const char *name = document_name(&apply->documents.items[i]);
+
+                if (name && !has_failed(apply, name))
+                        note_failure(
+                                apply, name, await_device(apply->context, name, WAIT_FOR_LIVE, deadline));
+        }
+}
+
+static enum exit_status prune_one(struct context *context, const char *name, uint64_t deadline)
+{
+        enum exit_status status = STATUS_OK;
+
+        if (!context->settings->dry_run)
+                status = request_removal(context, name, true);
+        if (status == STATUS_OK && context->settings->wait && !context->settings->dry_run)
+                status = await_device(context, name, WAIT_FOR_GONE, deadline);
+        if (status == STATUS_OK)
+                print_outcome(context, name, OUTCOME_REMOVED);
+        return status;
+}
+
+static void prune(struct apply *apply)
+{
+        uint64_t deadline = now_usec() + apply->context->settings->timeout;
+        cJSON *devices = NULL;
+        const cJSON *device;
+        enum exit_status status = fetch_devices(apply->context, &apply->context->settings->labels, &devices);
+
+        if (status != STATUS_OK) {
+                apply->status = exit_status_merge(apply->status, status);
+                return;
+        }
+        cJSON_ArrayForEach (device, devices) {
+                const char *name = json_text(device, "name");
+
+                if (name && !find_document(&apply->documents, name, apply->documents.count))
+                        apply->status =
+                                exit_status_merge(apply->status, prune_one(apply->context, name, deadline));
+        }
+        cJSON_Delete(devices);
+}
+
+static void name_failures(const struct apply *apply)
+{
+        if (apply->failed_count == 0)
+                return;
+        say_about(NULL);
+        fprintf(stderr, "%zu of %zu failed:", apply->failed_count, apply->documents.count);
+        for (size_t i = 0; i < apply->failed_count; i++) {
+                fputs(i ? ", " : " ", stderr);
+                print_safely(stderr, apply->failed[i]);
+        }
+        fputs(".\n", stderr);
+}
+
+static enum exit_status check_settings(const struct settings *settings)
+{
+        if (settings->files.count == 0) {
+                say(NULL, "Say what to apply: -f FILE, -f DIR or -f - (standard input).");
+                return STATUS_USAGE;
+        }
+        if (settings->prune != (settings->labels.count > 0)) {
+                say(NULL, settings->prune
+                                  ? "--prune removes only devices with a label: say which, with -l KEY=VALUE."
+                                  : "-l is for --prune: it says which devices may be removed.");
+                return STATUS_USAGE;
+        }
+        return STATUS_OK;
+}
+
+static void run(struct apply *apply, enum exit_status reading)
+{
+        const struct settings *settings = apply->context->settings;
+
+        apply_all(apply);
+        if (apply->status == STATUS_NO_DAEMON)
+                return;
+        if (settings->wait && !settings->dry_run)
+                wait_for_all(apply);
+        if (settings->prune && (reading != STATUS_OK || apply->nameless))
+                say(NULL, "Nothing was removed, because a spec could not be read.");
+        else if (settings->prune)
+                prune(apply);
+        name_failures(apply);
+}
+
+enum exit_status verb_apply(struct context *context, int argc _unused_, char *argv[] _unused_)
+{
+        struct apply apply = {.context = context};
+        enum exit_status reading = check_settings(context->settings);
+
+        if (reading != STATUS_OK)
+                return reading;
+        for (size_t i = 0; i < context->settings->files.count; i++)
+                reading = exit_status_merge(
+                        reading, documents_read(&apply.documents, context->settings->files.items[i]));
+        apply.failed = calloc(apply.documents.count + 1, sizeof(*apply.failed));
+        if (apply.failed)
+                run(&apply, reading);
+        else
+                apply.status = STATUS_FAILED;
+        free(apply.failed);
+        documents_clear(&apply.documents);
+        return exit_status_merge(reading, apply.status);
+}

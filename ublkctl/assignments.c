@@ -1,0 +1,87 @@
+/* FIELD=VALUE arguments into JSON. */
+#include "ublkctl/assignments.h"
+
+#include "ublkctl/call.h"
+
+#include <string.h>
+
+static const char labels_prefix[] = "labels.";
+/* Its value "null" is the name of a target, not the absence of one. */
+static const char target_type[] = "target.type=";
+
+/* What cJSON takes for a number, and JSON does not: "010", "nan". */
+static bool is_odd_number(const cJSON *value, const char *text)
+{
+        return cJSON_IsNumber(value)
+               && (strspn(text, "-0123456789.eE+") != strlen(text)
+                       || (text[0] == '0' && text[1] && text[1] != '.'));
+}
+
+static cJSON *parse_value(const char *text, bool label)
+{
+        cJSON *value = cJSON_ParseWithOpts(text, NULL, true);
+        bool fits = value && !is_odd_number(value, text)
+                    && (!label || cJSON_IsString(value) || cJSON_IsNull(value));
+
+        if (fits)
+                return value;
+        cJSON_Delete(value);
+        return cJSON_CreateString(text);
+}
+
+/* The member called by the first `length` bytes of `name`, an object, made if need be; NULL: memory. */
+static cJSON *enter(cJSON *object, const char *name, size_t length)
+{
+        _cleanup_free_ char *key = strndup(name, length);
+        cJSON *member = key ? cJSON_GetObjectItemCaseSensitive(object, key) : NULL;
+
+        if (cJSON_IsObject(member))
+                return member;
+        if (!key)
+                return NULL;
+        cJSON_DeleteItemFromObjectCaseSensitive(object, key);
+        return cJSON_AddObjectToObject(object, key);
+}
+
+static enum exit_status put(cJSON *object, const char *key, cJSON *value)
+{
+        cJSON_DeleteItemFromObjectCaseSensitive(object, key);
+        if (value && cJSON_AddItemToObject(object, key, value))
+                return STATUS_OK;
+        cJSON_Delete(value);
+        say(NULL, "There is not enough memory.");
+        return STATUS_FAILED;
+}
+
+static enum exit_status add_one(cJSON *object, const char *argument)
+{
+        const char *equals = strchr(argument, '=');
+        _cleanup_free_ char *field = equals ? strndup(argument, (size_t)(equals - argument)) : NULL;
+        bool label = strncmp(argument, labels_prefix, sizeof(labels_prefix) - 1) == 0,
+             type = strncmp(argument, target_type, sizeof(target_type) - 1) == 0;
+        char *name = field;
+
+        if (!equals || equals == argument || argument[0] == '.') {
+                say(NULL, "'%s' is no FIELD=VALUE, like size=10GiB or recovery.trigger=manual.", argument);
+                return STATUS_USAGE;
+        }
+        while (object && name) {
+                char *dot = label && name != field ? NULL : strchr(name, '.');
+
+                if (!dot)
+                        break;
+                object = enter(object, name, (size_t)(dot - name));
+                name = dot + 1;
+        }
+        return put(object, name,
+                object ? type ? cJSON_CreateString(equals + 1) : parse_value(equals + 1, label) : NULL);
+}
+
+enum exit_status assignments_add(cJSON *object, int argc, char *argv[])
+{
+        enum exit_status status = STATUS_OK;
+
+        for (int i = 0; i < argc && status == STATUS_OK; i++)
+                status = add_one(object, argv[i]);
+        return status;
+}

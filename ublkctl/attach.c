@@ -1,0 +1,301 @@
+/* attach and detach: disks as losetup makes them, by file and by node. */
+#include "ublkctl/await.h"
+#include "ublkctl/change.h"
+#include "ublkctl/disk_name.h"
+#include "ublkctl/json_path.h"
+#include "ublkctl/remove.h"
+#include "ublkctl/show.h"
+#include "ublkctl/terminal.h"
+#include "ublkctl/verbs.h"
+
+#include "ublkd/base/quantity.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAMES_TRIED_MAX = 20 };
+
+struct attach {
+        struct context *context;
+        const char *path; /* absolute, without links */
+        bool read_only;
+        uint64_t offset;
+        cJSON *devices; /* all there are */
+        char name[DISK_NAME_SIZE];
+};
+
+static bool same_path(const char *one, const char *other)
+{
+        char resolved[PATH_MAX];
+
+        return strcmp(one, other) == 0 || (realpath(one, resolved) && strcmp(resolved, other) == 0);
+}
+
+static uint64_t offset_of(const cJSON *device)
+{
+        const cJSON *offset = json_find(device, "spec.target.offset");
+        uint64_t bytes = 0;
+
+        if (cJSON_IsNumber(offset))
+                return (uint64_t)offset->valuedouble;
+        if (cJSON_IsString(offset))
+                (void)parse_bytes(offset->valuestring, &bytes);
+        return bytes;
+}
+
+static bool has_backing(const cJSON *device, const char *path)
+{
+        const char *backing = json_text(device, "spec.target.path");
+
+        return backing && same_path(backing, path);
+}
+
+/* The device that is what attach would make, or NULL. */
+static const cJSON *find_attached(const struct attach *attach)
+{
+        const cJSON *device;
+
+        cJSON_ArrayForEach (device, attach->devices) {
+                const char *name = json_text(device, "name");
+                bool named = !attach->context->settings->name
+                             || (name && strcmp(name, attach->context->settings->name) == 0);
+
+                if (named && has_backing(device, attach->path)
+                        && json_true(device, "spec.readOnly") == attach->read_only
+                        && offset_of(device) == attach->offset)
+                        return device;
+        }
+        return NULL;
+}
+
+static bool is_taken(void *userdata, const char *name)
+{
+        const struct attach *attach = userdata;
+        const cJSON *device;
+
+        cJSON_ArrayForEach (device, attach->devices) {
+                const char *other = json_text(device, "name");
+
+                if (other && strcmp(other, name) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static cJSON *make_spec(const struct attach *attach)
+{
+        cJSON *spec = cJSON_CreateObject();
+        cJSON *target = spec ? cJSON_AddObjectToObject(spec, "target") : NULL;
+
+        if (target && cJSON_AddStringToObject(spec, "name", attach->name)
+                && cJSON_AddStringToObject(target, "type", "loop")
+                && cJSON_AddStringToObject(target, "path", attach->path)
+                && (!attach->offset || cJSON_AddNumberToObject(target, "offset", (double)attach->offset))
+                && (!attach->read_only || cJSON_AddTrueToObject(spec, "readOnly")))
+                return spec;
+        cJSON_Delete(spec);
+        return NULL;
+}
+
+static enum exit_status print_node(const struct attach *attach, const cJSON *device)
+{
+        const char *node = json_text(device, "status.device");
+
+        if (!node) {
+                say(attach->name, "It is there, but has no disk: %s", device_message(device));
+                return STATUS_FAILED;
+        }
+        print_safely(stdout, node);
+        putchar('\n');
+        return STATUS_OK;
+}
+
+/* The device that cannot become a disk, or not in time, is taken back. */
+static enum exit_status give_up(
+        const struct attach *attach, const struct request *request, const struct answer *answer)
+{
+        bool ours = is_problem(answer, "cannot-start") || is_problem(answer, "timeout");
+        const char *message = device_message(json_find(answer->json, "device"));
+        _cleanup_free_ char *path = device_path(attach->name, "");
+        struct request removal = {.method = "DELETE", .path = path};
+        _cleanup_answer_ struct answer removed = {};
+
+        if (!ours)
+                return report_problem(request, attach->path, answer);
+        say(attach->path, "%s", *message ? message : "It cannot be made a disk.");
+        if (!path || call(attach->context, &removal, attach->name, &removed) != STATUS_OK)
+                say(attach->name, "The device stays; remove it with 'ublkctl delete %s'.", attach->name);
+        else
+                say(attach->path, "It was given up; nothing is left behind.");
+        return answer->status == 504 ? STATUS_TIMED_OUT : STATUS_FAILED;
+}
+
+/* One try under attach->name. *ret_taken: somebody was faster with this name. */
+static enum exit_status create(struct attach *attach, bool *ret_taken)
+{
+        struct watch watch = {
+                .context = attach->context, .name = attach->name, .goal = "Live", .began = now_usec()};
+        char path[sizeof("/devices") + WAIT_QUERY_SIZE], query[WAIT_QUERY_SIZE];
+        cJSON *spec = make_spec(attach);
+        struct request request = {.method = "POST",
+                .path = path,
+                .body = spec,
+                .patience = attach->context->settings->timeout,
+                .tick = watch_tick(attach->context),
+                .userdata = &watch};
+        _cleanup_answer_ struct answer answer = {};
+        enum exit_status status;
+
+        wait_query(attach->context, true, "wait=ready", query);
+        snprintf(path, sizeof(path), "/devices%s", query);
+        status = spec ? client_ask(attach->context->client, &request, false, &answer) : STATUS_FAILED;
+        cJSON_Delete(spec);
+        progress_end();
+        *ret_taken = status == STATUS_OK && is_problem(&answer, "name-taken");
+        if (status != STATUS_OK || (*ret_taken && !attach->context->settings->name))
+                return status;
+        *ret_taken = false;
+        return answer.status < 400 ? print_node(attach, answer.json) : give_up(attach, &request, &answer);
+}
+
+static enum exit_status create_under_free_name(struct attach *attach)
+{
+        enum exit_status status;
+        bool taken;
+
+        for (int i = 0; i < NAMES_TRIED_MAX; i++) {
+                if (attach->context->settings->name)
+                        snprintf(attach->name, sizeof(attach->name), "%s", attach->context->settings->name);
+                else
+                        disk_name(attach->path, attach->name);
+                if (!attach->context->settings->name)
+                        disk_name_make_unique(attach->name, is_taken, attach);
+                status = create(attach, &taken);
+                if (status != STATUS_OK || !taken)
+                        return status;
+                cJSON_Delete(attach->devices);
+                attach->devices = NULL;
+                status = fetch_devices(attach->context, &(struct text_list){}, &attach->devices);
+                if (status != STATUS_OK)
+                        return status;
+        }
+        say(attach->path, "No free name was found; give one with --name.");
+        return STATUS_REFUSED;
+}
+
+static enum exit_status check_settings(const struct settings *settings, uint64_t *ret_offset)
+{
+        if (settings->name && strlen(settings->name) >= DISK_NAME_SIZE) {
+                say(NULL, "The name is too long: 63 bytes at most.");
+                return STATUS_USAGE;
+        }
+        *ret_offset = 0;
+        if (!settings->offset || parse_bytes(settings->offset, ret_offset) >= 0)
+                return STATUS_OK;
+        say(NULL, "'%s' is no offset; give bytes, or a number with KiB, MiB, GiB or TiB.", settings->offset);
+        return STATUS_USAGE;
+}
+
+enum exit_status verb_attach(struct context *context, int argc _unused_, char *argv[])
+{
+        struct attach attach = {.context = context, .read_only = context->settings->read_only};
+        char path[PATH_MAX];
+        enum exit_status status = check_settings(context->settings, &attach.offset);
+        const cJSON *there;
+
+        if (status != STATUS_OK)
+                return status;
+        if (!realpath(argv[0], path)) {
+                say(argv[0], "It cannot be attached: %s.", strerror(errno));
+                return STATUS_FAILED;
+        }
+        attach.path = path;
+        status = fetch_devices(context, &(struct text_list){}, &attach.devices);
+        if (status != STATUS_OK)
+                return status;
+        there = find_attached(&attach);
+        if (there) {
+                snprintf(attach.name, sizeof(attach.name), "%s", json_text(there, "name"));
+                status = await_device(
+                        context, attach.name, WAIT_FOR_LIVE, now_usec() + context->settings->timeout);
+                if (status == STATUS_OK) {
+                        _cleanup_answer_ struct answer answer = {};
+
+                        status = call_get(context, attach.name, &answer);
+                        if (status == STATUS_OK)
+                                status = print_node(&attach, answer.json);
+                }
+        } else {
+                status = create_under_free_name(&attach);
+        }
+        cJSON_Delete(attach.devices);
+        return status;
+}
+
+/* ---- detach ---- */
+
+static bool is_meant(const cJSON *device, const char *word, const char *resolved)
+{
+        const char *name = json_text(device, "name"), *node = json_text(device, "status.device");
+
+        if (name && strcmp(name, word) == 0)
+                return true;
+        if (!resolved)
+                return node && strcmp(node, word) == 0;
+        return (node && strcmp(node, resolved) == 0) || has_backing(device, resolved);
+}
+
+/* The one device that is meant by the word, in *ret. A name goes before a file of the same name. */
+static enum exit_status find_meant(const cJSON *devices, const char *word, const char **ret)
+{
+        char resolved[PATH_MAX];
+        const char *path = realpath(word, resolved), *found = NULL;
+        const cJSON *device;
+
+        cJSON_ArrayForEach (device, devices) {
+                const char *name = json_text(device, "name");
+
+                if (!name || !is_meant(device, word, path))
+                        continue;
+                if (strcmp(name, word) == 0) {
+                        *ret = name;
+                        return STATUS_OK;
+                }
+                if (found) {
+                        say(word, "Several disks are meant, %s and %s among them; name the one.", found,
+                                name);
+                        return STATUS_REFUSED;
+                }
+                found = name;
+        }
+        if (!found) {
+                say(word, "There is no disk with this node, file or name.");
+                return STATUS_NOT_FOUND;
+        }
+        *ret = found;
+        return STATUS_OK;
+}
+
+enum exit_status verb_detach(struct context *context, int argc, char *argv[])
+{
+        _cleanup_free_ const char **names = calloc((size_t)argc, sizeof(*names));
+        cJSON *devices = NULL;
+        enum exit_status status =
+                names ? fetch_devices(context, &(struct text_list){}, &devices) : STATUS_FAILED;
+        size_t count = 0;
+
+        if (!devices)
+                return status;
+        for (int i = 0; i < argc; i++) {
+                enum exit_status one = find_meant(devices, argv[i], &names[count]);
+
+                count += one == STATUS_OK;
+                status = exit_status_merge(status, one);
+        }
+        if (count > 0)
+                status = exit_status_merge(status, remove_devices(context, count, names));
+        cJSON_Delete(devices);
+        return status;
+}

@@ -1,0 +1,135 @@
+/* Waiting for devices, with a line of progress on a terminal. */
+#include "ublkctl/await.h"
+
+#include "ublkctl/json_path.h"
+#include "ublkctl/terminal.h"
+#include "ublkctl/verbs.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { LOOK_AGAIN_MS = 200, SECOND = 1000 * 1000 };
+
+uint64_t now_usec(void)
+{
+        struct timespec time;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &time);
+        return (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec / 1000;
+}
+
+const char *device_message(const cJSON *device)
+{
+        const cJSON *condition;
+
+        cJSON_ArrayForEach (condition, json_find(device, "status.conditions")) {
+                const char *type = json_text(condition, "type"), *message = json_text(condition, "message");
+
+                if (type && message && strcmp(type, "Ready") == 0)
+                        return message;
+        }
+        return "";
+}
+
+bool device_is_ready(const cJSON *device)
+{
+        const char *phase = json_text(device, "status.phase"),
+                   *wanted = cJSON_IsFalse(json_find(device, "spec.enabled")) ? "Disabled" : "Live";
+
+        return phase && strcmp(phase, wanted) == 0
+               && json_number(device, "status.observedGeneration", 0) >= json_number(device, "generation", 0);
+}
+
+static void show(const struct watch *watch, const cJSON *device)
+{
+        const char *phase = json_text(device, "status.phase"), *message = device_message(device);
+        _cleanup_free_ char *line = NULL;
+
+        if (asprintf(&line, "%s: %s, waiting until it is %s (%d s) %s", watch->name, phase ? phase : "gone",
+                    watch->goal, (int)((now_usec() - watch->began) / SECOND), message)
+                < 0) {
+                line = NULL;
+                return;
+        }
+        progress_show(line);
+}
+
+static void show_status(void *userdata)
+{
+        struct watch *watch = userdata;
+        _cleanup_free_ char *path = device_path(watch->name, "");
+        struct request request = {.method = "GET", .path = path};
+        _cleanup_answer_ struct answer answer = {};
+
+        if (path && client_ask(watch->context->client, &request, true, &answer) == STATUS_OK)
+                show(watch, answer.status == 200 ? answer.json : NULL);
+}
+
+void (*watch_tick(const struct context *context))(void *userdata)
+{
+        return context->progress ? show_status : NULL;
+}
+
+static enum exit_status time_is_over(const struct watch *watch, const cJSON *device)
+{
+        const char *phase = json_text(device, "status.phase");
+
+        say(watch->name, "It is not %s in the given time (it is %s). %s", watch->goal,
+                phase ? phase : "there", device_message(device));
+        return STATUS_TIMED_OUT;
+}
+
+/* One look. True: the wait is over, with *ret_status. */
+static bool look(struct watch *watch, enum wait_for goal, uint64_t deadline, enum exit_status *ret_status)
+{
+        _cleanup_free_ char *path = device_path(watch->name, "");
+        struct request request = {.method = "GET", .path = path};
+        _cleanup_answer_ struct answer answer = {};
+
+        *ret_status = path ? client_ask(watch->context->client, &request, false, &answer) : STATUS_FAILED;
+        if (*ret_status != STATUS_OK)
+                return true;
+        if (goal == WAIT_FOR_GONE && answer.status == 404)
+                return true;
+        if (answer.status >= 400) {
+                *ret_status = report_problem(&request, watch->name, &answer);
+                return true;
+        }
+        if (goal == WAIT_FOR_LIVE && device_is_ready(answer.json))
+                return true;
+        if (now_usec() >= deadline) {
+                *ret_status = time_is_over(watch, answer.json);
+                return true;
+        }
+        if (watch->context->progress)
+                show(watch, answer.json);
+        return false;
+}
+
+enum exit_status await_device(
+        struct context *context, const char *name, enum wait_for goal, uint64_t deadline)
+{
+        struct watch watch = {.context = context,
+                .name = name,
+                .goal = goal == WAIT_FOR_LIVE ? "Live" : "gone",
+                .began = now_usec()};
+        enum exit_status status;
+
+        while (!look(&watch, goal, deadline, &status))
+                (void)poll(NULL, 0, LOOK_AGAIN_MS);
+        progress_end();
+        return status;
+}
+
+enum exit_status verb_wait(struct context *context, int argc, char *argv[])
+{
+        uint64_t deadline = now_usec() + context->settings->timeout;
+        enum exit_status status = STATUS_OK;
+
+        for (int i = 0; i < argc; i++)
+                status = exit_status_merge(
+                        status, await_device(context, argv[i], context->settings->wait_for, deadline));
+        return status;
+}

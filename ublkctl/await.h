@@ -1,0 +1,29 @@
+/* Waiting for devices, with a line of progress on a terminal. */
+#pragma once
+
+#include "ublkctl/call.h"
+
+#include <cjson/cJSON.h>
+
+struct watch {
+        struct context *context;
+        const char *name;
+        const char *goal; /* "Live", "gone" */
+        uint64_t began;   /* microseconds, monotonic */
+};
+
+uint64_t now_usec(void);
+
+/* Zero, or the tick of a request that the daemon holds: shows how `watch->name` is doing. */
+void (*watch_tick(const struct context *context))(void *userdata);
+
+/* Waits until the device is ready (Live; Disabled when it shall be), or gone. A device that goes while it is
+ * waited for to become ready is STATUS_NOT_FOUND. `deadline` as now_usec(). Says what is wrong. */
+enum exit_status await_device(
+        struct context *context, const char *name, enum wait_for goal, uint64_t deadline);
+
+/* Whether the device of this answer is as it shall be. */
+bool device_is_ready(const cJSON *device);
+
+/* Its message about being ready, which says why it is not and what will be done; "" when there is none. */
+const char *device_message(const cJSON *device);

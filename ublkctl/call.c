@@ -1,0 +1,188 @@
+/* A request whose failure is told to the user, in the daemon's own words. */
+#include "ublkctl/call.h"
+
+#include "ublkctl/json_path.h"
+#include "ublkctl/terminal.h"
+#include "ublkctl/url.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void say_about(const char *about)
+{
+        progress_end();
+        fputs("ublkctl: ", stderr);
+        if (about) {
+                print_safely(stderr, about);
+                fputs(": ", stderr);
+        }
+}
+
+void say(const char *about, const char *format, ...)
+{
+        _cleanup_free_ char *text = NULL;
+        va_list arguments;
+
+        va_start(arguments, format);
+        if (vasprintf(&text, format, arguments) < 0)
+                text = NULL;
+        va_end(arguments);
+        say_about(about);
+        print_safely(stderr, text ? text : "out of memory");
+        fputc('\n', stderr);
+}
+
+char *device_path(const char *name, const char *rest)
+{
+        _cleanup_free_ char *encoded = url_encode(name);
+        char *path;
+
+        /* "." and ".." are parts of a path to everybody, and no names of devices */
+        if (!encoded || asprintf(&path, "/devices/%s%s", *encoded == '.' ? "%2E" : encoded, rest) < 0)
+                return NULL;
+        return path;
+}
+
+/* ---- problems ---- */
+
+static const struct {
+        const char *kind; /* urn:ublkd:problem:… */
+        long http;        /* where the kind is not known */
+        enum exit_status status;
+} kinds[] = {
+        {.kind = "no-such-device",      .http = 404, .status = STATUS_NOT_FOUND  },
+        {.kind = "timeout",             .http = 504, .status = STATUS_TIMED_OUT  },
+        {.kind = "unauthorized",        .http = 401, .status = STATUS_NOT_ALLOWED},
+        {.kind = "forbidden",           .http = 403, .status = STATUS_NOT_ALLOWED},
+        {.kind = "name-taken",          .http = 409, .status = STATUS_REFUSED    },
+        {.kind = "precondition-failed", .http = 412, .status = STATUS_REFUSED    },
+};
+
+static const char type_prefix[] = "urn:ublkd:problem:";
+
+static const char *problem_kind(const struct answer *answer)
+{
+        const char *type = json_text(answer->json, "type");
+
+        if (!type || strncmp(type, type_prefix, sizeof(type_prefix) - 1) != 0)
+                return "";
+        return type + sizeof(type_prefix) - 1;
+}
+
+bool is_problem(const struct answer *answer, const char *kind)
+{
+        return answer->status >= 400 && strcmp(problem_kind(answer), kind) == 0;
+}
+
+static enum exit_status problem_status(const struct answer *answer)
+{
+        const char *kind = problem_kind(answer);
+
+        if (strcmp(kind, "no-such-resource") == 0)
+                return STATUS_FAILED;
+        for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+                if (strcmp(kinds[i].kind, kind) == 0 || kinds[i].http == answer->status)
+                        return kinds[i].status;
+        return STATUS_FAILED;
+}
+
+/* A daemon that is older than this program does not have the resource, or the method. */
+static bool is_too_old(const struct answer *answer)
+{
+        return is_problem(answer, "no-such-resource") || answer->status == 405;
+}
+
+/* What is wrong with the spec, each with its place; unless the one sentence was it. */
+static void print_errors(const cJSON *errors, const char *detail)
+{
+        const cJSON *error;
+
+        cJSON_ArrayForEach (error, errors) {
+                const char *pointer = json_text(error, "pointer"), *text = json_text(error, "detail");
+
+                if (!text || (cJSON_GetArraySize(errors) == 1 && strcmp(text, detail) == 0))
+                        continue;
+                fputs("  ", stderr);
+                print_safely(stderr, pointer && *pointer ? pointer : "/");
+                fputs(": ", stderr);
+                print_safely(stderr, text);
+                fputc('\n', stderr);
+        }
+}
+
+/* The place of the one fault there is, before its sentence. */
+static void print_single_pointer(const cJSON *errors)
+{
+        const char *pointer =
+                cJSON_GetArraySize(errors) == 1 ? json_text(cJSON_GetArrayItem(errors, 0), "pointer") : NULL;
+
+        if (pointer && *pointer) {
+                print_safely(stderr, pointer);
+                fputs(": ", stderr);
+        }
+}
+
+enum exit_status report_problem(const struct request *request, const char *about, const struct answer *answer)
+{
+        const char *detail = json_text(answer->json, "detail"), *title = json_text(answer->json, "title");
+        const cJSON *errors = json_find(answer->json, "errors");
+
+        if (is_too_old(answer)) {
+                say(about, "This ublkd does not offer %s %.*s; it may be older than ublkctl: update it.",
+                        request->method, (int)strcspn(request->path, "?"), request->path);
+                return STATUS_FAILED;
+        }
+        if (!detail) {
+                say(about,
+                        "ublkd answered with HTTP status %ld and nothing that explains it; look at its log.",
+                        answer->status);
+                return problem_status(answer);
+        }
+        say_about(about);
+        print_single_pointer(errors);
+        print_safely(stderr, cJSON_GetArraySize(errors) > 1 && title ? title : detail);
+        fputc('\n', stderr);
+        print_errors(errors, detail);
+        return problem_status(answer);
+}
+
+enum exit_status call(
+        struct context *context, const struct request *request, const char *about, struct answer *ret)
+{
+        struct answer answer;
+        enum exit_status status = client_ask(context->client, request, false, &answer);
+
+        if (status != STATUS_OK)
+                return status;
+        if (answer.status < 400) {
+                *ret = answer;
+                return STATUS_OK;
+        }
+        status = report_problem(request, about, &answer);
+        answer_clear(&answer);
+        return status;
+}
+
+enum exit_status call_get(struct context *context, const char *name, struct answer *ret)
+{
+        _cleanup_free_ char *path = device_path(name, "");
+        struct request request = {.method = "GET", .path = path};
+
+        return path ? call(context, &request, name, ret) : STATUS_FAILED;
+}
+
+enum exit_status for_each_name(struct context *context, int argc, char *argv[],
+        enum exit_status (*verb)(struct context *context, const char *name))
+{
+        enum exit_status status = STATUS_OK;
+
+        for (int i = 0; i < argc; i++) {
+                enum exit_status one = verb(context, argv[i]);
+
+                status = exit_status_merge(status, one);
+                if (one == STATUS_NO_DAEMON)
+                        break; /* the others would only say so again */
+        }
+        return status;
+}

@@ -1,0 +1,215 @@
+/* create, set, patch, resize, enable, disable: one request that changes one device. */
+#include "ublkctl/change.h"
+
+#include "ublkctl/assignments.h"
+#include "ublkctl/documents.h"
+#include "ublkctl/json_path.h"
+#include "ublkctl/show.h"
+#include "ublkctl/terminal.h"
+#include "ublkctl/verbs.h"
+
+#include "ublkd/base/quantity.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DAEMON_TIMEOUT_MAX (UINT64_C(600) * 1000 * 1000) /* GET /host: limits.waitSeconds */
+
+void wait_query(const struct context *context, bool wait, const char *what, char ret[static WAIT_QUERY_SIZE])
+{
+        uint64_t timeout = context->settings->timeout;
+
+        *ret = '\0';
+        if (wait)
+                snprintf(ret, WAIT_QUERY_SIZE, "?%s&timeout=%" PRIu64 "ms", what,
+                        (timeout < DAEMON_TIMEOUT_MAX ? timeout : DAEMON_TIMEOUT_MAX) / 1000);
+}
+
+/* Sends `body` to `path`, and waits if that is asked for. */
+static enum exit_status send_change(struct context *context, struct request *request, const char *name,
+        const char *path, struct answer *ret)
+{
+        struct watch watch = {.context = context, .name = name, .goal = "Live", .began = now_usec()};
+        bool wait = !context->settings->no_wait;
+        _cleanup_free_ char *full = NULL;
+        char query[WAIT_QUERY_SIZE];
+        enum exit_status status;
+
+        wait_query(context, wait, "wait=ready", query);
+        if (asprintf(&full, "%s%s", path, query) < 0) {
+                full = NULL;
+                return STATUS_FAILED;
+        }
+        request->path = full;
+        request->patience = wait ? context->settings->timeout : 0;
+        request->tick = wait ? watch_tick(context) : NULL;
+        request->userdata = &watch;
+        status = call(context, request, name, ret);
+        progress_end();
+        return status;
+}
+
+/* ---- create ---- */
+
+static enum exit_status spec_from_arguments(int argc, char *argv[], cJSON **ret)
+{
+        cJSON *spec = cJSON_CreateObject();
+        enum exit_status status = STATUS_FAILED;
+
+        if (spec && cJSON_AddStringToObject(spec, "name", argv[0]))
+                status = assignments_add(spec, argc - 1, argv + 1);
+        if (status == STATUS_OK)
+                *ret = spec;
+        else
+                cJSON_Delete(spec);
+        return status;
+}
+
+static enum exit_status read_spec(struct context *context, int argc, char *argv[], cJSON **ret)
+{
+        if (context->settings->file && argc == 0)
+                return document_read_one(context->settings->file, ret);
+        if (!context->settings->file && argc > 0)
+                return spec_from_arguments(argc, argv, ret);
+        say(NULL, "Give the spec either in a file (-f FILE) or as NAME FIELD=VALUE....");
+        return STATUS_USAGE;
+}
+
+static enum exit_status print_created(struct context *context, const struct answer *answer)
+{
+        const char *name = json_text(answer->json, "name"), *phase = json_text(answer->json, "status.phase"),
+                   *node = json_text(answer->json, "status.device");
+
+        if (context->settings->output != OUTPUT_DEFAULT)
+                return show_devices(context, answer->json, context->settings->output);
+        print_safely(stdout, name ? name : "");
+        fputs(answer->status == 201 ? " created" : " unchanged", stdout);
+        if (node && phase && strcmp(phase, "Live") == 0)
+                printf(", Live at %s", node);
+        putchar('\n');
+        return STATUS_OK;
+}
+
+enum exit_status verb_create(struct context *context, int argc, char *argv[])
+{
+        _cleanup_answer_ struct answer answer = {};
+        struct request request = {.method = "POST"};
+        cJSON *spec = NULL;
+        enum exit_status status = read_spec(context, argc, argv, &spec);
+        const char *name;
+
+        if (status != STATUS_OK)
+                return status;
+        name = json_text(spec, "name");
+        request.body = spec;
+        status = send_change(context, &request, name ? name : "device", "/devices", &answer);
+        cJSON_Delete(spec);
+        return status == STATUS_OK ? print_created(context, &answer) : status;
+}
+
+/* ---- merge patches ---- */
+
+enum exit_status patch_device(struct context *context, const char *name, const cJSON *patch)
+{
+        _cleanup_answer_ struct answer answer = {};
+        _cleanup_free_ char *path = device_path(name, "");
+        struct request request = {
+                .method = "PATCH", .body = patch, .body_type = "application/merge-patch+json"};
+
+        return path ? send_change(context, &request, name, path, &answer) : STATUS_FAILED;
+}
+
+static enum exit_status patch_and_free(struct context *context, const char *name, cJSON *patch)
+{
+        enum exit_status status = patch ? patch_device(context, name, patch) : STATUS_FAILED;
+
+        cJSON_Delete(patch);
+        if (status == STATUS_OK) {
+                print_safely(stdout, name);
+                puts(context->settings->no_wait ? " changed" : " changed and ready");
+        }
+        return status;
+}
+
+enum exit_status verb_set(struct context *context, int argc, char *argv[])
+{
+        cJSON *patch = cJSON_CreateObject();
+        enum exit_status status = patch ? assignments_add(patch, argc - 1, argv + 1) : STATUS_FAILED;
+
+        if (status == STATUS_OK)
+                return patch_and_free(context, argv[0], patch);
+        cJSON_Delete(patch);
+        return status;
+}
+
+enum exit_status verb_patch(struct context *context, int argc, char *argv[])
+{
+        cJSON *patch = NULL;
+        enum exit_status status;
+
+        if ((argc == 2) == (context->settings->file != NULL)) {
+                say(NULL, "Give the patch either as an argument or in a file (-f FILE).");
+                return STATUS_USAGE;
+        }
+        if (argc == 1) {
+                status = document_read_one(context->settings->file, &patch);
+                return status == STATUS_OK ? patch_and_free(context, argv[0], patch) : status;
+        }
+        patch = cJSON_ParseWithOpts(argv[1], NULL, true);
+        if (patch)
+                return patch_and_free(context, argv[0], patch);
+        say(NULL, "The patch is not valid JSON: %s", argv[1]);
+        return STATUS_USAGE;
+}
+
+enum exit_status verb_resize(struct context *context, int argc _unused_, char *argv[])
+{
+        cJSON *patch = cJSON_CreateObject();
+        uint64_t bytes;
+
+        if (parse_bytes(argv[1], &bytes) < 0) {
+                cJSON_Delete(patch);
+                say(NULL, "'%s' is no size; give bytes, or a number with KiB, MiB, GiB or TiB, like 20GiB.",
+                        argv[1]);
+                return STATUS_USAGE;
+        }
+        /* as text: the spec keeps it as it was written */
+        if (patch
+                && (strspn(argv[1], "0123456789") == strlen(argv[1])
+                                ? cJSON_AddNumberToObject(patch, "size", (double)bytes)
+                                : cJSON_AddStringToObject(patch, "size", argv[1])))
+                return patch_and_free(context, argv[0], patch);
+        cJSON_Delete(patch);
+        return STATUS_FAILED;
+}
+
+static enum exit_status set_enabled(struct context *context, const char *name, bool enabled)
+{
+        cJSON *patch = cJSON_CreateObject();
+
+        if (patch && cJSON_AddBoolToObject(patch, "enabled", enabled))
+                return patch_and_free(context, name, patch);
+        cJSON_Delete(patch);
+        return STATUS_FAILED;
+}
+
+static enum exit_status enable_one(struct context *context, const char *name)
+{
+        return set_enabled(context, name, true);
+}
+
+static enum exit_status disable_one(struct context *context, const char *name)
+{
+        return set_enabled(context, name, false);
+}
+
+enum exit_status verb_enable(struct context *context, int argc, char *argv[])
+{
+        return for_each_name(context, argc, argv, enable_one);
+}
+
+enum exit_status verb_disable(struct context *context, int argc, char *argv[])
+{
+        return for_each_name(context, argc, argv, disable_one);
+}

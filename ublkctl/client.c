@@ -1,0 +1,403 @@
+/* HTTP to ublkd, with libcurl. Every request runs on one multi handle, so that connections are kept, and so
+ * that another request can be made while the answer to a first one is waited for (progress). */
+#include "ublkctl/client.h"
+
+#include <curl/curl.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+enum {
+        CONNECT_PATIENCE_MS = 10 * 1000,
+        ANSWER_PATIENCE_MS = 60 * 1000,
+        TICK_MS = 500,
+        TOKEN_MAX = 4096,
+        ANSWER_MAX = 256 << 20,
+};
+
+struct client {
+        CURLM *multi;
+        const char *socket; /* NULL: TCP */
+        char *base;         /* scheme and host, without a slash at the end */
+        char *authorization;
+};
+
+/* One request under way. */
+struct exchange {
+        CURL *easy;
+        const struct request *request;
+        struct curl_slist *headers;
+        char *body, *url;
+        struct answer answer;
+        size_t capacity;
+        bool done;
+        CURLcode result;
+};
+
+/* ---- the client ---- */
+
+static enum exit_status read_token(const char *path, char token[static TOKEN_MAX])
+{
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd < 0 ? -1 : read(fd, token, TOKEN_MAX - 1);
+
+        if (n < 0) {
+                fprintf(stderr, "ublkctl: the token cannot be read: %s: %s.\n", path, strerror(errno));
+                return errno == EACCES ? STATUS_NOT_ALLOWED : STATUS_FAILED;
+        }
+        token[n] = '\0';
+        token[strcspn(token, "\r\n")] = '\0';
+        return STATUS_OK;
+}
+
+static enum exit_status set_place(struct client *client, const struct settings *settings)
+{
+        char token[TOKEN_MAX];
+        enum exit_status status;
+        size_t length;
+
+        if (!settings->url) {
+                client->socket = settings->socket;
+                client->base = strdup("http://localhost");
+                return client->base ? STATUS_OK : STATUS_FAILED;
+        }
+        length = strlen(settings->url);
+        while (length > 0 && settings->url[length - 1] == '/')
+                length--;
+        client->base = strndup(settings->url, length);
+        if (!client->base || !settings->token_file)
+                return client->base ? STATUS_OK : STATUS_FAILED;
+        status = read_token(settings->token_file, token);
+        if (status == STATUS_OK && asprintf(&client->authorization, "Authorization: Bearer %s", token) < 0) {
+                client->authorization = NULL;
+                return STATUS_FAILED;
+        }
+        return status;
+}
+
+enum exit_status client_new(const struct settings *settings, struct client **ret)
+{
+        struct client *client;
+        enum exit_status status = STATUS_FAILED;
+
+        if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+                return STATUS_FAILED;
+        client = calloc(1, sizeof(*client));
+        if (client)
+                client->multi = curl_multi_init();
+        if (client && client->multi)
+                status = set_place(client, settings);
+        if (status != STATUS_OK) {
+                client_free(client);
+                return status;
+        }
+        *ret = client;
+        return STATUS_OK;
+}
+
+struct client *client_free(struct client *client)
+{
+        if (!client)
+                return NULL;
+        curl_multi_cleanup(client->multi);
+        curl_global_cleanup();
+        free(client->base);
+        free(client->authorization);
+        free(client);
+        return NULL;
+}
+
+/* ---- why there is no answer ---- */
+
+static const struct {
+        int error;
+        enum exit_status status;
+        const char *sentence;
+} socket_faults[] = {
+        {ENOENT,       STATUS_NO_DAEMON,
+         "ublkd is not running (there is no socket %s): start it, as with 'systemctl start "
+                "ublkd', or name another socket with --socket"                                   },
+        {ECONNREFUSED, STATUS_NO_DAEMON,
+         "ublkd is not running (nobody answers at %s): start it, as with 'systemctl "
+                "start ublkd'"                                                                   },
+        {EACCES,       STATUS_NOT_ALLOWED, "You may not use the socket %s: ask root, or use sudo"},
+        {ENOTSOCK,     STATUS_NO_DAEMON,   "%s is no socket: name the one of ublkd with --socket"},
+        {ENAMETOOLONG, STATUS_NO_DAEMON,   "The path of the socket is too long: %s"              },
+};
+
+/* The error of a connect() to the socket, or 0. */
+static int try_socket(const char *path)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+        if (strlen(path) >= sizeof(address.sun_path))
+                return ENAMETOOLONG;
+        strcpy(address.sun_path, path);
+        if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+                return errno;
+        return 0;
+}
+
+static enum exit_status explain_socket(const struct client *client, CURLcode result, bool quiet)
+{
+        int error = try_socket(client->socket);
+
+        for (size_t i = 0; i < ARRAY_SIZE(socket_faults); i++) {
+                if (socket_faults[i].error != error)
+                        continue;
+                if (!quiet) {
+                        fputs("ublkctl: ", stderr);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+                        fprintf(stderr, socket_faults[i].sentence, client->socket);
+#pragma GCC diagnostic pop
+                        fputs(".\n", stderr);
+                }
+                return socket_faults[i].status;
+        }
+        if (!quiet)
+                fprintf(stderr, "ublkctl: ublkd cannot be reached at %s: %s.\n", client->socket,
+                        error ? strerror(error) : curl_easy_strerror(result));
+        return STATUS_NO_DAEMON;
+}
+
+static enum exit_status explain(const struct client *client, CURLcode result, bool quiet)
+{
+        if (result == CURLE_OPERATION_TIMEDOUT) {
+                if (!quiet)
+                        fputs("ublkctl: ublkd does not answer in time; look at its log, as with 'journalctl "
+                              "-u "
+                              "ublkd'.\n",
+                                stderr);
+                return STATUS_TIMED_OUT;
+        }
+        if (result == CURLE_OUT_OF_MEMORY || result == CURLE_WRITE_ERROR) {
+                if (!quiet)
+                        fputs("ublkctl: there is not enough memory for the answer.\n", stderr);
+                return STATUS_FAILED;
+        }
+        if (client->socket && (result == CURLE_COULDNT_CONNECT || result == CURLE_COULDNT_RESOLVE_HOST))
+                return explain_socket(client, result, quiet);
+        if (!quiet)
+                fprintf(stderr, "ublkctl: ublkd cannot be reached at %s: %s.\n",
+                        client->socket ? client->socket : client->base, curl_easy_strerror(result));
+        return STATUS_NO_DAEMON;
+}
+
+/* ---- one exchange ---- */
+
+static bool append(struct exchange *exchange, const char *data, size_t size)
+{
+        struct answer *answer = &exchange->answer;
+
+        if (size > ANSWER_MAX - answer->size)
+                return false;
+        if (answer->size + size + 1 > exchange->capacity) {
+                size_t capacity = (answer->size + size + 1) * 2;
+                char *body = realloc(answer->body, capacity);
+
+                if (!body)
+                        return false;
+                answer->body = body;
+                exchange->capacity = capacity;
+        }
+        memcpy(answer->body + answer->size, data, size);
+        answer->size += size;
+        answer->body[answer->size] = '\0';
+        return true;
+}
+
+static size_t on_body(char *data, size_t size, size_t count, void *userdata)
+{
+        struct exchange *exchange = userdata;
+        const struct request *request = exchange->request;
+        long status = 0;
+
+        (void)curl_easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &status);
+        if (request->take && status < 300)
+                return request->take(request->userdata, data, size * count) ? size * count : 0;
+        return append(exchange, data, size * count) ? size * count : 0;
+}
+
+static size_t on_header(char *data, size_t size, size_t count, void *userdata)
+{
+        static const char etag[] = "etag:";
+        struct exchange *exchange = userdata;
+        size_t length = size * count, prefix = sizeof(etag) - 1;
+
+        if (length <= prefix || strncasecmp(data, etag, prefix) != 0)
+                return length;
+        data += prefix;
+        length -= prefix;
+        while (length > 0 && (*data == ' ' || *data == '\t')) {
+                data++;
+                length--;
+        }
+        while (length > 0 && strchr(" \t\r\n", data[length - 1]))
+                length--;
+        if (length < sizeof(exchange->answer.etag)) {
+                memcpy(exchange->answer.etag, data, length);
+                exchange->answer.etag[length] = '\0';
+        }
+        return size * count;
+}
+
+static _printf_(2, 3) bool add_header(struct exchange *exchange, const char *format, ...)
+{
+        _cleanup_free_ char *line = NULL;
+        struct curl_slist *headers;
+        va_list arguments;
+        int n;
+
+        va_start(arguments, format);
+        n = vasprintf(&line, format, arguments);
+        va_end(arguments);
+        if (n < 0) {
+                line = NULL;
+                return false;
+        }
+        headers = curl_slist_append(exchange->headers, line);
+        if (headers)
+                exchange->headers = headers;
+        return headers != NULL;
+}
+
+static bool add_headers(const struct client *client, struct exchange *exchange)
+{
+        const struct request *request = exchange->request;
+        bool good = add_header(exchange, "Expect:");
+
+        if (good && client->authorization)
+                good = add_header(exchange, "%s", client->authorization);
+        if (good && request->body)
+                good = add_header(exchange, "Content-Type: %s",
+                        request->body_type ? request->body_type : "application/json");
+        if (good && request->if_match)
+                good = add_header(exchange, "If-Match: %s", request->if_match);
+        if (good && request->if_none_match)
+                good = add_header(exchange, "If-None-Match: *");
+        if (good && request->take)
+                good = add_header(exchange, "Accept: text/event-stream");
+        if (good && request->last_event_id)
+                good = add_header(exchange, "Last-Event-ID: %s", request->last_event_id);
+        return good;
+}
+
+static bool prepare(const struct client *client, struct exchange *exchange)
+{
+        const struct request *request = exchange->request;
+        long patience = request->take ? 0 : ANSWER_PATIENCE_MS + (long)(request->patience / 1000);
+        CURL *easy = exchange->easy = curl_easy_init();
+
+        exchange->answer.body = calloc(1, 1);
+        exchange->capacity = 1;
+        exchange->body = request->body ? cJSON_PrintUnformatted(request->body) : NULL;
+        if (!easy || !exchange->answer.body || (request->body && !exchange->body)
+                || asprintf(&exchange->url, "%s%s", client->base, request->path) < 0
+                || !add_headers(client, exchange))
+                return false;
+        curl_easy_setopt(easy, CURLOPT_PRIVATE, exchange);
+        curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+        curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* $http_proxy is not for a daemon of this machine */
+        curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_PATIENCE_MS);
+        curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, patience);
+        curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+        curl_easy_setopt(easy, CURLOPT_WRITEDATA, exchange);
+        curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+        curl_easy_setopt(easy, CURLOPT_HEADERDATA, exchange);
+        curl_easy_setopt(easy, CURLOPT_HTTPHEADER, exchange->headers);
+        curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
+        if (exchange->body)
+                curl_easy_setopt(easy, CURLOPT_POSTFIELDS, exchange->body);
+        return curl_easy_setopt(easy, CURLOPT_URL, exchange->url) == CURLE_OK
+               && (!client->socket
+                       || curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, client->socket) == CURLE_OK);
+}
+
+/* Notes the end of every exchange that has one, also of those that an outer call waits for. */
+static void reap(struct client *client)
+{
+        CURLMsg *message;
+        int left;
+
+        while ((message = curl_multi_info_read(client->multi, &left))) {
+                struct exchange *exchange = NULL;
+
+                if (message->msg != CURLMSG_DONE)
+                        continue;
+                curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &exchange);
+                exchange->done = true;
+                exchange->result = message->data.result;
+        }
+}
+
+static CURLcode carry_out(struct client *client, struct exchange *exchange)
+{
+        const struct request *request = exchange->request;
+        int running, events;
+
+        if (curl_multi_add_handle(client->multi, exchange->easy) != CURLM_OK)
+                return CURLE_OUT_OF_MEMORY;
+        for (;;) {
+                if (curl_multi_perform(client->multi, &running) != CURLM_OK)
+                        return CURLE_OUT_OF_MEMORY;
+                reap(client);
+                if (exchange->done)
+                        return exchange->result;
+                if (curl_multi_poll(client->multi, NULL, 0, TICK_MS, &events) != CURLM_OK)
+                        return CURLE_OUT_OF_MEMORY;
+                if (events == 0 && request->tick)
+                        request->tick(request->userdata);
+        }
+}
+
+static void release(struct client *client, struct exchange *exchange)
+{
+        if (exchange->easy) {
+                curl_multi_remove_handle(client->multi, exchange->easy);
+                curl_easy_cleanup(exchange->easy);
+        }
+        curl_slist_free_all(exchange->headers);
+        free(exchange->body);
+        free(exchange->url);
+        answer_clear(&exchange->answer);
+}
+
+/* A stream that its reader ended, and one that the daemon ended, are both at their end. */
+static bool is_answer(const struct exchange *exchange, CURLcode result)
+{
+        bool stream = exchange->request->take && exchange->answer.status > 0;
+
+        return result == CURLE_OK || (stream && exchange->answer.status < 300);
+}
+
+enum exit_status client_ask(
+        struct client *client, const struct request *request, bool quiet, struct answer *ret)
+{
+        struct exchange exchange = {.request = request};
+        CURLcode result = prepare(client, &exchange) ? carry_out(client, &exchange) : CURLE_OUT_OF_MEMORY;
+
+        if (exchange.easy)
+                (void)curl_easy_getinfo(exchange.easy, CURLINFO_RESPONSE_CODE, &exchange.answer.status);
+        if (!is_answer(&exchange, result)) {
+                release(client, &exchange);
+                return explain(client, result, quiet);
+        }
+        exchange.answer.json = cJSON_Parse(exchange.answer.body);
+        *ret = exchange.answer;
+        exchange.answer = (struct answer){};
+        release(client, &exchange);
+        return STATUS_OK;
+}
+
+void answer_clear(struct answer *answer)
+{
+        free(answer->body);
+        cJSON_Delete(answer->json);
+        *answer = (struct answer){};
+}

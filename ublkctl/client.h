@@ -1,0 +1,48 @@
+/* HTTP to ublkd, over its Unix socket or TCP. */
+#pragma once
+
+#include "ublkctl/exit_status.h"
+#include "ublkctl/settings.h"
+
+#include "ublkd/base/cleanup.h"
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+struct client;
+
+struct request {
+        const char *method, *path; /* path with its query, percent-encoded */
+        const cJSON *body;         /* or NULL */
+        const char *body_type;     /* NULL: application/json */
+        const char *if_match;      /* an ETag, or NULL */
+        bool if_none_match;        /* If-None-Match: * */
+        uint64_t patience;         /* microseconds that the daemon may hold the answer, beside its own time */
+        /* Called about twice a second while the answer is waited for; may use the client. Or NULL. */
+        void (*tick)(void *userdata);
+        /* Takes the body of a good answer piece by piece, for as long as it comes; false ends it. Or NULL. */
+        bool (*take)(void *userdata, const char *data, size_t size);
+        const char *last_event_id; /* with `take`, or NULL */
+        void *userdata;
+};
+
+struct answer {
+        long status;
+        char *body; /* NUL-terminated, never NULL; "" when `take` took it */
+        size_t size;
+        cJSON *json;    /* of the body, or NULL: it is none */
+        char etag[128]; /* or "" */
+};
+
+/* Says on stderr what is wrong. STATUS_OK, _FAILED (the token, memory) or _NOT_ALLOWED. */
+enum exit_status client_new(const struct settings *settings, struct client **ret);
+struct client *client_free(struct client *client);
+
+/* STATUS_OK: there is an answer, of whatever status, to be released with answer_clear(). Else (_NO_DAEMON,
+ * _NOT_ALLOWED, _TIMED_OUT, _FAILED) there is none, and one sentence was printed on stderr, unless `quiet`.
+ */
+enum exit_status client_ask(
+        struct client *client, const struct request *request, bool quiet, struct answer *ret);
+void answer_clear(struct answer *answer);
+
+#define _cleanup_answer_ _cleanup_(answer_clear)

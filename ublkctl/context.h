@@ -1,0 +1,14 @@
+/* What a verb gets to work with. */
+#pragma once
+
+#include "ublkctl/exit_status.h"
+#include "ublkctl/settings.h"
+
+struct client;
+
+struct context {
+        const struct settings *settings;
+        struct client *client;
+        bool colours;  /* on standard output */
+        bool progress; /* standard error is a terminal: show what is waited for */
+};

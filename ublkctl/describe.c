@@ -1,0 +1,202 @@
+/* describe: all about a device, for people. */
+#include "ublkctl/await.h"
+#include "ublkctl/json_path.h"
+#include "ublkctl/table.h"
+#include "ublkctl/verbs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { COLUMN = 14, SPEC_DEPTH_MAX = 8 };
+
+static void print_name(const char *name)
+{
+        printf("%s:%*s", name, (int)(COLUMN - strlen(name) - 1), "");
+}
+
+static void print_field(const char *name, const char *value)
+{
+        print_name(name);
+        print_safely(stdout, value && *value ? value : "-");
+        putchar('\n');
+}
+
+static void print_phase(const struct context *context, const cJSON *device)
+{
+        const char *phase = json_text(device, "status.phase");
+
+        print_name("Phase");
+        printf("%s", context->colours && phase ? paint_begin(phase_paint(phase)) : "");
+        print_safely(stdout, phase ? phase : "-");
+        puts(context->colours && phase ? paint_end() : "");
+}
+
+static void print_disk(const cJSON *device)
+{
+        const char *node = json_text(device, "status.device");
+        const cJSON *link;
+
+        print_name("Disk");
+        print_safely(stdout, node ? node : "-");
+        cJSON_ArrayForEach (link, json_find(device, "status.links"))
+                if (cJSON_IsString(link)) {
+                        fputs(", ", stdout);
+                        print_safely(stdout, link->valuestring);
+                }
+        putchar('\n');
+}
+
+static void print_worker(const cJSON *device)
+{
+        const char *since = json_text(device, "status.worker.startedAt");
+        double pid = json_number(device, "status.worker.pid", 0);
+
+        print_name("Worker");
+        if (pid == 0) {
+                puts("-");
+                return;
+        }
+        printf("pid %.0f", pid);
+        if (since) {
+                fputs(" since ", stdout);
+                print_safely(stdout, since);
+        }
+        printf(", %.0f restarts\n", json_number(device, "status.worker.restarts", 0));
+}
+
+static void print_recoveries(const cJSON *device)
+{
+        double count = json_number(device, "status.recoveries.count", 0);
+
+        print_name("Recoveries");
+        if (count > 0)
+                printf("%.0f, the last one took %.1f ms\n", count,
+                        json_number(device, "status.recoveries.lastMs", 0));
+        else
+                puts("none");
+}
+
+static void print_generation(const cJSON *device)
+{
+        double generation = json_number(device, "generation", 0),
+               observed = json_number(device, "status.observedGeneration", 0);
+
+        print_name("Generation");
+        printf("%.0f%s\n", generation, observed < generation ? " (not acted upon yet)" : "");
+}
+
+static void print_features(const cJSON *device)
+{
+        const cJSON *feature;
+
+        print_name("Kernel");
+        cJSON_ArrayForEach (feature, json_find(device, "status.kernelFeatures"))
+                if (cJSON_IsString(feature)) {
+                        print_safely(stdout, feature->valuestring);
+                        putchar(feature->next ? ' ' : '\n');
+                }
+        if (cJSON_GetArraySize(json_find(device, "status.kernelFeatures")) == 0)
+                puts("-");
+}
+
+static void print_value(const cJSON *value)
+{
+        char *text = cJSON_IsString(value) ? NULL : cJSON_PrintUnformatted(value);
+
+        print_safely(stdout, cJSON_IsString(value) ? value->valuestring : text ? text : "?");
+        putchar('\n');
+        cJSON_free(text);
+}
+
+/* The fields of the spec, those of objects with dots. */
+static void print_spec(const cJSON *object, const char *path, unsigned depth)
+{
+        const cJSON *member;
+
+        cJSON_ArrayForEach (member, object) {
+                _cleanup_free_ char *name = NULL;
+
+                if (asprintf(&name, "%s%s%s", path, *path ? "." : "", member->string) < 0) {
+                        name = NULL;
+                        return;
+                }
+                if (cJSON_IsObject(member) && depth < SPEC_DEPTH_MAX) {
+                        print_spec(member, name, depth + 1);
+                        continue;
+                }
+                fputs("  ", stdout);
+                print_safely(stdout, name);
+                fputs(" = ", stdout);
+                print_value(member);
+        }
+}
+
+static enum exit_status print_conditions(const struct context *context, const cJSON *device)
+{
+        static const char *const headings[] = {"  TYPE", "STATUS", "REASON", "SINCE", "MESSAGE", NULL};
+        _cleanup_table_ struct table *table = table_new(headings);
+        const cJSON *condition;
+
+        puts("Conditions:");
+        if (!table)
+                return STATUS_FAILED;
+        cJSON_ArrayForEach (condition, json_find(device, "status.conditions")) {
+                const char *type = json_text(condition, "type"), *is = json_text(condition, "status");
+                bool good = is && strcmp(is, "True") == 0;
+
+                table_add_format(table, "  %s", type ? type : "-");
+                table_add_painted(table, good ? PAINT_GOOD : PAINT_BAD, is);
+                table_add(table, json_text(condition, "reason"));
+                table_add(table, json_text(condition, "lastTransitionTime"));
+                table_add(table, json_text(condition, "message"));
+        }
+        return table_print(table, stdout, context->colours, 0, 0) < 0 ? STATUS_FAILED : STATUS_OK;
+}
+
+/* What stands between the device and being Live, and what will be done about it. */
+static void print_next(const cJSON *device)
+{
+        const char *message = device_message(device);
+
+        if (*message)
+                print_field(device_is_ready(device) ? "Now" : "Next", message);
+}
+
+static enum exit_status describe(struct context *context, const cJSON *device)
+{
+        const char *name = json_text(device, "name");
+        print_field("Name", name);
+        print_phase(context, device);
+        print_next(device);
+        print_disk(device);
+        print_field("Data path", json_text(device, "status.dataPath"));
+        print_worker(device);
+        print_recoveries(device);
+        print_features(device);
+        print_generation(device);
+        print_field("Uid", json_text(device, "uid"));
+        puts("Spec:");
+        print_spec(json_find(device, "spec"), "", 0);
+        return print_conditions(context, device);
+}
+
+enum exit_status verb_describe(struct context *context, int argc, char *argv[])
+{
+        enum exit_status status = STATUS_OK;
+        bool first = true;
+
+        for (int i = 0; i < argc; i++) {
+                _cleanup_answer_ struct answer answer = {};
+                enum exit_status one = call_get(context, argv[i], &answer);
+
+                if (one == STATUS_OK) {
+                        fputs(first ? "" : "\n", stdout);
+                        first = false;
+                        one = describe(context, answer.json);
+                }
+                status = exit_status_merge(status, one);
+                if (one == STATUS_NO_DAEMON)
+                        break;
+        }
+        return status;
+}

@@ -1,0 +1,260 @@
+/* Specs from files. */
+#include "ublkctl/documents.h"
+
+#include "ublkctl/call.h"
+#include "ublkctl/json_path.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { FILE_SIZE_MAX = 64 << 20, DOCUMENTS_MAX = 100000 };
+
+void documents_clear(struct documents *documents)
+{
+        for (size_t i = 0; i < documents->count; i++)
+                cJSON_Delete(documents->items[i].spec);
+        for (size_t i = 0; i < documents->source_count; i++)
+                free(documents->sources[i]);
+        free(documents->items);
+        free(documents->sources);
+        *documents = (struct documents){};
+}
+
+/* ---- reading ---- */
+
+static enum exit_status read_all(int fd, const char *source, char **ret)
+{
+        size_t size = 0, capacity = 65536;
+        _cleanup_free_ char *text = malloc(capacity);
+        ssize_t n = 0;
+
+        while (text && (n = read(fd, text + size, capacity - size - 1)) > 0) {
+                size += (size_t)n;
+                if (size > FILE_SIZE_MAX) {
+                        say(source, "This is more than %d MiB; no list of specs is that long.",
+                                FILE_SIZE_MAX >> 20);
+                        return STATUS_FAILED;
+                }
+                if (capacity - size < 4096) {
+                        char *more = realloc(text, capacity * 2);
+
+                        if (!more)
+                                break;
+                        text = more;
+                        capacity *= 2;
+                }
+        }
+        if (!text || n != 0) {
+                say(source, "It cannot be read: %s.", strerror(n < 0 ? errno : ENOMEM));
+                return STATUS_FAILED;
+        }
+        text[size] = '\0';
+        if (strlen(text) != size) {
+                say(source, "This is no JSON: there is a byte of 0 in it.");
+                return STATUS_FAILED;
+        }
+        *ret = TAKE_PTR(text);
+        return STATUS_OK;
+}
+
+static enum exit_status read_file(const char *path, char **ret)
+{
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+        if (fd < 0) {
+                say(path, "It cannot be opened: %s.", strerror(errno));
+                return errno == EACCES ? STATUS_NOT_ALLOWED : STATUS_FAILED;
+        }
+        return read_all(fd, path, ret);
+}
+
+static const char *source_name(const char *path)
+{
+        return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
+static enum exit_status read_source(const char *path, char **ret)
+{
+        return strcmp(path, "-") == 0 ? read_all(STDIN_FILENO, "standard input", ret) : read_file(path, ret);
+}
+
+/* ---- taking apart ---- */
+
+static enum exit_status no_memory(void)
+{
+        say(NULL, "There is not enough memory.");
+        return STATUS_FAILED;
+}
+
+/* `spec` is taken over. */
+static enum exit_status add(struct documents *documents, cJSON *spec, const char *source)
+{
+        if (documents->count == DOCUMENTS_MAX) {
+                cJSON_Delete(spec);
+                say(source, "There are more than %d specs.", DOCUMENTS_MAX);
+                return STATUS_FAILED;
+        }
+        if (documents->count == documents->capacity) {
+                size_t capacity = documents->capacity ? 2 * documents->capacity : 16;
+                struct document *items = reallocarray(documents->items, capacity, sizeof(*items));
+
+                if (!items) {
+                        cJSON_Delete(spec);
+                        return no_memory();
+                }
+                documents->items = items;
+                documents->capacity = capacity;
+        }
+        documents->items[documents->count++] = (struct document){.spec = spec, .source = source};
+        return STATUS_OK;
+}
+
+/* `value` is taken over. */
+static enum exit_status take_apart(struct documents *documents, cJSON *value, const char *source)
+{
+        cJSON *items = cJSON_IsArray(value) ? value : cJSON_GetObjectItemCaseSensitive(value, "items");
+        enum exit_status status = STATUS_OK;
+        cJSON *item;
+
+        if (cJSON_IsArray(items)) {
+                while ((item = cJSON_DetachItemFromArray(items, 0)))
+                        status = exit_status_merge(status, take_apart(documents, item, source));
+                cJSON_Delete(value);
+                return status;
+        }
+        if (!cJSON_IsObject(value)) {
+                cJSON_Delete(value);
+                say(source, "A spec is a JSON object; this is another value.");
+                return STATUS_FAILED;
+        }
+        if (cJSON_IsObject(json_find(value, "spec"))) { /* a device */
+                item = cJSON_DetachItemFromObjectCaseSensitive(value, "spec");
+                cJSON_Delete(value);
+                value = item;
+        }
+        return add(documents, value, source);
+}
+
+static int line_of(const char *text, const char *place)
+{
+        int line = 1;
+
+        for (; text < place; text++)
+                line += *text == '\n';
+        return line;
+}
+
+static enum exit_status refuse(const char *source, const char *text, const char *place)
+{
+        if (*place)
+                say(source, "Line %d is not valid JSON.", line_of(text, place));
+        else
+                say(source, "The JSON ends in the middle of a value.");
+        return STATUS_FAILED;
+}
+
+static const char *skip_blanks(const char *text)
+{
+        return text + strspn(text, " \t\r\n");
+}
+
+enum exit_status documents_parse(struct documents *documents, const char *text, const char *source)
+{
+        enum exit_status status = STATUS_OK;
+        const char *next = skip_blanks(text), *end;
+        char **sources = reallocarray(documents->sources, documents->source_count + 1, sizeof(*sources));
+        char *kept = sources ? strdup(source) : NULL;
+
+        if (sources)
+                documents->sources = sources;
+        if (!kept)
+                return no_memory();
+        sources[documents->source_count++] = kept;
+        if (!*next) {
+                say(source, "There is no spec in it.");
+                return STATUS_FAILED;
+        }
+        for (; *next; next = skip_blanks(end)) {
+                cJSON *value = cJSON_ParseWithOpts(next, &end, false);
+
+                if (!value) /* where the next one would begin is not known */
+                        return exit_status_merge(status, refuse(source, text, end));
+                status = exit_status_merge(status, take_apart(documents, value, kept));
+        }
+        return status;
+}
+
+static enum exit_status read_one(struct documents *documents, const char *path)
+{
+        _cleanup_free_ char *text = NULL;
+        enum exit_status status = read_source(path, &text);
+
+        return status == STATUS_OK ? documents_parse(documents, text, source_name(path)) : status;
+}
+
+static int is_json(const struct dirent *entry)
+{
+        size_t length = strlen(entry->d_name);
+
+        return entry->d_name[0] != '.' && length > 5 && strcmp(entry->d_name + length - 5, ".json") == 0;
+}
+
+static enum exit_status read_folder(struct documents *documents, const char *path)
+{
+        enum exit_status status = STATUS_OK;
+        struct dirent **entries;
+        int count = scandir(path, &entries, is_json, alphasort);
+
+        if (count < 0) {
+                say(path, "The folder cannot be read: %s.", strerror(errno));
+                return errno == EACCES ? STATUS_NOT_ALLOWED : STATUS_FAILED;
+        }
+        for (int i = 0; i < count; i++) {
+                char file[PATH_MAX + 256];
+
+                snprintf(file, sizeof(file), "%s/%s", path, entries[i]->d_name);
+                status = exit_status_merge(status, read_one(documents, file));
+                free(entries[i]);
+        }
+        free(entries);
+        if (count == 0) {
+                say(path, "There is no file *.json in this folder.");
+                return STATUS_FAILED;
+        }
+        return status;
+}
+
+enum exit_status documents_read(struct documents *documents, const char *path)
+{
+        struct stat stat_;
+
+        if (strcmp(path, "-") != 0 && stat(path, &stat_) == 0 && S_ISDIR(stat_.st_mode))
+                return read_folder(documents, path);
+        return read_one(documents, path);
+}
+
+enum exit_status document_read_one(const char *path, cJSON **ret)
+{
+        _cleanup_free_ char *text = NULL;
+        enum exit_status status = read_source(path, &text);
+        const char *end = NULL;
+        cJSON *value;
+
+        if (status != STATUS_OK)
+                return status;
+        value = cJSON_ParseWithOpts(text, &end, false);
+        if (!value)
+                return refuse(source_name(path), text, end);
+        if (*skip_blanks(end)) {
+                cJSON_Delete(value);
+                say(source_name(path),
+                        "There is more than one JSON value in it; 'ublkctl apply' takes several specs.");
+                return STATUS_FAILED;
+        }
+        *ret = value;
+        return STATUS_OK;
+}

@@ -1,0 +1,11 @@
+/* --help: of the program, and of one verb. */
+#pragma once
+
+#include "ublkctl/verbs.h"
+
+#include <stdio.h>
+
+void help_program(FILE *file);
+void help_verb(const struct verb *verb, FILE *file);
+/* "NAME [OPTION]... ARGUMENTS" */
+void help_synopsis(const struct verb *verb, FILE *file);

@@ -1,0 +1,92 @@
+/* host and targets: what this machine and this build can do. */
+#include "ublkctl/call.h"
+#include "ublkctl/json_path.h"
+#include "ublkctl/show.h"
+#include "ublkctl/table.h"
+#include "ublkctl/verbs.h"
+
+#include <stdio.h>
+
+static void print_field(const char *name, const char *value)
+{
+        printf("%-10s", name);
+        print_safely(stdout, value ? value : "-");
+        putchar('\n');
+}
+
+static void print_features(const cJSON *features)
+{
+        const cJSON *feature;
+
+        fputs("Features: ", stdout);
+        cJSON_ArrayForEach (feature, features)
+                if (cJSON_IsString(feature)) {
+                        print_safely(stdout, feature->valuestring);
+                        putchar(feature->next ? ' ' : '\n');
+                }
+        if (cJSON_GetArraySize(features) == 0)
+                puts("-");
+}
+
+static void print_problems(const struct context *context, const cJSON *problems)
+{
+        const cJSON *problem;
+
+        puts(cJSON_GetArraySize(problems) ? "\nWrong here:" : "\nNothing is wrong here.");
+        cJSON_ArrayForEach (problem, problems) {
+                const char *title = json_text(problem, "title"), *detail = json_text(problem, "detail");
+
+                printf("  %s", context->colours ? paint_begin(PAINT_BAD) : "");
+                print_safely(stdout, title ? title : "");
+                printf("%s: ", context->colours ? paint_end() : "");
+                print_safely(stdout, detail ? detail : "");
+                putchar('\n');
+        }
+}
+
+enum exit_status verb_host(struct context *context, int argc _unused_, char *argv[] _unused_)
+{
+        struct request request = {.method = "GET", .path = "/host"};
+        _cleanup_answer_ struct answer answer = {};
+        enum exit_status status = call(context, &request, NULL, &answer);
+        const cJSON *problems;
+
+        if (status != STATUS_OK)
+                return status;
+        problems = json_find(answer.json, "problems");
+        if (context->settings->output == OUTPUT_JSON) {
+                status = show_json(answer.json);
+        } else {
+                print_field("ublkd:", json_text(answer.json, "version"));
+                print_field("Kernel:", json_text(answer.json, "kernel"));
+                print_field(
+                        "ublk:", json_true(answer.json, "ublk.available") ? "available" : "not available");
+                print_features(json_find(answer.json, "ublk.features"));
+                print_problems(context, problems);
+        }
+        return cJSON_GetArraySize(problems) > 0 ? exit_status_merge(status, STATUS_FAILED) : status;
+}
+
+enum exit_status verb_targets(struct context *context, int argc _unused_, char *argv[] _unused_)
+{
+        static const char *const headings[] = {"NAME", "SUMMARY", NULL};
+        struct request request = {.method = "GET", .path = "/targets"};
+        _cleanup_table_ struct table *table = table_new(headings);
+        _cleanup_answer_ struct answer answer = {};
+        enum exit_status status = table ? call(context, &request, NULL, &answer) : STATUS_FAILED;
+        const cJSON *target;
+
+        if (status != STATUS_OK)
+                return status;
+        if (context->settings->output == OUTPUT_JSON)
+                return show_json(answer.json);
+        cJSON_ArrayForEach (target, json_find(answer.json, "items")) {
+                if (context->settings->output == OUTPUT_NAME)
+                        puts(json_text(target, "name"));
+                table_add(table, json_text(target, "name"));
+                table_add(table, json_text(target, "summary"));
+        }
+        if (context->settings->output == OUTPUT_NAME)
+                return STATUS_OK;
+        return table_print(table, stdout, context->colours, 0, 0) < 0 ? STATUS_FAILED : STATUS_OK;
+}

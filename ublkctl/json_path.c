@@ -1,0 +1,41 @@
+/* Reading answers: members by a dotted path. */
+#include "ublkctl/json_path.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const cJSON *json_find(const cJSON *object, const char *path)
+{
+        char name[128];
+
+        while (object && *path) {
+                size_t length = strcspn(path, ".");
+
+                if (length >= sizeof(name))
+                        return NULL;
+                memcpy(name, path, length);
+                name[length] = '\0';
+                object = cJSON_GetObjectItemCaseSensitive(object, name);
+                path += length + (path[length] == '.');
+        }
+        return object;
+}
+
+const char *json_text(const cJSON *object, const char *path)
+{
+        const cJSON *item = json_find(object, path);
+
+        return cJSON_IsString(item) ? item->valuestring : NULL;
+}
+
+double json_number(const cJSON *object, const char *path, double fallback)
+{
+        const cJSON *item = json_find(object, path);
+
+        return cJSON_IsNumber(item) ? item->valuedouble : fallback;
+}
+
+bool json_true(const cJSON *object, const char *path)
+{
+        return cJSON_IsTrue(json_find(object, path));
+}

@@ -1,0 +1,132 @@
+/* ublkctl: a client of ublkd for the command line. Finds the verb and runs it. */
+#include "ublkctl/client.h"
+#include "ublkctl/help.h"
+#include "ublkctl/verbs.h"
+
+#include "ublkd/base/cleanup.h"
+
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool wants_colours(void)
+{
+        const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+        return isatty(STDOUT_FILENO) && !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
+}
+
+/* Where the daemon is: what the command line says goes before what the environment says. */
+static enum exit_status choose_daemon(struct settings *settings)
+{
+        bool socket = settings->given & SETTING_BIT(SETTING_SOCKET);
+
+        if (socket && settings->given & SETTING_BIT(SETTING_URL)) {
+                fputs("ublkctl: give --socket or --url, not both.\n", stderr);
+                return STATUS_USAGE;
+        }
+        if (socket)
+                settings->url = NULL;
+        return STATUS_OK;
+}
+
+static enum exit_status run_with_daemon(
+        const struct verb *verb, struct settings *settings, int argc, char *argv[])
+{
+        struct context context = {
+                .settings = settings, .colours = wants_colours(), .progress = isatty(STDERR_FILENO)};
+        enum exit_status status = choose_daemon(settings);
+
+        if (status == STATUS_OK)
+                status = client_new(settings, &context.client);
+        if (status == STATUS_OK)
+                status = verb->run(&context, argc, argv);
+        client_free(context.client);
+        return status;
+}
+
+static enum exit_status run_verb(const struct verb *verb, struct settings *settings, int argc, char *argv[])
+{
+        enum exit_status status;
+        char who[64];
+        int first;
+
+        snprintf(who, sizeof(who), "ublkctl %s", verb->name);
+        status = settings_parse(settings, verb->settings | SETTINGS_COMMON, who, false, argc, argv, &first);
+        if (status != STATUS_OK)
+                return status;
+        if (settings->help) {
+                help_verb(verb, stdout);
+                return STATUS_OK;
+        }
+        argc -= first;
+        argv += first;
+        if (argc < verb->arguments_min || argc > verb->arguments_max) {
+                fputs("ublkctl: usage: ublkctl ", stderr);
+                help_synopsis(verb, stderr);
+                fprintf(stderr, "; try '%s --help'.\n", who);
+                return STATUS_USAGE;
+        }
+        if (verb->local)
+                return verb->run(NULL, argc, argv);
+        return run_with_daemon(verb, settings, argc, argv);
+}
+
+static enum exit_status run(int argc, char *argv[])
+{
+        struct settings settings;
+        const struct verb *verb;
+        enum exit_status status;
+        int first;
+
+        settings_default(&settings);
+        status = settings_parse(&settings, SETTINGS_COMMON | SETTING_BIT(SETTING_VERSION), "ublkctl", true,
+                argc, argv, &first);
+        if (status != STATUS_OK)
+                return status;
+        if (settings.version)
+                puts("ublkctl " UBLKD_VERSION);
+        else if (settings.help)
+                help_program(stdout);
+        if (settings.version || settings.help)
+                return STATUS_OK;
+        verb = first < argc ? verb_find(argv[first]) : NULL;
+        if (verb)
+                return run_verb(verb, &settings, argc - first, argv + first);
+        if (first < argc)
+                fprintf(stderr, "ublkctl: there is no verb '%s'; try 'ublkctl --help'.\n", argv[first]);
+        else
+                help_program(stderr);
+        return STATUS_USAGE;
+}
+
+/* What was printed has to arrive: a full disk is a failure too. A reader that went away (head) needs no
+ * words.
+ */
+static enum exit_status close_output(void)
+{
+        struct stat stat;
+        bool reader = fstat(STDOUT_FILENO, &stat) == 0 && (S_ISFIFO(stat.st_mode) || S_ISSOCK(stat.st_mode));
+        bool failed = ferror(stdout);
+
+        if (fclose(stdout) == 0 && !failed)
+                return STATUS_OK;
+        if (!reader)
+                fputs("ublkctl: the output could not be written completely.\n", stderr);
+        return STATUS_FAILED;
+}
+
+int main(int argc, char *argv[])
+{
+        enum exit_status status;
+
+        (void)setlocale(LC_CTYPE, "");
+        /* Half of what was asked for must not be left undone because nobody reads the words about it. */
+        (void)signal(SIGPIPE, SIG_IGN);
+        /* so that both streams in one file are in the order of what happened */
+        (void)setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+        status = run(argc, argv);
+        return (int)exit_status_merge(status, close_output());
+}

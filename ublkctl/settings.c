@@ -1,0 +1,267 @@
+/* The options of the command line: one table for all verbs, parsed into one struct. */
+#include "ublkctl/settings.h"
+
+#include "ublkd/base/cleanup.h"
+#include "ublkd/base/quantity.h"
+
+#include <assert.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MEMBER(field) offsetof(struct settings, field)
+
+enum { SECOND = 1000 * 1000 };
+
+static const char default_socket[] = "/run/ublkd/ublkd.sock";
+
+static const char *const output_names[] = {
+        [OUTPUT_DEFAULT] = "default",
+        [OUTPUT_JSON] = "json",
+        [OUTPUT_NAME] = "name",
+        [OUTPUT_WIDE] = "wide",
+        [OUTPUT_TABLE] = "table",
+        NULL,
+};
+
+static const char *const wait_names[] = {[WAIT_FOR_LIVE] = "live", [WAIT_FOR_GONE] = "gone", NULL};
+
+/* clang-format off */
+static const struct setting settings_table[] = {
+        [SETTING_SOCKET] = {.name = "socket", .letter = 's', .kind = SETTING_KIND_TEXT, .offset = MEMBER(socket),
+                .value = "PATH", .completion = COMPLETE_FILE,
+                .help = "the socket of ublkd (default: $UBLKD_SOCKET, else /run/ublkd/ublkd.sock)"},
+        [SETTING_URL] = {.name = "url", .kind = SETTING_KIND_TEXT, .offset = MEMBER(url), .value = "URL",
+                .help = "talk to a ublkd at http://HOST:PORT instead (default: $UBLKD_URL)"},
+        [SETTING_TOKEN_FILE] = {.name = "token-file", .kind = SETTING_KIND_TEXT, .offset = MEMBER(token_file),
+                .value = "FILE", .completion = COMPLETE_FILE,
+                .help = "the file with the token for --url (default: $UBLKD_TOKEN_FILE)"},
+        [SETTING_HELP] = {.name = "help", .letter = 'h', .kind = SETTING_KIND_FLAG, .offset = MEMBER(help),
+                .help = "show this and exit"},
+        [SETTING_VERSION] = {.name = "version", .letter = 'V', .kind = SETTING_KIND_FLAG,
+                .offset = MEMBER(version), .help = "show the version and exit"},
+        [SETTING_FILE] = {.name = "file", .letter = 'f', .kind = SETTING_KIND_TEXT, .offset = MEMBER(file),
+                .value = "FILE", .completion = COMPLETE_FILE, .help = "read JSON from FILE; - is standard input"},
+        [SETTING_FILES] = {.name = "file", .letter = 'f', .kind = SETTING_KIND_LIST, .offset = MEMBER(files),
+                .value = "FILE|DIR", .completion = COMPLETE_FILE,
+                .help = "read specs from FILE, from every *.json of DIR, or from standard input (-)"},
+        [SETTING_OUTPUT] = {.name = "output", .letter = 'o', .kind = SETTING_KIND_CHOICE,
+                .offset = MEMBER(output), .value = "FORMAT", .choices = output_names,
+                .completion = COMPLETE_CHOICE, .help = "how to print: json, name, wide or table"},
+        [SETTING_LABEL] = {.name = "label", .letter = 'l', .kind = SETTING_KIND_LIST, .offset = MEMBER(labels),
+                .value = "KEY=VALUE", .help = "only devices with this label; may be given several times"},
+        [SETTING_PRUNE] = {.name = "prune", .kind = SETTING_KIND_FLAG, .offset = MEMBER(prune),
+                .help = "also remove the devices with the labels of -l that no spec names"},
+        [SETTING_DRY_RUN] = {.name = "dry-run", .kind = SETTING_KIND_FLAG, .offset = MEMBER(dry_run),
+                .help = "change nothing, say what would change"},
+        [SETTING_FORCE] = {.name = "force", .kind = SETTING_KIND_FLAG, .offset = MEMBER(force),
+                .help = "also while the disk is in use; its users get I/O errors"},
+        [SETTING_WAIT] = {.name = "wait", .letter = 'w', .kind = SETTING_KIND_FLAG, .offset = MEMBER(wait),
+                .help = "wait until it is done"},
+        [SETTING_NO_WAIT] = {.name = "no-wait", .kind = SETTING_KIND_FLAG, .offset = MEMBER(no_wait),
+                .help = "do not wait until it is done"},
+        [SETTING_TIMEOUT] = {.name = "timeout", .letter = 't', .kind = SETTING_KIND_DURATION,
+                .offset = MEMBER(timeout), .value = "TIME", .minimum = 1, .maximum = UINT64_C(24) * 3600 * SECOND,
+                .help = "how long to wait, like 500ms, 30s or 2min (default: 60s)"},
+        [SETTING_FOR] = {.name = "for", .kind = SETTING_KIND_CHOICE, .offset = MEMBER(wait_for),
+                .value = "STATE", .choices = wait_names, .completion = COMPLETE_CHOICE,
+                .help = "what to wait for: live (the default) or gone"},
+        [SETTING_IGNORE_MISSING] = {.name = "ignore-missing", .kind = SETTING_KIND_FLAG,
+                .offset = MEMBER(ignore_missing), .help = "a device that is not there is no failure"},
+        [SETTING_FOLLOW] = {.name = "follow", .letter = 'f', .kind = SETTING_KIND_FLAG, .offset = MEMBER(follow),
+                .help = "go on and show what happens, until interrupted"},
+        [SETTING_SINCE] = {.name = "since", .kind = SETTING_KIND_COUNT, .offset = MEMBER(since),
+                .value = "REVISION", .maximum = UINT64_C(1) << 53,
+                .help = "only what happened after this revision"},
+        [SETTING_BATCH] = {.name = "batch", .letter = 'b', .kind = SETTING_KIND_FLAG, .offset = MEMBER(batch),
+                .help = "print one table after the other instead of refreshing the terminal"},
+        [SETTING_ROUNDS] = {.name = "rounds", .letter = 'n', .kind = SETTING_KIND_COUNT,
+                .offset = MEMBER(rounds), .value = "COUNT", .minimum = 1, .maximum = UINT64_C(1) << 32,
+                .help = "end after COUNT tables"},
+        [SETTING_INTERVAL] = {.name = "interval", .letter = 'i', .kind = SETTING_KIND_DURATION,
+                .offset = MEMBER(interval), .value = "TIME", .minimum = 100 * 1000,
+                .maximum = UINT64_C(3600) * SECOND, .help = "time between two tables (default: 1s)"},
+        [SETTING_READ_ONLY] = {.name = "read-only", .letter = 'r', .kind = SETTING_KIND_FLAG,
+                .offset = MEMBER(read_only), .help = "make a disk that cannot be written to"},
+        [SETTING_NAME] = {.name = "name", .kind = SETTING_KIND_TEXT, .offset = MEMBER(name), .value = "NAME",
+                .help = "the name of the device (default: made from the name of the file)"},
+        [SETTING_OFFSET] = {.name = "offset", .kind = SETTING_KIND_TEXT, .offset = MEMBER(offset),
+                .value = "BYTES", .help = "where in the file the disk begins (default: 0)"},
+};
+/* clang-format on */
+static_assert(ARRAY_SIZE(settings_table) == _SETTING_MAX, "every option is described");
+static_assert(_SETTING_MAX <= 64, "a mask holds them all");
+
+const struct setting *setting_get(enum setting_id id)
+{
+        assert(id < _SETTING_MAX);
+        return &settings_table[id];
+}
+
+static const char *environment(const char *name)
+{
+        const char *value = getenv(name);
+
+        return value && *value ? value : NULL;
+}
+
+void settings_default(struct settings *ret)
+{
+        const char *path = environment("UBLKD_SOCKET");
+
+        *ret = (struct settings){
+                .socket = path ? path : default_socket,
+                .url = environment("UBLKD_URL"),
+                .token_file = environment("UBLKD_TOKEN_FILE"),
+                .timeout = 60 * SECOND,
+                .interval = SECOND,
+        };
+}
+
+static int parse_count(const char *text, uint64_t *ret)
+{
+        return strspn(text, "0123456789") == strlen(text) ? parse_bytes(text, ret) : -EINVAL;
+}
+
+static enum exit_status usage_fault(
+        const char *who, const struct setting *setting, const char *text, const char *wanted)
+{
+        fprintf(stderr, "%s: --%s %s: %s.\n", who, setting->name, text, wanted);
+        return STATUS_USAGE;
+}
+
+static enum exit_status store_number(
+        const struct setting *setting, const char *who, const char *text, uint64_t *ret)
+{
+        bool duration = setting->kind == SETTING_KIND_DURATION;
+        uint64_t value;
+
+        if ((duration ? parse_duration(text, &value) : parse_count(text, &value)) < 0)
+                return usage_fault(who, setting, text,
+                        duration ? "give a time with its unit, like 500ms, 30s or 2min" : "give a number");
+        if (value < setting->minimum || value > setting->maximum)
+                return usage_fault(who, setting, text, "this is too little or too much");
+        *ret = value;
+        return STATUS_OK;
+}
+
+static enum exit_status store_choice(
+        const struct setting *setting, const char *who, const char *text, int *ret)
+{
+        for (int i = 0; setting->choices[i]; i++)
+                if (strcmp(setting->choices[i], text) == 0) {
+                        *ret = i;
+                        return STATUS_OK;
+                }
+        fprintf(stderr, "%s: --%s %s is unknown; give one of", who, setting->name, text);
+        for (size_t i = 0; setting->choices[i]; i++)
+                fprintf(stderr, "%s %s", i ? "," : "", setting->choices[i]);
+        fputs(".\n", stderr);
+        return STATUS_USAGE;
+}
+
+static enum exit_status store_item(
+        const struct setting *setting, const char *who, const char *text, struct text_list *list)
+{
+        if (list->count == TEXT_LIST_MAX)
+                return usage_fault(who, setting, text, "this option was given too often");
+        list->items[list->count++] = text;
+        return STATUS_OK;
+}
+
+static enum exit_status store(
+        struct settings *settings, enum setting_id id, const char *who, const char *text)
+{
+        const struct setting *setting = setting_get(id);
+        void *place = (char *)settings + setting->offset;
+
+        settings->given |= SETTING_BIT(id);
+        switch (setting->kind) {
+        case SETTING_KIND_FLAG:
+                *(bool *)place = true;
+                return STATUS_OK;
+        case SETTING_KIND_TEXT:
+                *(const char **)place = text;
+                return STATUS_OK;
+        case SETTING_KIND_LIST:
+                return store_item(setting, who, text, place);
+        case SETTING_KIND_DURATION:
+        case SETTING_KIND_COUNT:
+                return store_number(setting, who, text, place);
+        case SETTING_KIND_CHOICE:
+                return store_choice(setting, who, text, place);
+        default:
+                assert(false);
+                return STATUS_USAGE;
+        }
+}
+
+/* What getopt_long() wants to know. */
+struct parser_tables {
+        struct option options[_SETTING_MAX + 1];
+        char letters[2 + 2 * _SETTING_MAX + 1];
+        enum setting_id by_letter[128];
+};
+
+enum { LONG_OPTION_FIRST = 256 };
+
+static void make_tables(uint64_t mask, bool leading, struct parser_tables *ret)
+{
+        size_t count = 0;
+        char *letter = ret->letters;
+
+        *ret = (struct parser_tables){};
+        /* "+": stop at the first argument; ":": we say ourselves what is wrong */
+        if (leading)
+                *letter++ = '+';
+        *letter++ = ':';
+        for (int id = 0; id < _SETTING_MAX; id++) {
+                const struct setting *setting = setting_get(id);
+
+                if (!(mask & SETTING_BIT(id)))
+                        continue;
+                ret->options[count++] = (struct option){.name = setting->name,
+                        .has_arg = setting->value ? required_argument : no_argument,
+                        .val = LONG_OPTION_FIRST + id};
+                if (!setting->letter)
+                        continue;
+                ret->by_letter[(unsigned char)setting->letter] = id;
+                *letter++ = setting->letter;
+                if (setting->value)
+                        *letter++ = ':';
+        }
+        *letter = '\0';
+}
+
+static enum exit_status refuse(const char *who, int result, const char *word)
+{
+        const char *fault = result == ':' ? "needs a value" : "is no option here";
+
+        if (optopt > 0 && optopt < LONG_OPTION_FIRST)
+                fprintf(stderr, "%s: -%c %s; try '%s --help'.\n", who, optopt, fault, who);
+        else
+                fprintf(stderr, "%s: %s %s; try '%s --help'.\n", who, word, fault, who);
+        return STATUS_USAGE;
+}
+
+enum exit_status settings_parse(struct settings *settings, uint64_t mask, const char *who, bool leading,
+        int argc, char *argv[], int *ret_first)
+{
+        struct parser_tables tables;
+        enum exit_status status = STATUS_OK;
+        int result;
+
+        make_tables(mask, leading, &tables);
+        optind = 0; /* glibc: begin anew, with another set of options */
+        while (status == STATUS_OK
+                && (result = getopt_long(argc, argv, tables.letters, tables.options, NULL)) >= 0) {
+                if (result == ':' || result == '?')
+                        return refuse(who, result, argv[optind - 1]);
+                status = store(settings,
+                        result >= LONG_OPTION_FIRST ? (enum setting_id)(result - LONG_OPTION_FIRST)
+                                                    : tables.by_letter[result],
+                        who, optarg);
+        }
+        *ret_first = optind;
+        return status;
+}

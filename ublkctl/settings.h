@@ -1,0 +1,102 @@
+/* The options of the command line: one table for all verbs, parsed into one struct. */
+#pragma once
+
+#include "ublkctl/exit_status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A verb lists its options as a mask of these. Options of one meaning have one name in all verbs. */
+enum setting_id {
+        SETTING_SOCKET,
+        SETTING_URL,
+        SETTING_TOKEN_FILE,
+        SETTING_HELP,
+        SETTING_VERSION,
+        SETTING_FILE,
+        SETTING_FILES,
+        SETTING_OUTPUT,
+        SETTING_LABEL,
+        SETTING_PRUNE,
+        SETTING_DRY_RUN,
+        SETTING_FORCE,
+        SETTING_WAIT,
+        SETTING_NO_WAIT,
+        SETTING_TIMEOUT,
+        SETTING_FOR,
+        SETTING_IGNORE_MISSING,
+        SETTING_FOLLOW,
+        SETTING_SINCE,
+        SETTING_BATCH,
+        SETTING_ROUNDS,
+        SETTING_INTERVAL,
+        SETTING_READ_ONLY,
+        SETTING_NAME,
+        SETTING_OFFSET,
+        _SETTING_MAX
+};
+
+#define SETTING_BIT(id) (UINT64_C(1) << (id))
+
+/* What every verb and the program itself take. */
+#define SETTINGS_COMMON                                                                                      \
+        (SETTING_BIT(SETTING_SOCKET) | SETTING_BIT(SETTING_URL) | SETTING_BIT(SETTING_TOKEN_FILE)            \
+                | SETTING_BIT(SETTING_HELP))
+
+enum setting_kind {
+        SETTING_KIND_FLAG,     /* bool */
+        SETTING_KIND_TEXT,     /* const char *, from argv */
+        SETTING_KIND_LIST,     /* struct text_list */
+        SETTING_KIND_DURATION, /* uint64_t microseconds */
+        SETTING_KIND_COUNT,    /* uint64_t */
+        SETTING_KIND_CHOICE,   /* int, the index in `choices` */
+        _SETTING_KIND_MAX
+};
+
+enum completion { COMPLETE_NOTHING, COMPLETE_FILE, COMPLETE_DEVICE, COMPLETE_NODE_OR_FILE, COMPLETE_CHOICE };
+
+struct setting {
+        const char *name; /* without dashes */
+        char letter;      /* or '\0' */
+        enum setting_kind kind;
+        size_t offset;              /* into struct settings */
+        const char *value;          /* what the help calls it; NULL: a flag */
+        const char *help;           /* one clause, without a full stop */
+        const char *const *choices; /* SETTING_KIND_CHOICE, NULL-terminated */
+        uint64_t minimum, maximum;  /* SETTING_KIND_DURATION, _COUNT */
+        enum completion completion; /* of its value */
+};
+
+enum { TEXT_LIST_MAX = 64 };
+
+struct text_list {
+        const char *items[TEXT_LIST_MAX]; /* from argv */
+        size_t count;
+};
+
+enum output_format { OUTPUT_DEFAULT, OUTPUT_JSON, OUTPUT_NAME, OUTPUT_WIDE, OUTPUT_TABLE };
+enum wait_for { WAIT_FOR_LIVE, WAIT_FOR_GONE };
+
+struct settings {
+        uint64_t given; /* mask of setting_id */
+        const char *socket, *url, *token_file, *file, *name, *offset;
+        struct text_list files, labels;
+        int output, wait_for;
+        bool help, version, prune, dry_run, force, wait, no_wait, ignore_missing, follow, batch, read_only;
+        uint64_t timeout, interval; /* microseconds */
+        uint64_t rounds, since;
+};
+
+/* The description of an option; `id` is below _SETTING_MAX. */
+const struct setting *setting_get(enum setting_id id);
+
+/* Fills `ret` with the defaults, and with what the environment says (UBLKD_SOCKET, UBLKD_URL,
+ * UBLKD_TOKEN_FILE). */
+void settings_default(struct settings *ret);
+
+/* Takes the options of `mask` out of argv (getopt_long(); argv is permuted unless `leading`, which stops at
+ * the first word that is no option) into `settings`. `who` begins the sentence about a fault, which goes to
+ * stderr. *ret_first is the index of the first argument. STATUS_OK or STATUS_USAGE. */
+enum exit_status settings_parse(struct settings *settings, uint64_t mask, const char *who, bool leading,
+        int argc, char *argv[], int *ret_first);

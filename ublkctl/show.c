@@ -1,0 +1,302 @@
+/* get and list: devices as a table, as JSON, or by name. */
+#include "ublkctl/show.h"
+
+#include "ublkctl/amounts.h"
+#include "ublkctl/json_path.h"
+#include "ublkctl/table.h"
+#include "ublkctl/url.h"
+#include "ublkctl/verbs.h"
+
+#include "ublkd/base/quantity.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- fetching ---- */
+
+/* "/devices?limit=…", with the labels and where to go on. NULL: memory. */
+static char *list_path(const struct text_list *labels, const char *continue_after)
+{
+        char *path = strdup("/devices?limit=500");
+
+        for (size_t i = 0; path && i < labels->count; i++)
+                path = url_add_parameter(path, "label", labels->items[i]);
+        return path && continue_after ? url_add_parameter(path, "continue", continue_after) : path;
+}
+
+/* Moves the items of one page to the end of `all`; *ret_continue is where the next page begins, or NULL. */
+static enum exit_status fetch_page(
+        struct context *context, const struct text_list *labels, cJSON *all, char **continue_after)
+{
+        _cleanup_free_ char *path = list_path(labels, *continue_after);
+        struct request request = {.method = "GET", .path = path};
+        _cleanup_answer_ struct answer answer = {};
+        enum exit_status status = path ? call(context, &request, NULL, &answer) : STATUS_FAILED;
+        cJSON *items, *item;
+        const char *next;
+
+        if (status != STATUS_OK)
+                return status;
+        items = cJSON_GetObjectItemCaseSensitive(answer.json, "items");
+        while ((item = cJSON_DetachItemFromArray(items, 0)))
+                cJSON_AddItemToArray(all, item);
+        next = json_text(answer.json, "continue");
+        free(*continue_after);
+        *continue_after = next ? strdup(next) : NULL;
+        return !next || *continue_after ? STATUS_OK : STATUS_FAILED;
+}
+
+enum exit_status fetch_devices(struct context *context, const struct text_list *labels, cJSON **ret)
+{
+        _cleanup_free_ char *continue_after = NULL;
+        cJSON *all = cJSON_CreateArray();
+        enum exit_status status = all ? STATUS_OK : STATUS_FAILED;
+
+        do {
+                if (status == STATUS_OK)
+                        status = fetch_page(context, labels, all, &continue_after);
+        } while (status == STATUS_OK && continue_after);
+        if (status == STATUS_OK)
+                *ret = all;
+        else
+                cJSON_Delete(all);
+        return status;
+}
+
+/* ---- printing ---- */
+
+enum exit_status show_json(const cJSON *value)
+{
+        char *text = cJSON_Print(value);
+
+        if (!text) {
+                say(NULL, "There is not enough memory.");
+                return STATUS_FAILED;
+        }
+        puts(text);
+        cJSON_free(text);
+        return STATUS_OK;
+}
+
+static void add_phase(struct table *table, const cJSON *device)
+{
+        const char *phase = json_text(device, "status.phase");
+
+        table_add_painted(table, phase ? phase_paint(phase) : PAINT_NONE, phase);
+}
+
+static void add_node(struct table *table, const cJSON *device)
+{
+        table_add(table, json_text(device, "status.device"));
+}
+
+/* What the disk has; else what was asked for. */
+static void add_size(struct table *table, const cJSON *device)
+{
+        const cJSON *size = json_find(device, "status.size");
+        char text[AMOUNT_TEXT_SIZE];
+        uint64_t bytes;
+
+        if (!cJSON_IsNumber(size))
+                size = json_find(device, "spec.size");
+        if (cJSON_IsString(size) && parse_bytes(size->valuestring, &bytes) >= 0)
+                format_bytes((double)bytes, text);
+        else if (cJSON_IsNumber(size))
+                format_bytes(size->valuedouble, text);
+        else
+                strcpy(text, "-");
+        table_add(table, text);
+}
+
+static void add_target(struct table *table, const cJSON *device)
+{
+        table_add(table, json_text(device, "spec.target.type"));
+}
+
+static void add_backing(struct table *table, const cJSON *device)
+{
+        table_add(table, json_text(device, "spec.target.path"));
+}
+
+static void add_name(struct table *table, const cJSON *device)
+{
+        table_add(table, json_text(device, "name"));
+}
+
+static void add_data_path(struct table *table, const cJSON *device)
+{
+        table_add(table, json_text(device, "status.dataPath"));
+}
+
+static void add_number(struct table *table, const cJSON *device, const char *path)
+{
+        double number = json_number(device, path, -1);
+
+        if (number < 0)
+                table_add(table, NULL);
+        else
+                table_add_format(table, "%.0f", number);
+}
+
+static void add_worker(struct table *table, const cJSON *device)
+{
+        add_number(table, device, "status.worker.pid");
+}
+
+static void add_restarts(struct table *table, const cJSON *device)
+{
+        add_number(table, device, "status.worker.restarts");
+}
+
+static void add_recoveries(struct table *table, const cJSON *device)
+{
+        add_number(table, device, "status.recoveries.count");
+}
+
+static void add_labels(struct table *table, const cJSON *device)
+{
+        const cJSON *label, *labels = json_find(device, "spec.labels");
+        _cleanup_free_ char *text = NULL;
+
+        cJSON_ArrayForEach (label, labels) {
+                char *longer;
+
+                if (asprintf(&longer, "%s%s%s=%s", text ? text : "", text ? "," : "", label->string,
+                            cJSON_IsString(label) ? label->valuestring : "")
+                        < 0)
+                        break;
+                free(text);
+                text = longer;
+        }
+        table_add(table, text);
+}
+
+static void add_reason(struct table *table, const cJSON *device)
+{
+        table_add(table, json_text(cJSON_GetArrayItem(json_find(device, "status.conditions"), 0), "reason"));
+}
+
+static const struct column {
+        const char *heading;
+        void (*add)(struct table *table, const cJSON *device);
+        bool wide; /* only with -o wide */
+} columns[] = {
+        {"NAME",        add_name,       false},
+        {"PHASE",       add_phase,      false},
+        {"DEVICE",      add_node,       false},
+        {">SIZE",       add_size,       false},
+        {"TARGET",      add_target,     false},
+        {"BACKING",     add_backing,    false},
+        {"DATAPATH",    add_data_path,  true },
+        {">WORKER",     add_worker,     true },
+        {">RESTARTS",   add_restarts,   true },
+        {">RECOVERIES", add_recoveries, true },
+        {"LABELS",      add_labels,     true },
+        {"REASON",      add_reason,     true },
+};
+
+static void add_row(struct table *table, const cJSON *device, bool wide)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+                if (wide || !columns[i].wide)
+                        columns[i].add(table, device);
+}
+
+static enum exit_status show_table(struct context *context, const cJSON *devices, bool wide)
+{
+        const char *headings[ARRAY_SIZE(columns) + 1] = {};
+        _cleanup_table_ struct table *table = NULL;
+        const cJSON *device;
+        size_t count = 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+                if (wide || !columns[i].wide)
+                        headings[count++] = columns[i].heading;
+        table = table_new(headings);
+        if (table && cJSON_IsArray(devices))
+                cJSON_ArrayForEach (device, devices)
+                        add_row(table, device, wide);
+        else if (table)
+                add_row(table, devices, wide);
+        if (table && table_print(table, stdout, context->colours, 0, 0) >= 0)
+                return STATUS_OK;
+        say(NULL, "There is not enough memory.");
+        return STATUS_FAILED;
+}
+
+static void show_name(const cJSON *device)
+{
+        const char *name = json_text(device, "name");
+
+        print_safely(stdout, name ? name : "");
+        putchar('\n');
+}
+
+enum exit_status show_devices(struct context *context, const cJSON *devices, enum output_format format)
+{
+        const cJSON *device;
+
+        if (format == OUTPUT_JSON)
+                return show_json(devices);
+        if (format != OUTPUT_NAME)
+                return show_table(context, devices, format == OUTPUT_WIDE);
+        if (!cJSON_IsArray(devices)) {
+                show_name(devices);
+                return STATUS_OK;
+        }
+        cJSON_ArrayForEach (device, devices)
+                show_name(device);
+        return STATUS_OK;
+}
+
+/* ---- the verbs ---- */
+
+enum exit_status verb_list(struct context *context, int argc _unused_, char *argv[] _unused_)
+{
+        cJSON *devices = NULL, *list;
+        enum exit_status status = fetch_devices(context, &context->settings->labels, &devices);
+
+        if (status != STATUS_OK)
+                return status;
+        if (context->settings->output != OUTPUT_JSON) {
+                if (cJSON_GetArraySize(devices) == 0 && context->progress)
+                        say(NULL, "There are no devices%s.",
+                                context->settings->labels.count ? " with these labels" : "");
+                status = show_devices(context, devices, context->settings->output);
+                cJSON_Delete(devices);
+                return status;
+        }
+        list = cJSON_CreateObject();
+        if (!cJSON_AddItemToObject(list, "items", devices))
+                cJSON_Delete(devices);
+        status = show_json(list);
+        cJSON_Delete(list);
+        return status;
+}
+
+enum exit_status verb_get(struct context *context, int argc, char *argv[])
+{
+        enum output_format format = context->settings->output;
+        cJSON *devices = cJSON_CreateArray();
+        enum exit_status status = devices ? STATUS_OK : STATUS_FAILED;
+
+        for (int i = 0; i < argc && devices; i++) {
+                _cleanup_answer_ struct answer answer = {};
+                enum exit_status one = call_get(context, argv[i], &answer);
+
+                status = exit_status_merge(status, one);
+                if (one == STATUS_OK)
+                        cJSON_AddItemToArray(devices, TAKE_PTR(answer.json));
+                else if (one == STATUS_NO_DAEMON)
+                        break;
+        }
+        if (format == OUTPUT_DEFAULT)
+                format = OUTPUT_JSON;
+        if (cJSON_GetArraySize(devices) == 1 && argc == 1)
+                status = exit_status_merge(
+                        status, show_devices(context, cJSON_GetArrayItem(devices, 0), format));
+        else if (cJSON_GetArraySize(devices) > 0)
+                status = exit_status_merge(status, show_devices(context, devices, format));
+        cJSON_Delete(devices);
+        return status;
+}

@@ -1,0 +1,123 @@
+/* What goes to a terminal: colours, the line of progress, and nothing that could harm it. */
+#include "ublkctl/terminal.h"
+
+#include "ublkd/base/cleanup.h"
+
+#include <assert.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+static const char *const paints[] = {
+        [PAINT_NONE] = "",
+        [PAINT_GOOD] = "\033[32m",
+        [PAINT_BUSY] = "\033[33m",
+        [PAINT_BAD] = "\033[31m",
+        [PAINT_DIM] = "\033[2m",
+        [PAINT_BOLD] = "\033[1m",
+};
+static_assert(ARRAY_SIZE(paints) == _PAINT_MAX, "every paint has a sequence");
+
+/* Whether a line of progress is on the terminal: it belongs to the terminal, of which there is one. */
+static bool progress_is_shown;
+
+const char *paint_begin(enum paint paint)
+{
+        return paints[paint];
+}
+
+const char *paint_end(void)
+{
+        return "\033[0m";
+}
+
+enum paint phase_paint(const char *phase)
+{
+        static const struct {
+                const char *phase;
+                enum paint paint;
+        } table[] = {
+                {"Live",     PAINT_GOOD},
+                {"Disabled", PAINT_DIM },
+                {"Failed",   PAINT_BAD },
+                {"Backoff",  PAINT_BAD },
+                {"Quiesced", PAINT_BAD },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+                if (strcmp(table[i].phase, phase) == 0)
+                        return table[i].paint;
+        return PAINT_BUSY;
+}
+
+/* The length of the UTF-8 sequence that `text` begins with, 0: it is none, or a control character. */
+static size_t printable_length(const unsigned char *text)
+{
+        size_t length = *text < 0x80 ? 1 : *text >= 0xf0 ? 4 : *text >= 0xe0 ? 3 : 2;
+
+        if (*text < 0x20 || *text == 0x7f || (*text >= 0x80 && *text < 0xc2) || *text > 0xf4)
+                return 0;
+        for (size_t i = 1; i < length; i++)
+                if ((text[i] & 0xc0) != 0x80)
+                        return 0;
+        return *text == 0xc2 && text[1] < 0xa0 ? 0 : length; /* C1 controls */
+}
+
+void make_printable(char *text)
+{
+        while (*text) {
+                size_t length = printable_length((unsigned char *)text);
+
+                if (length == 0)
+                        *text = '?';
+                text += length ? length : 1;
+        }
+}
+
+void print_safely(FILE *file, const char *text)
+{
+        _cleanup_free_ char *copy = strdup(text);
+
+        if (copy)
+                make_printable(copy);
+        fputs(copy ? copy : "?", file);
+}
+
+void progress_show(const char *text)
+{
+        _cleanup_free_ char *copy = strdup(text);
+        unsigned columns, rows;
+        size_t shown = 0, end = 0;
+
+        if (!copy)
+                return;
+        make_printable(copy);
+        terminal_size(STDERR_FILENO, &columns, &rows);
+        while (copy[end] && shown + 1 < columns) {
+                end++;
+                while ((copy[end] & 0xc0) == 0x80)
+                        end++;
+                shown++;
+        }
+        copy[end] = '\0';
+        fprintf(stderr, "\r%s\033[K", copy);
+        fflush(stderr);
+        progress_is_shown = true;
+}
+
+void progress_end(void)
+{
+        if (!progress_is_shown)
+                return;
+        fputs("\r\033[K", stderr);
+        fflush(stderr);
+        progress_is_shown = false;
+}
+
+void terminal_size(int fd, unsigned *ret_columns, unsigned *ret_rows)
+{
+        struct winsize size = {};
+        bool known = ioctl(fd, TIOCGWINSZ, &size) == 0;
+
+        *ret_columns = known && size.ws_col > 0 ? size.ws_col : 80;
+        *ret_rows = known && size.ws_row > 0 ? size.ws_row : 24;
+}
