@@ -7,6 +7,7 @@
 
 #include "api/respond.h"
 #include "api/wait.h"
+#include "api/watch.h"
 #include "ublkd/base/log.h"
 
 #include <inttypes.h>
@@ -41,8 +42,9 @@ static enum MHD_Result send_reply(struct request *request)
         struct reply *reply = &request->reply;
         size_t size = reply->body ? strlen(reply->body) : 0;
         struct MHD_Response *response =
-                size ? MHD_create_response_from_buffer(size, reply->body, MHD_RESPMEM_MUST_FREE)
-                     : MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+                request->watch ? watch_response(request->watch)
+                : size         ? MHD_create_response_from_buffer(size, reply->body, MHD_RESPMEM_MUST_FREE)
+                               : MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
         enum MHD_Result result = MHD_NO;
 
         if (!response)
@@ -317,6 +319,12 @@ static int start_listening(struct api *api, struct problem_list *problems)
         return r;
 }
 
+static void on_store_event(void *userdata, const struct store_event *event)
+{
+        wait_on_store_event(userdata, event);
+        watch_on_store_event(userdata, event);
+}
+
 DEFINE_CLEANUP(struct api, api_free);
 
 int api_new(sd_event *event, const struct api_config *config, struct api **ret, struct problem_list *problems)
@@ -332,7 +340,7 @@ int api_new(sd_event *event, const struct api_config *config, struct api **ret, 
         if (r >= 0)
                 r = start_library(api);
         if (r >= 0)
-                r = device_store_subscribe(config->store, wait_on_store_event, api);
+                r = device_store_subscribe(config->store, on_store_event, api);
         if (r < 0)
                 return r;
         api->subscribed = true;
@@ -348,8 +356,9 @@ struct api *api_free(struct api *api)
         if (!api)
                 return NULL;
         if (api->subscribed)
-                device_store_unsubscribe(api->config.store, wait_on_store_event, api);
+                device_store_unsubscribe(api->config.store, on_store_event, api);
         wait_abandon_all(api);
+        watch_abandon_all(api);
         for (size_t i = 0; i < api->listener_count; i++)
                 listener_close(&api->listeners[i]);
         free(api->listeners);

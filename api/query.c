@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { VALUE_MAX = 1024 };
+enum { VALUE_MAX = 1024, REVISION_DIGITS_MAX = 15 /* whole in every JSON number */ };
 
 static int hex_value(char c)
 {
@@ -118,6 +118,29 @@ static int parse_continue(const char *value, struct query *ret)
         return ret->continue_after ? 0 : -ENOMEM;
 }
 
+static int parse_device(const char *value, struct query *ret)
+{
+        if (!value || !device_name_is_valid(value))
+                return -EINVAL;
+        ret->device = strdup(value);
+        return ret->device ? 0 : -ENOMEM;
+}
+
+int query_parse_revision(const char *text, uint64_t *ret)
+{
+        size_t length = strlen(text);
+
+        if (length == 0 || length > REVISION_DIGITS_MAX || strspn(text, "0123456789") != length)
+                return -EINVAL;
+        *ret = strtoull(text, NULL, 10);
+        return 0;
+}
+
+static int parse_after(const char *value, struct query *ret)
+{
+        return value ? query_parse_revision(value, &ret->after) : -EINVAL;
+}
+
 static const struct parameter {
         const char *name;
         enum query_parameter parameter;
@@ -125,13 +148,15 @@ static const struct parameter {
         int (*parse)(const char *value, struct query *ret);
         const char *hint;
 } parameters[] = {
-        {"wait",     QUERY_WAIT_READY, false, parse_wait_ready, "wait=ready"                              },
-        {"wait",     QUERY_WAIT_GONE,  false, parse_wait_gone,  "wait, without a value"                   },
-        {"timeout",  QUERY_TIMEOUT,    false, parse_timeout,    "a duration up to 10min, like timeout=30s"},
-        {"force",    QUERY_FORCE,      false, parse_force,      "force=true or force=false"               },
-        {"label",    QUERY_LABEL,      true,  parse_label,      "label=KEY=VALUE, up to 16 of them"       },
-        {"limit",    QUERY_LIMIT,      false, parse_limit,      "limit=N with N from 1 to 1000"           },
-        {"continue", QUERY_CONTINUE,   false, parse_continue,   "what the last page gave as `continue`"   },
+        {"wait",     QUERY_WAIT_READY, false, parse_wait_ready, "wait=ready"                                           },
+        {"wait",     QUERY_WAIT_GONE,  false, parse_wait_gone,  "wait, without a value"                                },
+        {"timeout",  QUERY_TIMEOUT,    false, parse_timeout,    "a duration up to 10min, like timeout=30s"             },
+        {"force",    QUERY_FORCE,      false, parse_force,      "force=true or force=false"                            },
+        {"label",    QUERY_LABEL,      true,  parse_label,      "label=KEY=VALUE, up to 16 of them"                    },
+        {"limit",    QUERY_LIMIT,      false, parse_limit,      "limit=N with N from 1 to 1000"                        },
+        {"continue", QUERY_CONTINUE,   false, parse_continue,   "what the last page gave as `continue`"                },
+        {"device",   QUERY_DEVICE,     false, parse_device,     "device=NAME"                                          },
+        {"after",    QUERY_AFTER,      false, parse_after,      "after=REVISION, a number that a list or an event gave"},
 };
 
 struct reading {
@@ -201,6 +226,7 @@ int query_parse(
 void query_clear(struct query *query)
 {
         free(query->continue_after);
+        free(query->device);
         for (size_t i = 0; i < query->label_count; i++)
                 free(query->labels[i].key);
         *query = (struct query){};

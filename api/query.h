@@ -15,6 +15,8 @@ enum query_parameter {
         QUERY_LABEL = 1 << 4,
         QUERY_LIMIT = 1 << 5,
         QUERY_CONTINUE = 1 << 6,
+        QUERY_DEVICE = 1 << 7,
+        QUERY_AFTER = 1 << 8, /* a revision */
 };
 
 enum {
@@ -28,7 +30,9 @@ struct query {
         bool wait, force;
         uint64_t timeout; /* microseconds */
         unsigned limit;
-        char *continue_after; /* a name, or NULL */
+        char *continue_after; /* a name, or a number; or NULL */
+        char *device;         /* a name, or NULL */
+        uint64_t after;
         struct {
                 char *key; /* owned, with the value behind it */
                 const char *value;
@@ -41,6 +45,8 @@ struct query {
  * first. 0; -EINVAL with problems (no pointers); -ENOMEM. `ret` is to be cleared in any case. */
 int query_parse(struct MHD_Connection *connection, unsigned allowed, struct query *ret,
         struct problem_list *problems);
+/* A revision of the store, as decimal digits. 0 or -EINVAL. */
+int query_parse_revision(const char *text, uint64_t *ret);
 void query_clear(struct query *query);
 
 /* Decodes %XX in `text` (size bytes) into `ret`, which gets a NUL. 0; -EINVAL: a bad escape, or a NUL in the

@@ -1,17 +1,18 @@
 /* One HTTP request, from its headers to its reply. */
 #include "api/request.h"
 
+#include "api/accept.h"
 #include "api/json_check.h"
 #include "api/precondition.h"
 #include "api/respond.h"
 #include "api/routes.h"
 #include "api/server.h"
 #include "api/wait.h"
+#include "api/watch.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-#include <strings.h>
+#include <sys/epoll.h>
 #include <time.h>
 
 static uint64_t monotonic_usec(void)
@@ -46,55 +47,6 @@ static enum method parse_method(const char *text)
                 if (strcmp(methods[i].name, text) == 0)
                         return methods[i].method;
         return _METHOD_INVALID;
-}
-
-/* Whether `type` ("application/json") is what the first `size` bytes of `text` say, without parameters. */
-static bool media_type_is(const char *text, size_t size, const char *type)
-{
-        size_t length = strcspn(text, ";,");
-
-        length = length < size ? length : size;
-        while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\t'))
-                length--;
-        return length == strlen(type) && strncasecmp(text, type, length) == 0;
-}
-
-/* Whether the `size` bytes of one range of an Accept header have room for `type`. Who takes JSON takes what
- * is JSON underneath, and who takes problems takes what is none. */
-static bool range_has(const char *range, size_t size, const char *type)
-{
-        size_t slash = strcspn(type, "/") + 1, length = strlen(type);
-        bool json = length >= 4 && strcmp(type + length - 4, "json") == 0;
-        char any[64];
-
-        snprintf(any, sizeof(any), "%.*s*", (int)slash, type);
-        return media_type_is(range, size, "*/*") || media_type_is(range, size, any)
-               || media_type_is(range, size, type)
-               || (json
-                       && (media_type_is(range, size, "application/json")
-                               || media_type_is(range, size, "application/problem+json")));
-}
-
-/* Whether an Accept header (NULL: anything) has room for `type`. Weights do not matter, unless they are zero.
- */
-static bool accepts(const char *accept, const char *type)
-{
-        if (!accept || !*accept)
-                return true;
-        for (const char *item = accept; *item; item += *item == ',') {
-                size_t length;
-                const char *weight;
-
-                item += strspn(item, " \t,");
-                length = strcspn(item, ",");
-                weight = strcasestr(item, ";q=0");
-                if (!(weight && weight < item + length
-                            && strspn(weight + 3, "0.") == strcspn(weight + 3, ", ;"))
-                        && range_has(item, length, type))
-                        return true;
-                item += length;
-        }
-        return false;
 }
 
 /* The length that the headers announce; 0 when they do not. */
@@ -150,7 +102,7 @@ static bool check_accept(struct request *request)
         const char *const *type = request->route->produces;
 
         for (; *type; type++)
-                if (accepts(accept, *type))
+                if (accept_allows(accept, *type))
                         return true;
         if (type == request->route->produces) /* it has no answers with a body */
                 return true;
@@ -297,11 +249,25 @@ cJSON *request_parse_body(struct request *request)
         return document;
 }
 
+int request_watch_client(
+        struct request *request, sd_event_io_handler_t left, void *userdata, sd_event_source **ret)
+{
+        const union MHD_ConnectionInfo *info =
+                MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        /* On a Unix socket a client that only ends its own side is told apart from one that is gone; on TCP
+         * not. */
+        uint32_t events = request->peer.tcp ? EPOLLRDHUP : 0;
+
+        return info ? sd_event_add_io(request->api->event, ret, info->connect_fd, events, left, userdata)
+                    : -ENOTCONN;
+}
+
 struct request *request_free(struct request *request)
 {
         if (!request)
                 return NULL;
         wait_free(request->wait);
+        watch_free(request->watch);
         query_clear(&request->query);
         reply_clear(&request->reply);
         free(request->path);

@@ -31,6 +31,7 @@ enum method {
 
 struct route;
 struct wait;
+struct watch;
 
 struct reply {
         unsigned status; /* 0: none yet */
@@ -55,7 +56,8 @@ struct request {
         uint64_t began_at;                /* CLOCK_MONOTONIC, microseconds */
         struct reply reply;
         struct wait *wait;
-        bool abandoned; /* the client has gone: close without a word */
+        struct watch *watch; /* the body of the reply is a stream */
+        bool abandoned;      /* the client has gone: close without a word */
         bool sent;
 };
 
@@ -72,6 +74,11 @@ void request_finish(struct request *request);
 
 /* The body as JSON. NULL when it is not; then there is a reply. */
 cJSON *request_parse_body(struct request *request);
+
+/* Calls `left` once the client has gone; for a connection that is suspended, which is out of the HTTP
+ * library's sight: nobody else would see it. 0 or -errno. */
+int request_watch_client(
+        struct request *request, sd_event_io_handler_t left, void *userdata, sd_event_source **ret);
 
 struct request *request_free(struct request *request);
 DEFINE_CLEANUP(struct request, request_free);

@@ -74,6 +74,11 @@ void reply_text(struct request *request, unsigned status, const char *content_ty
                 reply_no_memory(request);
 }
 
+void reply_stream(struct request *request, const char *content_type)
+{
+        set_reply(request, MHD_HTTP_OK, content_type, NULL);
+}
+
 void reply_empty(struct request *request, unsigned status)
 {
         set_reply(request, status, type_json, NULL);

@@ -18,6 +18,7 @@ enum problem_type {
         PROBLEM_BEING_REMOVED,
         PROBLEM_IN_USE,
         PROBLEM_NOT_POSSIBLE_NOW,
+        PROBLEM_COMPACTED,
         PROBLEM_PRECONDITION_FAILED,
         PROBLEM_BODY_TOO_LARGE,
         PROBLEM_NOT_JSON,
@@ -25,6 +26,7 @@ enum problem_type {
         PROBLEM_CANNOT_START,
         PROBLEM_INTERNAL,
         PROBLEM_NOT_READY,
+        PROBLEM_TOO_MANY_WATCHES,
         PROBLEM_NO_MEMORY,
         PROBLEM_TIMEOUT,
         PROBLEM_STORE_FULL,
@@ -42,6 +44,8 @@ extern const struct problem_kind problem_kinds[_PROBLEM_TYPE_MAX];
 void reply_json(struct request *request, unsigned status, cJSON *object);
 /* JSON text that is there already. */
 void reply_text(struct request *request, unsigned status, const char *content_type, const char *text);
+/* The body comes from request->watch. */
+void reply_stream(struct request *request, const char *content_type);
 void reply_empty(struct request *request, unsigned status);
 
 void reply_problem(struct request *request, enum problem_type type, const char *format, ...) _printf_(3, 4);

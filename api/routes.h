@@ -37,6 +37,7 @@ void handle_device_delete(struct request *request);
 void handle_device_recover(struct request *request);
 void handle_device_restart(struct request *request);
 void handle_device_list(struct request *request);
+void handle_events(struct request *request);
 void handle_host(struct request *request);
 void handle_targets(struct request *request);
 void handle_openapi(struct request *request);

@@ -15,6 +15,8 @@ struct api {
         unsigned connections;
         char token[TOKEN_TEXT_SIZE]; /* "" without TCP */
         struct wait *waits;
+        struct watch *watches;
+        sd_event_source *gather, *keep_alive; /* of the watches; NULL until there is one */
         bool subscribed;
 };
 

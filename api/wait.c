@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 
 struct wait {
         struct request *request;
@@ -189,22 +188,6 @@ static int wait_new(struct request *request, enum wait_kind kind, const struct d
         return 0;
 }
 
-/* A suspended connection is out of the HTTP library's sight: nobody else would see that the client has left.
- */
-static int watch_client(struct wait *wait)
-{
-        const union MHD_ConnectionInfo *info =
-                MHD_get_connection_info(wait->request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        /* On a Unix socket a client that only ends its own side is told apart from one that is gone; on TCP
-         * not. */
-        uint32_t events = wait->request->peer.tcp ? EPOLLRDHUP : 0;
-
-        if (!info)
-                return -ENOTCONN;
-        return sd_event_add_io(
-                wait->request->api->event, &wait->hangup, info->connect_fd, events, on_hangup, wait);
-}
-
 static int wait_start(struct wait *wait)
 {
         struct api *api = wait->request->api;
@@ -212,7 +195,7 @@ static int wait_start(struct wait *wait)
                 wait->request->query.timeout, 1000, on_timeout, wait);
 
         if (r >= 0)
-                r = watch_client(wait);
+                r = request_watch_client(wait->request, on_hangup, wait, &wait->hangup);
         if (r < 0)
                 return r;
         wait->next = api->waits;

@@ -9,11 +9,14 @@
  *   busy NUMBER TEXT | idle         the disk /dev/ublkbNUMBER is in use by TEXT
  *   settled on|off                  what /readyz is told
  *   full on|off                     the disk under the database
- *   waits | connections             how many requests wait; how many clients are connected
+ *   waits | watches | connections   how many requests wait; how many clients watch, are connected
+ *   note NAME REASON TEXT           an event of a device, a warning
+ *   flood NAME COUNT                that many events of it
  * It ends when stdin does. */
 #include "api/api.h"
 #include "api/server.h"
 #include "api/wait.h"
+#include "api/watch.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,6 +36,7 @@ struct server {
         char **queue; /* names */
         size_t queued;
         bool automatic, settled, full;
+        int flooded;
         int busy; /* the number of the disk in use, or -1 */
         char busy_text[256];
 };
@@ -235,6 +239,34 @@ static int command_waits(struct server *server, char *arguments _unused_)
         return (int)wait_count(server->api);
 }
 
+static int command_watches(struct server *server, char *arguments _unused_)
+{
+        return (int)watch_count(server->api);
+}
+
+static int command_note(struct server *server, char *arguments)
+{
+        const char *name = strsep(&arguments, " "), *reason = strsep(&arguments, " ");
+
+        return device_store_note(
+                server->store, name, EVENT_WARNING, reason, "%s", arguments ? arguments : "");
+}
+
+/* A flood: COUNT events of different reasons, so that none repeats another. */
+static int command_flood(struct server *server, char *arguments)
+{
+        const char *name = strsep(&arguments, " ");
+        int count = atoi(arguments), r = 0;
+
+        for (int i = 0; r >= 0 && i < count; i++) {
+                char reason[32];
+
+                snprintf(reason, sizeof(reason), "Flood%d", server->flooded++);
+                r = device_store_note(server->store, name, EVENT_NORMAL, reason, "%0500d", i);
+        }
+        return r;
+}
+
 static int command_connections(struct server *server, char *arguments _unused_)
 {
         return (int)server->api->connections;
@@ -255,6 +287,9 @@ static int run_command(struct server *server, char *line)
                 {"full",        command_full       },
                 {"waits",       command_waits      },
                 {"connections", command_connections},
+                {"watches",     command_watches    },
+                {"note",        command_note       },
+                {"flood",       command_flood      },
         };
         char *rest = line, *name = strsep(&rest, " ");
 

@@ -1,0 +1,8 @@
+/* Which events a request asks for. */
+#pragma once
+
+#include "api/query.h"
+#include "ublkd/device_event.h"
+
+/* ?device= and ?label=. The labels are those that the device had then. */
+bool event_filter_matches(const struct query *query, const struct device_event *event);

@@ -1,0 +1,142 @@
+/* GET /events: a stream for who watches, a list (the newest first) for who asks for JSON and nothing else. */
+#include "api/accept.h"
+#include "api/event_filter.h"
+#include "api/respond.h"
+#include "api/routes.h"
+#include "api/server.h"
+#include "api/watch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct event_log *log_of(const struct request *request)
+{
+        return device_store_events(request->api->config.store);
+}
+
+/* What an event stream resumes after is no longer there to be told, or never was. */
+static bool check_position(struct request *request, uint64_t revision)
+{
+        uint64_t compacted = event_log_compacted(log_of(request)),
+                 newest = device_store_revision(request->api->config.store);
+
+        if (revision >= compacted && revision <= newest)
+                return true;
+        reply_problem(request, PROBLEM_COMPACTED,
+                "%s %" PRIu64
+                "%s: list again with GET /devices, and go on from the `revision` that it gives.",
+                revision < compacted ? "Events after revision" : "The revision", revision,
+                revision < compacted ? " are not all kept any more"
+                                     : " is not one that this ublkd has given");
+        return false;
+}
+
+/* ---- the list ---- */
+
+static bool add_item(cJSON *items, const struct device_event *event)
+{
+        cJSON *item = device_event_to_json(event);
+
+        if (item && cJSON_AddItemToArray(items, item))
+                return true;
+        cJSON_Delete(item);
+        return false;
+}
+
+/* The index of the newest event below `end` that is asked for, plus one; 0: there is none. */
+static size_t next_match(const struct request *request, uint64_t after, size_t end)
+{
+        const struct query *query = &request->query;
+
+        for (size_t i = end; i > 0; i--) {
+                const struct device_event *event = event_log_at(log_of(request), i - 1);
+
+                if (event->revision <= after)
+                        return 0;
+                if (event_filter_matches(query, event))
+                        return i;
+        }
+        return 0;
+}
+
+static bool add_page(const struct request *request, cJSON *object, uint64_t after, size_t end)
+{
+        cJSON *items = cJSON_AddArrayToObject(object, "items");
+        unsigned count = 0;
+        char token[32];
+
+        for (size_t i = next_match(request, after, end), next; items && i > 0; i = next) {
+                const struct device_event *event = event_log_at(log_of(request), i - 1);
+
+                next = next_match(request, after, i - 1);
+                if (!add_item(items, event))
+                        return false;
+                snprintf(token, sizeof(token), "%" PRIu64, event->revision);
+                if (++count == request->query.limit && next > 0)
+                        return cJSON_AddStringToObject(object, "continue", token) != NULL;
+        }
+        return items != NULL;
+}
+
+static void list_events(struct request *request, uint64_t after)
+{
+        const struct query *query = &request->query;
+        size_t end = event_log_count(log_of(request));
+        cJSON *object;
+
+        if (query->continue_after) { /* the revision of the last page's last event */
+                uint64_t before = strtoull(query->continue_after, NULL, 10);
+
+                end = before > 0 ? event_log_after(log_of(request), before - 1) : 0;
+        }
+        object = cJSON_CreateObject();
+        if (object && add_page(request, object, after, end)
+                && cJSON_AddNumberToObject(
+                        object, "revision", (double)device_store_revision(request->api->config.store))) {
+                reply_json(request, MHD_HTTP_OK, object);
+                return;
+        }
+        cJSON_Delete(object);
+        reply_error(request, -ENOMEM, "The list could not be made");
+}
+
+/* ---- the stream ---- */
+
+/* Where to begin: what a client that was cut off has seen (its header is newer than its URL), what it asks
+ * for, or `otherwise`. False: there is a reply. */
+static bool find_position(struct request *request, uint64_t otherwise, uint64_t *ret)
+{
+        const char *last = request_header(request, "Last-Event-ID");
+        const struct query *query = &request->query;
+
+        *ret = query->given & QUERY_AFTER ? query->after : otherwise;
+        if (last && query_parse_revision(last, ret) < 0) {
+                reply_problem(request, PROBLEM_BAD_REQUEST,
+                        "Last-Event-ID must be the id of an event of this stream, which is a number.");
+                return false;
+        }
+        return check_position(request, *ret);
+}
+
+static void stream_events(struct request *request)
+{
+        uint64_t revision;
+
+        if (request->query.given & (QUERY_LIMIT | QUERY_CONTINUE))
+                reply_problem(request, PROBLEM_BAD_REQUEST,
+                        "'limit' and 'continue' are for the list of events; ask for it with 'Accept: "
+                        "application/json'.");
+        else if (find_position(request, device_store_revision(request->api->config.store), &revision))
+                watch_begin(request, revision);
+}
+
+void handle_events(struct request *request)
+{
+        uint64_t revision;
+
+        if (accept_allows(request_header(request, MHD_HTTP_HEADER_ACCEPT), "text/event-stream"))
+                stream_events(request);
+        else if (find_position(request, event_log_compacted(log_of(request)), &revision))
+                list_events(request, revision);
+}

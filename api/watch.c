@@ -1,0 +1,322 @@
+/* GET /events as a stream: Server-Sent Events. */
+#include "api/watch.h"
+
+#include "api/event_filter.h"
+#include "api/respond.h"
+#include "api/server.h"
+#include "api/utf8.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum {
+        BLOCK_SIZE = 8 * 1024,
+        GATHER_USEC = 20 * 1000, /* what happens within that wakes the watches once */
+        KEEP_ALIVE_USEC = 15 * 1000 * 1000,
+        RETRY_MSEC = 2000, /* a client that was cut off comes again after that */
+};
+
+struct watch {
+        struct request *request;
+        uint64_t seen;  /* every event up to that revision is written, or is not asked for */
+        char *text;     /* being written; NULL: nothing */
+        size_t written; /* of it */
+        bool suspended;
+        bool keep_alive; /* it is time to show that the connection lives */
+        bool ended;
+        sd_event_source *hangup;
+        struct watch *next, **link; /* in api->watches */
+};
+
+static const struct device_store *store_of(const struct watch *watch)
+{
+        return watch->request->api->config.store;
+}
+
+static const struct event_log *log_of(const struct watch *watch)
+{
+        return device_store_events(store_of(watch));
+}
+
+static const struct device_event *next_event(struct watch *watch)
+{
+        const struct event_log *log = log_of(watch);
+
+        for (size_t i = event_log_after(log, watch->seen); i < event_log_count(log); i++) {
+                const struct device_event *event = event_log_at(log, i);
+
+                if (event_filter_matches(&watch->request->query, event))
+                        return event;
+                watch->seen = event->revision;
+        }
+        watch->seen = device_store_revision(store_of(watch));
+        return NULL;
+}
+
+static int format_event(const struct device_event *event, char **ret)
+{
+        cJSON *object = device_event_to_json(event);
+        char *json = object ? cJSON_PrintUnformatted(object) : NULL; /* has no line breaks */
+        int n = -1;
+
+        cJSON_Delete(object);
+        if (json) {
+                make_valid_utf8(json);
+                n = asprintf(ret, "id: %" PRIu64 "\ndata: %s\n\n", event->revision, json);
+        }
+        free(json);
+        return n < 0 ? -ENOMEM : 0;
+}
+
+/* A comment that keeps the connection alive, and the position to resume from: events that are not asked for
+ * move it, too. */
+static int format_keep_alive(const struct watch *watch, char **ret)
+{
+        return asprintf(ret, "id: %" PRIu64 "\n: keep-alive\n\n", watch->seen) < 0 ? -ENOMEM : 0;
+}
+
+static bool has_fallen_behind(const struct watch *watch)
+{
+        return watch->seen < event_log_compacted(log_of(watch));
+}
+
+/* The next text to write into watch->text. 1; 0: there is none; -errno: the stream ends here. */
+static int prepare_text(struct watch *watch)
+{
+        const struct device_event *event;
+        int r;
+
+        if (watch->ended || has_fallen_behind(watch))
+                return -EPIPE;
+        event = next_event(watch);
+        if (!event && !watch->keep_alive)
+                return 0;
+        r = event ? format_event(event, &watch->text) : format_keep_alive(watch, &watch->text);
+        if (r < 0) {
+                watch->text = NULL;
+                return r;
+        }
+        if (event)
+                watch->seen = event->revision;
+        watch->keep_alive = false;
+        watch->written = 0;
+        return 1;
+}
+
+static size_t write_text(struct watch *watch, char *buffer, size_t size)
+{
+        size_t left = strlen(watch->text + watch->written), n = left < size ? left : size;
+
+        memcpy(buffer, watch->text + watch->written, n);
+        watch->written += n;
+        if (n == left) {
+                free(watch->text);
+                watch->text = NULL;
+        }
+        return n;
+}
+
+/* Called by the HTTP library when there is room for more. */
+static ssize_t on_room(void *userdata, uint64_t position _unused_, char *buffer, size_t size)
+{
+        struct watch *watch = userdata;
+        size_t used = 0;
+        int r = 1;
+
+        while (used < size && r > 0) {
+                if (!watch->text)
+                        r = prepare_text(watch);
+                if (watch->text)
+                        used += write_text(watch, buffer + used, size - used);
+        }
+        if (used > 0)
+                return (ssize_t)used;
+        if (r < 0)
+                return MHD_CONTENT_READER_END_OF_STREAM;
+        watch->suspended = true;
+        MHD_suspend_connection(watch->request->connection);
+        return 0;
+}
+
+struct MHD_Response *watch_response(struct watch *watch)
+{
+        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_SIZE, on_room, watch, NULL);
+}
+
+static void resume(struct watch *watch)
+{
+        if (!watch->suspended)
+                return;
+        watch->suspended = false;
+        MHD_resume_connection(watch->request->connection);
+        api_run_soon(watch->request->api);
+}
+
+/* It does not read, and what it has not read is gone: it can never catch up. */
+static void cut_off(struct watch *watch)
+{
+        const union MHD_ConnectionInfo *info =
+                MHD_get_connection_info(watch->request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+        watch->ended = true;
+        if (info)
+                (void)shutdown(info->connect_fd, SHUT_RDWR);
+}
+
+static int on_gathered(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        struct api *api = userdata;
+
+        for (struct watch *watch = api->watches; watch; watch = watch->next)
+                if (!watch->suspended && has_fallen_behind(watch))
+                        cut_off(watch);
+                else if (watch->suspended && next_event(watch))
+                        resume(watch);
+        return 0;
+}
+
+static int on_keep_alive(sd_event_source *source, uint64_t usec _unused_, void *userdata)
+{
+        struct api *api = userdata;
+        int r;
+
+        for (struct watch *watch = api->watches; watch; watch = watch->next) {
+                watch->keep_alive = true;
+                resume(watch);
+        }
+        if (!api->watches)
+                return 0;
+        r = sd_event_source_set_time_relative(source, KEEP_ALIVE_USEC);
+        return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static int arm(struct api *api, sd_event_source **source, uint64_t delay, sd_event_time_handler_t handler)
+{
+        int enabled = SD_EVENT_OFF, r;
+
+        if (!*source)
+                return sd_event_add_time_relative(
+                        api->event, source, CLOCK_MONOTONIC, delay, 1000, handler, api);
+        r = sd_event_source_get_enabled(*source, &enabled);
+        if (r < 0 || enabled != SD_EVENT_OFF)
+                return r < 0 ? r : 0;
+        r = sd_event_source_set_time_relative(*source, delay);
+        return r < 0 ? r : sd_event_source_set_enabled(*source, SD_EVENT_ONESHOT);
+}
+
+void watch_on_store_event(void *userdata, const struct store_event *event _unused_)
+{
+        struct api *api = userdata;
+
+        if (api->watches)
+                (void)arm(api, &api->gather, GATHER_USEC, on_gathered); /* else the keep-alive wakes them */
+}
+
+static int on_hangup(sd_event_source *source, int fd _unused_, uint32_t events _unused_, void *userdata)
+{
+        struct watch *watch = userdata;
+
+        (void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
+        watch->ended = true;
+        resume(watch);
+        return 0;
+}
+
+struct watch *watch_free(struct watch *watch)
+{
+        if (!watch)
+                return NULL;
+        if (watch->link) {
+                *watch->link = watch->next;
+                if (watch->next)
+                        watch->next->link = watch->link;
+        }
+        sd_event_source_disable_unref(watch->hangup);
+        free(watch->text);
+        free(watch);
+        return NULL;
+}
+
+static void watch_link(struct watch *watch)
+{
+        struct api *api = watch->request->api;
+
+        watch->next = api->watches;
+        watch->link = &api->watches;
+        if (watch->next)
+                watch->next->link = &watch->next;
+        api->watches = watch;
+}
+
+static int watch_start(struct request *request, uint64_t revision)
+{
+        struct watch *watch = calloc(1, sizeof(*watch));
+        int r = 0;
+
+        if (!watch)
+                return -ENOMEM;
+        request->watch = watch;
+        watch->request = request;
+        watch->seen = revision;
+        /* The position goes first: whoever is cut off before the first event can resume, too. */
+        if (asprintf(&watch->text, "retry: %d\nid: %" PRIu64 "\n\n", RETRY_MSEC, revision) < 0) {
+                watch->text = NULL;
+                r = -ENOMEM;
+        }
+        if (r >= 0)
+                r = request_watch_client(request, on_hangup, watch, &watch->hangup);
+        if (r >= 0)
+                r = arm(request->api, &request->api->keep_alive, KEEP_ALIVE_USEC, on_keep_alive);
+        if (r < 0)
+                request->watch = watch_free(watch);
+        else
+                watch_link(watch);
+        return r;
+}
+
+static bool has_room(const struct request *request)
+{
+        size_t kept = !request->peer.tcp && peer_may_change(&request->peer) ? 0 : WATCHES_KEPT;
+
+        return watch_count(request->api) < WATCHES_MAX - kept;
+}
+
+void watch_begin(struct request *request, uint64_t revision)
+{
+        int r;
+
+        if (!has_room(request)) {
+                reply_problem(request, PROBLEM_TOO_MANY_WATCHES,
+                        "%zu clients watch events already, and that is as many as may; end one, or try again "
+                        "later.",
+                        watch_count(request->api));
+                return;
+        }
+        r = watch_start(request, revision);
+        if (r < 0)
+                reply_error(request, r, "The events cannot be watched");
+        else
+                reply_stream(request, "text/event-stream");
+}
+
+void watch_abandon_all(struct api *api)
+{
+        for (struct watch *watch = api->watches; watch; watch = watch->next) {
+                watch->ended = true;
+                resume(watch);
+        }
+        sd_event_source_disable_unref(api->gather);
+        sd_event_source_disable_unref(api->keep_alive);
+        api->gather = api->keep_alive = NULL;
+}
+
+size_t watch_count(const struct api *api)
+{
+        size_t count = 0;
+
+        for (const struct watch *watch = api->watches; watch; watch = watch->next)
+                count++;
+        return count;
+}
