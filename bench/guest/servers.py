@@ -84,24 +84,26 @@ def _copy_programs(programs):
 
 
 class Environment:
-    """What servers are made of: programs, backends, one ublkd for all rows."""
+    """What servers are made of: programs, backends, one ublkd for all rows of a worker."""
 
     def __init__(self, programs, missing, in_memory=True):
         self.backends = backends.Backends()
         self._programs = _copy_programs(programs) if in_memory else programs
         self._missing = missing
-        self._daemon = None
+        self._daemons = {}
 
     def program(self, name):
         if name not in self._programs:
             raise NotApplicable(self._missing.get(name, f"{name} was not built"))
         return self._programs[name]
 
-    def daemon(self):
-        if self._daemon is None:
+    def daemon(self, worker="ublkd-worker"):
+        """Return the ublkd that starts this program of its build as workers."""
+        if worker not in self._daemons:
             program = self.program("ublkd")
-            self._daemon = Daemon(program, tempfile.mkdtemp(prefix="ublkd-", dir="/run"))
-        return self._daemon
+            options = ("--worker", os.path.join(os.path.dirname(program), worker))
+            self._daemons[worker] = Daemon(program, tempfile.mkdtemp(prefix="ublkd-", dir="/run"), options)
+        return self._daemons[worker]
 
 
 _RUBLK_OPTIONS = {
@@ -123,6 +125,7 @@ _KUBLK_OPTIONS = {
     "batch auto-zero-copy": ("-b", "--auto_zc"),
 }
 _UBLKD_PATHS = ("auto", "copy", "user-copy", "zero-copy")
+_UBLKD_WORKERS = {"ublkd": "ublkd-worker", "ublkd without statistics": "ublkd-worker-without-statistics"}
 
 
 @contextlib.contextmanager
@@ -205,7 +208,7 @@ def _start_kublk(row, environment, want):
 
 @contextlib.contextmanager
 def _start_ublkd(row, environment, want):
-    daemon = environment.daemon()
+    daemon = environment.daemon(_UBLKD_WORKERS[row.server])
     spec = {"name": "bench", "queues": want.queues, "queueDepth": want.depth, "dataPath": row.path}
     if want.target == "null":
         spec |= {"target": {"type": "null"}, "size": want.size}
@@ -232,6 +235,7 @@ def _rows():
         yield Row("kublk", path, _start_kublk)
     for path in _UBLKD_PATHS:
         yield Row("ublkd", path, _start_ublkd)
+    yield Row("ublkd without statistics", "auto", _start_ublkd)
 
 
 ROWS = {row.name: row for row in _rows()}

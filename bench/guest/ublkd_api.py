@@ -30,11 +30,11 @@ class _Connection(http.client.HTTPConnection):
 class Daemon:
     """An ublkd of our own, with a folder of its own."""
 
-    def __init__(self, program, folder):
+    def __init__(self, program, folder, options=()):
         self.socket = os.path.join(folder, "run/ublkd.sock")
         self._log = os.path.join(folder, "log")
         os.makedirs(os.path.join(folder, "run"), exist_ok=True)
-        command = [program, "--state-dir", folder, "--runtime-dir", os.path.join(folder, "run")]
+        command = [program, "--state-dir", folder, "--runtime-dir", os.path.join(folder, "run"), *options]
         with open(self._log, "wb") as log:
             self._process = subprocess.Popen(
                 [*command, "--log-level", "warning"], stdin=subprocess.DEVNULL, stdout=log, stderr=log
