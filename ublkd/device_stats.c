@@ -52,18 +52,19 @@ static int read_queue(int fd, uint64_t offset, struct queue_stats scratch[2])
         return r; /* that of a worker gone mad may never come to rest; it is only shown */
 }
 
-static void take_op(const struct op_stats *from, uint32_t in_flight, struct op_counts *to)
+static void take_op(const struct op_stats *from, struct op_counts *to)
 {
         *to = (struct op_counts){
                 .bytes = from->bytes,
                 .errors = from->errors,
-                .in_flight = in_flight,
                 .latency_sum = from->latency_sum,
         };
         for (unsigned i = 0; i < LATENCY_BUCKETS; i++) {
                 to->latency[i] = from->latency[i];
                 to->requests += from->latency[i];
         }
+        if (from->begun > to->requests) /* else it ended between the two looks */
+                to->in_flight = from->begun - to->requests;
 }
 
 static void add_op(const struct op_counts *from, struct op_counts *to)
@@ -84,7 +85,7 @@ static void take_queue(const struct queue_stats *from, struct device_stats *stat
         to->rounds = from->rounds;
         stats->total.rounds += from->rounds;
         for (unsigned i = 0; i < _STATS_OP_MAX; i++) {
-                take_op(&from->ops[i], from->in_flight[i], &to->ops[i]);
+                take_op(&from->ops[i], &to->ops[i]);
                 add_op(&to->ops[i], &stats->total.ops[i]);
         }
 }

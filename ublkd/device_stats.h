@@ -9,7 +9,7 @@ struct op_counts {
         uint64_t requests; /* that have ended, in success or error */
         uint64_t bytes;    /* of those that succeeded */
         uint64_t errors;
-        uint64_t in_flight;                /* now; 0 without a worker */
+        uint64_t in_flight;                /* in the worker now; of a dead one: when it died */
         uint64_t latency_sum;              /* nanoseconds, of all that have ended */
         uint64_t latency[LATENCY_BUCKETS]; /* requests; see latency_bucket_start() for the bounds */
 };

@@ -8,6 +8,7 @@
 #include "targets/worker/device_node.h"
 #include "targets/worker/disk.h"
 #include "targets/worker/queue_threads.h"
+#include "targets/worker/round_clock.h"
 #include "targets/worker/sandbox.h"
 #include "ublkd/base/log.h"
 #include "ublkd/proto/device_region.h"
@@ -33,7 +34,7 @@ struct worker {
         struct chan chan;
         struct worker_config config;
         struct disk disk;
-        void *region; /* shared with the supervisor and later workers */
+        struct shared shared;
         struct queue_threads *threads;
         int number;                           /* N of /dev/ublkcN, or -1 */
         int node_folder;                      /* /dev, or -1 */
@@ -138,7 +139,7 @@ static int choose_cpus(const struct worker_config *config, struct problem_list *
 /* Nothing but the mapping is left of the descriptor. */
 static int map_region(struct worker *worker, struct problem_list *problems)
 {
-        int r = device_region_map(WORKER_REGION_FD, worker->config.wish.queues, &worker->region);
+        int r = device_region_map(WORKER_REGION_FD, worker->config.wish.queues, &worker->shared.region);
 
         (void)close(WORKER_REGION_FD);
         if (r >= 0)
@@ -167,6 +168,7 @@ static enum exit_status open_backend(struct worker *worker, const struct worker_
                 return fail_with(worker, r, "OutOfResources", "The backend cannot be opened");
         if (r < 0)
                 return fail(worker, &problems);
+        worker->shared.ticks = round_clock_has_ticks();
         worker->node_folder = device_node_prepare();
         if (worker->node_folder < 0)
                 return fail_with(worker, worker->node_folder, "NoDeviceFolder", "/dev cannot be opened");
@@ -189,7 +191,7 @@ static enum exit_status start_queues(struct worker *worker)
         const cpu_set_t *cpus = worker->config.cpus_given ? &worker->config.cpus : NULL;
         int r;
 
-        r = queue_threads_start(&worker->disk, worker->region, worker->node, cpus, &worker->threads);
+        r = queue_threads_start(&worker->disk, &worker->shared, worker->node, cpus, &worker->threads);
         return r < 0 ? fail_with(worker, r, "OutOfResources", "The queues' threads cannot be started") : STAY;
 }
 

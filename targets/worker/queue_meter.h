@@ -8,13 +8,20 @@
 #pragma once
 
 #include "targets/target.h"
+#include "targets/worker/round_clock.h"
+#include "targets/worker/shared.h"
 #include "ublkd/proto/device_region.h"
-
-#include <time.h>
 
 struct queue_meter {
         struct queue_stats *stats;
-        uint64_t now; /* CLOCK_MONOTONIC of this round, nanoseconds */
+        uint64_t now; /* of this round, nanoseconds */
+        struct round_clock clock;
+};
+
+/* What a request carries from its arrival to its end. */
+struct request_meter {
+        struct op_stats *stats;
+        uint64_t arrived;
 };
 
 _Static_assert((int)STATS_READ == (int)IO_READ && (int)STATS_WRITE == (int)IO_WRITE
@@ -23,23 +30,62 @@ _Static_assert((int)STATS_READ == (int)IO_READ && (int)STATS_WRITE == (int)IO_WR
                        && (int)STATS_OTHER == (int)_IO_OP_MAX,
         "an operation has its number in both enumerations");
 
-static inline uint64_t queue_meter_clock(void)
-{
-        struct timespec now;
+#ifndef UBLKD_TEST_WITHOUT_STATISTICS
 
-        (void)clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+/* Goes on from where the worker before it died. */
+static inline void queue_meter_open(struct queue_meter *meter, const struct shared *shared, unsigned queue)
+{
+        meter->stats = device_region_queue_stats(shared->region, queue);
+        round_clock_open(&meter->clock, shared->ticks);
+        meter->now = round_clock_now(&meter->clock);
+        for (unsigned i = 0; i < _STATS_OP_MAX; i++) {
+                struct op_stats *stats = &meter->stats->ops[i];
+
+                stats->begun = 0; /* what that one had begun and not ended begins again */
+                for (unsigned j = 0; j < LATENCY_BUCKETS; j++)
+                        stats->begun += stats->latency[j];
+        }
 }
 
-static inline void queue_meter_add(uint64_t *counter, uint64_t amount)
+/* A turn of the loop begins: once, after the wait. */
+static inline void queue_meter_round(struct queue_meter *meter)
 {
-        __atomic_store_n(counter, *counter + amount, __ATOMIC_RELAXED);
+        meter->now = round_clock_now(&meter->clock);
+        meter->stats->rounds++;
 }
 
-#ifdef UBLKD_TEST_WITHOUT_STATISTICS
+/* A request came. */
+static inline void queue_meter_arrived(
+        struct queue_meter *meter, struct request_meter *request, enum io_op op)
+{
+        request->stats = &meter->stats->ops[op];
+        request->stats->begun++;
+        request->arrived = meter->now;
+}
+
+/* It is answered with `result`: -errno, or success. */
+static inline void queue_meter_ended(
+        struct queue_meter *meter, const struct request_meter *request, uint32_t length, int result)
+{
+        struct op_stats *stats = request->stats;
+        int64_t latency = (int64_t)(meter->now - request->arrived);
+
+        if (latency > 0) { /* less than 0: when the CPU's counter was learnt, or has lost its way */
+                stats->latency[latency_bucket((uint64_t)latency)]++;
+                stats->latency_sum += (uint64_t)latency;
+        } else {
+                stats->latency[0]++;
+        }
+        if (__builtin_expect(result < 0, 0))
+                stats->errors++;
+        else
+                stats->bytes += length;
+}
+
+#else
 
 static inline void queue_meter_open(
-        struct queue_meter *meter _unused_, void *region _unused_, unsigned queue _unused_)
+        struct queue_meter *meter _unused_, const struct shared *shared _unused_, unsigned queue _unused_)
 {
 }
 
@@ -47,58 +93,14 @@ static inline void queue_meter_round(struct queue_meter *meter _unused_)
 {
 }
 
-static inline uint64_t queue_meter_arrived(struct queue_meter *meter _unused_, enum io_op op _unused_)
-{
-        return 0;
-}
-
-static inline void queue_meter_ended(struct queue_meter *meter _unused_, const struct target_io *io _unused_,
-        uint64_t arrived _unused_, int result _unused_)
+static inline void queue_meter_arrived(
+        struct queue_meter *meter _unused_, struct request_meter *request _unused_, enum io_op op _unused_)
 {
 }
 
-#else
-
-/* Goes on from where the worker before it died. region: from device_region_map(). */
-static inline void queue_meter_open(struct queue_meter *meter, void *region, unsigned queue)
+static inline void queue_meter_ended(struct queue_meter *meter _unused_,
+        const struct request_meter *request _unused_, uint32_t length _unused_, int result _unused_)
 {
-        meter->stats = device_region_queue_stats(region, queue);
-        meter->now = queue_meter_clock();
-        for (unsigned i = 0; i < _STATS_OP_MAX; i++)
-                __atomic_store_n(&meter->stats->in_flight[i], 0, __ATOMIC_RELAXED);
-}
-
-/* A turn of the loop begins: once, after the wait. */
-static inline void queue_meter_round(struct queue_meter *meter)
-{
-        meter->now = queue_meter_clock();
-        queue_meter_add(&meter->stats->rounds, 1);
-}
-
-/* A request came. Returns when, for queue_meter_ended(). */
-static inline uint64_t queue_meter_arrived(struct queue_meter *meter, enum io_op op)
-{
-        uint32_t *in_flight = &meter->stats->in_flight[op];
-
-        __atomic_store_n(in_flight, *in_flight + 1, __ATOMIC_RELAXED);
-        return meter->now;
-}
-
-/* It is answered with `result`: -errno, or success. */
-static inline void queue_meter_ended(
-        struct queue_meter *meter, const struct target_io *io, uint64_t arrived, int result)
-{
-        struct op_stats *stats = &meter->stats->ops[io->op];
-        uint32_t *in_flight = &meter->stats->in_flight[io->op];
-        uint64_t latency = meter->now - arrived;
-
-        __atomic_store_n(in_flight, *in_flight - 1, __ATOMIC_RELAXED);
-        queue_meter_add(&stats->latency[latency_bucket(latency)], 1);
-        queue_meter_add(&stats->latency_sum, latency);
-        if (__builtin_expect(result < 0, 0))
-                queue_meter_add(&stats->errors, 1);
-        else
-                queue_meter_add(&stats->bytes, io->length);
 }
 
 #endif

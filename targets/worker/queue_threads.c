@@ -28,7 +28,7 @@ struct queue_thread {
 
 struct queue_threads {
         struct disk *disk;
-        void *region;
+        struct shared shared;
         int device_fd, event_fd;
         cpu_set_t cpus;
         bool cpus_given;
@@ -71,7 +71,7 @@ static int serve(struct queue_threads *all, unsigned index, enum phase *phase)
                 .command_fd = all->device_fd,
                 .cpus = all->cpus_given ? &all->cpus : NULL,
                 .served = &all->served,
-                .region = all->region,
+                .shared = &all->shared,
         };
         int r;
 
@@ -134,8 +134,8 @@ static int start_all(struct queue_threads *all)
         return r;
 }
 
-int queue_threads_start(
-        struct disk *disk, void *region, int device_fd, const cpu_set_t *cpus, struct queue_threads **ret)
+int queue_threads_start(struct disk *disk, const struct shared *shared, int device_fd, const cpu_set_t *cpus,
+        struct queue_threads **ret)
 {
         struct queue_threads *all;
         int r;
@@ -144,7 +144,7 @@ int queue_threads_start(
         if (!all)
                 return -ENOMEM;
         all->disk = disk;
-        all->region = region;
+        all->shared = *shared;
         all->device_fd = device_fd;
         all->count = disk->params.queues;
         if (cpus) {

@@ -25,8 +25,8 @@ enum { SECTOR_SHIFT = 9 };
 /* One per tag. */
 struct request {
         struct target_io io;
-        uint64_t arrived; /* see queue_meter.h */
-        int result;       /* while the answer waits for a submission entry */
+        struct request_meter meter;
+        int result; /* while the answer waits for a submission entry */
 };
 
 /* Tags in the order of arrival; never more than there are. */
@@ -116,7 +116,7 @@ _Static_assert(
 
 static void commit(struct ublk_queue *queue, struct request *request, int result)
 {
-        queue_meter_ended(&queue->meter, &request->io, request->arrived, result);
+        queue_meter_ended(&queue->meter, &request->meter, request->io.length, result);
         if (__builtin_expect(send_command(queue, UBLK_U_IO_COMMIT_AND_FETCH_REQ, request->io.tag, result), 1))
                 return;
         request->result = result;
@@ -202,7 +202,7 @@ static void request_arrived(struct ublk_queue *queue, uint16_t tag)
         if (__builtin_expect(!atomic_load_explicit(queue->served, memory_order_relaxed), 0))
                 atomic_store_explicit(queue->served, true, memory_order_relaxed);
         describe(queue, request);
-        request->arrived = queue_meter_arrived(&queue->meter, request->io.op);
+        queue_meter_arrived(&queue->meter, &request->meter, request->io.op);
         if (queue->never_waits)
                 commit(queue, request, perform_co(&request->io));
         else if (queue->waiting.count > 0 || !start(queue, request))
@@ -371,7 +371,7 @@ int ublk_queue_open(const struct ublk_queue_setup *setup, struct ublk_queue **re
         queue->depth = setup->depth;
         queue->command_fd = setup->command_fd;
         queue->served = setup->served;
-        queue_meter_open(&queue->meter, setup->region, setup->index);
+        queue_meter_open(&queue->meter, setup->shared, setup->index);
         queue->never_waits = setup->device->target->desc->flags & TARGET_NEVER_WAITS;
         r = queue_open(queue, setup);
         if (r < 0)

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "targets/target.h"
+#include "targets/worker/shared.h"
 #include "ublkd/base/cleanup.h"
 
 #include <sched.h>
@@ -19,7 +20,7 @@ struct ublk_queue_setup {
         int command_fd;        /* /dev/ublkcN; may be closed once every queue is open: the rings hold it */
         const cpu_set_t *cpus; /* where kernel threads of the ring may run, or NULL: anywhere */
         atomic_bool *served;   /* set at the first request */
-        void *region;          /* from device_region_map() */
+        const struct shared *shared;
 };
 
 /* Allocates and maps all that the queue needs, and starts the target on it. 0 or -errno. */

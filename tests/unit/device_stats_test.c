@@ -40,7 +40,8 @@ static void test_sums(void)
         count(&region, 1, STATS_READ, 20000, 4);
         count(&region, 1, STATS_FLUSH, 0, 5);
         device_region_queue_stats(region.base, 1)->ops[STATS_READ].errors = 2;
-        device_region_queue_stats(region.base, 0)->in_flight[STATS_WRITE] = 6;
+        count(&region, 0, STATS_WRITE, 0, 5);
+        device_region_queue_stats(region.base, 0)->ops[STATS_WRITE].begun = 11;
         device_region_queue_stats(region.base, 0)->rounds = 8;
         if (!CHECK_INT(device_stats_read(region.fd, &stats), 0))
                 return;

@@ -59,8 +59,10 @@ enum stats_op {
  * and the next worker counts on. A request that a dead worker had in hand, and that the kernel replays,
  * counts once. */
 struct op_stats {
-        uint64_t bytes;                    /* of requests that succeeded */
-        uint64_t errors;                   /* requests that failed; they are in the histogram, too */
+        uint64_t begun;  /* requests that came; those that have not ended are in flight. Each worker sets it
+                            back to what has ended */
+        uint64_t bytes;  /* of requests that succeeded */
+        uint64_t errors; /* requests that failed; they are in the histogram, too */
         uint64_t latency_sum;              /* nanoseconds */
         uint64_t latency[LATENCY_BUCKETS]; /* requests, by the time from their arrival in the worker to their
                                               answer: the sum of all buckets is the number of requests */
@@ -68,8 +70,7 @@ struct op_stats {
 
 /* Written by the thread of the queue alone, with plain stores. */
 struct queue_stats {
-        uint64_t rounds;                   /* turns of the queue's loop */
-        uint32_t in_flight[_STATS_OP_MAX]; /* requests now; begins at 0 with each worker */
+        uint64_t rounds; /* turns of the queue's loop */
         struct op_stats ops[_STATS_OP_MAX];
 };
 

@@ -1,0 +1,72 @@
+/* The time, cheaply enough to look at it in every round of a queue. */
+#include "targets/worker/round_clock.h"
+#include "ublkd/base/cleanup.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+        LEARN_NS = 20 * 1000 * 1000,
+        PAIR_TRIES = 8,
+};
+
+static uint64_t monotonic(void)
+{
+        struct timespec now;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Both clocks at one instant: the pair with the shortest time between its two looks at the counter. */
+static void take_pair(uint64_t *ret_ticks, uint64_t *ret_ns)
+{
+        uint64_t shortest = UINT64_MAX;
+
+        for (unsigned i = 0; i < PAIR_TRIES; i++) {
+                uint64_t before = round_clock_ticks(), ns = monotonic(), took = round_clock_ticks() - before;
+
+                if (took >= shortest)
+                        continue;
+                shortest = took;
+                *ret_ticks = before + took / 2;
+                *ret_ns = ns;
+        }
+}
+
+bool round_clock_has_ticks(void)
+{
+#if defined(__x86_64__)
+        _cleanup_close_ int fd = open(
+                "/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+        char name[16] = "";
+
+        return fd >= 0 && read(fd, name, sizeof(name) - 1) > 0 && strcmp(name, "tsc\n") == 0;
+#else
+        return false;
+#endif
+}
+
+void round_clock_open(struct round_clock *clock, bool ticks)
+{
+        *clock = (struct round_clock){.learning = ticks};
+        if (ticks)
+                take_pair(&clock->zero_ticks, &clock->zero_ns);
+}
+
+uint64_t round_clock_slow(struct round_clock *clock)
+{
+        uint64_t now = monotonic(), ticks, ns;
+
+        if (!clock->learning || now - clock->zero_ns < LEARN_NS)
+                return now;
+        take_pair(&ticks, &ns);
+        clock->learning = false;
+        if (ticks > clock->zero_ticks)
+                clock->scale = (uint64_t)((double)(ns - clock->zero_ns) / (double)(ticks - clock->zero_ticks)
+                                          * (double)(UINT64_C(1) << 32));
+        clock->zero_ticks = ticks; /* time goes on from here */
+        clock->zero_ns = ns;
+        return ns;
+}

@@ -1,0 +1,45 @@
+/* The time, cheaply enough to look at it in every round of a queue: nanoseconds that rise steadily, within
+ * 0.01 % of CLOCK_MONOTONIC's pace but without its zero.
+ *
+ * clock_gettime() takes some 70 instructions, and a round of one small request has not many thousand. Where
+ * the kernel itself keeps time by the CPU's time stamp counter (so it is steady, and the same on all CPUs),
+ * the counter is read instead; its pace is learnt in the first 20 ms. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct round_clock {
+        uint64_t scale;      /* nanoseconds per tick, times 2^32; 0: clock_gettime() */
+        uint64_t zero_ticks; /* the pair that all else counts from */
+        uint64_t zero_ns;
+        bool learning;
+};
+
+/* Whether the kernel keeps time by the time stamp counter. Needs /sys. */
+bool round_clock_has_ticks(void);
+
+/* ticks: from round_clock_has_ticks(). */
+void round_clock_open(struct round_clock *clock, bool ticks);
+
+/* For round_clock_now(): the time without ticks, and what to learn from it. */
+uint64_t round_clock_slow(struct round_clock *clock);
+
+static inline uint64_t round_clock_ticks(void)
+{
+#if defined(__x86_64__)
+        return __builtin_ia32_rdtsc();
+#else
+        return 0;
+#endif
+}
+
+static inline uint64_t round_clock_now(struct round_clock *clock)
+{
+        __extension__ typedef unsigned __int128 wide;
+
+        if (__builtin_expect(clock->scale == 0, 0))
+                return round_clock_slow(clock);
+        return clock->zero_ns
+               + (uint64_t)((wide)(round_clock_ticks() - clock->zero_ticks) * clock->scale >> 32);
+}

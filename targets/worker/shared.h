@@ -1,0 +1,10 @@
+/* What the threads of a worker get to know of the machine and of the memory that they share with others,
+ * found by the main thread before it leaves the host's files. */
+#pragma once
+
+#include <stdbool.h>
+
+struct shared {
+        void *region; /* from device_region_map() */
+        bool ticks;   /* from round_clock_has_ticks() */
+};

@@ -1,0 +1,45 @@
+/* The cheap clock keeps the pace of the real one, and never goes back. */
+#include "targets/worker/round_clock.h"
+#include "check.h"
+
+#include <time.h>
+
+static uint64_t monotonic(void)
+{
+        struct timespec now;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Looks at both clocks for `ns`. */
+static void keep_pace(struct round_clock *clock, uint64_t ns)
+{
+        uint64_t start = monotonic(), zero = round_clock_now(clock), last = zero, before, now, after;
+
+        do {
+                before = monotonic();
+                now = round_clock_now(clock);
+                after = monotonic();
+                CHECK(now >= last);
+                /* Between two looks at the real one: 20 us for what the first pair was off by. */
+                CHECK(now - zero + 20000 >= before - start && now - zero <= after - start + 20000);
+                last = now;
+        } while (after - start < ns && *check_failures() == 0);
+}
+
+int main(void)
+{
+        struct round_clock clock;
+
+        round_clock_open(&clock, false);
+        keep_pace(&clock, 1000000);
+        CHECK_INT(clock.scale, 0);
+        if (!round_clock_has_ticks()) /* then the first half is all that there is */
+                return check_report();
+        round_clock_open(&clock, true);
+        keep_pace(&clock, 30000000);
+        CHECK(clock.scale > 0);
+        keep_pace(&clock, 30000000);
+        return check_report();
+}
