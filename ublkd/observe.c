@@ -71,6 +71,14 @@ enum plan_worker observe_worker(const struct worker_proc *worker)
         return worker ? by_stage[worker_proc_stage(worker)] : PLAN_WORKER_NONE;
 }
 
+bool observe_worker_is_old(const struct worker_proc *worker, uint16_t epoch)
+{
+        enum plan_worker stage = observe_worker(worker);
+
+        return stage != PLAN_WORKER_NONE && stage != PLAN_WORKER_STARTING && stage != PLAN_WORKER_LEAVING
+               && worker_proc_epoch(worker) != epoch;
+}
+
 static int read_number(int number, const char *attribute, uint64_t *ret)
 {
         char path[128], text[32];

@@ -278,8 +278,7 @@ static struct plan_wish device_wish(
                 .enabled = options && options->enabled
                            && !(unready && device_unsupported(device, record, &reason)),
                 .kernel_is_old = present && device_cookie_epoch(device->kernel.cookie) != record->epoch,
-                .worker_is_old = device->worker && worker_proc_stage(device->worker) != WORKER_STAGE_OPENING
-                                 && worker_proc_epoch(device->worker) != record->epoch,
+                .worker_is_old = observe_worker_is_old(device->worker, record->epoch),
                 .worker_is_outdated =
                         device->worker && worker_proc_restart(device->worker) != record->restart,
                 .manual = options && options->recovery.trigger == TRIGGER_MANUAL,

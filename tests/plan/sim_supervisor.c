@@ -356,7 +356,9 @@ static enum plan_want gather(struct world *world, struct plan_facts *ret)
                 .deleting = record->deleting,
                 .enabled = record->enabled,
                 .kernel_is_old = supervisor->kernel.exists && supervisor->kernel.epoch != record->epoch,
-                .worker_is_old = supervisor->worker != NOBODY
+                .worker_is_old = known_stage(supervisor) != PLAN_WORKER_NONE
+                                 && known_stage(supervisor) != PLAN_WORKER_STARTING
+                                 && known_stage(supervisor) != PLAN_WORKER_LEAVING
                                  && world->processes[supervisor->worker].epoch != record->epoch,
                 .worker_is_outdated = supervisor->worker != NOBODY
                                       && world->processes[supervisor->worker].restart != record->restart,

@@ -278,11 +278,25 @@ int worker_proc_spawn(sd_event *event _unused_, struct runtime_dir *dir _unused_
         return 0;
 }
 
-int worker_proc_adopt(sd_event *event _unused_, struct runtime_dir *dir _unused_, const char *name _unused_,
-        const char *uid _unused_, worker_proc_changed changed _unused_, void *userdata _unused_,
-        struct worker_proc **ret _unused_)
+int worker_proc_adopt(sd_event *event _unused_, struct runtime_dir *dir _unused_, const char *name,
+        const char *uid _unused_, worker_proc_changed changed, void *userdata, struct worker_proc **ret)
 {
-        return fake_adopt_error;
+        struct worker_proc *worker;
+
+        if (fake_adopt_error)
+                return fake_adopt_error;
+        worker = calloc(1, sizeof(*worker));
+        if (!worker)
+                abort();
+        *worker = (struct worker_proc){
+                .name = strdup(name),
+                .number = -1,
+                .changed = changed,
+                .userdata = userdata,
+        };
+        TAILQ_INSERT_TAIL(&workers, worker, link);
+        *ret = worker;
+        return 0;
 }
 
 struct worker_proc *worker_proc_free(struct worker_proc *worker)
@@ -309,6 +323,12 @@ void fake_worker_open(struct worker_proc *worker, const char *key)
 void fake_worker_ready(struct worker_proc *worker)
 {
         worker->stage = WORKER_STAGE_READY;
+        worker->changed(worker->userdata, worker);
+}
+
+void fake_worker_leave(struct worker_proc *worker)
+{
+        worker->stage = WORKER_STAGE_LEAVING;
         worker->changed(worker->userdata, worker);
 }
 

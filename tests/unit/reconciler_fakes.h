@@ -16,7 +16,8 @@ extern struct fake_disk fake_disks[FAKE_NUMBERS];
 extern int fake_get_info_error; /* -errno: the kernel does not say anything */
 extern unsigned fake_kills;     /* of workers */
 extern unsigned fake_quiesces;  /* QUIESCE_DEVs */
-extern int fake_adopt_error;    /* -errno of every attempt to adopt a worker; -ENOENT: none lives */
+extern int fake_adopt_error;    /* -errno of every attempt to adopt a worker; -ENOENT: none lives; 0: one
+                                   does, and has not said HELLO yet */
 extern bool fake_hurried;       /* a stranger is faster than every ADD_DEV, until one was */
 
 /* Answers the oldest command. False: there is none. */
@@ -27,5 +28,7 @@ struct worker_proc *fake_worker(const char *name);
 /* It says PARAMS, with `key` for its backing store. */
 void fake_worker_open(struct worker_proc *worker, const char *key);
 void fake_worker_ready(struct worker_proc *worker);
+/* It closes its channel, and is on its way out. */
+void fake_worker_leave(struct worker_proc *worker);
 /* Its disk, if there is one, is left QUIESCED. */
 void fake_worker_die(struct worker_proc *worker);

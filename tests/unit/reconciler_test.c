@@ -407,6 +407,30 @@ static void no_worker_is_started_while_one_may_live(void)
         world_free(&world);
 }
 
+/* One that a supervisor started as it died leaves without having said whom it was made for. That says nothing
+ * about the disk, whose I/O waits for the next worker. */
+static void a_worker_that_leaves_without_a_word_does_not_take_the_disk_along(void)
+{
+        struct world world;
+
+        world_new(&world);
+        put_loop(&world, "data", "");
+        bring_up(&world, "data", "file:1");
+        reconciler_free(world.reconciler);
+        fake_disks[0].device.state = KERNEL_STATE_QUIESCED;
+        fake_adopt_error = 0;
+        start_reconciler(&world);
+        settle(&world, 0);
+        fake_worker_leave(fake_worker("data"));
+        fake_adopt_error = -ENOENT;
+        settle(&world, 5);
+        CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_QUIESCED);
+        fake_worker_die(fake_worker("data"));
+        bring_up(&world, "data", "file:1");
+        CHECK(fake_disks[0].there);
+        world_free(&world);
+}
+
 /* While a try is under way, its deadline is not the time of the next one. */
 static void a_next_try_is_told_only_while_one_is_waited_for(void)
 {
@@ -438,6 +462,7 @@ int main(void)
         nothing_is_said_of_a_new_spec_that_is_true_of_the_old_one();
         what_udev_is_told_goes_with_the_disk();
         no_worker_is_started_while_one_may_live();
+        a_worker_that_leaves_without_a_word_does_not_take_the_disk_along();
         a_next_try_is_told_only_while_one_is_waited_for();
         return check_report();
 }

@@ -15,20 +15,21 @@ _STOP_LIMIT = 30
 class Daemon:
     """ublkd with directories of its own below `directory`."""
 
-    def __init__(self, directory, *, worker=None, state=None, runtime=None, prefix=()):
+    def __init__(self, directory, *, worker=None, state=None, runtime=None, prefix=(), program=None):
         self.directory = pathlib.Path(directory)
         self.state = pathlib.Path(state) if state else self.directory / "state"
         self.runtime = pathlib.Path(runtime) if runtime else self.directory / "run"
         self.log_file = self.directory / "ublkd.log"
         self.worker = worker or programs.worker()
         self.prefix = tuple(prefix)
+        self.program = program or programs.ublkd()
         self.process = None
         self.api = Api(self.runtime / "ublkd.sock")
 
     def command(self):
         """How it is started."""
         return [
-            *self.prefix, programs.ublkd(), "--state-dir", str(self.state), "--runtime-dir", str(self.runtime),
+            *self.prefix, self.program, "--state-dir", str(self.state), "--runtime-dir", str(self.runtime),
             "--worker", str(self.worker), "--log-level", "debug",
         ]
 
@@ -112,4 +113,4 @@ def workers():
 
 def supervisors():
     """The pids of all supervisors, and of the helpers that issue their control commands."""
-    return _processes(lambda name: name == "ublkd")
+    return _processes(lambda name: name in ("ublkd", "ublkd-mortal"))

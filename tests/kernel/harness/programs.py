@@ -21,6 +21,11 @@ def ublkd():
     return str(build() / "ublkd")
 
 
+def ublkd_mortal():
+    """The supervisor, but that it dies where it is told to: tests/kernel/mortal."""
+    return str(build() / "tests" / "kernel" / "ublkd-mortal")
+
+
 def worker():
     """The worker."""
     return str(build() / "ublkd-worker")

@@ -1,0 +1,146 @@
+/* Makes a ublkd that dies at the n-th operation which somebody else can see: a commit to the database, a
+ * command to the driver, a process or a message for a worker, an answer to a caller. The linker puts these in
+ * the place of the real ones (--wrap), so the program under test is the one that is shipped, byte for byte in
+ * its own objects.
+ *
+ * The file that $UBLKD_DIE_FILE names says at which operation, "17"; operations are counted from when it is
+ * there. Who dies leaves the name of the operation in that file. */
+#include "ublkd/base/cleanup.h"
+#include "ublkd/base/ublk_uapi.h"
+#include "ublkd/proc_spawn.h"
+#include "ublkd/proto/worker_msg.h"
+#include "ublkd/ublk_ctl_calls.h"
+
+#include <microhttpd.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+static int wanted(const char *path)
+{
+        FILE *file = fopen(path, "re");
+        int number = 0;
+
+        if (!file)
+                return 0;
+        if (fscanf(file, "%d", &number) != 1)
+                number = 0;
+        (void)fclose(file);
+        return number;
+}
+
+static void say(const char *path, const char *when, const char *what)
+{
+        FILE *file = fopen(path, "we");
+
+        if (!file)
+                return;
+        (void)fprintf(file, "%s %s\n", when, what);
+        (void)fclose(file);
+}
+
+/* An operation is about to happen, or has happened. */
+static void operation(const char *when, const char *what)
+{
+        static int count; /* the program has one thread */
+        const char *path = getenv("UBLKD_DIE_FILE");
+        int number = path ? wanted(path) : 0;
+
+        if (number <= 0 || ++count < number)
+                return;
+        say(path, when, what);
+        (void)raise(SIGKILL);
+}
+
+#define WRAP(name) __wrap_##name
+#define REAL(name) __real_##name
+
+int REAL(sqlite3_step)(sqlite3_stmt *statement);
+int WRAP(sqlite3_step)(sqlite3_stmt *statement);
+int WRAP(sqlite3_step)(sqlite3_stmt *statement)
+{
+        const char *text = sqlite3_sql(statement);
+        bool commits = text && strcmp(text, "COMMIT") == 0;
+        int result;
+
+        if (commits)
+                operation("before", "COMMIT");
+        result = REAL(sqlite3_step)(statement);
+        if (commits)
+                operation("after", "COMMIT");
+        return result;
+}
+
+static const char *command_name(uint32_t command)
+{
+        static const struct {
+                uint32_t command;
+                const char *name;
+        } names[] = {
+                {UBLK_U_CMD_ADD_DEV,             "ADD_DEV"            },
+                {UBLK_U_CMD_SET_PARAMS,          "SET_PARAMS"         },
+                {UBLK_U_CMD_START_DEV,           "START_DEV"          },
+                {UBLK_U_CMD_STOP_DEV,            "STOP_DEV"           },
+                {UBLK_U_CMD_DEL_DEV_ASYNC,       "DEL_DEV_ASYNC"      },
+                {UBLK_U_CMD_DEL_DEV,             "DEL_DEV"            },
+                {UBLK_U_CMD_START_USER_RECOVERY, "START_USER_RECOVERY"},
+                {UBLK_U_CMD_END_USER_RECOVERY,   "END_USER_RECOVERY"  },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (names[i].command == command)
+                        return names[i].name;
+        return "another command";
+}
+
+int REAL(ctl_calls_submit)(struct ctl_calls *calls, struct ctl_call *call, uint64_t deadline_usec);
+int WRAP(ctl_calls_submit)(struct ctl_calls *calls, struct ctl_call *call, uint64_t deadline_usec);
+int WRAP(ctl_calls_submit)(struct ctl_calls *calls, struct ctl_call *call, uint64_t deadline_usec)
+{
+        bool asks = call->request.command == UBLK_U_CMD_GET_DEV_INFO;
+        const char *name = asks ? "GET_DEV_INFO" : command_name(call->request.command);
+        int r;
+
+        operation("before", name);
+        r = REAL(ctl_calls_submit)(calls, call, deadline_usec);
+        if (!asks) /* a question changes nothing: dying after it is dying before what follows */
+                operation("after", name);
+        return r;
+}
+
+int REAL(proc_spawn)(const struct proc_spawn *spawn, pid_t *ret_pid, int *ret_pidfd);
+int WRAP(proc_spawn)(const struct proc_spawn *spawn, pid_t *ret_pid, int *ret_pidfd);
+int WRAP(proc_spawn)(const struct proc_spawn *spawn, pid_t *ret_pid, int *ret_pidfd)
+{
+        int r;
+
+        operation("before", "the start of a process");
+        r = REAL(proc_spawn)(spawn, ret_pid, ret_pidfd);
+        operation("after", "the start of a process");
+        return r;
+}
+
+int REAL(worker_msg_send)(int fd, const struct worker_msg *msg);
+int WRAP(worker_msg_send)(int fd, const struct worker_msg *msg);
+int WRAP(worker_msg_send)(int fd, const struct worker_msg *msg)
+{
+        int r;
+
+        operation("before", "a message to a worker");
+        r = REAL(worker_msg_send)(fd, msg);
+        operation("after", "a message to a worker");
+        return r;
+}
+
+enum MHD_Result REAL(MHD_queue_response)(
+        struct MHD_Connection *connection, unsigned int status, struct MHD_Response *response);
+enum MHD_Result WRAP(MHD_queue_response)(
+        struct MHD_Connection *connection, unsigned int status, struct MHD_Response *response);
+enum MHD_Result WRAP(MHD_queue_response)(
+        struct MHD_Connection *connection, unsigned int status, struct MHD_Response *response)
+{
+        if (status != MHD_HTTP_OK) /* the answers to the test's own questions do not count */
+                operation("before", "an answer");
+        return REAL(MHD_queue_response)(connection, status, response);
+}

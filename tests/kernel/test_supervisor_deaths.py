@@ -1,0 +1,235 @@
+"""SIGKILL of the supervisor at every operation of a flow: what was acknowledged or what was asked, never a mixture.
+
+tests/kernel/mortal builds a ublkd that dies at its n-th commit, command to the
+driver, process, message or answer. Each flow is gone through for n = 1, 2, …
+until it ends alive; after each death the next ublkd must find its way, and
+nothing may be left over.
+"""
+
+import contextlib
+import os
+
+import pytest
+import requests
+
+from harness import programs, ublk
+from harness.api import loop_spec, null_spec
+from harness.daemon import workers
+from harness.disk import Disk, block
+from harness.wait import wait_until
+
+_OPERATIONS_MAX = 200
+
+
+class Mortal:
+    """A daemon that can be told when to die."""
+
+    def __init__(self, make_daemon, directory):
+        self._file = directory / "die-at"
+        os.environ["UBLKD_DIE_FILE"] = str(self._file)
+        self.daemon = make_daemon(program=programs.ublkd_mortal())
+        self.api = self.daemon.api
+
+    def arm(self, number):
+        """Die at this operation, counted from now on."""
+        fresh = self._file.with_suffix(".new")
+        fresh.write_text(str(number), encoding="ascii")
+        fresh.rename(self._file)
+
+    def spare(self):
+        """Let it live."""
+        self._file.unlink(missing_ok=True)
+
+    def ask(self, method, path, **more):
+        """The status of the answer, or None when it died first."""
+        try:
+            return self.api.request(method, path, **more).status_code
+        except requests.exceptions.ConnectionError:
+            return None
+
+    def wait_dead_or(self, condition):
+        """Wait for its death (True) or for the end of the flow (False)."""
+        ended = []
+
+        def over():
+            if not self.daemon.running:
+                return True
+            with contextlib.suppress(requests.exceptions.ConnectionError):
+                ended[:] = [condition()]
+            return bool(ended and ended[0])
+
+        wait_until(over, "the death of ublkd, or the end of the flow")
+        return not self.daemon.running
+
+    def disarm(self):
+        """Start the next one, if it is dead; return where it died."""
+        where = self._file.read_text(encoding="ascii").strip()
+        self.spare()
+        if not self.daemon.running:
+            self.daemon.process.wait()
+            self.daemon.start()
+        return where
+
+
+@pytest.fixture
+def mortal(make_daemon, directory):
+    """A ublkd that runs, and is not going to die yet."""
+    mortal_ = Mortal(make_daemon, directory)
+    mortal_.daemon.start()
+    yield mortal_
+    mortal_.spare()
+    del os.environ["UBLKD_DIE_FILE"]
+
+
+def _every_death(flow):
+    """flow(n) goes through it once and checks; it returns whether ublkd died, and where."""
+    for number in range(1, _OPERATIONS_MAX):
+        died, where = flow(number)
+        print(f"operation {number}: {where if died else 'none'}", flush=True)
+        if not died:
+            assert number > 3, "it should have died at some operation"
+            return
+    raise AssertionError("the flow has no end")
+
+
+def _assert_alone(api, name):
+    """The device is Live and works, and there is one disk and one worker on this machine."""
+    status = api.wait_phase(name, "Live")["status"]
+    disk = Disk(status["id"])
+    disk.write(4096, block("w"))
+    assert ublk.numbers() == [status["id"]]
+    wait_until(lambda: workers() == [status["worker"]["pid"]], lambda: f"one worker, not {workers()}")
+    return status
+
+
+def _assert_nothing(api):
+    assert api.names() == []
+    wait_until(
+        lambda: not ublk.numbers() and not workers(),
+        lambda: f"nothing left: devices {ublk.numbers()}, workers {workers()}",
+    )
+
+
+@pytest.mark.long
+def test_dying_while_a_device_is_made(mortal, file_of):
+    api, path = mortal.api, file_of(size=8 << 20)
+
+    def flow(number):
+        mortal.arm(number)
+        status = mortal.ask("POST", "/devices", json=loop_spec("data", path, queues=1))
+        died = mortal.wait_dead_or(lambda: api.phase("data") == "Live")
+        where = mortal.disarm()
+        assert status in (201, None)
+        if status == 201 or api.names():
+            _assert_alone(api, "data")
+        else:
+            _assert_nothing(api)
+        api.delete("data", status=(204, 404))
+        return died, where
+
+    _every_death(flow)
+
+
+@pytest.mark.long
+def test_dying_while_a_device_is_removed(mortal, file_of):
+    api, path = mortal.api, file_of(size=8 << 20)
+
+    def flow(number):
+        api.create(loop_spec("data", path, queues=1), status=(200, 201))
+        mortal.arm(number)
+        status = mortal.ask("DELETE", "/devices/data")
+        died = mortal.wait_dead_or(lambda: not api.names())
+        where = mortal.disarm()
+        assert status in (202, None)
+        if status == 202:
+            wait_until(lambda: not api.names(), "the removal that was acknowledged")
+        elif not _is_going(api):
+            _assert_alone(api, "data")
+            return died, where
+        wait_until(lambda: not api.names(), "the removal done")
+        _assert_nothing(api)
+        return died, where
+
+    _every_death(flow)
+
+
+def _is_going(api):
+    device = api.request("GET", "/devices/data").json()
+    return device.get("status") == 404 or device["status"]["phase"] == "Stopping"
+
+
+@pytest.mark.long
+def test_dying_while_a_disk_is_made_anew(mortal, file_of):
+    """A change that asks for another disk: the old spec in full, or the new one."""
+    api, path = mortal.api, file_of(size=8 << 20)
+    specs = [loop_spec("data", path, queues=1, blockSize=size) for size in (512, 4096)]
+    api.create(specs[0])
+
+    def flow(number):
+        old, new = specs[number % 2 - 1], specs[number % 2]
+        api.put(old)
+        mortal.arm(number)
+        status = mortal.ask("PUT", "/devices/data", json=new)
+        died = mortal.wait_dead_or(
+            lambda: api.phase("data") == "Live" and api.get("data")["status"]["observedGeneration"]
+            == api.get("data")["generation"]
+        )
+        where = mortal.disarm()
+        assert status in (200, None)
+        wait_until(
+            lambda: api.get("data")["status"]["observedGeneration"] == api.get("data")["generation"],
+            "the spec carried out",
+        )
+        spec = api.get("data")["spec"]
+        assert spec["blockSize"] == new["blockSize"] or (status is None and spec["blockSize"] == old["blockSize"])
+        found = _assert_alone(api, "data")
+        assert Disk(found["id"]).queue("logical_block_size") == spec["blockSize"]
+        return died, where
+
+    _every_death(flow)
+
+
+@pytest.mark.long
+def test_dying_while_a_worker_is_replaced(mortal):
+    """The write that waits for the new worker is answered, whoever dies meanwhile."""
+    api = mortal.api
+    api.create(null_spec("data", queues=1))
+
+    def flow(number):
+        before = _assert_alone(api, "data")
+        mortal.arm(number)
+        pid = mortal.daemon.kill_worker("data")
+        write = Disk(before["id"]).write_later(0, block("w"))
+
+        def replaced():
+            device = api.get("data")["status"]
+            return device["phase"] == "Live" and device["worker"]["pid"] != pid
+
+        died = mortal.wait_dead_or(replaced)
+        where = mortal.disarm()
+        assert write.result() is None
+        after = _assert_alone(api, "data")
+        assert after["worker"]["pid"] != pid and after["id"] == before["id"]
+        return died, where
+
+    _every_death(flow)
+
+
+@pytest.mark.long
+def test_dying_while_it_starts_and_finds_its_devices(mortal, file_of):
+    """The same worker and the same number after every death."""
+    api = mortal.api
+    api.create(loop_spec("data", file_of(size=8 << 20), queues=1))
+    before = _assert_alone(api, "data")
+
+    def flow(number):
+        mortal.daemon.stop()
+        mortal.arm(number)
+        mortal.daemon.start(ready=False)
+        died = mortal.wait_dead_or(mortal.api.is_ready)
+        where = mortal.disarm()
+        after = _assert_alone(api, "data")
+        assert (after["id"], after["worker"]["pid"]) == (before["id"], before["worker"]["pid"])
+        return died, where
+
+    _every_death(flow)
