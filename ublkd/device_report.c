@@ -104,6 +104,12 @@ static int explain_backoff(const struct managed_device *device, const char *reas
         return device_status_explain(status, reason, "%s%s", note_or(device, "The last step failed."), when);
 }
 
+/* The last step failed, and it is known why. */
+static bool is_failing(const struct managed_device *device)
+{
+        return device->attempt.error != 0 && device->note.reason;
+}
+
 static int explain_absent(const struct managed_device *device, const struct device_record *record,
         const char *reason, struct device_status *status)
 {
@@ -119,8 +125,9 @@ static int explain_absent(const struct managed_device *device, const struct devi
 
         for (size_t i = 0; i < ARRAY_SIZE(sentences); i++)
                 if (strcmp(reason, sentences[i].reason) == 0)
-                        return device_status_explain(status, reason, "%s%s%s", sentences[i].sentence,
-                                device->note.sentence ? " " : "", note_or(device, ""));
+                        return device_status_explain(status, is_failing(device) ? device->note.reason : reason,
+                                "%s%s%s", sentences[i].sentence, device->note.sentence ? " " : "",
+                                note_or(device, ""));
         return device_status_explain(status, reason, "%s", device_unsupported(device, record, &unsupported));
 }
 

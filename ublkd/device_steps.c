@@ -60,7 +60,7 @@ static void note_failure(struct managed_device *device, int number, int error)
                         number);
         else if (error == -ETIMEDOUT)
                 device_note(device, "ControlPlaneHangs",
-                        "The kernel has not answered %s for /dev/ublkb%d in time.",
+                        "The kernel has not answered \"%s\" for /dev/ublkb%d in time, and is asked again.",
                         plan_action_to_string(device->action), number);
         else
                 device_note(device, "ControlPlane", "%s for /dev/ublkb%d failed: %s.",

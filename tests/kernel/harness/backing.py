@@ -24,11 +24,17 @@ dd if="{marks}/data.$$" of="{file}" oflag=seek_bytes seek="$4" conv=notrunc stat
 rm "{marks}/data.$$"
 [ -z "$late" ] || touch "{marks}/landed.$$"
 """
-_PREAD = 'dd if="{file}" iflag=skip_bytes,count_bytes skip="$4" count="$3" status=none'
+_PREAD = """
+if [ -e "{held_reads}" ]; then
+    touch "{marks}/asked.$$"
+    while [ -e "{held_reads}" ]; do sleep 0.05; done
+fi
+dd if="{file}" iflag=skip_bytes,count_bytes skip="$4" count="$3" status=none
+"""
 
 
 class TestyStore:
-    """An nbd disk whose writes can be held, or land late.
+    """An nbd disk whose reads and writes can be held, and whose writes can land late.
 
     A write that arrives while it is slow takes seconds to land. A delay that
     is the same for every write could not show a late one: the newer write
@@ -43,11 +49,13 @@ class TestyStore:
         self.path = "/dev/nbd0"
         self._slow = directory / "slow"
         self._held = directory / "held"
+        self._held_reads = directory / "held-reads"
         self._marks = directory / "marks"
         self._marks.mkdir()
         with open(self.file, "wb") as file:
             file.truncate(size_mib << 20)
-        words = {"file": self.file, "slow": self._slow, "held": self._held, "marks": self._marks, "delay": delay}
+        words = {"file": self.file, "slow": self._slow, "held": self._held, "held_reads": self._held_reads,
+            "marks": self._marks, "delay": delay}
         socket = directory / "nbd.sock"
         self._server = subprocess.Popen(
             [
@@ -82,6 +90,19 @@ class TestyStore:
             yield
         finally:
             self._held.unlink()
+
+    @contextlib.contextmanager
+    def holding_reads(self):
+        """Reads that arrive within the block wait for its end."""
+        self._held_reads.touch()
+        try:
+            yield
+        finally:
+            self._held_reads.unlink()
+
+    def wait_asked(self, count=1):
+        """Wait until held reads are under way."""
+        wait_until(lambda: self._count("asked") >= count, f"{count} reads under way")
 
     def _count(self, what):
         return len(list(self._marks.glob(f"{what}.*")))
