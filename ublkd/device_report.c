@@ -104,10 +104,15 @@ static int explain_backoff(const struct managed_device *device, const char *reas
         return device_status_explain(status, reason, "%s%s", note_or(device, "The last step failed."), when);
 }
 
-/* The last step failed, and it is known why. */
-static bool is_failing(const struct managed_device *device)
+/* What keeps the kernel from taking the disk away says more than that it is to be taken away. */
+static const char *absent_reason(const struct managed_device *device, const char *reason)
 {
-        return device->attempt.error != 0 && device->note.reason;
+        static const char *const obstacles[] = {"ControlPlane", "ControlPlaneHangs", "StillHeld"};
+
+        for (size_t i = 0; device->note.reason && i < ARRAY_SIZE(obstacles); i++)
+                if (strcmp(device->note.reason, obstacles[i]) == 0)
+                        return obstacles[i];
+        return reason;
 }
 
 static int explain_absent(const struct managed_device *device, const struct device_record *record,
@@ -125,9 +130,8 @@ static int explain_absent(const struct managed_device *device, const struct devi
 
         for (size_t i = 0; i < ARRAY_SIZE(sentences); i++)
                 if (strcmp(reason, sentences[i].reason) == 0)
-                        return device_status_explain(status, is_failing(device) ? device->note.reason : reason,
-                                "%s%s%s", sentences[i].sentence, device->note.sentence ? " " : "",
-                                note_or(device, ""));
+                        return device_status_explain(status, absent_reason(device, reason), "%s%s%s",
+                                sentences[i].sentence, device->note.sentence ? " " : "", note_or(device, ""));
         return device_status_explain(status, reason, "%s", device_unsupported(device, record, &unsupported));
 }
 

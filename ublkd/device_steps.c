@@ -501,12 +501,25 @@ void device_hide_node(struct managed_device *device, const struct device_record 
                         strerror(-r));
 }
 
+/* DEL_DEV_ASYNC only asks for it: the number is free once the last reference is gone. */
+static void on_deleted(void *userdata, int result, const struct kernel_device *kernel)
+{
+        struct managed_device *device = userdata;
+
+        if (result == 0 && device->attempt.tries > 0)
+                device_note(device, "StillHeld",
+                        "The kernel has been told to delete it, and waits for the last who use it: an "
+                        "opener, "
+                        "or requests under way in the backing store.");
+        on_command_done(userdata, result, kernel);
+}
+
 static void step_del_dev(struct managed_device *device, const struct device_record *record)
 {
         device_hide_node(device, record);
         command_sent(device,
-                ublk_ctl_del(device->reconciler->ctl, record->number, on_command_done, device, &device->call),
-                on_command_done);
+                ublk_ctl_del(device->reconciler->ctl, record->number, on_deleted, device, &device->call),
+                on_deleted);
 }
 
 static void step_stop_worker(struct managed_device *device, const struct device_record *record _unused_)

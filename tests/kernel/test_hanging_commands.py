@@ -24,9 +24,9 @@ def _assert_others_go_on(api, daemon):
     api.delete("other")
 
 
-def _wait_named(api, reason):
+def _wait_named(api, *reasons):
     return api.wait_for(
-        "data", lambda device: condition_of(device)["reason"] == reason, f"with the reason {reason}", _DEADLINES
+        "data", lambda device: condition_of(device)["reason"] in reasons, f"with a reason of {reasons}", _DEADLINES
     )
 
 
@@ -54,12 +54,12 @@ def test_a_stop_that_hangs_is_named_and_ends_when_it_can(store, daemon):
         write = disk.write_later(0, block("w"))
         store.wait_arrived(1)
         api.ask("DELETE", "/devices/data?force=true", 202)
-        device = _wait_named(api, "ControlPlaneHangs")
+        # 6.12 calls it stopped at once, and waits as it is deleted
+        device = _wait_named(api, "ControlPlaneHangs", "StillHeld")
         assert device["status"]["phase"] == "Stopping"
-        assert "has not answered" in condition_of(device)["message"]
         _assert_others_go_on(api, daemon)
         problem = api.ask("DELETE", "/devices/data?force=true&wait&timeout=1s", 504)
-        assert "has not answered" in problem["detail"], problem
+        assert any(words in problem["detail"] for words in ("has not answered", "waits for the last")), problem
         daemon.kill()
         daemon.start()
         _assert_others_go_on(api, daemon)
