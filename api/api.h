@@ -2,6 +2,7 @@
  * and never waits. It sees the store and what the hooks tell, and nothing else of the supervisor. */
 #pragma once
 
+#include "ublkd/device_stats.h"
 #include "ublkd/device_store.h"
 #include "ublkd/host.h"
 
@@ -15,6 +16,9 @@ struct api_config {
         /* 1: /dev/ublkbN is in use, and one problem says by whom; 0: it is not; -errno. NULL: never in use.
          */
         int (*disk_in_use)(void *userdata, int number, struct problem_list *problems);
+        /* What the device's worker has counted. 0 and new statistics; -ENOENT, -ENODATA: it was never served;
+         * -EPROTO: counted by a worker of another version; other -errno. NULL: never served. */
+        int (*read_stats)(void *userdata, const struct device_record *record, struct device_stats **ret);
         /* The first pass over all devices is done. NULL: always. */
         bool (*is_ready)(void *userdata);
         void *userdata;

@@ -150,6 +150,14 @@ static int api_disk_in_use(void *userdata _unused_, int number, struct problem_l
         return disk_users_check(number, problems);
 }
 
+static int api_read_stats(void *userdata, const struct device_record *record, struct device_stats **ret)
+{
+        struct manager *manager = userdata;
+        _cleanup_close_ int fd = runtime_dir_open_region(manager->runtime_dir, record->uid);
+
+        return fd < 0 ? fd : device_stats_read(fd, ret);
+}
+
 static int open_api(
         struct manager *manager, const struct manager_options *options, struct problem_list *problems)
 {
@@ -169,6 +177,7 @@ static int open_api(
                         .host = &manager->host,
                         .state_dir = options->state_dir,
                         .disk_in_use = api_disk_in_use,
+                        .read_stats = api_read_stats,
                         .is_ready = api_is_ready,
                         .userdata = manager,
                         .listen = listen,

@@ -12,6 +12,8 @@
  *   waits | watches | connections   how many requests wait; how many clients watch, are connected
  *   note NAME REASON TEXT           an event of a device, a warning
  *   flood NAME COUNT                that many events of it
+ *   count NAME QUEUE OP TIMES BYTES NS    requests of an operation (enum stats_op) of its two queues
+ *   stats-error ERRNO               what comes instead of its statistics; 0: they do
  * It ends when stdin does. */
 #include "api/api.h"
 #include "api/server.h"
@@ -21,6 +23,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <fcntl.h>
 
 enum { LISTEN_MAX = 8 };
@@ -37,7 +40,10 @@ struct server {
         size_t queued;
         bool automatic, settled, full;
         int flooded;
-        int busy; /* the number of the disk in use, or -1 */
+        char counted[64]; /* the name of the device that has statistics */
+        int region_fd, stats_error;
+        void *region; /* NULL: none yet */
+        int busy;     /* the number of the disk in use, or -1 */
         char busy_text[256];
 };
 
@@ -181,6 +187,16 @@ static int is_busy(void *userdata, int number, struct problem_list *problems)
         return 1;
 }
 
+/* One device has statistics: a real region, in which commands count. */
+static int read_stats(void *userdata, const struct device_record *record, struct device_stats **ret)
+{
+        struct server *server = userdata;
+
+        if (strcmp(record->name, server->counted) != 0)
+                return -ENOENT;
+        return server->stats_error ? server->stats_error : device_stats_read(server->region_fd, ret);
+}
+
 static bool is_settled(void *userdata)
 {
         return ((struct server *)userdata)->settled;
@@ -267,6 +283,43 @@ static int command_flood(struct server *server, char *arguments)
         return r;
 }
 
+static int open_region(struct server *server)
+{
+        static const struct device_region_key key = {.queues = 2};
+        int r;
+
+        if (server->region)
+                return 0;
+        server->region_fd = memfd_create("region", MFD_CLOEXEC);
+        r = server->region_fd < 0 ? -errno : device_region_format(server->region_fd, &key);
+        return r < 0 ? r : device_region_map(server->region_fd, key.queues, &server->region);
+}
+
+static int command_count(struct server *server, char *arguments)
+{
+        const char *name = strsep(&arguments, " ");
+        unsigned queue = 0, op = 0, times = 0;
+        unsigned long long bytes = 0, ns = 0;
+        struct op_stats *stats;
+        int r = open_region(server);
+
+        if (r < 0 || sscanf(arguments, "%u %u %u %llu %llu", &queue, &op, &times, &bytes, &ns) != 5)
+                return r < 0 ? r : -EINVAL;
+        snprintf(server->counted, sizeof(server->counted), "%s", name);
+        stats = &device_region_queue_stats(server->region, queue)->ops[op];
+        stats->latency[latency_bucket(ns)] += times;
+        stats->latency_sum += ns * times;
+        stats->bytes += bytes * times;
+        device_region_queue_stats(server->region, queue)->rounds++;
+        return 0;
+}
+
+static int command_stats_error(struct server *server, char *arguments)
+{
+        server->stats_error = -atoi(arguments);
+        return 0;
+}
+
 static int command_connections(struct server *server, char *arguments _unused_)
 {
         return (int)server->api->connections;
@@ -289,6 +342,8 @@ static int run_command(struct server *server, char *line)
                 {"connections", command_connections},
                 {"watches",     command_watches    },
                 {"note",        command_note       },
+                {"count",       command_count      },
+                {"stats-error", command_stats_error},
                 {"flood",       command_flood      },
         };
         char *rest = line, *name = strsep(&rest, " ");
@@ -383,6 +438,7 @@ int main(int argc, char *argv[])
         const char *listen[LISTEN_MAX];
         struct api_config config = {.host = &server.host,
                 .disk_in_use = is_busy,
+                .read_stats = read_stats,
                 .is_ready = is_settled,
                 .userdata = &server,
                 .listen = listen};
