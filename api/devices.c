@@ -101,16 +101,18 @@ static bool check_unused(struct request *request, const struct device_record *re
 static bool check_replaceable(
         struct request *request, const struct device_record *record, const struct device_spec *spec)
 {
-        const char *field = "target";
-        char what[96];
+        const struct disk_now disk = device_record_disk(record);
+        struct disk_change change = {.field = "target"};
+        char what[160];
 
         if (record->deleting) /* the store says so */
                 return true;
         if (record->spec && record->spec->options.enabled && !spec->options.enabled)
                 return check_unused(request, record, "Disabling the device would take its disk away");
-        if (record->spec && !device_spec_needs_new_disk(record->spec, spec, &field))
+        if (record->spec && !device_spec_needs_new_disk(record->spec, spec, &disk, &change))
                 return true;
-        snprintf(what, sizeof(what), "Changing '%s' needs a new disk", field);
+        snprintf(what, sizeof(what), "Changing '%s' needs a new disk%s%s%s", change.field,
+                change.why ? " (" : "", change.why ? change.why : "", change.why ? ")" : "");
         return check_unused(request, record, what);
 }
 

@@ -61,6 +61,8 @@ static bool is_verdict(const struct device_status *status)
 
         if (status->phase == PHASE_FAILED)
                 return true;
+        if (status->phase == PHASE_LIVE && status->reason && strcmp(status->reason, "CannotGrow") == 0)
+                return true;
         if (status->phase != PHASE_BACKOFF || !status->reason)
                 return false;
         for (size_t i = 0; i < ARRAY_SIZE(passing); i++)

@@ -56,7 +56,7 @@ struct target_geometry {
         uint64_t claim_start; /* bytes; the range is as long as the disk */
 };
 
-/* What the core knows of the device; all of it is constant after open(). */
+/* What the core knows of the device; all of it but the size is constant after open(). */
 struct target_device {
         const struct target *target;
         void *state;                 /* target->device_size bytes, zeroed */
@@ -64,13 +64,19 @@ struct target_device {
         bool read_only;              /* asked for by the spec */
         uint64_t wanted_size;        /* bytes, from the spec; 0: not given */
         uint32_t wanted_block_size;  /* bytes, from the spec; 0: not given */
-        uint64_t size;               /* bytes, final; set after open() */
+        uint64_t size;               /* bytes; set after open(); only grows, at any time: target_size() */
         uint32_t logical_block_size; /* final; set after open() */
         unsigned queues, queue_depth;
         int files[TARGET_FILES_MAX]; /* descriptors that await_*() may use, by index; set in open(), closed by
                                         the core */
         unsigned file_count;
 };
+
+/* What the disk may show; I/O beyond it does not reach the target. Any thread. */
+static inline uint64_t target_size(const struct target_device *device)
+{
+        return __atomic_load_n(&device->size, __ATOMIC_RELAXED);
+}
 
 struct target_queue {
         struct target_device *device;
@@ -85,6 +91,10 @@ struct target {
          * "/target/…"). */
         int (*open)(struct target_device *device, struct target_geometry *ret, struct problem_list *problems);
         void (*close)(struct target_device *device);
+        /* Optional: how many bytes the open backing store has now, from where the disk begins; without it the
+         * disk may grow as anybody likes. On the main thread, while the queues serve; must not block for
+         * long. 0 or -errno. */
+        int (*measure)(struct target_device *device, uint64_t *ret);
         /* Optional. On the queue's thread, before the first and after the last request. */
         int (*start_queue)(struct target_queue *queue);
         void (*stop_queue)(struct target_queue *queue);

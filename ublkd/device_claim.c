@@ -28,10 +28,9 @@ static int claim_set(struct managed_device *device, const struct backing_claim *
         return 0;
 }
 
-int device_claim_take(struct managed_device *device)
+static int take(struct managed_device *device, const struct backing_claim *claim)
 {
         struct reconciler *reconciler = device->reconciler;
-        const struct backing_claim *claim = &worker_proc_params(device->worker)->claim;
         _cleanup_free_ const struct backing_claim **others = calloc(reconciler->count, sizeof(*others));
         int collision;
 
@@ -52,6 +51,19 @@ int device_claim_take(struct managed_device *device)
                 "Remove one of them, use another range of it, or make both read-only.",
                 reconciler->devices[collision]->name);
         return -EBUSY;
+}
+
+int device_claim_take(struct managed_device *device)
+{
+        return take(device, &worker_proc_params(device->worker)->claim);
+}
+
+int device_claim_extend(struct managed_device *device, uint64_t size)
+{
+        struct backing_claim claim = worker_proc_params(device->worker)->claim;
+
+        claim.end = claim.start + size;
+        return take(device, &claim);
 }
 
 void device_claim_follow(struct managed_device *device)

@@ -115,6 +115,15 @@ void device_record_restart(struct device_record *record)
         }
 }
 
+struct disk_now device_record_disk(const struct device_record *record)
+{
+        return (struct disk_now){
+                .number = record->number,
+                .size = record->status.disk ? record->status.size : 0,
+                .can_grow = kernel_can(record->status.kernel_flags, KERNEL_ABILITY_GROW),
+        };
+}
+
 cJSON *device_record_to_json(const struct device_record *record)
 {
         cJSON *object = cJSON_CreateObject(), *status = device_status_to_json(&record->status, record->name);

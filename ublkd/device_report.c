@@ -35,6 +35,25 @@ static struct told tell_absent(const struct managed_device *device, const struct
         return (struct told){PHASE_STOPPING, "Replacing"};
 }
 
+static bool grows(const struct managed_device *device)
+{
+        return device->facts.want == WANT_EXTENDED || device->facts.want == WANT_GROWN;
+}
+
+static const char *growth_refusal(const struct managed_device *device)
+{
+        const struct problem_list *refusal = worker_proc_refusal(device->worker);
+
+        return refusal->count > 0 ? refusal->items[0].detail : device->note.sentence;
+}
+
+static const char *live_reason(const struct managed_device *device)
+{
+        if (device->facts.want == WANT_RENEWED)
+                return "Restarting";
+        return !grows(device) ? "Live" : growth_refusal(device) ? "CannotGrow" : "Growing";
+}
+
 static struct told tell(
         const struct managed_device *device, const struct device_record *record, uint64_t next_try)
 {
@@ -48,7 +67,7 @@ static struct told tell(
         if (device->facts.want == WANT_ABSENT)
                 return tell_absent(device, record);
         if (is_serving(device))
-                return (struct told){PHASE_LIVE, device->facts.want == WANT_RENEWED ? "Restarting" : "Live"};
+                return (struct told){PHASE_LIVE, live_reason(device)};
         if (device->facts.want == WANT_HELD)
                 return down ? (struct told){PHASE_QUIESCED, "WaitsForRecover"}
                             : (struct told){PHASE_FAILED, "WaitsForRecover"};
@@ -135,6 +154,28 @@ static int explain_absent(const struct managed_device *device, const struct devi
         return device_status_explain(status, reason, "%s", device_unsupported(device, record, &unsupported));
 }
 
+static int explain_live(const struct managed_device *device, const struct device_record *record,
+        const char *reason, struct device_status *status)
+{
+        const char *refusal = grows(device) ? growth_refusal(device) : NULL;
+
+        if (device->facts.want == WANT_RENEWED)
+                return device_status_explain(status, reason,
+                        "Serving /dev/ublkb%d; its worker finishes what it has in hand, and another one "
+                        "takes "
+                        "its place.",
+                        record->number);
+        if (refusal)
+                return device_status_explain(status, reason,
+                        "Serving /dev/ublkb%d, which cannot grow to %llu bytes: %s%s It is tried again.",
+                        record->number, (unsigned long long)device->size_wanted, refusal, full_stop(refusal));
+        if (grows(device))
+                return device_status_explain(status, reason,
+                        "Serving /dev/ublkb%d, which grows to %llu bytes.", record->number,
+                        (unsigned long long)device->size_wanted);
+        return device_status_explain(status, reason, "Serving /dev/ublkb%d.", record->number);
+}
+
 static int explain(const struct managed_device *device, const struct device_record *record,
         const struct told *told, uint64_t next_try, struct device_status *status)
 {
@@ -147,12 +188,7 @@ static int explain(const struct managed_device *device, const struct device_reco
                 return device_status_explain(status, told->reason, "The disk is being made: %s is next.",
                         plan_action_to_string(device->action));
         case PHASE_LIVE:
-                if (device->facts.want == WANT_RENEWED)
-                        return device_status_explain(status, told->reason,
-                                "Serving /dev/ublkb%d; its worker finishes what it has in hand, and another "
-                                "one takes its place.",
-                                record->number);
-                return device_status_explain(status, told->reason, "Serving /dev/ublkb%d.", record->number);
+                return explain_live(device, record, told->reason, status);
         case PHASE_RECOVERING:
                 return device_status_explain(status, told->reason,
                         "%s A new worker is taking over the queues of /dev/ublkb%d.",
@@ -197,6 +233,7 @@ static void fill(const struct managed_device *device, const struct device_record
                 .settled = is_serving(device) && device->facts.want == WANT_PRESENT,
                 .number = record->number,
                 .disk = disk,
+                .size = disk ? device->disk_size : 0,
                 .worker.restarts = device->restarts,
                 .recoveries = {.count = device->recoveries, .last_ms = device->last_recovery_ms},
                 .data_path = disk ? data_path_to_string(DATA_PATH_COPY) : NULL,

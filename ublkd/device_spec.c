@@ -274,20 +274,46 @@ static bool triggers_equal(const struct device_spec *one, const struct device_sp
                && one->options.recovery.give_up_after == other->options.recovery.give_up_after;
 }
 
+/* Without a size the disk keeps what it has. */
+static bool size_is_live(const struct device_spec *to, const struct disk_now *now, const char **ret_why)
+{
+        uint64_t size = to->options.size;
+
+        if (size == 0 || size == now->size)
+                return true;
+        if (size > now->size && now->size > 0 && now->can_grow)
+                return true;
+        *ret_why = size < now->size ? "a disk cannot shrink under its users"
+                   : now->size > 0  ? "this kernel cannot change the size of a disk; Linux 6.16 can"
+                                    : NULL;
+        return false;
+}
+
+/* Without an id the device keeps the number that it has. */
+static bool id_is_live(
+        const struct device_spec *to, const struct disk_now *now, const char **ret_why _unused_)
+{
+        return to->options.id < 0 || to->options.id == now->number;
+}
+
 /* How the fields of a spec compare. Those of the table that are not here are compared by their values, and
  * need a new disk. */
 static const struct field_rule {
         const char *option; /* as in the table */
         const char *field;  /* as users are told, where it is a part of the option */
         bool live;          /* can be changed under the disk */
+        /* NULL, or whether this very change can; *ret_why where not */
+        bool (*is_live)(const struct device_spec *to, const struct disk_now *now, const char **ret_why);
         bool (*equal)(const struct device_spec *one, const struct device_spec *other); /* NULL: by value */
 } field_rules[] = {
         {.option = "target",   .field = "target",           .equal = targets_equal },
         {.option = "recovery", .field = "recovery.onCrash", .equal = on_crash_equal},
         {.option = "recovery", .field = "recovery.trigger", .live = true,            .equal = triggers_equal},
-        {.option = "labels",                    .field = "labels",                              .live = true                },
-        {.option = "owner",                    .field = "owner",                               .live = true  },
-        {.option = "enabled",                    .field = "enabled",                             .live = true            },
+        {.option = "size",                    .field = "size",                                .is_live = size_is_live                    },
+        {.option = "id",                    .field = "id",                                  .is_live = id_is_live    },
+        {.option = "labels",                    .field = "labels",                              .live = true            },
+        {.option = "owner",                    .field = "owner",                               .live = true      },
+        {.option = "enabled",                    .field = "enabled",                             .live = true        },
 };
 
 /* One field of the table by value. */
@@ -299,43 +325,57 @@ static bool option_equal(
         return dispatch_equal(&one->options, &other->options, &single, NULL);
 }
 
-/* The first field in which the two differ, or NULL; without those that can change live unless asked for. */
-static const char *difference(const struct device_spec *one, const struct device_spec *other, bool with_live)
+static bool rule_holds(const struct field_rule *rule, const struct device_spec *one,
+        const struct device_spec *other, const struct option_field *option)
+{
+        return rule->equal ? rule->equal(one, other) : option_equal(one, other, option);
+}
+
+/* The first difference, or (false) none. now: NULL: any difference counts; else only those that need a new
+ * disk. */
+static bool difference(const struct device_spec *one, const struct device_spec *other,
+        const struct disk_now *now, struct disk_change *ret)
 {
         for (size_t i = 0; i < device_spec_table.count; i++) {
                 const struct option_field *option = &device_spec_table.options[i];
                 bool ruled = false;
 
+                *ret = (struct disk_change){.field = option->name};
                 for (size_t j = 0; j < ARRAY_SIZE(field_rules); j++) {
                         const struct field_rule *rule = &field_rules[j];
 
                         if (strcmp(rule->option, option->name) != 0)
                                 continue;
                         ruled = true;
-                        if (rule->live && !with_live)
+                        ret->field = rule->field;
+                        if ((now && rule->live) || rule_holds(rule, one, other, option))
                                 continue;
-                        if (!(rule->equal ? rule->equal(one, other) : option_equal(one, other, option)))
-                                return rule->field;
+                        if (!now || !rule->is_live || !rule->is_live(other, now, &ret->why))
+                                return true;
                 }
                 if (!ruled && !option_equal(one, other, option))
-                        return option->name;
+                        return true;
         }
-        return NULL;
+        return false;
 }
 
 bool device_spec_equal(const struct device_spec *one, const struct device_spec *other)
 {
-        return !difference(one, other, true);
+        struct disk_change change;
+
+        return !difference(one, other, NULL, &change);
 }
 
-bool device_spec_needs_new_disk(
-        const struct device_spec *from, const struct device_spec *to, const char **ret_field)
+bool device_spec_needs_new_disk(const struct device_spec *from, const struct device_spec *to,
+        const struct disk_now *now, struct disk_change *ret)
 {
-        const char *field = difference(from, to, false);
+        struct disk_change change;
 
-        if (field && ret_field)
-                *ret_field = field;
-        return field != NULL;
+        if (!difference(from, to, now, &change))
+                return false;
+        if (ret)
+                *ret = change;
+        return true;
 }
 
 bool device_name_is_valid(const char *name)

@@ -70,11 +70,25 @@ DEFINE_CLEANUP(struct device_spec, device_spec_free);
 /* The same wish, however it is written ("10GiB" equals 10737418240, a default equals its absence). */
 bool device_spec_equal(const struct device_spec *one, const struct device_spec *other);
 
+/* The disk that a change would hit, as far as is known. */
+struct disk_now {
+        int number;    /* that the device has, -1: none yet */
+        uint64_t size; /* bytes; 0: there is no disk, or it is not known */
+        bool can_grow; /* the kernel can do it */
+};
+
+/* Why a change needs a new disk. */
+struct disk_change {
+        const char *field; /* the first that asks for it, as in the JSON ("target", "recovery.onCrash") */
+        const char
+                *why; /* a phrase, or NULL: as most fields it is given to the kernel when the disk is made */
+};
+
 /* True when going from `from` to `to` needs the kernel's disk to be made anew: all but labels, owner,
- * enabled, recovery.trigger, recovery.giveUpAfter. *ret_field (may be NULL): the first field that asks for
- * it, as in the JSON ("target", "recovery.onCrash"). */
-bool device_spec_needs_new_disk(
-        const struct device_spec *from, const struct device_spec *to, const char **ret_field);
+ * enabled, recovery.trigger, recovery.giveUpAfter, a size that the disk can grow to, and its own number as
+ * id. ret may be NULL. */
+bool device_spec_needs_new_disk(const struct device_spec *from, const struct device_spec *to,
+        const struct disk_now *now, struct disk_change *ret);
 
 /* What `recovery.onCrash` comes to for this target: never ON_CRASH_DEFAULT. */
 enum on_crash device_spec_on_crash(const struct device_spec *spec);

@@ -72,7 +72,7 @@ bool device_status_equal(const struct device_status *one, const struct device_st
 {
         return one->phase == other->phase && one->observed_generation == other->observed_generation
                && one->observed_restart == other->observed_restart && one->settled == other->settled
-               && one->number == other->number && one->disk == other->disk
+               && one->number == other->number && one->disk == other->disk && one->size == other->size
                && one->worker.pid == other->worker.pid && one->worker.restarts == other->worker.restarts
                && one->worker.started_at == other->worker.started_at
                && strcmp(one->worker.version, other->worker.version) == 0
@@ -107,6 +107,9 @@ static bool add_disk(cJSON *object, const struct device_status *status, const ch
                 return false;
         if (!(status->number >= 0 ? cJSON_AddNumberToObject(object, "id", status->number)
                                   : cJSON_AddNullToObject(object, "id")))
+                return false;
+        if (!(status->size > 0 ? cJSON_AddNumberToObject(object, "size", (double)status->size)
+                               : cJSON_AddNullToObject(object, "size")))
                 return false;
         links = cJSON_AddArrayToObject(object, "links");
         if (!links || !status->disk)

@@ -29,6 +29,7 @@ struct device_status {
         bool settled;              /* not shown: the disk is live, and nothing about it is being changed */
         int number;                /* N of /dev/ublkbN, -1 while there is none */
         bool disk;                 /* /dev/ublkbN exists */
+        uint64_t size;             /* of the disk, bytes; 0: there is none, or it is not known */
         struct {
                 pid_t pid; /* 0: no worker */
                 uint64_t restarts;

@@ -542,6 +542,27 @@ static void step_retire_worker(struct managed_device *device, const struct devic
                 step_stop_worker(device, record);
 }
 
+/* What it answers is heard between turns. */
+static void step_extend_worker(struct managed_device *device, const struct device_record *record _unused_)
+{
+        uint64_t size = device->size_wanted;
+        int r = device_claim_extend(device, size);
+
+        if (r >= 0)
+                r = worker_proc_grow(device->worker, size);
+        if (r < 0 && r != -EBUSY)
+                device_note(device, "WorkerUnreachable", "The worker does not listen: %s.", strerror(-r));
+        device_step_done(device, r);
+}
+
+static void step_grow_disk(struct managed_device *device, const struct device_record *record)
+{
+        command_sent(device,
+                ublk_ctl_update_size(device->reconciler->ctl, record->number, device->size_wanted,
+                        on_command_done, device, &device->call),
+                on_command_done);
+}
+
 void device_step(struct managed_device *device, const struct device_record *record)
 {
         static void (*const steps[_ACTION_MAX])(struct managed_device *, const struct device_record *) = {
@@ -556,6 +577,8 @@ void device_step(struct managed_device *device, const struct device_record *reco
                 [ACTION_DEL_DEV] = step_del_dev,
                 [ACTION_STOP_WORKER] = step_stop_worker,
                 [ACTION_RETIRE_WORKER] = step_retire_worker,
+                [ACTION_EXTEND_WORKER] = step_extend_worker,
+                [ACTION_GROW_DISK] = step_grow_disk,
         };
 
         steps[device->action](device, record);

@@ -336,10 +336,11 @@ static int replace_entry(struct device_store *store, struct entry *entry, struct
 {
         struct device_record *record = &entry->record, changed = *record;
         struct device_news news;
+        const struct disk_now disk = device_record_disk(record);
         int r;
 
         changed.generation++;
-        if (!record->spec || device_spec_needs_new_disk(record->spec, spec, NULL)) {
+        if (!record->spec || device_spec_needs_new_disk(record->spec, spec, &disk, NULL)) {
                 changed.epoch++;
                 changed.held_boot[0] = '\0'; /* there will be no old disk left to hold */
         }

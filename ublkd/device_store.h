@@ -150,5 +150,8 @@ int device_store_save_events(struct device_store *store);
 int device_store_subscribe(struct device_store *store, store_subscriber callback, void *userdata);
 void device_store_unsubscribe(struct device_store *store, store_subscriber callback, void *userdata);
 
+/* What is known of the device's disk. */
+struct disk_now device_record_disk(const struct device_record *record);
+
 /* The device as the API shows it: name, uid, generation, spec, status. NULL when out of memory. */
 cJSON *device_record_to_json(const struct device_record *record);

@@ -38,7 +38,10 @@ struct managed_device {
         enum plan_action action;      /* of this turn */
         enum plan_worker worker_seen; /* when the kernel was asked */
         struct kernel_device kernel;  /* meaningful unless facts.kernel is KERNEL_ABSENT */
-        bool stranger;                /* our number is taken by a device that is not ours */
+        /* of this turn, bytes: that the kernel shows (0: no disk, or unknown), that it shall show (0:
+         * whatever) */
+        uint64_t disk_size, size_wanted;
+        bool stranger; /* our number is taken by a device that is not ours */
         int candidate; /* the number that is being tried for a device that had none; -1: not so */
         struct backing_claim claim; /* what its disk writes to, with or without a worker; key NULL: nothing */
 
@@ -67,6 +70,9 @@ struct reconciler {
         char boot_id[UID_TEXT_SIZE];
 };
 
+/* device_wish.c: what plan_want() takes, from the record and the facts of this turn. */
+struct plan_wish device_wish(struct managed_device *device, const struct device_record *record, uint64_t now);
+
 /* device_steps.c: carries out device->action. Calls device_step_done() exactly once: later, or before it
  * returns. */
 void device_step(struct managed_device *device, const struct device_record *record);
@@ -83,6 +89,8 @@ const char *device_unsupported(
 /* device_claim.c: its disk is about to write to what its worker has opened. 0; -EBUSY and a note when the
  * disk of another device does so already; -ENOMEM. */
 int device_claim_take(struct managed_device *device);
+/* device_claim.c: its disk is about to write up to `size` bytes from where it begins. The same results. */
+int device_claim_extend(struct managed_device *device, uint64_t size);
 /* device_claim.c: makes the claim follow the facts of this turn. */
 void device_claim_follow(struct managed_device *device);
 void device_claim_release(struct managed_device *device);

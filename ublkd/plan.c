@@ -76,6 +76,10 @@ static const struct plan_row table[] = {
           .trouble = IS(TROUBLE_STUCK), .action = ACTION_STOP_WORKER },
         { .want = IS(WANT_RENEWED), .kernel = IS(KERNEL_LIVE), .worker = IS(PLAN_WORKER_SERVING), .action = ACTION_RETIRE_WORKER },
 
+        /* Live, and to grow. */
+        { .want = IS(WANT_EXTENDED), .kernel = IS(KERNEL_LIVE), .worker = IS(PLAN_WORKER_SERVING), .action = ACTION_EXTEND_WORKER },
+        { .want = IS(WANT_GROWN), .kernel = IS(KERNEL_LIVE), .worker = IS(PLAN_WORKER_SERVING), .action = ACTION_GROW_DISK },
+
         /* Live. Without a worker that has its queues, the kernel has not noticed a death yet. */
         { .kernel = IS(KERNEL_LIVE), .worker = IS(PLAN_WORKER_READY), .action = ACTION_MARK_SERVING },
         { .kernel = IS(KERNEL_LIVE), .worker = IS(PLAN_WORKER_SERVING), .action = ACTION_NOTHING },
@@ -148,6 +152,15 @@ static bool has_passed(uint64_t since, uint64_t after, uint64_t now)
         return now >= since && now - since >= after;
 }
 
+static enum plan_want want_of_served(const struct plan_wish *wish)
+{
+        if (wish->worker_is_outdated)
+                return WANT_RENEWED;
+        if (wish->size_of_disk == 0 || wish->size_wanted <= wish->size_of_disk)
+                return WANT_PRESENT;
+        return wish->size_of_worker < wish->size_wanted ? WANT_EXTENDED : WANT_GROWN;
+}
+
 enum plan_want plan_want(const struct plan_wish *wish)
 {
         if (is_unwanted(wish))
@@ -156,7 +169,7 @@ enum plan_want plan_want(const struct plan_wish *wish)
                 return WANT_GIVEN_UP;
         if (is_held(wish))
                 return WANT_HELD;
-        return is_served(wish) && wish->worker_is_outdated ? WANT_RENEWED : WANT_PRESENT;
+        return is_served(wish) ? want_of_served(wish) : WANT_PRESENT;
 }
 
 uint64_t plan_want_until(const struct plan_wish *wish)
@@ -188,6 +201,8 @@ const char *plan_action_to_string(enum plan_action action)
                 [ACTION_STOP_DEV] = "stop the disk",
                 [ACTION_DEL_DEV] = "delete the disk",
                 [ACTION_STOP_WORKER] = "stop the worker",
+                [ACTION_EXTEND_WORKER] = "tell the worker the new size",
+                [ACTION_GROW_DISK] = "grow the disk",
                 [ACTION_RETIRE_WORKER] = "have the worker finish its requests and leave",
         };
 
@@ -202,6 +217,8 @@ const char *plan_want_to_string(enum plan_want want)
                 [WANT_HELD] = "held",
                 [WANT_GIVEN_UP] = "given up",
                 [WANT_RENEWED] = "renewed",
+                [WANT_EXTENDED] = "extended",
+                [WANT_GROWN] = "grown",
         };
 
         return name_in(names, _WANT_MAX, want);

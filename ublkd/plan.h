@@ -10,6 +10,8 @@ enum plan_want {
         WANT_HELD, /* a manual device that lost its worker: leave what is there until someone says recover */
         WANT_GIVEN_UP, /* waiting I/O has waited for recovery.giveUpAfter: fail it, then start anew */
         WANT_RENEWED,  /* a live disk, served by another worker than the one that serves it now */
+        WANT_EXTENDED, /* a live disk whose worker can serve more than it shows: before the disk grows */
+        WANT_GROWN,    /* a live disk that shows more than it does, which its worker can serve */
         _WANT_MAX
 };
 
@@ -57,6 +59,8 @@ enum plan_action {
         /* QUIESCE_DEV, again and again until it has left, where the kernel can do it to this disk; else kill
          * it. Then the disk is one that lost its worker, and what is done about that is done. */
         ACTION_RETIRE_WORKER,
+        ACTION_EXTEND_WORKER, /* tell it the new size; it looks whether its backing store has that */
+        ACTION_GROW_DISK,     /* UPDATE_SIZE */
         _ACTION_MAX
 };
 
@@ -94,6 +98,10 @@ struct plan_wish {
         bool recover_requested;
         enum plan_kernel kernel;
         enum plan_worker worker;
+        /* Bytes. A disk only grows, its worker first, so that there is never a block that nobody serves. */
+        uint64_t size_wanted;    /* 0: whatever it has */
+        uint64_t size_of_worker; /* that it serves */
+        uint64_t size_of_disk;   /* that the kernel shows; 0: unknown, or cannot be changed */
         uint64_t lost_since;    /* first seen with a disk whose I/O waits and no worker that serves it; 0: I/O
                                    does not wait */
         uint64_t give_up_after; /* microseconds, 0: never */

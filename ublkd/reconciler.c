@@ -224,8 +224,17 @@ static bool device_forget(struct managed_device *device)
         return r >= 0;
 }
 
-/* Everything is as wanted: remember what must survive the supervisor. Returns false when the device is gone.
- */
+/* The disk is the right one, and served by the right worker, if only it had the right size. */
+static bool is_served(const struct managed_device *device)
+{
+        static const bool settled[_WANT_MAX] = {
+                [WANT_PRESENT] = true, [WANT_EXTENDED] = true, [WANT_GROWN] = true};
+
+        return settled[device->facts.want] && device->facts.kernel == KERNEL_LIVE
+               && device->facts.worker == PLAN_WORKER_SERVING;
+}
+
+/* What is as wanted: remember what must survive the supervisor. Returns false when the device is gone. */
 static bool device_settle(struct managed_device *device, const struct device_record *record, uint64_t due)
 {
         struct device_store *store = device->reconciler->config.store;
@@ -235,7 +244,7 @@ static bool device_settle(struct managed_device *device, const struct device_rec
 
         if (device->facts.want == WANT_ABSENT) /* somebody may have deleted the disk behind our back */
                 device_hide_node(device, record);
-        if (device->facts.want == WANT_PRESENT) {
+        if (is_served(device)) {
                 if (device->died_at) {
                         device->last_recovery_ms = (double)(monotonic_now() - device->died_at) / 1000;
                         device->recoveries++;
@@ -243,7 +252,9 @@ static bool device_settle(struct managed_device *device, const struct device_rec
                         device_tell(device, LOG_INFO, "Recovered", "Recovered %.1f ms after its worker died.",
                                 device->last_recovery_ms);
                 }
-                device_note_clear(device);
+                if (device->facts.want == WANT_PRESENT
+                        || device->attempt.tries == 0) /* nothing has failed since */
+                        device_note_clear(device);
                 device_show_node(device, record);
                 if (manual != held || record->recover_requested)
                         r = device_store_set_held(store, device->name, manual);
@@ -265,44 +276,6 @@ static void log_action(const struct managed_device *device)
                 plan_action_to_string(device->action));
 }
 
-static struct plan_wish device_wish(
-        struct managed_device *device, const struct device_record *record, uint64_t now)
-{
-        const struct device_options *options = record->spec ? &record->spec->options : NULL;
-        const char *reason;
-        bool present = device->facts.kernel != KERNEL_ABSENT;
-        bool unready = device->facts.kernel == KERNEL_ABSENT || device->facts.kernel == KERNEL_ADDED;
-
-        return (struct plan_wish){
-                .deleting = record->deleting,
-                .enabled = options && options->enabled
-                           && !(unready && device_unsupported(device, record, &reason)),
-                .kernel_is_old = present && device_cookie_epoch(device->kernel.cookie) != record->epoch,
-                .worker_is_old = observe_worker_is_old(device->worker, record->epoch),
-                .worker_is_outdated =
-                        device->worker && worker_proc_restart(device->worker) != record->restart,
-                .manual = options && options->recovery.trigger == TRIGGER_MANUAL,
-                .held = strcmp(record->held_boot, device->reconciler->boot_id) == 0,
-                .recover_requested = record->recover_requested,
-                .kernel = device->facts.kernel,
-                .worker = device->facts.worker,
-                .lost_since = device->lost_since,
-                .give_up_after = options ? options->recovery.give_up_after : 0,
-                .now = now,
-        };
-}
-
-/* I/O waits from the moment that a disk is seen without a worker that serves it. FAIL_IO fails it instead. */
-static void note_loss(struct managed_device *device, uint64_t now)
-{
-        bool waits = device->facts.kernel == KERNEL_DOWN && device->kernel.state != KERNEL_STATE_FAIL_IO;
-
-        if (!waits)
-                device->lost_since = 0;
-        else if (device->lost_since == 0)
-                device->lost_since = now;
-}
-
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {
         return a < b ? a : b;
@@ -319,7 +292,6 @@ static void device_decide(struct managed_device *device, const struct device_rec
         struct plan_wish wish;
         bool waits;
 
-        note_loss(device, now);
         device_claim_follow(device);
         wish = device_wish(device, record, now);
         device->facts.want = plan_want(&wish);
@@ -327,7 +299,7 @@ static void device_decide(struct managed_device *device, const struct device_rec
         device->action = plan(&device->facts);
         due = min_u64(attempt_due(&device->attempt, device->action, now), plan_want_until(&wish));
         log_action(device);
-        if (device->action == ACTION_NOTHING && !device_settle(device, record, due))
+        if ((device->action == ACTION_NOTHING || is_served(device)) && !device_settle(device, record, due))
                 return;
         if (record->deleting && device->action == ACTION_NOTHING) /* it could not be erased */
                 due = min_u64(due, now + ERASE_RETRY_USEC);

@@ -10,6 +10,7 @@
 #include "ublkd/worker_proc.h"
 
 #include "ublkd/proc_spawn.h"
+#include "ublkd/proc_stat.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -27,7 +28,6 @@ enum {
         PRIORITY_DEATH = -10,
         /* How long a worker may take to leave after it said that it failed, or closed its channel. */
         LEAVE_GRACE_USEC = 5 * 1000 * 1000,
-        STAT_TEXT_SIZE = 1024,
 };
 
 struct worker_proc {
@@ -50,21 +50,13 @@ struct worker_proc {
         int number;
         uint64_t started_at;
         struct worker_msg params; /* type WORKER_MSG_PARAMS once it came */
-        struct problem_list problems;
+        struct problem_list problems, refusal;
         char fault[64]; /* why we killed it, or "" */
         struct worker_death death;
         uint64_t died_at;
 };
 
 DEFINE_CLEANUP(struct worker_proc, worker_proc_free);
-
-static uint64_t now_usec(clockid_t clock)
-{
-        struct timespec now = {};
-
-        (void)clock_gettime(clock, &now);
-        return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 /* ---- the end ---- */
 
@@ -120,7 +112,7 @@ static void note_death(struct worker_proc *worker)
         bool known = waitid(P_PIDFD, (id_t)worker->pidfd, &info, WEXITED | WNOHANG) == 0 && info.si_pid != 0;
 
         describe_death(worker, known ? &info : NULL, &worker->death);
-        worker->died_at = now_usec(CLOCK_MONOTONIC);
+        worker->died_at = clock_usec(CLOCK_MONOTONIC);
         worker->stage = WORKER_STAGE_LEAVING;
 }
 
@@ -225,6 +217,23 @@ static void hear_failed(struct worker_proc *worker, const struct worker_msg *msg
         expect_to_leave(worker);
 }
 
+/* A disk never shrinks under its users. */
+static void hear_grown(struct worker_proc *worker, const struct worker_msg *msg)
+{
+        struct disk_params *params = &worker->params.params;
+
+        if (worker->params.type != WORKER_MSG_PARAMS || msg->grown.size < params->size) {
+                kill_for(worker, "it says that it has shrunk");
+                return;
+        }
+        params->size = msg->grown.size;
+        params->size_max = msg->grown.size_max;
+        params->claim.end = params->claim.start + params->size;
+        problem_list_clear(&worker->refusal);
+        (void)problem_list_append(
+                &worker->refusal, &msg->grown.problems); /* without memory: it is asked again */
+}
+
 static void hear(struct worker_proc *worker, struct worker_msg *msg)
 {
         if (!worker->greeted && msg->type != WORKER_MSG_HELLO) {
@@ -243,6 +252,9 @@ static void hear(struct worker_proc *worker, struct worker_msg *msg)
                 break;
         case WORKER_MSG_FAILED:
                 hear_failed(worker, msg);
+                break;
+        case WORKER_MSG_GROWN:
+                hear_grown(worker, msg);
                 break;
         default:
                 kill_for(worker, "it sent a message that only ublkd may send");
@@ -376,7 +388,7 @@ static int start(struct worker_proc *worker, const char *program, const struct w
         listener = runtime_dir_bind_worker(worker->dir, worker->uid);
         if (listener < 0)
                 return listener;
-        worker->started_at = now_usec(CLOCK_REALTIME);
+        worker->started_at = clock_usec(CLOCK_REALTIME);
         r = proc_spawn(
                 &(struct proc_spawn){
                         .program = program,
@@ -413,40 +425,6 @@ int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, const char *prog
         return 0;
 }
 
-/* When a process was started, from /proc/PID/stat: the 22nd field, in ticks since boot. 0: unknown. */
-static uint64_t process_started_at(pid_t pid)
-{
-        char path[32], text[STAT_TEXT_SIZE];
-        _cleanup_close_ int fd = -1;
-        unsigned long long ticks;
-        const char *after_name;
-        ssize_t size;
-
-        snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        size = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-        if (size < 0)
-                return 0;
-        text[size] = '\0';
-        after_name = strrchr(text, ')'); /* the name may hold anything */
-        if (!after_name
-                || sscanf(after_name,
-                           ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
-                           "%llu",
-                           &ticks)
-                           != 1)
-                return 0;
-        return now_usec(CLOCK_REALTIME) - now_usec(CLOCK_BOOTTIME)
-               + ticks * 1000000 / (unsigned long long)sysconf(_SC_CLK_TCK);
-}
-
-static bool is_hung_up(int fd)
-{
-        struct pollfd poll_fd = {.fd = fd};
-
-        return poll(&poll_fd, 1, 0) != 0;
-}
-
 /* The peer's pid is that of the process that called listen(). It may have died and its pid been given to
  * another between the connect and pidfd_open(); then the connection is closed by now. */
 static int find_peer(struct worker_proc *worker)
@@ -462,7 +440,7 @@ static int find_peer(struct worker_proc *worker)
         worker->pidfd = pidfd_open(peer.pid, 0);
         if (worker->pidfd < 0)
                 return errno == ESRCH || errno == EINVAL ? -ENOENT : -errno;
-        return is_hung_up(worker->channel) ? -ENOENT : 0;
+        return poll(&(struct pollfd){.fd = worker->channel}, 1, 0) != 0 ? -ENOENT : 0;
 }
 
 int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, const char *name, const char *uid,
@@ -482,7 +460,7 @@ int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, const char *name
         r = find_peer(worker);
         if (r < 0)
                 return r;
-        worker->started_at = process_started_at(worker->pid);
+        worker->started_at = proc_stat_started_at(worker->pid);
         r = watch(worker);
         if (r < 0)
                 return r;
@@ -504,6 +482,7 @@ struct worker_proc *worker_proc_free(struct worker_proc *worker)
         close_fd(worker->pidfd);
         worker_msg_clear(&worker->params);
         problem_list_clear(&worker->problems);
+        problem_list_clear(&worker->refusal);
         sd_event_unref(worker->event);
         free(worker->name);
         free(worker->uid);
@@ -576,6 +555,20 @@ uint64_t worker_proc_died_at(const struct worker_proc *worker)
 static int tell(struct worker_proc *worker, const struct worker_msg *msg)
 {
         return worker->channel < 0 ? -EPIPE : worker_msg_send(worker->channel, msg);
+}
+
+int worker_proc_grow(struct worker_proc *worker, uint64_t size)
+{
+        const struct disk_params *params = worker_proc_params(worker);
+
+        if (!params || params->size_max == 0)
+                return -EOPNOTSUPP;
+        return tell(worker, &(struct worker_msg){.type = WORKER_MSG_GROW, .grow = {.size = size}});
+}
+
+const struct problem_list *worker_proc_refusal(const struct worker_proc *worker)
+{
+        return &worker->refusal;
 }
 
 int worker_proc_go(struct worker_proc *worker, int number)

@@ -55,6 +55,11 @@ uint64_t worker_proc_died_at(const struct worker_proc *worker);
 /* 0 or -errno of worker_msg_send(). The stage is then WORKER_STAGE_FETCHING, or _SERVING. */
 int worker_proc_go(struct worker_proc *worker, int number);
 int worker_proc_live(struct worker_proc *worker);
+/* Asks it to serve `size` bytes. Its parameters tell whether it does, its refusal why not. 0; -EOPNOTSUPP: it
+ * is an older program; -errno of worker_msg_send(). */
+int worker_proc_grow(struct worker_proc *worker, uint64_t size);
+/* Why it has not grown when it was asked last; empty: it has, or has not answered yet. */
+const struct problem_list *worker_proc_refusal(const struct worker_proc *worker);
 /* SIGKILL through the pidfd: by contract nothing acknowledged is lost. The stage is WORKER_STAGE_LEAVING
  * until its death, which is reported. */
 void worker_proc_kill(struct worker_proc *worker);

@@ -98,6 +98,7 @@ const struct target loop_target = {
         .device_size = sizeof(struct loop_device),
         .open = loop_open,
         .close = loop_close,
+        .measure = loop_measure,
         .read = loop_read,
         .write = loop_write,
         .flush = loop_flush,

@@ -20,3 +20,5 @@ enum { LOOP_ZEROES_SIZE = 1 << 20 };
 
 /* The open callback: opens what the options name, and finds out what it can do. See target.h. */
 int loop_open(struct target_device *device, struct target_geometry *ret, struct problem_list *problems);
+/* The measure callback. */
+int loop_measure(struct target_device *device, uint64_t *ret);

@@ -1,6 +1,7 @@
 /* The open backend of this worker's device, and the disk that comes of it. */
 #include "targets/worker/disk.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static int open_target(struct disk *disk, struct target_geometry *geometry, struct problem_list *problems)
@@ -70,6 +71,57 @@ int disk_open(const struct worker_config *config, struct disk *ret, struct probl
         disk.device.queues = disk.params.queues;
         disk.device.queue_depth = disk.params.queue_depth;
         *ret = disk;
+        return 0;
+}
+
+static int measure(struct disk *disk, struct problem_list *problems)
+{
+        const struct target *target = disk->device.target;
+        uint64_t there = 0;
+        int r = target->measure ? target->measure(&disk->device, &there) : 0;
+
+        if (r < 0) {
+                int added = problem_add(problems, -r, "/target", "BackingUnreadable",
+                        "The size of the backing store cannot be found out: %s.", strerror(-r));
+
+                return added < 0 ? added : r;
+        }
+        disk->params.size_max = disk_size_max(there, disk->params.logical_block_size);
+        if (disk->params.size_max == 0) /* which would mean that this program cannot grow a disk */
+                disk->params.size_max = disk->params.logical_block_size;
+        return 0;
+}
+
+static int check_growth(const struct disk *disk, uint64_t size, struct problem_list *problems)
+{
+        int r = 0;
+
+        if (size > disk->params.size_max)
+                r = problem_add(problems, ENOSPC, "/size", "BackingTooSmall",
+                        "The backing store offers %" PRIu64 " bytes, the spec asks for %" PRIu64
+                        "; grow the backing store, or lower size.",
+                        disk->params.size_max, size);
+        else if (size % disk->params.logical_block_size != 0)
+                r = problem_add(problems, EINVAL, "/size", "SizeNotAMultiple",
+                        "The size of %" PRIu64 " bytes is not a multiple of the disk's block size, %" PRIu32
+                        " bytes.",
+                        size, disk->params.logical_block_size);
+        if (r < 0)
+                return r;
+        return problems->count > 0 ? -EINVAL : 0;
+}
+
+int disk_grow(struct disk *disk, uint64_t size, struct problem_list *problems)
+{
+        int r = measure(disk, problems);
+
+        if (r >= 0)
+                r = check_growth(disk, size, problems);
+        if (r < 0 || size <= disk->params.size)
+                return r;
+        disk->params.size = size;
+        disk->params.claim.end = disk->params.claim.start + size;
+        __atomic_store_n(&disk->device.size, size, __ATOMIC_RELAXED);
         return 0;
 }
 

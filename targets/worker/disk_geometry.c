@@ -121,6 +121,11 @@ static int choose_claim(const struct target_geometry *geometry, struct disk_para
         return params->claim.key ? 0 : -ENOMEM;
 }
 
+uint64_t disk_size_max(uint64_t there, uint32_t block_size)
+{
+        return there == 0 ? UINT64_MAX : there - there % block_size;
+}
+
 int disk_geometry(const struct disk_wish *wish, const struct target_geometry *geometry,
         const struct target *target, struct disk_params *ret, struct problem_list *problems)
 {
@@ -146,6 +151,7 @@ int disk_geometry(const struct disk_wish *wish, const struct target_geometry *ge
         }
         if (problems->count + problems->dropped != before)
                 return -EINVAL;
+        params.size_max = disk_size_max(geometry->size, params.logical_block_size);
         choose_sizes_of_io(wish, geometry, &params);
         choose_operations(geometry, target, &params);
         r = choose_claim(geometry, &params);

@@ -17,3 +17,7 @@ struct disk_wish {
  * the geometry's, owned by the caller. */
 int disk_geometry(const struct disk_wish *wish, const struct target_geometry *geometry,
         const struct target *target, struct disk_params *ret, struct problem_list *problems);
+
+/* How large a disk in blocks of block_size can be over a backing store of `there` bytes (0: it has no size of
+ * its own). Bytes. */
+uint64_t disk_size_max(uint64_t there, uint32_t block_size);

@@ -268,6 +268,17 @@ static enum exit_status look_at_queues(struct worker *worker)
 
 /* ---- what the supervisor says ---- */
 
+static void grow(struct worker *worker, uint64_t size)
+{
+        struct worker_msg answer = {.type = WORKER_MSG_GROWN};
+
+        (void)disk_grow(&worker->disk, size, &answer.grown.problems); /* without memory: asked again */
+        answer.grown.size = worker->disk.params.size;
+        answer.grown.size_max = worker->disk.params.size_max;
+        (void)send_message(worker, &answer);
+        worker_msg_clear(&answer);
+}
+
 static enum exit_status handle(struct worker *worker, const struct worker_msg *msg)
 {
         switch (msg->type) {
@@ -282,6 +293,12 @@ static enum exit_status handle(struct worker *worker, const struct worker_msg *m
                 }
                 if (worker->stage > WORKER_STAGE_OPEN && msg->go.number == worker->number)
                         return STAY; /* a supervisor that did not know */
+                break;
+        case WORKER_MSG_GROW:
+                if (worker->stage >= WORKER_STAGE_OPEN && worker->stage < WORKER_STAGE_LEAVING) {
+                        grow(worker, msg->grow.size);
+                        return STAY;
+                }
                 break;
         case WORKER_MSG_LIVE:
                 if (worker->stage == WORKER_STAGE_READY)

@@ -32,7 +32,7 @@ static bool carries_data(enum io_op op)
 /* The kernel checks all this too. It is cheap, and a mistake would be paid in somebody's data. */
 static int check(const struct target_device *device, const struct target_io *io)
 {
-        uint64_t block_mask = device->logical_block_size - 1;
+        uint64_t block_mask = device->logical_block_size - 1, size = target_size(device);
 
         if (io->op == IO_FLUSH)
                 return 0;
@@ -40,7 +40,7 @@ static int check(const struct target_device *device, const struct target_io *io)
                 return -EROFS;
         if (((io->offset | io->length) & block_mask) != 0 || io->length == 0)
                 return -EINVAL;
-        if (io->offset > device->size || io->length > device->size - io->offset)
+        if (io->offset > size || io->length > size - io->offset)
                 return -EIO;
         return 0;
 }

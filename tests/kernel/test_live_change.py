@@ -3,16 +3,18 @@
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 
 import pytest
 
 from harness import programs, ublk
 from harness.api import loop_spec, null_spec
-from harness.disk import Disk
+from harness.disk import Disk, block
 from harness.fio import Fio
+from harness.shell import run
 
-_RESTARTS = 6
+_RESTARTS = 4
 
 
 def _open(disk):
@@ -131,3 +133,167 @@ def test_restart_of_what_is_not_live(api, daemon, file_of):
     daemon.kill_worker("data")
     api.wait_phase("data", "Quiesced")
     assert api.restart("data")["status"]["phase"] == "Live"
+
+
+def _grow_file(path, mib):
+    os.truncate(path, mib << 20)
+
+
+def _mounted(disk, mount):
+    mount.mkdir(exist_ok=True)
+    run("mount", disk.path, mount)
+    return mount
+
+
+def _grows():
+    return ublk.features()["UPDATE_SIZE"]
+
+
+def test_grow_under_load(ext4, file_of, daemon, directory):
+    """The new part is there for readers and writers from the moment that the disk shows it."""
+    if not _grows():
+        return  # refused while in use: see below
+    path = file_of(where=ext4, size=64 << 20)
+    spec = loop_spec("data", path, size="64MiB", queues=2)
+    first = daemon.api.create(spec)
+    disk = Disk(first["status"]["id"])
+    fio = Fio(directory, disk, jobs=2, size="24M")
+    try:
+        fio.wait_running()
+        for mib in range(80, 129, 16):
+            _grow_file(path, mib)
+            device = daemon.api.put({**spec, "size": f"{mib}MiB"})
+            assert disk.size() == device["status"]["size"] == mib << 20
+            disk.write((mib << 20) - 4096, block("x"))
+            if mib == 96:
+                daemon.api.wait_other_worker("data", daemon.kill_worker("data"))
+            assert disk.read((mib << 20) - 4096, 4096) == block("x") and fio.running
+        fio.finish().assert_clean()
+    finally:
+        fio.kill()
+    assert daemon.api.get("data")["status"]["recoveries"]["count"] == 1, "nothing but the kill took the worker away"
+    assert path.stat().st_size == 128 << 20
+
+
+def test_grow_a_mounted_file_system(api, directory, file_of):
+    path = file_of(size=64 << 20)
+    spec = loop_spec("data", path, size="64MiB")
+    disk = Disk(api.create(spec)["status"]["id"])
+    run("mkfs.ext4", "-q", disk.path)
+    mount = _mounted(disk, directory / "mnt")
+    _grow_file(path, 96)
+    try:
+        (mount / "before").write_bytes(os.urandom(1 << 20))
+        if _grows():
+            api.put({**spec, "size": "96MiB"})
+            run("resize2fs", disk.path)
+            assert os.statvfs(mount).f_blocks * os.statvfs(mount).f_frsize > 80 << 20
+            (mount / "after").write_bytes(os.urandom(8 << 20))
+        else:
+            problem = api.put({**spec, "size": "96MiB"}, status=409)
+            assert "6.16" in problem["detail"] and str(mount) in problem["detail"]
+            assert api.get("data")["spec"]["size"] == "64MiB" and disk.size() == 64 << 20
+        problem = api.put({**spec, "size": "32MiB"}, status=409)
+        assert "shrink" in problem["detail"] and str(mount) in problem["detail"]
+    finally:
+        run("umount", mount)
+    run("e2fsck", "-fn", disk.path)
+    api.put({**spec, "size": "32MiB"})
+    assert disk.size() == 32 << 20, "nobody uses it: it is made anew"
+
+
+def test_grow_beyond_the_backing_store(api, file_of):
+    """The disk goes on as it is, the user hears why, and it grows as soon as the store has."""
+    if not _grows():
+        return
+    path = file_of(size=64 << 20)
+    spec = loop_spec("data", path, size="64MiB")
+    first = api.create(spec)
+    disk = Disk(first["status"]["id"])
+    problem = api.put({**spec, "size": "96MiB"}, status=422)
+    assert problem["reason"] == "CannotGrow" and str(64 << 20) in problem["detail"]
+    device = api.get("data")
+    assert device["status"]["phase"] == "Live" and disk.size() == 64 << 20
+    disk.write(0, block("a"))
+    _grow_file(path, 96)
+    api.wait_for("data", lambda device: device["status"]["size"] == 96 << 20, "grown")
+    api.put({**spec, "size": "1GiB"}, status=422)
+    api.put({**spec, "size": "96MiB"})
+    assert api.get("data")["status"]["worker"]["pid"] == first["status"]["worker"]["pid"]
+
+
+def test_growth_survives_whoever_dies(daemon, file_of):
+    if not _grows():
+        return
+    path = file_of(size=256 << 20)
+    spec = loop_spec("data", path, size="16MiB")
+    disk = Disk(daemon.api.create(spec)["status"]["id"])
+    for mib in range(32, 161, 32):
+        daemon.api.put({**spec, "size": f"{mib}MiB"}, wait=None)
+        if mib % 64 == 0:
+            os.kill(ublk.info(disk.number)["pid"], signal.SIGKILL)
+        daemon.kill()
+        daemon.start()
+        daemon.api.wait_for("data", lambda device: device["status"]["size"] == mib << 20, f"{mib} MiB")
+        assert disk.size() == mib << 20
+        disk.write((mib << 20) - 4096, block("z"))
+
+
+def test_a_file_that_grew_is_noticed_at_a_restart(api, file_of):
+    path = file_of(size=32 << 20)
+    disk = Disk(api.create(loop_spec("data", path))["status"]["id"])
+    user = _open(disk)
+    try:
+        _grow_file(path, 48)
+        assert disk.size() == 32 << 20
+        api.restart("data")
+        assert disk.size() == (48 if _grows() else 32) << 20
+    finally:
+        _close(user)
+
+
+def test_two_disks_in_one_file_do_not_grow_into_each_other(api, file_of):
+    if not _grows():
+        return
+    path = file_of(size=64 << 20)
+    low = loop_spec("low", path, size="16MiB")
+    api.create(low)
+    api.create(loop_spec("high", path, target={"offset": "32MiB"}))
+    problem = api.put({**low, "size": "48MiB"}, status=422)
+    assert '"high"' in problem["detail"]
+    assert api.put({**low, "size": "32MiB"})["status"]["size"] == 32 << 20
+
+
+def test_what_changes_under_a_mounted_disk_and_what_does_not(api, directory, file_of):
+    path = file_of(size=64 << 20)
+    spec = loop_spec("data", path, recovery={"onCrash": "reissue"})
+    first = api.create(spec)["status"]
+    disk = Disk(first["id"])
+    run("mkfs.ext4", "-q", disk.path)
+    mount = _mounted(disk, directory / "mnt")
+    try:
+        for refused, why in [
+            ({"enabled": False}, "take its disk away"), ({"recovery": {"onCrash": "queue"}}, "'recovery.onCrash'"),
+            ({"queueDepth": 7}, "'queueDepth'"), ({"id": first["id"] + 1}, "'id'"), ({"readOnly": True}, "'readOnly'"),
+        ]:
+            problem = api.put({**spec, **refused}, status=409)
+            assert why in problem["detail"] and str(mount) in problem["detail"]
+        for live in [
+            {"id": first["id"]}, {"recovery": {"trigger": "manual"}}, {"recovery": {"giveUpAfter": "1h"}},
+            {"labels": {"a": "b"}}, {"owner": {"mode": "0600"}}, {"size": "64MiB"},
+        ]:
+            after = api.put({**spec, **live})["status"]
+            assert after["worker"] == first["worker"] and after["id"] == first["id"]
+    finally:
+        run("umount", mount)
+    assert api.put({**spec, "enabled": False})["status"]["phase"] == "Disabled" and not disk.exists()
+    assert api.put(spec)["status"]["id"] == first["id"]
+
+
+def test_a_new_trigger_holds_for_the_disk_that_is_there(api, daemon):
+    spec = null_spec("data")
+    api.create(spec)
+    api.put({**spec, "recovery": {"trigger": "manual"}})
+    daemon.kill_worker("data")
+    api.wait_phase("data", "Quiesced")
+    api.put(spec)

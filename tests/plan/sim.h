@@ -40,6 +40,7 @@ struct disk {
         unsigned epoch;    /* of the cookie */
         enum disk_state state;
         enum disk_recovery recovery;
+        unsigned size;
         bool has_params, was_started;
         bool deleted;                  /* DEL_DEV came, somebody holds it open */
         bool begun;                    /* START_USER_RECOVERY came */
@@ -60,6 +61,7 @@ enum command_type {
         COMMAND_END_RECOVERY,
         COMMAND_STOP,
         COMMAND_QUIESCE,
+        COMMAND_UPDATE_SIZE,
         COMMAND_DEL,
 };
 
@@ -70,6 +72,7 @@ struct command {
         unsigned instance; /* the disk that it is meant for */
         int worker;        /* START, END */
         unsigned epoch;    /* ADD */
+        unsigned size;     /* SET_PARAMS, UPDATE_SIZE */
         enum disk_recovery recovery;
         unsigned incarnation; /* of the supervisor */
         enum {
@@ -103,6 +106,7 @@ struct process {
         bool going; /* was told GO */
         enum process_stage stage;
         unsigned epoch, restart;
+        unsigned size;       /* that it serves */
         unsigned connection; /* incarnation of the supervisor that it talks to, 0: none */
         int number;
         unsigned attach_tries;
@@ -116,6 +120,8 @@ enum message {
         MESSAGE_READY,
         MESSAGE_GO,
         MESSAGE_LIVE,
+        MESSAGE_GROW,
+        MESSAGE_GROWN,
         MESSAGE_CONNECT,
         MESSAGE_EOF
 };
@@ -129,6 +135,7 @@ struct supervisor {
         /* the worker that it knows */
         int worker;
         enum plan_worker stage;
+        unsigned size; /* that the worker has told */
         bool killed;
         /* the action that is being carried out */
         bool busy, again;
@@ -149,6 +156,7 @@ struct supervisor {
 struct record {
         bool exists, deleting, enabled, manual, held, recover_requested;
         unsigned epoch, restart;
+        unsigned size;
         int number;
         bool fixed_number;
         uint64_t give_up_after;
@@ -202,6 +210,7 @@ struct world {
         /* the character of this schedule */
         bool refuses_second_begin; /* EINVAL from a second START_USER_RECOVERY without a FETCH in between */
         bool notices_early;        /* QUIESCED before the last reference is gone */
+        bool can_grow;             /* the kernel knows UPDATE_SIZE; else nobody asks for it */
         bool can_quiesce;          /* the kernel knows QUIESCE_DEV */
         bool slow_backend;         /* a dead worker's I/O takes seconds */
         unsigned bad_luck;         /* per mille, for each of many small things */
@@ -249,7 +258,7 @@ void kernel_released(struct world *world, int worker);
 void kernel_close_block_device(struct world *world, int number, unsigned instance);
 
 /* sim_worker.c */
-int process_spawn(struct world *world, unsigned epoch);
+int process_spawn(struct world *world, unsigned epoch, unsigned size);
 void process_step(struct world *world, int index);
 void process_hear(struct world *world, int index, enum message message, unsigned incarnation);
 void process_send(struct world *world, int index, enum message message, unsigned incarnation);

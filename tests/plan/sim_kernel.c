@@ -169,6 +169,19 @@ static int quiesce(struct world *world, struct disk *disk)
         return 0;
 }
 
+static int update_size(struct world *world, struct disk *disk, unsigned size)
+{
+        if (!world->can_grow)
+                return -EOPNOTSUPP;
+        if (!disk->was_started)
+                world_break(
+                        world, "the size of a disk that there is not is changed, which crashes some kernels");
+        if (size < disk->size && disk->state == DISK_LIVE)
+                world_break(world, "a disk shrinks under its users");
+        disk->size = size;
+        return 0;
+}
+
 static int add(struct world *world, const struct command *command)
 {
         struct disk *disk = &world->disks[command->number];
@@ -185,10 +198,11 @@ static int add(struct world *world, const struct command *command)
         return 0;
 }
 
-static int set_params(struct disk *disk)
+static int set_params(struct disk *disk, unsigned size)
 {
         if (disk->was_started)
                 return -EACCES;
+        disk->size = size;
         disk->has_params = true;
         return 0;
 }
@@ -203,6 +217,8 @@ static int go_live(struct world *world, struct disk *disk, int worker)
                 process_kill(world, worker, "dies while the disk goes live");
                 return -EINTR;
         }
+        if (world->processes[worker].size < disk->size)
+                world_break(world, "a disk goes live that is larger than what its worker serves");
         disk->state = DISK_LIVE;
         disk->was_started = true;
         disk->begun = false;
@@ -260,7 +276,9 @@ static int execute(struct world *world, struct command *command)
                 return -ENODEV;
         switch (command->type) {
         case COMMAND_SET_PARAMS:
-                return set_params(disk);
+                return set_params(disk, command->size);
+        case COMMAND_UPDATE_SIZE:
+                return update_size(world, disk, command->size);
         case COMMAND_START:
                 return start(world, disk, command->worker);
         case COMMAND_BEGIN_RECOVERY:

@@ -53,6 +53,17 @@ static void user_recovers(struct world *world)
         spec_changes(world);
 }
 
+/* Without UPDATE_SIZE the store counts it as another spec. */
+static void user_grows(struct world *world)
+{
+        world->record.size += 1 + (unsigned)world_random(world, 3);
+        TRACE(world, "user: size %u", world->record.size);
+        if (world->can_grow)
+                spec_changes(world);
+        else
+                user_replaces(world);
+}
+
 /* As the store does it: a disk that cannot outlive its worker is made anew. */
 static void user_restarts(struct world *world)
 {
@@ -183,6 +194,7 @@ static const struct {
         {1, user_deletes             },
         {3, user_recovers            },
         {3, user_restarts            },
+        {3, user_grows               },
         {2, user_changes_trigger     },
         {2, user_changes_patience    },
 };
@@ -236,6 +248,7 @@ static void begin(struct world *world)
         world->refuses_second_begin = world_chance(world, 500);
         world->notices_early = world_chance(world, 500);
         world->slow_backend = world_chance(world, 200);
+        world->can_grow = world_chance(world, 500);
         world->can_quiesce = world_chance(world, 500);
         world->bad_luck = (unsigned[]){0, 5, 20, 60}[world_random(world, 4)];
         world->fault_gap = gaps[world_random(world, 6)];
@@ -245,6 +258,7 @@ static void begin(struct world *world)
                 .enabled = true,
                 .manual = world_chance(world, 250),
                 .epoch = 1,
+                .size = 1,
                 .number = -1,
                 .recovery = (enum disk_recovery)world_random(world, _RECOVERY_MAX),
         };
@@ -322,6 +336,10 @@ static void judge_live(struct world *world)
                 world_break(world, "the disk is served by a worker of an old spec");
         else if (world->processes[worker].restart != world->record.restart)
                 world_break(world, "the disk is served by a worker that was to be replaced");
+        else if (world->processes[worker].size < disk->size
+                 || (disk->size != world->record.size
+                         && !world->processes[worker].hung)) /* it cannot be asked */
+                world_break(world, "the disk has not the right size");
         else if (world->supervisor.worker != worker)
                 world_break(world, "the supervisor does not know the worker");
         else if (world->record.recover_requested || world->record.held != world->record.manual)

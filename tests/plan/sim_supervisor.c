@@ -124,6 +124,7 @@ static void issue(struct world *world, enum command_type type)
                 .instance = supervisor->kernel.instance,
                 .worker = supervisor->worker,
                 .epoch = world->record.epoch,
+                .size = type == COMMAND_UPDATE_SIZE ? world->record.size : supervisor->size,
                 .recovery = world->record.recovery,
                 .incarnation = supervisor->incarnation,
         };
@@ -200,7 +201,7 @@ static void rest(struct world *world, enum plan_want want)
         struct record *record = &world->record;
         struct supervisor *supervisor = &world->supervisor;
 
-        if (want == WANT_PRESENT || want == WANT_GIVEN_UP) {
+        if (want == WANT_PRESENT || want == WANT_EXTENDED || want == WANT_GROWN || want == WANT_GIVEN_UP) {
                 if (record->recover_requested) {
                         record->held = record->recover_requested = false;
                         if (dies_here(world, "having noted that the recover is done"))
@@ -248,7 +249,8 @@ static void spawn(struct world *world)
                 done(world, -EAGAIN);
                 return;
         }
-        worker = process_spawn(world, world->record.epoch);
+        worker = process_spawn(world, world->record.epoch,
+                known_kernel(supervisor) == KERNEL_DOWN ? supervisor->kernel.size : world->record.size);
         TRACE(world, "supervisor: starts worker %d", worker);
         if (dies_here(world, "having started a worker") || worker == NOBODY)
                 return;
@@ -304,6 +306,7 @@ static void act(struct world *world, enum plan_action action)
                 [ACTION_STOP_DEV] = COMMAND_STOP,
                 [ACTION_DEL_DEV] = COMMAND_DEL,
                 [ACTION_RETIRE_WORKER] = COMMAND_QUIESCE,
+                [ACTION_GROW_DISK] = COMMAND_UPDATE_SIZE,
         };
         struct supervisor *supervisor = &world->supervisor;
 
@@ -317,6 +320,9 @@ static void act(struct world *world, enum plan_action action)
                 break;
         case ACTION_MARK_SERVING:
                 tell(world, MESSAGE_LIVE, PLAN_WORKER_SERVING, 0);
+                break;
+        case ACTION_EXTEND_WORKER:
+                tell(world, MESSAGE_GROW, PLAN_WORKER_SERVING, 0);
                 break;
         case ACTION_STOP_WORKER:
                 stop_worker(world);
@@ -367,6 +373,9 @@ static enum plan_want gather(struct world *world, struct plan_facts *ret)
                 .recover_requested = record->recover_requested,
                 .kernel = known_kernel(supervisor),
                 .worker = known_stage(supervisor),
+                .size_wanted = record->size,
+                .size_of_worker = supervisor->size,
+                .size_of_disk = world->can_grow && supervisor->kernel.exists ? supervisor->kernel.size : 0,
                 .give_up_after = record->give_up_after,
                 .now = world->now,
         };
@@ -403,7 +412,7 @@ static void decide(struct world *world)
                 plan_worker_to_string(facts.worker), plan_trouble_to_string(facts.trouble),
                 plan_action_to_string(action), due > world->now ? ", later" : "");
         supervisor->busy = false;
-        if (action == ACTION_NOTHING)
+        if (action == ACTION_NOTHING || want == WANT_EXTENDED || want == WANT_GROWN)
                 rest(world, want);
         if (!supervisor->alive || !world->record.exists)
                 return;
@@ -486,7 +495,15 @@ void supervisor_hear(struct world *world, int worker, enum message message, enum
                                                             : PLAN_WORKER_READY;
         struct supervisor *supervisor = &world->supervisor;
 
-        if (worker != supervisor->worker || said <= supervisor->stage)
+        if (worker != supervisor->worker)
+                return;
+        if (message == MESSAGE_PARAMS || message == MESSAGE_GROWN)
+                supervisor->size = world->processes[worker].size;
+        if (message == MESSAGE_GROWN) {
+                supervisor_kick(world);
+                return;
+        }
+        if (said <= supervisor->stage)
                 return;
         TRACE(world, "supervisor: worker %d is %s", worker, plan_worker_to_string(said));
         supervisor->stage = said;

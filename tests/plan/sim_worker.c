@@ -19,7 +19,7 @@ static void step_later(struct world *world, int index)
                 world->processes[index].stage);
 }
 
-int process_spawn(struct world *world, unsigned epoch)
+int process_spawn(struct world *world, unsigned epoch, unsigned size)
 {
         int index = world->process_count;
 
@@ -31,6 +31,7 @@ int process_spawn(struct world *world, unsigned epoch)
         world->processes[index] = (struct process){
                 .alive = true,
                 .epoch = epoch,
+                .size = size,
                 .restart = world->record.restart,
                 .connection = world->supervisor.incarnation,
                 .number = NOBODY,
@@ -56,8 +57,8 @@ void process_kill(struct world *world, int index, const char *why)
 void process_send(struct world *world, int index, enum message message, unsigned incarnation)
 {
         struct process *process = &world->processes[index];
-        bool down = message == MESSAGE_GO || message == MESSAGE_LIVE || message == MESSAGE_CONNECT
-                    || message == MESSAGE_EOF;
+        bool down = message == MESSAGE_GO || message == MESSAGE_LIVE || message == MESSAGE_GROW
+                    || message == MESSAGE_CONNECT || message == MESSAGE_EOF;
         /* a new connection is another descriptor, and may be read before what is left in the old one */
         bool ordered = message != MESSAGE_CONNECT;
         uint64_t *last = down ? &process->heard_until : &process->said_until;
@@ -225,6 +226,13 @@ void process_hear(struct world *world, int index, enum message message, unsigned
         case MESSAGE_LIVE:
                 if (process->stage == PROCESS_READY)
                         process->stage = PROCESS_SERVING;
+                break;
+        case MESSAGE_GROW: /* the size is the record's: the latest that was asked for */
+                if (process->stage < PROCESS_OPEN || process->stage == PROCESS_LEAVING)
+                        break;
+                if (!world->backend_broken && process->size < world->record.size)
+                        process->size = world->record.size;
+                say(world, index, MESSAGE_GROWN);
                 break;
         case MESSAGE_CONNECT:
                 greet(world, index, incarnation);

@@ -8,6 +8,13 @@ static bool is_served(const struct plan_facts *f)
         return f->kernel == KERNEL_LIVE && f->worker == PLAN_WORKER_SERVING;
 }
 
+/* Present, whatever else. */
+static bool wants_it(const struct plan_facts *f)
+{
+        return f->want == WANT_PRESENT || f->want == WANT_RENEWED || f->want == WANT_EXTENDED
+               || f->want == WANT_GROWN;
+}
+
 static bool is_nobody(const struct plan_facts *f)
 {
         return f->worker == PLAN_WORKER_NONE;
@@ -27,6 +34,8 @@ static bool is_as_wanted(const struct plan_facts *f)
         case WANT_ABSENT:
                 return f->kernel == KERNEL_ABSENT && is_nobody(f);
         case WANT_RENEWED:
+        case WANT_EXTENDED:
+        case WANT_GROWN:
                 return false;
         case WANT_HELD:
                 return is_served(f)
@@ -98,15 +107,20 @@ static const char *broken_rule(const struct plan_facts *f, enum plan_action acti
                 return action == (f->trouble == TROUBLE_STUCK ? ACTION_STOP_WORKER : ACTION_RETIRE_WORKER)
                                ? NULL
                                : "a worker that is to be replaced may finish, and is killed once it is stuck";
+        if (f->want == WANT_EXTENDED && is_served(f))
+                return action == ACTION_EXTEND_WORKER ? NULL : "the worker hears of a new size first";
+        if (f->want == WANT_GROWN && is_served(f))
+                return action == ACTION_GROW_DISK ? NULL : "a disk whose worker can serve more grows";
+        if (action == ACTION_EXTEND_WORKER || action == ACTION_GROW_DISK)
+                return "only a disk that is served grows";
         if (action == ACTION_RETIRE_WORKER)
                 return "only a worker that is to be replaced is retired";
         if (f->want != WANT_ABSENT && is_served(f))
                 return action == ACTION_NOTHING ? NULL : "a served disk that is wanted is never touched";
         if (is_held_up(f) && action != ACTION_STOP_WORKER)
                 return "a disk that does not stop loses its worker";
-        if ((f->want == WANT_PRESENT || f->want == WANT_RENEWED) && f->kernel == KERNEL_DOWN
-                && f->trouble == TROUBLE_HOPELESS && f->worker != PLAN_WORKER_LEAVING
-                && action != ACTION_STOP_DEV)
+        if (wants_it(f) && f->kernel == KERNEL_DOWN && f->trouble == TROUBLE_HOPELESS
+                && f->worker != PLAN_WORKER_LEAVING && action != ACTION_STOP_DEV)
                 return "what is hopeless is not tried again";
         switch (action) {
         case ACTION_NOTHING:
@@ -135,11 +149,10 @@ static const char *broken_rule(const struct plan_facts *f, enum plan_action acti
                         return "a worker that leaves is not killed before it is stuck";
                 if (f->want == WANT_ABSENT && f->kernel == KERNEL_LIVE && f->trouble != TROUBLE_STUCK)
                         return "an unwanted live disk is stopped first";
-                if ((f->want == WANT_PRESENT || f->want == WANT_RENEWED) && f->trouble == TROUBLE_NONE
-                        && f->worker != PLAN_WORKER_SERVING && f->kernel != KERNEL_ABSENT)
+                if (wants_it(f) && f->trouble == TROUBLE_NONE && f->worker != PLAN_WORKER_SERVING
+                        && f->kernel != KERNEL_ABSENT)
                         return "a worker that gets on is not killed";
-                if ((f->want == WANT_PRESENT || f->want == WANT_RENEWED) && f->trouble == TROUBLE_NONE
-                        && f->kernel == KERNEL_ABSENT
+                if (wants_it(f) && f->trouble == TROUBLE_NONE && f->kernel == KERNEL_ABSENT
                         && (f->worker == PLAN_WORKER_STARTING || f->worker == PLAN_WORKER_PARAMS))
                         return "a worker that gets on is not killed";
                 return NULL;

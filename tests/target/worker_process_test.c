@@ -163,6 +163,52 @@ static void test_adoption(void)
         CHECK_INT(left(&process), 0);
 }
 
+static void ask_to_grow(const struct process *process, uint64_t size, uint64_t size_after, const char *reason)
+{
+        const struct worker_msg grow = {.type = WORKER_MSG_GROW, .grow = {.size = size}};
+        _cleanup_worker_msg_ struct worker_msg msg = {.type = WORKER_MSG_LIVE};
+
+        CHECK_INT(worker_msg_send(process->channel, &grow), 0);
+        if (!expect(process->channel, WORKER_MSG_GROWN, &msg))
+                return;
+        CHECK_INT(msg.grown.size, size_after);
+        CHECK_STR(msg.grown.problems.count > 0 ? msg.grown.problems.items[0].reason : "", reason);
+}
+
+static void test_growth(void)
+{
+        _cleanup_worker_msg_ struct worker_msg msg = {.type = WORKER_MSG_LIVE};
+        char spec[256], path[128];
+        struct process process;
+        int fd;
+
+        snprintf(path, sizeof(path), "%.80s/grown.img", scratch.path);
+        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        CHECK_INT(ftruncate(fd, 1 << 20), 0);
+        snprintf(spec, sizeof(spec),
+                "{\"target\":{\"type\":\"loop\",\"path\":\"%s\",\"offset\":65536},\"size\":524288,"
+                "\"blockSize\":4096}",
+                path);
+        start(&process, "growing");
+        expect_hello(process.channel, WORKER_STAGE_OPENING, "", process.pid);
+        configure(&process, spec);
+        if (expect(process.channel, WORKER_MSG_PARAMS, &msg)) {
+                CHECK_INT(msg.params.size, 524288);
+                CHECK_INT(msg.params.size_max, (1 << 20) - 65536);
+        }
+        ask_to_grow(&process, 1 << 20, 524288, "BackingTooSmall");
+        ask_to_grow(&process, 524288 + 512, 524288, "SizeNotAMultiple");
+        ask_to_grow(&process, 4096, 524288, ""); /* that much it serves already */
+        ask_to_grow(&process, (1 << 20) - 65536, (1 << 20) - 65536, "");
+        CHECK_INT(ftruncate(fd, 2 << 20), 0);
+        ask_to_grow(&process, 1 << 20, 1 << 20, "");
+        CHECK_INT(ftruncate(fd, 0), 0);
+        ask_to_grow(&process, 2 << 20, 1 << 20, "BackingTooSmall");
+        close(fd);
+        close(process.channel);
+        CHECK_INT(left(&process), 0);
+}
+
 static void test_refused(const char *spec, const char *pointer, const char *reason)
 {
         _cleanup_worker_msg_ struct worker_msg msg = {.type = WORKER_MSG_LIVE};
@@ -258,6 +304,7 @@ int main(int argc, char **argv)
                 "CpusUnavailable");
         test_bad_regions();
         test_alone();
+        test_growth();
         test_no_node();
         scratch_remove(&scratch);
         return check_report();

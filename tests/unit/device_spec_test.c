@@ -205,21 +205,51 @@ static void test_name(void)
 }
 
 /* What going from one to the other needs: "same", "live", or the field that wants a new disk. */
-static const char *change(const char *from_text, const char *to_text)
+static const char *change_of(const char *from_text, const char *to_text, const struct disk_now *now)
 {
         _cleanup_device_spec_ struct device_spec *from = parse_good(from_text), *to = parse_good(to_text);
-        const char *field = "live", *untouched = "untouched";
+        struct disk_change change = {.field = "live"}, untouched = {.field = "untouched"};
 
         CHECK_INT(device_spec_equal(from, to), device_spec_equal(to, from));
         CHECK(device_spec_equal(from, from) && device_spec_equal(to, to));
-        CHECK(!device_spec_needs_new_disk(to, to, &untouched));
-        CHECK_STR(untouched, "untouched");
+        CHECK(!device_spec_needs_new_disk(to, to, now, &untouched));
+        CHECK_STR(untouched.field, "untouched");
         if (device_spec_equal(from, to)) {
-                CHECK(!device_spec_needs_new_disk(from, to, NULL));
+                CHECK(!device_spec_needs_new_disk(from, to, now, NULL));
                 return "same";
         }
-        CHECK_INT(device_spec_needs_new_disk(from, to, &field), device_spec_needs_new_disk(from, to, NULL));
-        return field;
+        CHECK_INT(device_spec_needs_new_disk(from, to, now, &change),
+                device_spec_needs_new_disk(from, to, now, NULL));
+        return change.field;
+}
+
+static const char *change(const char *from_text, const char *to_text)
+{
+        return change_of(from_text, to_text, &(struct disk_now){.number = -1});
+}
+
+static void test_what_the_disk_can_follow(void)
+{
+        static const struct disk_now no_disk = {.number = 3}, old_kernel = {.number = 3, .size = 1 << 20},
+                                     disk = {.number = 3, .size = 1 << 20, .can_grow = true};
+        static const char one[] = NAMED(LOOP ",\"size\":\"1MiB\""), two[] = NAMED(LOOP ",\"size\":\"2MiB\""),
+                          half[] = NAMED(LOOP ",\"size\":\"512KiB\""), none[] = NAMED(LOOP);
+        struct disk_change why = {};
+        _cleanup_device_spec_ struct device_spec *from = parse_good(one), *to = parse_good(half);
+
+        CHECK_STR(change_of(one, two, &disk), "live");
+        CHECK_STR(change_of(none, two, &disk), "live");
+        CHECK_STR(change_of(one, none, &disk), "live"); /* it keeps what it has */
+        CHECK_STR(change_of(two, one, &disk), "live");  /* it has not grown yet */
+        CHECK_STR(change_of(one, half, &disk), "size");
+        CHECK_STR(change_of(one, two, &old_kernel), "size");
+        CHECK_STR(change_of(none, one, &old_kernel), "live"); /* what it has is told */
+        CHECK_STR(change_of(one, two, &no_disk), "size");
+        CHECK_STR(change_of(none, NAMED(LOOP ",\"id\":3"), &disk), "live");
+        CHECK_STR(change_of(NAMED(LOOP ",\"id\":3"), none, &disk), "live");
+        CHECK_STR(change_of(none, NAMED(LOOP ",\"id\":4"), &disk), "id");
+        CHECK(device_spec_needs_new_disk(from, to, &disk, &why));
+        CHECK_STR(why.why, "a disk cannot shrink under its users");
 }
 
 static void test_comparison(void)
@@ -289,6 +319,7 @@ int main(void)
         test_sentences();
         test_name();
         test_comparison();
+        test_what_the_disk_can_follow();
         test_enums();
         CHECK(!device_spec_free(NULL));
         return check_report();

@@ -10,6 +10,7 @@ static struct device_status live_status(void)
                 .observed_generation = 3,
                 .number = 0,
                 .disk = true,
+                .size = 4096,
                 .worker = {.pid = 4211,
                            .restarts = 2,
                            .started_at = UINT64_C(1700000000123456),
@@ -39,7 +40,8 @@ static void test_json_of_a_live_device(void)
         struct device_status status = live_status();
 
         check_json(&status,
-                "{\"phase\":\"Live\",\"observedGeneration\":3,\"device\":\"/dev/ublkb0\",\"id\":0,"
+                "{\"phase\":\"Live\",\"observedGeneration\":3,\"device\":\"/dev/"
+                "ublkb0\",\"id\":0,\"size\":4096,"
                 "\"links\":[\"/dev/ublk/by-name/data\"],"
                 "\"worker\":{\"pid\":4211,\"restarts\":2,\"startedAt\":\"2023-11-14T22:13:20.123Z\","
                 "\"version\":\"0.1.0\"},"
@@ -56,14 +58,16 @@ static void test_json_without_disk_and_worker(void)
         const struct device_status numbered = {.phase = PHASE_DISABLED, .number = 7};
 
         check_json(&status,
-                "{\"phase\":\"Pending\",\"observedGeneration\":0,\"device\":null,\"id\":null,\"links\":[],"
+                "{\"phase\":\"Pending\",\"observedGeneration\":0,\"device\":null,\"id\":null,\"size\":null,"
+                "\"links\":[],"
                 "\"worker\":null,"
                 "\"dataPath\":null,\"kernelFeatures\":[],\"recoveries\":{\"count\":0,\"lastMs\":0},"
                 "\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\",\"reason\":\"Pending\",\"message\":"
                 "\"\","
                 "\"lastTransitionTime\":null}]}");
         check_json(&numbered,
-                "{\"phase\":\"Disabled\",\"observedGeneration\":0,\"device\":null,\"id\":7,\"links\":[],"
+                "{\"phase\":\"Disabled\",\"observedGeneration\":0,\"device\":null,\"id\":7,\"size\":null,"
+                "\"links\":[],"
                 "\"worker\":null,"
                 "\"dataPath\":null,\"kernelFeatures\":[],\"recoveries\":{\"count\":0,\"lastMs\":0},"
                 "\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\",\"reason\":\"Disabled\","

@@ -11,6 +11,7 @@ struct ublk_ctl_call {
         TAILQ_ENTRY(ublk_ctl_call) link;
         int (*act)(struct ublk_ctl_call *call, struct kernel_device *ret);
         int number;
+        uint64_t size;
         struct kernel_device_request request;
         ublk_ctl_done done;
         void *userdata;
@@ -26,7 +27,9 @@ struct worker_proc {
         int number;
         bool opened, dead;
         struct disk_params params;
-        struct problem_list problems;
+        uint64_t start; /* of its claim */
+        uint64_t asked; /* to grow to */
+        struct problem_list problems, refusal;
         struct worker_death death;
         worker_proc_changed changed;
         void *userdata;
@@ -214,6 +217,21 @@ int ublk_ctl_quiesce(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done do
         return submit(act_quiesce, number, NULL, done, userdata, ret);
 }
 
+static int act_update_size(struct ublk_ctl_call *call, struct kernel_device *ret _unused_)
+{
+        fake_disks[call->number].size = call->size;
+        return 0;
+}
+
+int ublk_ctl_update_size(struct ublk_ctl *ctl _unused_, int number, uint64_t size, ublk_ctl_done done,
+        void *userdata, struct ublk_ctl_call **ret)
+{
+        int r = submit(act_update_size, number, NULL, done, userdata, ret);
+
+        (*ret)->size = size;
+        return r;
+}
+
 static int act_del(struct ublk_ctl_call *call, struct kernel_device *ret _unused_)
 {
         fake_disks[call->number].there = false;
@@ -227,9 +245,9 @@ int ublk_ctl_del(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done, 
 }
 
 int __wrap_observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size);
-int __wrap_observe_disk_geometry(int number _unused_, uint64_t *ret_size, uint32_t *ret_logical_block_size)
+int __wrap_observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size)
 {
-        *ret_size = 1 << 20;
+        *ret_size = fake_disks[number].size ? fake_disks[number].size : 1 << 20;
         *ret_logical_block_size = 512;
         return 0;
 }
@@ -268,6 +286,7 @@ int worker_proc_spawn(sd_event *event _unused_, struct runtime_dir *dir _unused_
                 .changed = changed,
                 .userdata = userdata,
                 .params = {.size = 1 << 20,
+                           .size_max = 1 << 20,
                            .logical_block_size = 512,
                            .queues = config->config.queues,
                            .queue_depth = config->config.queue_depth,
@@ -306,6 +325,7 @@ struct worker_proc *worker_proc_free(struct worker_proc *worker)
         TAILQ_REMOVE(&workers, worker, link);
         free(worker->name);
         free(worker->key);
+        problem_list_clear(&worker->refusal);
         free(worker);
         return NULL;
 }
@@ -313,11 +333,18 @@ struct worker_proc *worker_proc_free(struct worker_proc *worker)
 void fake_worker_open(struct worker_proc *worker, const char *key)
 {
         worker->key = strdup(key);
-        worker->params.claim =
-                (struct backing_claim){.key = worker->key, .end = worker->params.size, .writes = true};
+        worker->params.claim = (struct backing_claim){.key = worker->key,
+                .start = worker->start,
+                .end = worker->start + worker->params.size,
+                .writes = true};
         worker->opened = true;
         worker->stage = WORKER_STAGE_OPEN;
         worker->changed(worker->userdata, worker);
+}
+
+void fake_worker_place(struct worker_proc *worker, uint64_t start)
+{
+        worker->start = start;
 }
 
 void fake_worker_ready(struct worker_proc *worker)
@@ -403,6 +430,32 @@ const struct worker_death *worker_proc_death(const struct worker_proc *worker)
 uint64_t worker_proc_died_at(const struct worker_proc *worker)
 {
         return worker->dead;
+}
+
+int worker_proc_grow(struct worker_proc *worker, uint64_t size)
+{
+        worker->asked = size;
+        return 0;
+}
+
+uint64_t fake_worker_asked(const struct worker_proc *worker)
+{
+        return worker->asked;
+}
+
+void fake_worker_grow(struct worker_proc *worker, const char *refusal)
+{
+        problem_list_clear(&worker->refusal);
+        if (refusal)
+                (void)problem_add(&worker->refusal, ENOSPC, "/size", "BackingTooSmall", "%s", refusal);
+        else
+                worker->params.size = worker->params.size_max = worker->params.claim.end = worker->asked;
+        worker->changed(worker->userdata, worker);
+}
+
+const struct problem_list *worker_proc_refusal(const struct worker_proc *worker)
+{
+        return &worker->refusal;
 }
 
 int worker_proc_go(struct worker_proc *worker, int number)

@@ -11,6 +11,7 @@ enum { FAKE_NUMBERS = 64, FAKE_STRANGER = 1 /* a cookie */ };
 struct fake_disk {
         bool there;
         struct kernel_device device;
+        uint64_t size; /* 0: as it was made, 1 MiB */
 };
 extern struct fake_disk fake_disks[FAKE_NUMBERS];
 extern int fake_get_info_error; /* -errno: the kernel does not say anything */
@@ -27,6 +28,12 @@ bool fake_ctl_answer(void);
 struct worker_proc *fake_worker(const char *name);
 /* It says PARAMS, with `key` for its backing store. */
 void fake_worker_open(struct worker_proc *worker, const char *key);
+/* Its disk begins at `start` bytes of its backing store. */
+void fake_worker_place(struct worker_proc *worker, uint64_t start);
+/* The size that it was asked to grow to, 0: it was not. */
+uint64_t fake_worker_asked(const struct worker_proc *worker);
+/* It answers: it has grown (NULL), or not. */
+void fake_worker_grow(struct worker_proc *worker, const char *refusal);
 void fake_worker_ready(struct worker_proc *worker);
 /* It closes its channel, and is on its way out. */
 void fake_worker_leave(struct worker_proc *worker);

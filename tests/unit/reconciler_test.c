@@ -107,7 +107,7 @@ static void world_new(struct world *world)
                 .host = {.features = 1, .cpus = 1}
         };
         memset(fake_disks, 0, sizeof(fake_disks));
-        fake_kills = 0;
+        fake_kills = fake_quiesces = 0;
         fake_get_info_error = 0;
         strcpy(world->path, "/tmp/ublkd-reconciler-XXXXXX");
         CHECK(mkdtemp(world->path));
@@ -235,6 +235,94 @@ static void many_devices_that_choose_a_number_at_once(void)
                 CHECK(fake_disks[i].there);
         CHECK_INT(fake_kills, 0);
         world_free(&world);
+}
+
+enum { GROW_FLAGS = 1 | 1 << 10 /* UPDATE_SIZE */, QUIESCE_FLAGS = 1 | 1 << 12 };
+
+static void put_size(struct world *world, const char *name, uint64_t kib, uint64_t offset)
+{
+        char text[256];
+
+        snprintf(text, sizeof(text),
+                "{\"name\":\"%s\",\"target\":{\"type\":\"loop\",\"path\":\"/"
+                "f\",\"offset\":%llu},\"size\":\"%lluKiB\"}",
+                name, (unsigned long long)offset, (unsigned long long)kib);
+        put(world, text);
+}
+
+/* First the worker, then the disk; and what the worker cannot do is told, and asked again. */
+static void a_disk_grows_after_its_worker(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world.host.features = GROW_FLAGS;
+        put_size(&world, "data", 1024, 0);
+        bring_up(&world, "data", "file:1");
+        put_size(&world, "data", 2048, 0);
+        settle(&world, 5);
+        CHECK_INT(record_of(&world, "data")->epoch, 1);
+        CHECK_INT(fake_worker_asked(fake_worker("data")), 2 << 20);
+        CHECK_INT(fake_disks[0].size, 0);
+        CHECK_STR(record_of(&world, "data")->status.reason, "Growing");
+        CHECK(!record_of(&world, "data")->status.settled);
+        fake_worker_grow(fake_worker("data"), "It is too small.");
+        settle(&world, 5);
+        CHECK_INT(fake_disks[0].size, 0);
+        CHECK_STR(record_of(&world, "data")->status.reason, "CannotGrow");
+        CHECK_INT(phase_of(&world, "data"), PHASE_LIVE);
+        fake_worker_grow(fake_worker("data"), NULL);
+        settle(&world, 5);
+        CHECK_INT(fake_disks[0].size, 2 << 20);
+        CHECK_STR(record_of(&world, "data")->status.reason, "Live");
+        CHECK_INT(record_of(&world, "data")->status.size, 2 << 20);
+        CHECK(record_of(&world, "data")->status.settled);
+        CHECK_INT(fake_kills, 0);
+        world_free(&world);
+}
+
+static void a_disk_does_not_grow_into_another(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world.host.features = GROW_FLAGS;
+        put_size(&world, "low", 1024, 0);
+        bring_up(&world, "low", "file:1");
+        put_size(&world, "high", 1024, 1536 << 10);
+        settle(&world, 0);
+        fake_worker_place(fake_worker("high"), 1536 << 10);
+        bring_up(&world, "high", "file:1");
+        put_size(&world, "low", 2048, 0);
+        settle(&world, 5);
+        CHECK_INT(fake_worker_asked(fake_worker("low")), 0);
+        CHECK_STR(record_of(&world, "low")->status.reason, "CannotGrow");
+        CHECK(strstr(record_of(&world, "low")->status.message, "\"high\""));
+        CHECK_INT(phase_of(&world, "low"), PHASE_LIVE);
+        world_free(&world);
+}
+
+static void a_restart_replaces_the_worker_once(void)
+{
+        static const char *const names[] = {"data"};
+        struct world world;
+
+        for (unsigned quiesce = 0; quiesce < 2; quiesce++) {
+                world_new(&world);
+                world.host.features = quiesce ? QUIESCE_FLAGS : 1;
+                put_loop(&world, "data", ",\"recovery\":{\"trigger\":\"manual\"}");
+                bring_up(&world, "data", "file:1");
+                CHECK_INT(device_store_request_restart(world.store, "data"), 0);
+                settle(&world, 20);
+                churn(&world, names, 1, "file:1");
+                CHECK_INT(phase_of(&world, "data"), PHASE_LIVE);
+                CHECK(record_of(&world, "data")->status.settled
+                        && !record_of(&world, "data")->recover_requested);
+                CHECK_INT(record_of(&world, "data")->status.worker.restarts, 1);
+                CHECK_INT(fake_kills, !quiesce);
+                CHECK_INT(fake_quiesces, quiesce);
+                world_free(&world);
+        }
 }
 
 static void a_stranger_that_is_faster_gets_another_number(void)
@@ -453,6 +541,9 @@ static void a_next_try_is_told_only_while_one_is_waited_for(void)
 int main(void)
 {
         many_devices_that_choose_a_number_at_once();
+        a_disk_grows_after_its_worker();
+        a_disk_does_not_grow_into_another();
+        a_restart_replaces_the_worker_once();
         a_stranger_that_is_faster_gets_another_number();
         of_two_that_open_one_store_at_once_one_wins();
         a_disk_without_a_worker_keeps_its_store();

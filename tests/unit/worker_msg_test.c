@@ -150,6 +150,25 @@ static void test_plain(void)
         CHECK_INT(go.go.number, 1048575);
 }
 
+static void test_growth(void)
+{
+        _cleanup_worker_msg_ struct worker_msg grow = {}, grown = {};
+        _cleanup_problems_ struct problem_list problems = {};
+
+        round_trip(&(struct worker_msg){.type = WORKER_MSG_GROW, .grow = {.size = UINT64_MAX}}, &grow);
+        CHECK(grow.grow.size == UINT64_MAX);
+        CHECK_INT(problem_add(&problems, ENOSPC, "/size", "BackingTooSmall", "Too small."), 0);
+        round_trip(
+                &(struct worker_msg){
+                        .type = WORKER_MSG_GROWN,
+                        .grown = {.size = 4096, .size_max = 8192, .problems = problems}
+        },
+                &grown);
+        CHECK_INT(grown.grown.size, 4096);
+        CHECK_INT(grown.grown.size_max, 8192);
+        CHECK_INT(grown.grown.problems.count, 1);
+}
+
 static int decode(const char *text)
 {
         _cleanup_worker_msg_ struct worker_msg got = {};
@@ -380,6 +399,7 @@ static void test_equal(void)
 
         CHECK(disk_params_equal(&sample_params, &other, NULL));
         other.claim = (struct backing_claim){};
+        other.size_max++;
         CHECK(disk_params_equal(&sample_params, &other, &field)); /* a claim is not what the kernel froze */
         other.queue_depth++;
         CHECK(!disk_params_equal(&sample_params, &other, &field));
@@ -407,6 +427,7 @@ int main(void)
         test_params_without_claim();
         test_failed();
         test_plain();
+        test_growth();
         test_unknown_fields_are_skipped();
         test_nonsense_is_refused();
         test_broken_fields();

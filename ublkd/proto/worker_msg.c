@@ -116,18 +116,29 @@ static const struct field params_fields[] = {
         {.name = "fua",                  .kind = FIELD_BOOL,   .offset = AT(params.fua)          },
         {.name = "queues",               .kind = FIELD_U16, .offset = AT(params.queues), .max = UINT16_MAX},
         {.name = "queueDepth",                         .kind = FIELD_U16,             .offset = AT(params.queue_depth),                                              .max = UINT16_MAX},
+        {.name = "sizeMax",                      .kind = FIELD_U64,              .offset = AT(params.size_max),                                              .optional = true},
         {.name = "claimKey",
          .kind = FIELD_STRING,
          .offset = AT(params.claim.key),
          .optional = true,
          .length_max = PATH_MAX + 64},
-        {.name = "claimStart",                                     .kind = FIELD_U64,                                         .offset = AT(params.claim.start)                                                          },
-        {.name = "claimEnd",                    .kind = FIELD_U64,                                           .offset = AT(params.claim.end)                                       },
-        {.name = "claimWrites",        .kind = FIELD_BOOL,                                               .offset = AT(params.claim.writes)                                                                                                },
+        {.name = "claimStart",                    .kind = FIELD_U64,                                           .offset = AT(params.claim.start)                                        },
+        {.name = "claimEnd",        .kind = FIELD_U64,  .offset = AT(params.claim.end)               },
+        {.name = "claimWrites",                  .kind = FIELD_BOOL,                                 .offset = AT(params.claim.writes)                                                                                                           },
 };
 
 static const struct field failed_fields[] = {
         {.name = "problems", .kind = FIELD_PROBLEMS, .offset = AT(failed)},
+};
+
+static const struct field grow_fields[] = {
+        {.name = "size", .kind = FIELD_U64, .offset = AT(grow.size)},
+};
+
+static const struct field grown_fields[] = {
+        {.name = "size",     .kind = FIELD_U64,      .offset = AT(grown.size)    },
+        {.name = "sizeMax",  .kind = FIELD_U64,      .offset = AT(grown.size_max)},
+        {.name = "problems", .kind = FIELD_PROBLEMS, .offset = AT(grown.problems)},
 };
 
 static const struct {
@@ -142,6 +153,8 @@ static const struct {
         [WORKER_MSG_PARAMS] = {"params", params_fields, ARRAY_SIZE(params_fields)},
         [WORKER_MSG_READY] = {"ready",  NULL,          0                        },
         [WORKER_MSG_FAILED] = {"failed", failed_fields, ARRAY_SIZE(failed_fields)},
+        [WORKER_MSG_GROW] = {"grow",   grow_fields,   ARRAY_SIZE(grow_fields)  },
+        [WORKER_MSG_GROWN] = {"grown",  grown_fields,  ARRAY_SIZE(grown_fields) },
 };
 _Static_assert(ARRAY_SIZE(types) == _WORKER_MSG_MAX, "every type has a row");
 

@@ -1,8 +1,8 @@
 /* All that the two programs share: messages over a SOCK_SEQPACKET, one JSON object each, so that a newer
  * supervisor can read an older worker (unknown fields are skipped, unknown types are an error).
  *
- *   supervisor → worker:  CONFIG  GO  LIVE
- *   worker → supervisor:  HELLO  PARAMS  READY  FAILED
+ *   supervisor → worker:  CONFIG  GO  LIVE  GROW
+ *   worker → supervisor:  HELLO  PARAMS  READY  FAILED  GROWN
  *
  * A worker says HELLO first on every connection (it is adopted by a later supervisor over its listening
  * socket) and then repeats PARAMS and READY if it has got that far. A worker that has not been told GO leaves
@@ -32,6 +32,8 @@ enum worker_msg_type {
         WORKER_MSG_PARAMS,
         WORKER_MSG_READY,
         WORKER_MSG_FAILED,
+        WORKER_MSG_GROW,  /* only to one that has told a size_max: others do not know it */
+        WORKER_MSG_GROWN, /* the answer to each GROW, whether it grew or not */
         _WORKER_MSG_MAX
 };
 
@@ -63,6 +65,8 @@ struct disk_params {
         bool read_only, rotational, volatile_cache, fua;
         uint16_t queues, queue_depth;
         struct backing_claim claim;
+        uint64_t size_max; /* that the backing store had room for when it was looked at last; UINT64_MAX: it
+                              has no limit; 0: an older worker, which cannot grow */
 };
 
 /* Equal in all that the kernel froze at START_DEV. *ret_field: the first that differs ("size"). */
@@ -96,6 +100,13 @@ struct worker_msg {
                 } go;
                 struct disk_params params;
                 struct problem_list failed;
+                struct {
+                        uint64_t size;
+                } grow;
+                struct {
+                        uint64_t size, size_max;      /* as in struct disk_params, now */
+                        struct problem_list problems; /* why it did not grow; empty when it did */
+                } grown;
         };
 };
 

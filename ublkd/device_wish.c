@@ -1,0 +1,70 @@
+/* What is wanted of a device, from its record and the facts of a turn. */
+#include "ublkd/managed_device.h"
+
+#include <string.h>
+
+/* I/O waits from the moment that a disk is seen without a worker that serves it. FAIL_IO fails it instead. */
+static void note_loss(struct managed_device *device, uint64_t now)
+{
+        bool waits = device->facts.kernel == KERNEL_DOWN && device->kernel.state != KERNEL_STATE_FAIL_IO;
+
+        if (!waits)
+                device->lost_since = 0;
+        else if (device->lost_since == 0)
+                device->lost_since = now;
+}
+
+static uint64_t disk_size(const struct managed_device *device)
+{
+        bool disk = device->facts.kernel == KERNEL_LIVE || device->facts.kernel == KERNEL_DOWN;
+        uint64_t size;
+        uint32_t block_size;
+
+        return disk && observe_disk_geometry(device->kernel.number, &size, &block_size) >= 0 ? size : 0;
+}
+
+/* A spec without a size means as much as the backing store had when the worker looked at it last; an older
+ * worker does not tell. */
+static uint64_t size_wanted(const struct managed_device *device, const struct device_options *options)
+{
+        const struct disk_params *params = device->worker ? worker_proc_params(device->worker) : NULL;
+
+        if (!options || !params || params->size_max == 0)
+                return 0;
+        if (options->size > 0)
+                return options->size;
+        return params->size_max == UINT64_MAX ? 0 : params->size_max;
+}
+
+struct plan_wish device_wish(struct managed_device *device, const struct device_record *record, uint64_t now)
+{
+        const struct device_options *options = record->spec ? &record->spec->options : NULL;
+        const struct disk_params *params = device->worker ? worker_proc_params(device->worker) : NULL;
+        const char *reason;
+        bool present = device->facts.kernel != KERNEL_ABSENT;
+        bool unready = device->facts.kernel == KERNEL_ABSENT || device->facts.kernel == KERNEL_ADDED;
+
+        note_loss(device, now);
+        device->disk_size = disk_size(device);
+        device->size_wanted = size_wanted(device, options);
+        return (struct plan_wish){
+                .deleting = record->deleting,
+                .enabled = options && options->enabled
+                           && !(unready && device_unsupported(device, record, &reason)),
+                .kernel_is_old = present && device_cookie_epoch(device->kernel.cookie) != record->epoch,
+                .worker_is_old = observe_worker_is_old(device->worker, record->epoch),
+                .worker_is_outdated =
+                        device->worker && worker_proc_restart(device->worker) != record->restart,
+                .manual = options && options->recovery.trigger == TRIGGER_MANUAL,
+                .held = strcmp(record->held_boot, device->reconciler->boot_id) == 0,
+                .recover_requested = record->recover_requested,
+                .kernel = device->facts.kernel,
+                .worker = device->facts.worker,
+                .size_wanted = device->size_wanted,
+                .size_of_worker = params ? params->size : 0,
+                .size_of_disk = kernel_can(device->kernel.flags, KERNEL_ABILITY_GROW) ? device->disk_size : 0,
+                .lost_since = device->lost_since,
+                .give_up_after = options ? options->recovery.give_up_after : 0,
+                .now = now,
+        };
+}
