@@ -237,7 +237,7 @@ void handle_device_delete(struct request *request)
         if (!record->deleting && !request->query.force
                 && !check_unused(request, record, "Removing the device would take its disk away"))
                 return;
-        r = device_store_request_delete(store_of(request), request->name);
+        r = device_store_request_delete(store_of(request), request->name, request->query.force);
         if (r < 0) {
                 reply_error(request, r, "The removal could not be stored");
                 return;

@@ -172,6 +172,10 @@ static void note_failure(struct attempt *attempt, enum plan_action action, int e
                 attempt->retry_at = now + backoff_busy(++attempt->busy);
                 return;
         }
+        if (action == ACTION_STOP_DEV && error == -EBUSY) { /* its users decide when that ends */
+                attempt->retry_at = now + backoff_poll(now - attempt->seen_since);
+                return;
+        }
         attempt->tries++;
         if (action == ACTION_ADD_DEV && error == -ETIMEDOUT)
                 attempt->unsure_until = now + UNSURE_LIMIT;

@@ -53,7 +53,13 @@ static void note_failure(struct managed_device *device, int number, int error)
 {
         if (error == -EBUSY && device->action == ACTION_BEGIN_RECOVERY)
                 return; /* the dead worker's last references; a matter of milliseconds */
-        if (error == -EEXIST && device->action == ACTION_ADD_DEV)
+        if (error == -EBUSY && device->action == ACTION_STOP_DEV)
+                device_note(device, "InUse",
+                        "Somebody has opened /dev/ublkb%d since; it is taken away once nobody has it open, "
+                        "or at once "
+                        "with DELETE and ?force=true.",
+                        number);
+        else if (error == -EEXIST && device->action == ACTION_ADD_DEV)
                 device_note(device, "NumberTaken",
                         "The kernel number %d is taken by a ublk device that is not ours; remove that one, "
                         "or give this one another \"id\".",
@@ -480,12 +486,23 @@ static void step_end_recovery(struct managed_device *device, const struct device
 
 /* ---- taking down ---- */
 
+/* Whoever asked was told that nobody uses the disk; somebody may have come since. One that is not served may
+ * be held open by those who wait for it. */
+static bool may_refuse(const struct managed_device *device, const struct device_record *record)
+{
+        return device->facts.want == WANT_ABSENT && !record->forced && device->facts.kernel == KERNEL_LIVE
+               && device->facts.worker == PLAN_WORKER_SERVING
+               && kernel_can(device->kernel.flags, KERNEL_ABILITY_TRY_STOP);
+}
+
 static void step_stop_dev(struct managed_device *device, const struct device_record *record)
 {
-        command_sent(device,
-                ublk_ctl_stop(
-                        device->reconciler->ctl, record->number, on_command_done, device, &device->call),
-                on_command_done);
+        struct ublk_ctl *ctl = device->reconciler->ctl;
+        int r = may_refuse(device, record)
+                        ? ublk_ctl_try_stop(ctl, record->number, on_command_done, device, &device->call)
+                        : ublk_ctl_stop(ctl, record->number, on_command_done, device, &device->call);
+
+        command_sent(device, r, on_command_done);
 }
 
 void device_hide_node(struct managed_device *device, const struct device_record *record)

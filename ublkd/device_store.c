@@ -405,17 +405,18 @@ int device_store_put(struct device_store *store, struct device_spec *spec,
         return 0;
 }
 
-int device_store_request_delete(struct device_store *store, const char *name)
+int device_store_request_delete(struct device_store *store, const char *name, bool force)
 {
         struct entry *entry = find_entry(store, name);
         struct device_record changed;
 
         if (!entry)
                 return -ENOENT;
-        if (entry->record.deleting)
+        if (entry->record.deleting && (entry->record.forced || !force))
                 return 0;
         changed = entry->record;
         changed.deleting = true;
+        changed.forced = force;
         return update_entry(store, entry, &changed, "DeleteRequested",
                 "Removal was asked for; the disk is removed, and the record with it.");
 }

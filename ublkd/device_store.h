@@ -19,6 +19,7 @@ struct device_record {
         uint32_t restart;        /* +1 for every POST …/restart; workers of an older one are replaced */
         int number;              /* kernel number given out, -1: none yet */
         bool deleting;           /* wanted gone; the record goes when the disk is gone */
+        bool forced;             /* and its users do not count */
         bool recover_requested;  /* POST …/recover came; cleared when Live */
         char held_boot[UID_TEXT_SIZE]; /* boot id in which a manual device was Live, or "" */
         uint64_t created_at;           /* CLOCK_REALTIME, microseconds */
@@ -115,8 +116,8 @@ int device_store_put(struct device_store *store, struct device_spec *spec,
         const struct put_condition *condition, const struct device_record **ret,
         enum put_outcome *ret_outcome, struct problem_list *problems);
 
-/* Marks for removal; 0 also when it was marked. -ENOENT, or the backend's. */
-int device_store_request_delete(struct device_store *store, const char *name);
+/* Marks for removal; 0 also when it was marked. force: also under its users. -ENOENT, or the backend's. */
+int device_store_request_delete(struct device_store *store, const char *name, bool force);
 /* 0, -ENOENT, or the backend's. */
 int device_store_request_recover(struct device_store *store, const char *name);
 

@@ -28,8 +28,8 @@ static const char *const migrations[] = {
         " generation INTEGER NOT NULL,"
         " revision INTEGER NOT NULL,"
         " epoch INTEGER NOT NULL,"
-        " number INTEGER UNIQUE," /* NULL: none given out yet */
-        " deleting INTEGER NOT NULL,"
+        " number INTEGER UNIQUE,"     /* NULL: none given out yet */
+        " deleting INTEGER NOT NULL," /* 2: under its users as well */
         " recover_requested INTEGER NOT NULL,"
         " held_boot TEXT NOT NULL,"
         " created_at INTEGER NOT NULL,"
@@ -231,7 +231,7 @@ static int sqlite_save(void *context, const struct device_record *record, const 
                 (void)sqlite3_bind_int(save, 6, record->number);
         else
                 (void)sqlite3_bind_null(save, 6);
-        (void)sqlite3_bind_int(save, 7, record->deleting);
+        (void)sqlite3_bind_int(save, 7, record->deleting + (record->deleting && record->forced));
         (void)sqlite3_bind_int(save, 8, record->recover_requested);
         (void)sqlite3_bind_text(save, 9, record->held_boot, -1, SQLITE_STATIC);
         (void)sqlite3_bind_int64(save, 10, (sqlite3_int64)record->created_at);
@@ -294,6 +294,7 @@ static int load_row(sqlite3_stmt *row, load_each each, void *userdata)
                 .epoch = (uint16_t)sqlite3_column_int(row, 4),
                 .number = sqlite3_column_type(row, 5) == SQLITE_NULL ? -1 : sqlite3_column_int(row, 5),
                 .deleting = sqlite3_column_int(row, 6) != 0,
+                .forced = sqlite3_column_int(row, 6) > 1,
                 .recover_requested = sqlite3_column_int(row, 7) != 0,
                 .created_at = (uint64_t)sqlite3_column_int64(row, 9),
                 .restart = (uint32_t)sqlite3_column_int64(row, 11),

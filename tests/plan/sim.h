@@ -60,6 +60,7 @@ enum command_type {
         COMMAND_BEGIN_RECOVERY,
         COMMAND_END_RECOVERY,
         COMMAND_STOP,
+        COMMAND_TRY_STOP,
         COMMAND_QUIESCE,
         COMMAND_UPDATE_SIZE,
         COMMAND_DEL,
@@ -154,7 +155,7 @@ struct supervisor {
 
 /* The durable record of the device. */
 struct record {
-        bool exists, deleting, enabled, manual, held, recover_requested;
+        bool exists, deleting, forced, enabled, manual, held, recover_requested;
         unsigned epoch, restart;
         unsigned size;
         int number;
@@ -210,6 +211,7 @@ struct world {
         /* the character of this schedule */
         bool refuses_second_begin; /* EINVAL from a second START_USER_RECOVERY without a FETCH in between */
         bool notices_early;        /* QUIESCED before the last reference is gone */
+        bool can_try_stop;         /* the kernel knows TRY_STOP_DEV */
         bool can_grow;             /* the kernel knows UPDATE_SIZE; else nobody asks for it */
         bool can_quiesce;          /* the kernel knows QUIESCE_DEV */
         bool slow_backend;         /* a dead worker's I/O takes seconds */

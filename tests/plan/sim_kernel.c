@@ -287,6 +287,8 @@ static int execute(struct world *world, struct command *command)
                 return end_recovery(world, disk, command->worker);
         case COMMAND_QUIESCE:
                 return quiesce(world, disk);
+        case COMMAND_TRY_STOP:
+                return disk->openers > 0 ? -EBUSY : kernel_stop(world, command->number);
         case COMMAND_STOP:
                 return kernel_stop(world, command->number);
         default:

@@ -42,7 +42,8 @@ static void user_deletes(struct world *world)
         if (!world_chance(world, 200))
                 return;
         world->record.deleting = true;
-        TRACE(world, "user: deletes");
+        world->record.forced = world_chance(world, 300);
+        TRACE(world, "user: deletes%s", world->record.forced ? ", by force" : "");
         spec_changes(world);
 }
 
@@ -248,6 +249,7 @@ static void begin(struct world *world)
         world->refuses_second_begin = world_chance(world, 500);
         world->notices_early = world_chance(world, 500);
         world->slow_backend = world_chance(world, 200);
+        world->can_try_stop = world_chance(world, 500);
         world->can_grow = world_chance(world, 500);
         world->can_quiesce = world_chance(world, 500);
         world->bad_luck = (unsigned[]){0, 5, 20, 60}[world_random(world, 4)];

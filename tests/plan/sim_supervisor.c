@@ -295,6 +295,15 @@ static void stop_worker(struct world *world)
         done(world, 0);
 }
 
+/* As in device_steps.c; what is not wanted but served is absent by wish. */
+static bool may_refuse(const struct world *world)
+{
+        const struct supervisor *supervisor = &world->supervisor;
+
+        return world->can_try_stop && !world->record.forced && supervisor->kernel.state == DISK_LIVE
+               && known_stage(supervisor) == PLAN_WORKER_SERVING;
+}
+
 static void act(struct world *world, enum plan_action action)
 {
         static const enum command_type commands[_ACTION_MAX] = {
@@ -303,7 +312,6 @@ static void act(struct world *world, enum plan_action action)
                 [ACTION_START_DEV] = COMMAND_START,
                 [ACTION_BEGIN_RECOVERY] = COMMAND_BEGIN_RECOVERY,
                 [ACTION_END_RECOVERY] = COMMAND_END_RECOVERY,
-                [ACTION_STOP_DEV] = COMMAND_STOP,
                 [ACTION_DEL_DEV] = COMMAND_DEL,
                 [ACTION_RETIRE_WORKER] = COMMAND_QUIESCE,
                 [ACTION_GROW_DISK] = COMMAND_UPDATE_SIZE,
@@ -332,6 +340,9 @@ static void act(struct world *world, enum plan_action action)
                         issue(world, COMMAND_QUIESCE);
                 else
                         stop_worker(world);
+                break;
+        case ACTION_STOP_DEV:
+                issue(world, may_refuse(world) ? COMMAND_TRY_STOP : COMMAND_STOP);
                 break;
         default:
                 if (action == ACTION_ADD_DEV)

@@ -92,6 +92,22 @@ static void refuse_once(struct attempt *attempt, uint64_t now)
         attempt_worker_died(attempt, now);
 }
 
+static void test_a_disk_in_use_is_no_trouble(void)
+{
+        const struct plan_facts facts = {
+                .want = WANT_ABSENT, .kernel = KERNEL_LIVE, .worker = PLAN_WORKER_SERVING};
+        struct attempt attempt = {};
+        uint64_t now = 1;
+
+        for (unsigned i = 0; i < 100; i++) {
+                CHECK_INT(attempt_observe(&attempt, &facts, now), TROUBLE_NONE);
+                attempt_done(&attempt, ACTION_STOP_DEV, -EBUSY, now);
+                CHECK(attempt_due(&attempt, ACTION_STOP_DEV, now) > now);
+                now = attempt_due(&attempt, ACTION_STOP_DEV, now);
+        }
+        CHECK(now > 60 * SECONDS);
+}
+
 static void test_three_refused_workers_are_hopeless(void)
 {
         struct attempt attempt = {};
@@ -219,11 +235,11 @@ static void test_after_a_way_out_other_steps_get_their_tries(void)
 
         see(&attempt, KERNEL_LIVE, PLAN_WORKER_LEAVING, 1);
         for (unsigned i = 0; i < ATTEMPT_TRIES; i++)
-                attempt_done(&attempt, ACTION_STOP_DEV, -EBUSY, 1);
+                attempt_done(&attempt, ACTION_STOP_DEV, -EINTR, 1);
         CHECK_INT(see(&attempt, KERNEL_LIVE, PLAN_WORKER_LEAVING, 2), TROUBLE_STUCK);
         attempt_done(&attempt, ACTION_STOP_WORKER, 0, 2);
         CHECK_INT(see(&attempt, KERNEL_LIVE, PLAN_WORKER_LEAVING, 2), TROUBLE_NONE);
-        attempt_done(&attempt, ACTION_STOP_DEV, -EBUSY, 2);
+        attempt_done(&attempt, ACTION_STOP_DEV, -EINTR, 2);
         CHECK_INT(see(&attempt, KERNEL_LIVE, PLAN_WORKER_LEAVING, 2), TROUBLE_NONE);
         CHECK(attempt_due(&attempt, ACTION_STOP_DEV, 2) > 400 * MS); /* and the back-off goes on */
 }
@@ -276,6 +292,7 @@ int main(void)
         test_a_way_out_without_effect_is_not_repeated_at_once();
         test_a_success_without_effect_is_looked_at_ever_slower();
         test_busy_is_no_failure();
+        test_a_disk_in_use_is_no_trouble();
         test_three_refused_workers_are_hopeless();
         test_deaths_back_off_until_one_served_long();
         test_a_retiring_worker_may_finish();

@@ -344,7 +344,7 @@ static void test_failing_writes(struct disk *disk)
         disk->fail = -ENOSPC;
         CHECK_INT(put(store, SPEC("data", ",\"queueDepth\":7")), -ENOSPC);
         CHECK_INT(put(store, SPEC("other", "")), -ENOSPC);
-        CHECK_INT(device_store_request_delete(store, "data"), -ENOSPC);
+        CHECK_INT(device_store_request_delete(store, "data", false), -ENOSPC);
         CHECK_INT(device_store_request_recover(store, "data"), -ENOSPC);
         CHECK_INT(device_store_assign_number(store, "data", 3), -ENOSPC);
         CHECK_INT(device_store_set_held(store, "data", true), -ENOSPC);
@@ -398,10 +398,10 @@ static void test_intents(struct disk *disk)
         CHECK_INT(device_store_set_held(store, "data", true), 0);
         CHECK_INT(put(store, SPEC("data", ",\"queueDepth\":3")), 0);
         CHECK_STR(record->held_boot, ""); /* a new disk has lost nobody */
-        CHECK_INT(device_store_request_delete(store, "data"), 0);
-        CHECK_INT(device_store_request_delete(store, "data"), 0);
+        CHECK_INT(device_store_request_delete(store, "data", false), 0);
+        CHECK_INT(device_store_request_delete(store, "data", false), 0);
         CHECK_INT(put(store, SPEC("data", "")), -EBUSY);
-        CHECK_INT(device_store_request_delete(store, "nobody"), -ENOENT);
+        CHECK_INT(device_store_request_delete(store, "nobody", false), -ENOENT);
         CHECK_INT(device_store_request_recover(store, "nobody"), -ENOENT);
         CHECK_INT(device_store_request_restart(store, "nobody"), -ENOENT);
         CHECK_INT(device_store_set_held(store, "nobody", true), -ENOENT);
@@ -502,7 +502,7 @@ static void test_quarantine(struct disk *disk)
                 CHECK(cJSON_IsNull(cJSON_GetObjectItem(json, "spec")));
                 cJSON_Delete(json);
         }
-        CHECK_INT(device_store_request_delete(store, "bad0"), 0);
+        CHECK_INT(device_store_request_delete(store, "bad0", false), 0);
         CHECK_STR(find_row(disk, "bad0")->document, bad[0]); /* kept as it was */
         CHECK_INT(device_store_remove(store, "bad0"), 0);
         CHECK_INT(put(store, SPEC("bad1", "")), 0);

@@ -197,6 +197,17 @@ int ublk_ctl_stop(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done,
         return submit(act_stop, number, NULL, done, userdata, ret);
 }
 
+static int act_try_stop(struct ublk_ctl_call *call, struct kernel_device *ret)
+{
+        return fake_disks[call->number].open ? -EBUSY : act_stop(call, ret);
+}
+
+int ublk_ctl_try_stop(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done, void *userdata,
+        struct ublk_ctl_call **ret)
+{
+        return submit(act_try_stop, number, NULL, done, userdata, ret);
+}
+
 /* Its worker finishes and leaves. */
 static int act_quiesce(struct ublk_ctl_call *call, struct kernel_device *ret _unused_)
 {

@@ -10,6 +10,7 @@ enum { FAKE_NUMBERS = 64, FAKE_STRANGER = 1 /* a cookie */ };
 /* The kernel's devices, by number. */
 struct fake_disk {
         bool there;
+        bool open; /* by somebody */
         struct kernel_device device;
         uint64_t size; /* 0: as it was made, 1 MiB */
 };

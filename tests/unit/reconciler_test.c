@@ -237,7 +237,11 @@ static void many_devices_that_choose_a_number_at_once(void)
         world_free(&world);
 }
 
-enum { GROW_FLAGS = 1 | 1 << 10 /* UPDATE_SIZE */, QUIESCE_FLAGS = 1 | 1 << 12 };
+enum {
+        GROW_FLAGS = 1 | 1 << 10 /* UPDATE_SIZE */,
+        QUIESCE_FLAGS = 1 | 1 << 12,
+        TRY_STOP_FLAGS = 1 | 1 << 17
+};
 
 static void put_size(struct world *world, const char *name, uint64_t kib, uint64_t offset)
 {
@@ -321,6 +325,33 @@ static void a_restart_replaces_the_worker_once(void)
                 CHECK_INT(record_of(&world, "data")->status.worker.restarts, 1);
                 CHECK_INT(fake_kills, !quiesce);
                 CHECK_INT(fake_quiesces, quiesce);
+                world_free(&world);
+        }
+}
+
+/* Somebody came between the question whether the disk is in use and its end. */
+static void a_disk_that_was_opened_since_stays_until_it_is_closed(void)
+{
+        struct world world;
+
+        for (unsigned force = 0; force < 2; force++) {
+                world_new(&world);
+                world.host.features = TRY_STOP_FLAGS;
+                put_loop(&world, "data", "");
+                bring_up(&world, "data", "file:1");
+                fake_disks[0].device.flags |= TRY_STOP_FLAGS; /* which the driver adds unasked */
+                fake_disks[0].open = true;
+                CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
+                settle(&world, 50);
+                CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_LIVE);
+                CHECK_INT(fake_kills, 0);
+                CHECK(strstr(record_of(&world, "data")->status.message, "opened"));
+                if (force)
+                        CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
+                else
+                        fake_disks[0].open = false;
+                settle(&world, 200);
+                CHECK(!record_of(&world, "data") && !fake_disks[0].there);
                 world_free(&world);
         }
 }
@@ -410,7 +441,7 @@ static void a_record_that_could_not_be_erased_goes_later(void)
         put_loop(&world, "data", "");
         bring_up(&world, "data", "file:1");
         world.erase_error = -ENOSPC;
-        CHECK_INT(device_store_request_delete(world.store, "data"), 0);
+        CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
         settle(&world, 5);
         CHECK(record_of(&world, "data"));
         world.erase_error = 0;
@@ -544,6 +575,7 @@ int main(void)
         a_disk_grows_after_its_worker();
         a_disk_does_not_grow_into_another();
         a_restart_replaces_the_worker_once();
+        a_disk_that_was_opened_since_stays_until_it_is_closed();
         a_stranger_that_is_faster_gets_another_number();
         of_two_that_open_one_store_at_once_one_wins();
         a_disk_without_a_worker_keeps_its_store();

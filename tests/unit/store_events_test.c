@@ -106,7 +106,7 @@ static void test_every_change_is_told(const struct place *place)
         put(store, SPEC(",\"readOnly\":true"));
         check_last(store, "SpecChanged", EVENT_NORMAL);
         CHECK(!last_event(store)->labels);
-        CHECK_INT(device_store_request_delete(store, "data"), 0);
+        CHECK_INT(device_store_request_delete(store, "data", false), 0);
         check_last(store, "DeleteRequested", EVENT_NORMAL);
         CHECK_INT(device_store_remove(store, "data"), 0);
         check_last(store, "Removed", EVENT_NORMAL);
@@ -122,7 +122,7 @@ static void test_asked_for_survives_a_crash(const struct place *place)
         char copy[sizeof(crashed.directory)], command[512];
 
         put(store, SPEC());
-        CHECK_INT(device_store_request_delete(store, "data"), 0);
+        CHECK_INT(device_store_request_delete(store, "data", false), 0);
         before = device_store_revision(store);
         /* The files as a crash would leave them. */
         snprintf(copy, sizeof(copy), "%.80s/crashed", place->directory);

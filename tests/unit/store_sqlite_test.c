@@ -152,7 +152,7 @@ static void test_everything_comes_back(const struct place *place)
         CHECK_INT(put(store, "three", -1, 1), 0);
         CHECK_INT(device_store_set_held(store, "two", true), 0);
         CHECK_INT(device_store_request_restart(store, "two"), 0);
-        CHECK_INT(device_store_request_delete(store, "one"), 0);
+        CHECK_INT(device_store_request_delete(store, "one", false), 0);
         CHECK_INT(device_store_remove(store, "three"), 0);
         record = device_store_get(store, "two");
         strcpy(uid, record->uid);
