@@ -130,6 +130,8 @@ uint64_t attempt_due(const struct attempt *attempt, enum plan_action action, uin
                 return due_wait(attempt, now);
         case ACTION_SPAWN:
                 return attempt->spawn_at > attempt->retry_at ? attempt->spawn_at : attempt->retry_at;
+        case ACTION_GROW_DISK: /* of two under way the smaller one may win */
+                return attempt->grow_at > attempt->retry_at ? attempt->grow_at : attempt->retry_at;
         default:
                 return attempt->retry_at;
         }
@@ -179,6 +181,8 @@ static void note_failure(struct attempt *attempt, enum plan_action action, int e
         attempt->tries++;
         if (action == ACTION_ADD_DEV && error == -ETIMEDOUT)
                 attempt->unsure_until = now + UNSURE_LIMIT;
+        if (action == ACTION_GROW_DISK && error == -ETIMEDOUT)
+                attempt->grow_at = now + UNSURE_LIMIT;
         if (action == ACTION_SET_PARAMS && error == -EACCES) /* it was started before: never again */
                 attempt->tries += ATTEMPT_TRIES;
         if ((action == ACTION_BEGIN_RECOVERY || action == ACTION_END_RECOVERY) && error == -EINVAL)

@@ -27,6 +27,7 @@ struct attempt {
         uint64_t retry_at;       /* no step before, while the situation lasts */
         uint64_t spawn_at;       /* no SPAWN before */
         uint64_t unsure_until;   /* an ADD_DEV that was given up may still make a disk */
+        uint64_t grow_at;        /* no UPDATE_SIZE before: one that was given up may yet take effect */
         unsigned deaths;         /* of workers, since one served long enough */
         uint64_t wait_since;     /* waiting began: with the situation, or with the last way out of it */
         unsigned tries;          /* steps in this situation that had no effect */

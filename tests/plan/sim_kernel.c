@@ -396,10 +396,11 @@ void kernel_forget_supervisor(struct world *world, unsigned incarnation)
 
                 if (!command->used || command->incarnation != incarnation || command->effective)
                         continue;
-                /* A disk that comes after its supervisor's successor has looked cannot be known to anybody.
-                 */
+                /* A disk that comes after its supervisor's successor has looked cannot be known to anybody,
+                 * nor a size. */
                 if (world_chance(world, 500)
-                        || (command->type == COMMAND_ADD && command->fate != FATE_NORMAL))
+                        || ((command->type == COMMAND_ADD || command->type == COMMAND_UPDATE_SIZE)
+                                && command->fate != FATE_NORMAL))
                         command->fate = FATE_INTERRUPTED;
         }
 }

@@ -92,6 +92,20 @@ static void refuse_once(struct attempt *attempt, uint64_t now)
         attempt_worker_died(attempt, now);
 }
 
+static void test_a_growth_that_was_given_up_is_not_overtaken(void)
+{
+        const struct plan_facts facts = {
+                .want = WANT_GROWN, .kernel = KERNEL_LIVE, .worker = PLAN_WORKER_SERVING};
+        struct attempt attempt = {};
+
+        (void)attempt_observe(&attempt, &facts, 1);
+        attempt_done(&attempt, ACTION_GROW_DISK, -EINTR, 1);
+        CHECK_INT(attempt_due(&attempt, ACTION_GROW_DISK, 1), 1);
+        attempt_done(&attempt, ACTION_GROW_DISK, -ETIMEDOUT, 1);
+        attempt_reset(&attempt); /* another size is asked for */
+        CHECK_INT(attempt_due(&attempt, ACTION_GROW_DISK, 1), 1 + 60 * SECONDS);
+}
+
 static void test_a_disk_in_use_is_no_trouble(void)
 {
         const struct plan_facts facts = {
@@ -292,6 +306,7 @@ int main(void)
         test_a_way_out_without_effect_is_not_repeated_at_once();
         test_a_success_without_effect_is_looked_at_ever_slower();
         test_busy_is_no_failure();
+        test_a_growth_that_was_given_up_is_not_overtaken();
         test_a_disk_in_use_is_no_trouble();
         test_three_refused_workers_are_hopeless();
         test_deaths_back_off_until_one_served_long();
