@@ -1,4 +1,4 @@
-/* A device and its worker: found again, and mourned. */
+/* A device and its worker: started, found again, and mourned. */
 #include "ublkd/managed_device.h"
 
 #include "ublkd/base/log.h"
@@ -46,6 +46,82 @@ void device_take_death(struct managed_device *device)
 static void on_worker_changed(void *userdata, struct worker_proc *worker _unused_)
 {
         device_wake(userdata);
+}
+
+static uint16_t queues_for(const struct managed_device *device, const struct device_record *record)
+{
+        int64_t queues = record->spec->options.queues;
+        unsigned cpus = device->reconciler->config.host->cpus;
+
+        if (record->spec->target->flags & TARGET_ONE_QUEUE)
+                return 1;
+        if (queues == OPTION_AUTO)
+                return (uint16_t)(cpus < QUEUES_AUTO_MAX ? cpus : QUEUES_AUTO_MAX);
+        return (uint16_t)(queues < cpus ? queues : cpus); /* the kernel clamps to the CPUs as well */
+}
+
+static int set_number(cJSON *object, const char *name, double value)
+{
+        cJSON *number = cJSON_CreateNumber(value);
+
+        cJSON_DeleteItemFromObjectCaseSensitive(object, name);
+        if (number && cJSON_AddItemToObject(object, name, number))
+                return 0;
+        cJSON_Delete(number);
+        return -ENOMEM;
+}
+
+/* The spec for the worker. A disk that is there keeps the size that it has: a file that has grown since is
+ * served as before, one that has shrunk is refused by the worker as too small. */
+static int spec_text(const struct managed_device *device, const struct device_record *record, char **ret)
+{
+        cJSON *document = cJSON_Duplicate(record->spec->document, true);
+        uint64_t size;
+        uint32_t block_size;
+        int r = document ? 0 : -ENOMEM;
+
+        if (r >= 0 && device->facts.kernel == KERNEL_DOWN)
+                r = observe_disk_geometry(record->number, &size, &block_size);
+        if (r >= 0 && device->facts.kernel == KERNEL_DOWN)
+                r = set_number(document, "size", (double)size);
+        if (r >= 0 && device->facts.kernel == KERNEL_DOWN)
+                r = set_number(document, "blockSize", block_size);
+        if (r >= 0) {
+                *ret = cJSON_PrintUnformatted(document);
+                r = *ret ? 0 : -ENOMEM;
+        }
+        cJSON_Delete(document);
+        return r;
+}
+
+int device_spawn(struct managed_device *device, const struct device_record *record)
+{
+        const struct reconciler_config *config = &device->reconciler->config;
+        bool down = device->facts.kernel == KERNEL_DOWN;
+        struct worker_msg msg = {
+                .type = WORKER_MSG_CONFIG,
+                .config =
+                        {
+                                 .name = record->name,
+                                 .uid = (char *)record->uid, /* only read */
+                                .epoch = record->epoch,
+                                 .restart = record->restart,
+                                 .queues = down ? device->kernel.queues : queues_for(device, record),
+                                 .queue_depth = down ? device->kernel.queue_depth
+                                                    : (uint16_t)record->spec->options.queue_depth,
+                                 .max_io_size = down ? device->kernel.max_io_size
+                                                    : (uint32_t)record->spec->options.max_io_size,
+                                 .reissue = device_spec_on_crash(record->spec) == ON_CRASH_REISSUE,
+                                 },
+        };
+        _cleanup_free_ char *spec = NULL;
+        int r = spec_text(device, record, &spec);
+
+        if (r < 0)
+                return r;
+        msg.config.spec = spec;
+        return worker_proc_spawn(config->event, config->runtime_dir, config->worker_program, &msg,
+                on_worker_changed, device, &device->worker);
 }
 
 void device_adopt(struct managed_device *device)

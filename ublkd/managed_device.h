@@ -98,6 +98,8 @@ void device_claim_release(struct managed_device *device);
 /* device_worker.c: finds the worker that serves it, if any. Until it is known whether one lives no other may
  * be started: it would wait for the first one's queues. */
 void device_adopt(struct managed_device *device);
+/* device_worker.c: starts a worker, for the disk that is there or for a new one. 0 or -errno. */
+int device_spawn(struct managed_device *device, const struct device_record *record);
 /* device_worker.c: its worker is dead: says why, and lets go of it. */
 void device_take_death(struct managed_device *device);
 
