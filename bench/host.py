@@ -71,18 +71,23 @@ class Workspace:
     def run_guest(self, script, configuration, kernel, timeout, options=()):
         """Run a script of bench/guest in the guest with a configuration; return
         (exit code of tests/vm/run, the lines of JSON that it left)."""
+        command = [os.path.join(ROOT, "tests/vm/run"), "--kernel", kernel, "--timeout", str(timeout)]
+        return self._run_script(script, configuration, [*command, "--share-out", self.path, *options, "--"])
+
+    def run_here(self, script, configuration):
+        """Run such a script on this machine itself, as root; return the same."""
+        return self._run_script(script, configuration, [])
+
+    def _run_script(self, script, configuration, before):
         results = self.file("results.jsonl")
+        with open(results, "w", encoding="utf-8"):
+            pass  # what an earlier run left is not this one's
         with open(self.file("configuration.json"), "w", encoding="utf-8") as output:
             json.dump(configuration | {"results": results}, output)
-        command = [os.path.join(ROOT, "tests/vm/run"), "--kernel", kernel, "--timeout", str(timeout)]
-        command += ["--share-out", self.path, *options, "--", "/usr/bin/python3"]
-        command += [os.path.join(_HERE, "guest", script), self.file("configuration.json")]
+        command = [*before, "/usr/bin/python3", os.path.join(_HERE, "guest", script), self.file("configuration.json")]
         code = subprocess.run(command, cwd=ROOT, check=False).returncode
-        try:
-            with open(results, encoding="utf-8") as source:
-                return code, [json.loads(line) for line in source]
-        except FileNotFoundError:
-            return code, []
+        with open(results, encoding="utf-8") as source:
+            return code, [json.loads(line) for line in source]
 
 
 def _revision():
@@ -126,6 +131,15 @@ def save(prefix, results, markdown):
     with open(f"{prefix}.md", "w", encoding="utf-8") as output:
         output.write(markdown)
     print(markdown)
+
+
+def load(prefix):
+    """Return the results that save() wrote as PREFIX.json, or nothing if there are none."""
+    try:
+        with open(f"{prefix}.json", encoding="utf-8") as source:
+            return json.load(source)["results"]
+    except FileNotFoundError:
+        return []
 
 
 def table(header, rows):

@@ -6,10 +6,13 @@ from commands import read, run, write
 
 _CONFIG = "/sys/kernel/config/nullb"
 _FILE_SIZE = 256 << 20
+_TMPFS = "/run/bench-tmpfs"
+_EXT4 = "/run/bench-ext4"
+_NULL_BLK_NAMES = ("ublkd-bench", "ublkd-bench-ext4")  # as folders of configfs, and as disks where the kernel says so
 
 
 class Backends:
-    """Each backend is made when it is first asked for and stays."""
+    """Each backend is made when it is first asked for and stays until close()."""
 
     def __init__(self):
         self._paths = {}
@@ -18,6 +21,20 @@ class Backends:
         if name not in self._paths:
             self._paths[name] = _MAKERS[name]()
         return self._paths[name]
+
+    def close(self):
+        """Remove what was made: it may be no guest that this runs on."""
+        for folder in (_TMPFS, _EXT4):
+            if os.path.ismount(folder):
+                run("umount", folder)
+            if os.path.isdir(folder):
+                os.rmdir(folder)
+        for name in _NULL_BLK_NAMES:
+            folder = os.path.join(_CONFIG, name)
+            if os.path.isdir(folder):
+                write(os.path.join(folder, "power"), 0)
+                os.rmdir(folder)
+        self._paths = {}
 
 
 def null_blk(name, size_mib, memory_backed=False):
@@ -63,23 +80,23 @@ def _fill(path):
 
 
 def _null_blk_disk():
-    return null_blk("backing", 16 << 10)
+    return null_blk(_NULL_BLK_NAMES[0], 16 << 10)
 
 
 def _tmpfs_file():
-    os.makedirs("/run/bench-tmpfs", exist_ok=True)
-    run("mount", "-t", "tmpfs", "-o", "size=400m", "tmpfs", "/run/bench-tmpfs")
-    _fill("/run/bench-tmpfs/file")
-    return "/run/bench-tmpfs/file"
+    os.makedirs(_TMPFS, exist_ok=True)
+    run("mount", "-t", "tmpfs", "-o", "size=400m", "tmpfs", _TMPFS)
+    _fill(f"{_TMPFS}/file")
+    return f"{_TMPFS}/file"
 
 
 def _ext4_file():
-    disk = null_blk("ext4disk", 400, memory_backed=True)
+    disk = null_blk(_NULL_BLK_NAMES[1], 400, memory_backed=True)
     run("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", disk)
-    os.makedirs("/run/bench-ext4", exist_ok=True)
-    run("mount", disk, "/run/bench-ext4")
-    _fill("/run/bench-ext4/file")
-    return "/run/bench-ext4/file"
+    os.makedirs(_EXT4, exist_ok=True)
+    run("mount", disk, _EXT4)
+    _fill(f"{_EXT4}/file")
+    return f"{_EXT4}/file"
 
 
 _MAKERS = {"null_blk": _null_blk_disk, "tmpfs": _tmpfs_file, "ext4": _ext4_file}

@@ -96,6 +96,19 @@ def _say(result):
     print(f"{result['case']:30} {result['row']:30} {text}", flush=True)
 
 
+def _measure_all(environment, configuration, output):
+    for number in range(1, configuration["rounds"] + 1):
+        for case_name, row_name in configuration["cells"]:
+            began = time.monotonic()
+            case, row = cases.CASES[case_name], servers.ROWS[row_name]
+            result = {"round": number, "case": case_name, "row": row_name}
+            result |= _attempt(environment, case, row, configuration["seconds"])
+            result["guest_seconds"] = round(time.monotonic() - began, 1)
+            output.write(json.dumps(result) + "\n")
+            output.flush()
+            _say(result)
+
+
 def main():
     with open(sys.argv[1], encoding="utf-8") as source:
         configuration = json.load(source)
@@ -105,17 +118,10 @@ def main():
     with open(configuration["results"], "w", encoding="utf-8") as output:
         about = {"kernel": os.uname().release, "fio": fio.version()}
         output.write(json.dumps({"about": about}) + "\n")
-        for number in range(1, configuration["rounds"] + 1):
-            for case_name in configuration["cases"]:
-                for row_name in configuration["rows"]:
-                    began = time.monotonic()
-                    case, row = cases.CASES[case_name], servers.ROWS[row_name]
-                    result = {"round": number, "case": case_name, "row": row_name}
-                    result |= _attempt(environment, case, row, configuration["seconds"])
-                    result["guest_seconds"] = round(time.monotonic() - began, 1)
-                    output.write(json.dumps(result) + "\n")
-                    output.flush()
-                    _say(result)
+        try:
+            _measure_all(environment, configuration, output)
+        finally:
+            environment.close()
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import shutil
 import socket
 import subprocess
 import time
@@ -32,6 +33,7 @@ class Daemon:
 
     def __init__(self, program, folder, options=()):
         self.socket = os.path.join(folder, "run/ublkd.sock")
+        self._folder = folder
         self._log = os.path.join(folder, "log")
         os.makedirs(os.path.join(folder, "run"), exist_ok=True)
         command = [program, "--state-dir", folder, "--runtime-dir", os.path.join(folder, "run"), *options]
@@ -40,6 +42,12 @@ class Daemon:
                 [*command, "--log-level", "warning"], stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
         self._await_ready()
+
+    def close(self):
+        """End it and forget its folder; its devices are to be deleted before."""
+        self._process.terminate()
+        self._process.wait(_LIMIT)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _await_ready(self):
         deadline = time.monotonic() + _LIMIT
