@@ -8,6 +8,11 @@
 
 #include <systemd/sd-event.h>
 
+/* How long a client may take, in microseconds; 0: as documented in docs/api.md. */
+struct api_times {
+        uint64_t idle, head, body, reply;
+};
+
 /* All pointers outlive the api. */
 struct api_config {
         struct device_store *store;
@@ -24,6 +29,7 @@ struct api_config {
         void *userdata;
         const char *const *listen; /* "/path/of.sock" or "tcp://127.0.0.1:PORT", "tcp://[::1]:PORT" */
         size_t listen_count;
+        struct api_times times;
         unsigned passed_sockets; /* listening sockets from systemd, from descriptor 3 on; taken over */
 };
 

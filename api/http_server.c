@@ -5,6 +5,7 @@
  * on any number of sockets, and a full house stops to accept instead of turning people away. */
 #include "api/server.h"
 
+#include "api/head_check.h"
 #include "api/respond.h"
 #include "api/wait.h"
 #include "api/watch.h"
@@ -14,15 +15,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 enum {
-        CONNECTIONS_MAX = 512,
-        CONNECTIONS_KEPT = 64, /* of them, only for those who may change things */
         CONNECTION_SECONDS = 30,
         CONNECTION_MEMORY = 64 * 1024, /* headers, and what is being read and written */
         ACCEPT_AT_ONCE = 64,
         ACCEPT_PAUSE_USEC = 1000 * 1000,
+        FULL_PAUSE_USEC = 100 * 1000,
         PASSED_FD = 3, /* SD_LISTEN_FDS_START */
 };
 
@@ -63,57 +64,62 @@ static enum MHD_Result send_reply(struct request *request)
                 result = MHD_queue_response(request->connection, reply->status, response);
         MHD_destroy_response(response);
         request->sent = result == MHD_YES;
+        connection_enter(request->client, request->watch ? CONNECTION_HELD : CONNECTION_REPLY);
         return result;
 }
 
 static struct request *request_new(struct api *api, struct MHD_Connection *connection, const char *path)
 {
-        const union MHD_ConnectionInfo *info =
-                MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        struct connection *client = connection_of(connection);
         _cleanup_(request_free_pointer) struct request *request = calloc(1, sizeof(*request));
 
-        if (!info || !request)
+        if (!client || !request)
                 return NULL;
         request->api = api;
         request->connection = connection;
+        request->client = client;
+        request->peer = client->peer;
         request->path = strdup(path);
-        if (!request->path || peer_of_socket(info->connect_fd, &request->peer) < 0)
+        if (!request->path)
                 return NULL;
+        client->request = request;
         return TAKE_PTR(request);
 }
 
 /* The library takes no reply in the middle of a body: write it past the library, and have it close. */
 static enum MHD_Result refuse_midway(struct request *request)
 {
-        const union MHD_ConnectionInfo *info =
-                MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        const struct reply *reply = &request->reply;
-        char head[256];
-        int n = snprintf(head, sizeof(head),
-                "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nCache-Control: no-store\r\nConnection: "
-                "close\r\nContent-Length: %zu\r\n\r\n",
-                reply->status, MHD_get_reason_phrase_for(reply->status), reply->content_type,
-                reply->body ? strlen(reply->body) : 0);
-
-        if (info && n > 0 && (size_t)n < sizeof(head)
-                && send(info->connect_fd, head, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE) == n
-                && reply->body)
-                (void)send(info->connect_fd, reply->body, strlen(reply->body), MSG_DONTWAIT | MSG_NOSIGNAL);
+        connection_write_last(
+                request->client->fd, request->reply.status, request->reply.content_type, request->reply.body);
         return MHD_NO;
+}
+
+/* "http://host/path" (a client that believes us to be a proxy) is "/path". */
+static const char *path_of_target(const char *path)
+{
+        static const char scheme[] = "http://";
+        const char *slash;
+
+        if (strncasecmp(path, scheme, sizeof(scheme) - 1) != 0)
+                return path;
+        slash = strchr(path + sizeof(scheme) - 1, '/');
+        return slash ? slash : "/";
 }
 
 /* Called for the headers, then for every piece of the body, then at its end, and again after a wait. */
 static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection, const char *path,
-        const char *method, const char *version _unused_, const char *data, size_t *size, void **context)
+        const char *method, const char *version, const char *data, size_t *size, void **context)
 {
         struct request *request = *context;
 
         if (!request) {
-                request = request_new(userdata, connection, path);
+                request = request_new(userdata, connection, path_of_target(path));
                 if (!request)
                         return MHD_NO;
                 *context = request;
-                request_begin(request, method);
+                connection_enter(request->client, CONNECTION_BODY);
+                if (head_check(request, method, version, request->client->target_size))
+                        request_begin(request, method);
                 return request->reply.close ? send_reply(request) : MHD_YES;
         }
         if (*size > 0) {
@@ -126,8 +132,10 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
                 return MHD_YES;
         if (!request->wait && request->reply.status == 0 && !request->abandoned)
                 request_finish(request);
-        if (request->wait)
+        if (request->wait) {
+                connection_enter(request->client, CONNECTION_HELD);
                 return MHD_YES; /* suspended */
+        }
         if (request->abandoned)
                 return MHD_NO;
         log_debug(NULL, "%s %s from user %d: %u", method, request->path, (int)request->peer.uid,
@@ -135,10 +143,28 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
         return send_reply(request);
 }
 
-static void on_completed(void *userdata _unused_, struct MHD_Connection *connection _unused_, void **context,
+static void on_completed(void *userdata _unused_, struct MHD_Connection *connection, void **context,
         enum MHD_RequestTerminationCode code _unused_)
 {
+        struct connection *client = connection_of(connection);
+
         *context = request_free(*context);
+        if (client) {
+                client->request = NULL;
+                connection_enter(client, CONNECTION_IDLE);
+        }
+}
+
+/* The request line is there. */
+static void *on_target(void *userdata _unused_, const char *target, struct MHD_Connection *connection)
+{
+        struct connection *client = connection_of(connection);
+
+        if (client) {
+                client->target_size = strlen(target);
+                connection_enter(client, CONNECTION_HEAD);
+        }
+        return NULL;
 }
 
 static void set_accepting(struct api *api, bool on)
@@ -147,41 +173,68 @@ static void set_accepting(struct api *api, bool on)
                 (void)sd_event_source_set_enabled(api->listeners[i].source, on ? SD_EVENT_ON : SD_EVENT_OFF);
 }
 
-static void on_connection(void *userdata, struct MHD_Connection *connection _unused_, void **context _unused_,
+static void on_connection(void *userdata, struct MHD_Connection *connection, void **context,
         enum MHD_ConnectionNotificationCode code)
 {
         struct api *api = userdata;
 
-        if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        if (code == MHD_CONNECTION_NOTIFY_STARTED) {
                 api->connections++;
-        else if (api->connections-- == CONNECTIONS_MAX)
+                *context = connection_new(api, connection);
+                return;
+        }
+        *context = connection_free(*context);
+        if (api->connections-- == CONNECTIONS_MAX)
                 set_accepting(api, true);
+}
+
+static int accept_again_in(struct api *api, uint64_t usec)
+{
+        int r = sd_event_source_set_time_relative(api->accept_again, usec);
+
+        set_accepting(api, false);
+        return r < 0 ? r : sd_event_source_set_enabled(api->accept_again, SD_EVENT_ONESHOT);
+}
+
+/* A full house: newcomers wait in the backlog until somebody goes, or is idle for long enough to be sent
+ * away. */
+static int make_room(struct api *api)
+{
+        (void)connection_close_idle(api, NULL);
+        return accept_again_in(api, FULL_PAUSE_USEC);
 }
 
 static int on_accept_again(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
-        set_accepting(userdata, true);
+        struct api *api = userdata;
+
+        if (api->connections >= CONNECTIONS_MAX)
+                return make_room(api);
+        set_accepting(api, true);
         return 0;
 }
 
 /* Out of descriptors or memory: everybody who is connected is served on; newcomers wait in the backlog. */
 static int pause_accepting(struct api *api, int error)
 {
-        int r;
-
         log_warning(NULL, "A connection cannot be accepted: %s; trying again in 1 s", strerror(error));
-        set_accepting(api, false);
-        r = sd_event_source_set_time_relative(api->accept_again, ACCEPT_PAUSE_USEC);
-        return r < 0 ? r : sd_event_source_set_enabled(api->accept_again, SD_EVENT_ONESHOT);
+        return accept_again_in(api, ACCEPT_PAUSE_USEC);
 }
 
-/* An ordinary user cannot lock out root by opening connections. */
-static bool may_connect(const struct api *api, int fd)
+/* One user cannot lock out others by opening connections, and nobody root. */
+static bool may_connect(struct api *api, int fd)
 {
         struct peer peer;
+        char body[512];
 
-        return api->connections < CONNECTIONS_MAX - CONNECTIONS_KEPT
-               || (peer_of_socket(fd, &peer) >= 0 && !peer.tcp && peer_may_change(&peer));
+        if (peer_of_socket(fd, &peer) >= 0 && connection_allowed(api, &peer))
+                return true;
+        problem_text(PROBLEM_TOO_MANY_CONNECTIONS,
+                "There are too many connections; close some, or use one for several requests.", body,
+                sizeof(body));
+        connection_write_last(
+                fd, problem_kinds[PROBLEM_TOO_MANY_CONNECTIONS].status, "application/problem+json", body);
+        return false;
 }
 
 static int run_library(struct api *api)
@@ -213,10 +266,8 @@ static int on_connect(
                 (void)MHD_add_connection(
                         api->daemon, fd, (struct sockaddr *)&address, size); /* closes it on failure */
                 run_library(api);                                            /* counts it */
-                if (api->connections >= CONNECTIONS_MAX) {
-                        set_accepting(api, false);
-                        break;
-                }
+                if (api->connections >= CONNECTIONS_MAX)
+                        return make_room(api);
         }
         return 0;
 }
@@ -262,10 +313,11 @@ static int start_library(struct api *api)
 
         api->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0,
                 NULL, NULL, on_request, api, MHD_OPTION_NOTIFY_COMPLETED, on_completed, api,
-                MHD_OPTION_NOTIFY_CONNECTION, on_connection, api, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes,
-                NULL, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
-                (unsigned)CONNECTION_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-                MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+                MHD_OPTION_NOTIFY_CONNECTION, on_connection, api, MHD_OPTION_URI_LOG_CALLBACK, on_target,
+                NULL, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_CONNECTION_LIMIT,
+                (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)CONNECTION_SECONDS,
+                MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT,
+                1, MHD_OPTION_END);
         if (!api->daemon)
                 return -EIO;
         info = MHD_get_daemon_info(api->daemon, MHD_DAEMON_INFO_EPOLL_FD);

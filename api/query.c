@@ -1,13 +1,18 @@
 /* What stands behind the '?', and percent-encoding. */
 #include "api/query.h"
 
+#include "api/utf8.h"
 #include "ublkd/base/dispatch.h"
 #include "ublkd/device_spec.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { VALUE_MAX = 1024, REVISION_DIGITS_MAX = 15 /* whole in every JSON number */ };
+enum {
+        VALUE_MAX = 2048,         /* bytes */
+        LABEL_MAX = 384,          /* characters */
+        REVISION_DIGITS_MAX = 15, /* whole in every JSON number */
+};
 
 static int hex_value(char c)
 {
@@ -81,11 +86,22 @@ static int parse_force(const char *value, struct query *ret)
         return 0;
 }
 
+/* Of valid UTF-8. */
+static size_t character_count(const char *text)
+{
+        size_t count = 0;
+
+        for (; *text; text++)
+                count += ((unsigned char)*text & 0xc0) != 0x80;
+        return count;
+}
+
 static int parse_label(const char *value, struct query *ret)
 {
         char *copy, *equals;
 
-        if (!value || *value == '=' || !strchr(value, '=') || ret->label_count == QUERY_LABELS_MAX)
+        if (!value || *value == '=' || !strchr(value, '=') || character_count(value) > LABEL_MAX
+                || ret->label_count == QUERY_LABELS_MAX)
                 return -EINVAL;
         copy = strdup(value);
         if (!copy)
@@ -195,14 +211,24 @@ static int read_parameter(struct reading *reading, const char *name, const char 
         return 0;
 }
 
+static bool is_utf8(const char *text)
+{
+        for (size_t size = strlen(text), length; size > 0; text += length, size -= length) {
+                length = utf8_length(text, size);
+                if (length == 0)
+                        return false;
+        }
+        return true;
+}
+
 static enum MHD_Result on_parameter(void *userdata, enum MHD_ValueKind kind _unused_, const char *key,
         size_t key_size, const char *value, size_t value_size)
 {
         struct reading *reading = userdata;
         char name[64], text[VALUE_MAX];
 
-        if (percent_decode(key, key_size, name, sizeof(name)) < 0
-                || (value && percent_decode(value, value_size, text, sizeof(text)) < 0))
+        if (percent_decode(key, key_size, name, sizeof(name)) < 0 || !is_utf8(name)
+                || (value && (percent_decode(value, value_size, text, sizeof(text)) < 0 || !is_utf8(text))))
                 reading->error = problem_add(reading->problems, EINVAL, "", "BadParameter",
                         "A query parameter is too long or badly encoded.");
         else

@@ -13,15 +13,6 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <time.h>
-
-static uint64_t monotonic_usec(void)
-{
-        struct timespec now;
-
-        (void)clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 const char *request_header(const struct request *request, const char *name)
 {
@@ -78,6 +69,11 @@ static bool check_route(struct request *request)
 
         if (r == -ENOENT)
                 reply_problem(request, PROBLEM_NO_SUCH_RESOURCE, "Nothing is known at this path.");
+        if (strcmp(request->path, "*") == 0 && request->method == METHOD_OPTIONS) {
+                reply_empty(request, MHD_HTTP_NO_CONTENT);
+                route_methods(request->reply.allow);
+                return false;
+        }
         if (r == -EPERM && request->method == METHOD_OPTIONS) {
                 reply_empty(request, MHD_HTTP_NO_CONTENT);
                 strcpy(request->reply.allow, allow);
@@ -153,13 +149,14 @@ static bool must_not_come(const struct request *request)
 void request_begin(struct request *request, const char *method)
 {
         request->method = parse_method(method);
-        request->began_at = monotonic_usec();
         if (check_access(request) && check_route(request) && check_headers(request))
                 (void)check_query(request);
-        if (announced_length(request) <= BODY_MAX)
-                return;
-        reply_too_large(request);
-        request->reply.close = must_not_come(request);
+        if (announced_length(request) > BODY_MAX) {
+                reply_too_large(request);
+                request->reply.close = must_not_come(request);
+        } else if (request->reply.status != 0 && request_header(request, MHD_HTTP_HEADER_EXPECT)) {
+                request->reply.close = true; /* the client waits for a word before it sends the body */
+        }
 }
 
 static int grow_body(struct request *request, size_t size)
@@ -194,12 +191,6 @@ static void keep_body(struct request *request, const char *data, size_t size)
 
 int request_receive(struct request *request, const char *data, size_t size)
 {
-        if (monotonic_usec() - request->began_at > BODY_SECONDS_MAX * UINT64_C(1000000)) {
-                reply_problem(request, PROBLEM_BODY_TOO_SLOW, "The body did not come within %d s.",
-                        BODY_SECONDS_MAX);
-                request->reply.close = true;
-                return -ETIME;
-        }
         request->body_size += size;
         if (request->body_size > BODY_DRAIN_MAX) {
                 reply_too_large(request);

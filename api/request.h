@@ -6,6 +6,7 @@
 
 #include "api/access.h"
 #include "api/api.h"
+#include "api/connection.h"
 #include "api/query.h"
 
 #include <microhttpd.h>
@@ -14,8 +15,7 @@ enum {
         BODY_MAX = 1024 * 1024,
         BODY_DRAIN_MAX =
                 16 * 1024 * 1024, /* many clients look for an answer only after they have sent it all */
-        BODY_SECONDS_MAX = 60,
-        PATH_NAME_MAX = 128, /* longer than any valid name */
+        PATH_NAME_MAX = 128,      /* longer than any valid name */
 };
 
 enum method {
@@ -45,6 +45,7 @@ struct reply {
 struct request {
         struct api *api;
         struct MHD_Connection *connection;
+        struct connection *client;
         struct peer peer;
         enum method method;
         const struct route *route;
@@ -53,7 +54,6 @@ struct request {
         struct query query;
         char *body;                       /* NUL-terminated, body_size bytes before that */
         size_t body_size, body_allocated; /* body_size counts on when nothing is kept any more */
-        uint64_t began_at;                /* CLOCK_MONOTONIC, microseconds */
         struct reply reply;
         struct wait *wait;
         struct watch *watch; /* the body of the reply is a stream */
@@ -67,7 +67,7 @@ const char *request_header(const struct request *request, const char *name);
 /* The first look at a request, when only its headers are known: sets a reply when they are enough to refuse
  * it. */
 void request_begin(struct request *request, const char *method);
-/* A piece of the body. 0; -ETIME: it takes too long; -EMSGSIZE: it is too large (both set a reply). */
+/* A piece of the body. 0; -EMSGSIZE: it is too large (sets a reply). */
 int request_receive(struct request *request, const char *data, size_t size);
 /* All is there: carries it out. Sets a reply or begins a wait. */
 void request_finish(struct request *request);

@@ -101,6 +101,16 @@ static cJSON *problem_object(const struct request *request, enum problem_type ty
         return NULL;
 }
 
+void problem_text(enum problem_type type, const char *detail, char *ret, size_t size)
+{
+        const struct problem_kind *kind = &problem_kinds[type];
+
+        snprintf(ret, size,
+                "{\"type\":\"urn:ublkd:problem:%s\",\"title\":\"%s\",\"status\":%u,\"detail\":\"%s\","
+                "\"instance\":\"/\"}",
+                kind->name, kind->title, kind->status, detail);
+}
+
 /* `detail` is taken over. */
 static void reply_problem_text(struct request *request, enum problem_type type, char *detail,
         cJSON *(*more)(cJSON *object, const void *from), const void *from)

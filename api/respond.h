@@ -30,6 +30,10 @@ enum problem_type {
         PROBLEM_NO_MEMORY,
         PROBLEM_TIMEOUT,
         PROBLEM_STORE_FULL,
+        PROBLEM_PATH_TOO_LONG,
+        PROBLEM_EXPECTATION_FAILED,
+        PROBLEM_HEADERS_TOO_LARGE,
+        PROBLEM_TOO_MANY_CONNECTIONS,
         _PROBLEM_TYPE_MAX
 };
 
@@ -55,6 +59,9 @@ void reply_problems(struct request *request, enum problem_type type, const struc
 /* As reply_problem(), with the reason that a status gives in `reason`, and the device in `device`. */
 void reply_device_problem(struct request *request, enum problem_type type, const struct device_record *record,
         const char *format, ...) _printf_(4, 5);
+/* A problem as JSON text, where there is no request yet. `detail` needs no escapes; what does not fit is cut.
+ */
+void problem_text(enum problem_type type, const char *detail, char *ret, size_t size);
 /* -errno for which nothing better is known. */
 void reply_error(struct request *request, int error, const char *what);
 

@@ -61,3 +61,10 @@ int route_find(const char *path, enum method method, const struct route **ret,
         add_method(allow, METHOD_OPTIONS);
         return -EPERM;
 }
+
+void route_methods(char ret_allow[static ALLOW_MAX])
+{
+        *ret_allow = '\0';
+        for (enum method method = 0; method < _METHOD_MAX; method++)
+                add_method(ret_allow, method);
+}

@@ -28,6 +28,9 @@ extern const struct route routes[];
 int route_find(const char *path, enum method method, const struct route **ret,
         char name[static PATH_NAME_MAX], char allow[static ALLOW_MAX]);
 
+/* All methods that some path knows, as Allow lists them. */
+void route_methods(char ret_allow[static ALLOW_MAX]);
+
 /* The handlers, one file per resource. Each sets a reply or begins a wait. */
 void handle_device_create(struct request *request);
 void handle_device_get(struct request *request);

@@ -1,6 +1,7 @@
 /* What the files of api/ share: the state of the server. */
 #pragma once
 
+#include "api/connection.h"
 #include "api/listen.h"
 #include "api/request.h"
 
@@ -12,7 +13,8 @@ struct api {
         sd_event_source *readable, *timeout, *run, *accept_again;
         struct listener *listeners;
         size_t listener_count;
-        unsigned connections;
+        unsigned connections; /* as the library counts them */
+        struct connection *clients, *last_client;
         char token[TOKEN_TEXT_SIZE]; /* "" without TCP */
         struct wait *waits;
         struct watch *watches;

@@ -27,7 +27,8 @@ import sys
 import generate
 from generate import SchemaError, c_string, load
 
-PROBLEMS_OF_ALL = ["bad-request", "unauthorized", "not-acceptable", "body-too-slow", "body-too-large", "internal", "no-memory"]
+PROBLEMS_OF_ALL = ["bad-request", "unauthorized", "not-acceptable", "body-too-slow", "body-too-large", "path-too-long",
+                   "expectation-failed", "headers-too-large", "internal", "too-many-connections", "no-memory"]
 PROBLEMS_OF_CHANGES = ["forbidden", "store-full", "precondition-failed"]
 PROBLEMS_OF_BODIES = ["malformed-json", "not-json"]
 METHODS = ["get", "post", "put", "patch", "delete"]

@@ -1,6 +1,7 @@
 /* The API with a store and a pretended reconciler behind it, for the tests of the API.
  *
  *   api_test_server [--state-dir DIR] [--sqlite] [--listen ADDRESS]... [--passed N]
+ *                   [--times IDLE,HEAD,BODY,REPLY]     milliseconds
  *
  * Says "ready" once it answers, then takes commands on stdin, one a line, and answers each with "ok", or a
  * value: auto on|off                     make every device Live (Disabled, gone) by itself; on at the start
@@ -408,6 +409,17 @@ static void stop(struct server *server)
         sd_event_unref(server->event);
 }
 
+static void parse_times(const char *text, struct api_times *ret)
+{
+        unsigned idle = 0, head = 0, body = 0, reply = 0;
+
+        (void)sscanf(text, "%u,%u,%u,%u", &idle, &head, &body, &reply);
+        *ret = (struct api_times){.idle = idle * UINT64_C(1000),
+                .head = head * UINT64_C(1000),
+                .body = body * UINT64_C(1000),
+                .reply = reply * UINT64_C(1000)};
+}
+
 /* Options as above. */
 static bool parse_arguments(
         int argc, char *argv[], struct api_config *config, const char **listen, bool *ret_sqlite)
@@ -423,6 +435,8 @@ static bool parse_arguments(
                         config->state_dir = value;
                 else if (value && strcmp(argv[i], "--listen") == 0 && config->listen_count < LISTEN_MAX)
                         listen[config->listen_count++] = value;
+                else if (value && strcmp(argv[i], "--times") == 0)
+                        parse_times(value, &config->times);
                 else if (value && strcmp(argv[i], "--passed") == 0)
                         config->passed_sockets = (unsigned)atoi(value);
                 else

@@ -1,0 +1,186 @@
+/* The clients' connections. */
+#include "api/connection.h"
+
+#include "api/respond.h"
+#include "api/server.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { DEADLINE_ACCURACY_USEC = 100 * 1000 };
+
+static const unsigned default_seconds[] = {
+        [CONNECTION_IDLE] = 30,
+        [CONNECTION_HEAD] = 10,
+        [CONNECTION_BODY] = 60,
+        [CONNECTION_HELD] = 0,
+        [CONNECTION_REPLY] = 60,
+        [CONNECTION_CLOSED] = 0,
+};
+static_assert(ARRAY_SIZE(default_seconds) == _CONNECTION_STATE_MAX, "every state has a time");
+
+/* How long a state may last, in microseconds; 0: it has no end. */
+static uint64_t time_of(const struct api *api, enum connection_state state)
+{
+        const struct api_times *times = &api->config.times;
+        const uint64_t configured[_CONNECTION_STATE_MAX] = {
+                [CONNECTION_IDLE] = times->idle,
+                [CONNECTION_HEAD] = times->head,
+                [CONNECTION_BODY] = times->body,
+                [CONNECTION_REPLY] = times->reply,
+        };
+
+        return configured[state] ? configured[state] : default_seconds[state] * UINT64_C(1000000);
+}
+
+static void unlink_connection(struct connection *connection)
+{
+        struct api *api = connection->api;
+
+        *(connection->previous ? &connection->previous->next : &api->clients) = connection->next;
+        *(connection->next ? &connection->next->previous : &api->last_client) = connection->previous;
+        connection->previous = connection->next = NULL;
+}
+
+static void append_connection(struct connection *connection)
+{
+        struct api *api = connection->api;
+
+        connection->previous = api->last_client;
+        *(api->last_client ? &api->last_client->next : &api->clients) = connection;
+        api->last_client = connection;
+}
+
+static void shut_down(struct connection *connection)
+{
+        connection_enter(connection, CONNECTION_CLOSED);
+        (void)shutdown(connection->fd, SHUT_RDWR);
+        api_run_soon(connection->api);
+}
+
+static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        struct connection *connection = userdata;
+        struct request *request = connection->request;
+
+        if (connection->state == CONNECTION_BODY && request) {
+                reply_problem(request, PROBLEM_BODY_TOO_SLOW, "The body did not come within %u s.",
+                        (unsigned)(time_of(connection->api, CONNECTION_BODY) / 1000000));
+                connection_write_last(connection->fd, request->reply.status, request->reply.content_type,
+                        request->reply.body);
+        }
+        shut_down(connection);
+        return 0;
+}
+
+struct connection *connection_new(struct api *api, struct MHD_Connection *mhd)
+{
+        const union MHD_ConnectionInfo *info =
+                MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+        struct connection *connection = info ? calloc(1, sizeof(*connection)) : NULL;
+        int r = connection ? peer_of_socket(info->connect_fd, &connection->peer) : -ENOMEM;
+
+        if (r >= 0)
+                r = sd_event_add_time_relative(api->event, &connection->deadline, CLOCK_MONOTONIC, 0,
+                        DEADLINE_ACCURACY_USEC, on_deadline, connection);
+        if (r < 0) {
+                if (info)
+                        (void)shutdown(info->connect_fd, SHUT_RDWR);
+                free(connection);
+                return NULL;
+        }
+        connection->api = api;
+        connection->fd = info->connect_fd;
+        append_connection(connection);
+        connection_enter(connection, CONNECTION_IDLE);
+        return connection;
+}
+
+struct connection *connection_free(struct connection *connection)
+{
+        if (!connection)
+                return NULL;
+        unlink_connection(connection);
+        sd_event_source_disable_unref(connection->deadline);
+        free(connection);
+        return NULL;
+}
+
+struct connection *connection_of(struct MHD_Connection *mhd)
+{
+        const union MHD_ConnectionInfo *info =
+                MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+        return info ? info->socket_context : NULL;
+}
+
+void connection_enter(struct connection *connection, enum connection_state state)
+{
+        uint64_t time = time_of(connection->api, state);
+
+        if (connection->state == CONNECTION_CLOSED)
+                return;
+        connection->state = state;
+        unlink_connection(connection);
+        append_connection(connection);
+        /* Both fail only in another process, or once the loop has ended. */
+        if (time > 0)
+                (void)sd_event_source_set_time_relative(connection->deadline, time);
+        (void)sd_event_source_set_enabled(connection->deadline, time > 0 ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+}
+
+static bool is_privileged(const struct peer *peer)
+{
+        return !peer->tcp && peer_may_change(peer);
+}
+
+static bool is_same_user(const struct peer *one, const struct peer *other)
+{
+        return one->tcp == other->tcp && one->uid == other->uid;
+}
+
+static unsigned count_of(const struct api *api, const struct peer *peer)
+{
+        unsigned count = 0;
+
+        for (const struct connection *connection = api->clients; connection; connection = connection->next)
+                count += connection->state != CONNECTION_CLOSED && is_same_user(&connection->peer, peer);
+        return count;
+}
+
+bool connection_allowed(struct api *api, const struct peer *peer)
+{
+        if (is_privileged(peer))
+                return true;
+        if (count_of(api, peer) >= CONNECTIONS_OF_A_USER && !connection_close_idle(api, peer))
+                return false;
+        return api->connections < CONNECTIONS_MAX - CONNECTIONS_KEPT;
+}
+
+bool connection_close_idle(struct api *api, const struct peer *peer)
+{
+        for (struct connection *connection = api->clients; connection; connection = connection->next)
+                if (connection->state == CONNECTION_IDLE && connection != api->last_client
+                        && (!peer || is_same_user(&connection->peer, peer))) {
+                        shut_down(connection);
+                        return true;
+                }
+        return false;
+}
+
+void connection_write_last(int fd, unsigned status, const char *content_type, const char *body)
+{
+        char head[256];
+        size_t size = body ? strlen(body) : 0;
+        int n = snprintf(head, sizeof(head),
+                "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nCache-Control: no-store\r\nConnection: "
+                "close\r\nContent-Length: %zu\r\n\r\n",
+                status, MHD_get_reason_phrase_for(status), content_type, size);
+
+        if (n > 0 && (size_t)n < sizeof(head)
+                && send(fd, head, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL | (size ? MSG_MORE : 0)) == n
+                && size)
+                (void)send(fd, body, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+}

@@ -1,0 +1,153 @@
+/* Whether the head of a request says one thing only.
+ *
+ * The HTTP library is lenient: of two Content-Length it takes the first, Content-Length beside
+ * Transfer-Encoding it ignores, and a text ends for it at a NUL. A proxy that reads the same bytes in another
+ * way could be made to pass somebody a request of somebody else. So what can be read in two ways is refused
+ * here. */
+#include "api/head_check.h"
+
+#include "api/respond.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* Headers of which one is enough, and two would contradict each other. */
+static const char *const single[] = {
+        MHD_HTTP_HEADER_AUTHORIZATION,
+        MHD_HTTP_HEADER_CONTENT_LENGTH,
+        MHD_HTTP_HEADER_CONTENT_TYPE,
+        MHD_HTTP_HEADER_EXPECT,
+        MHD_HTTP_HEADER_HOST,
+        MHD_HTTP_HEADER_TRANSFER_ENCODING,
+};
+
+struct head {
+        size_t count, size; /* of the headers, as they are usually written */
+        size_t seen[ARRAY_SIZE(single)];
+        const char *bad;       /* a name that is no token, or NULL */
+        const char *bad_value; /* the name of a value with control characters, or NULL */
+};
+
+static bool is_token(const char *text)
+{
+        static const char allowed[] =
+                "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+        return *text && strspn(text, allowed) == strlen(text);
+}
+
+static bool has_control_characters(const char *text)
+{
+        for (; *text; text++)
+                if (((unsigned char)*text < 0x20 && *text != '\t') || *text == 0x7f)
+                        return true;
+        return false;
+}
+
+static enum MHD_Result on_header(
+        void *userdata, enum MHD_ValueKind kind _unused_, const char *name, const char *value)
+{
+        struct head *head = userdata;
+
+        value = value ? value : "";
+        head->count++;
+        head->size += strlen(name) + strlen(": ") + strlen(value) + strlen("\r\n");
+        if (!is_token(name))
+                head->bad = name;
+        if (has_control_characters(value))
+                head->bad_value = name;
+        for (size_t i = 0; i < ARRAY_SIZE(single); i++)
+                head->seen[i] += strcasecmp(name, single[i]) == 0;
+        return MHD_YES;
+}
+
+static bool refuse(struct request *request)
+{
+        request->reply.close = true;
+        return false;
+}
+
+static bool check_size(struct request *request, const struct head *head, size_t target_size)
+{
+        if (target_size > TARGET_SIZE_MAX) {
+                reply_problem(request, PROBLEM_PATH_TOO_LONG,
+                        "Path and parameters can have %d bytes at most.", TARGET_SIZE_MAX);
+                return refuse(request);
+        }
+        if (head->count > HEADERS_MAX || head->size > HEAD_SIZE_MAX) {
+                reply_problem(request, PROBLEM_HEADERS_TOO_LARGE,
+                        "There can be %d headers at most, of %d bytes together.", HEADERS_MAX, HEAD_SIZE_MAX);
+                return refuse(request);
+        }
+        return true;
+}
+
+static bool check_names(struct request *request, const struct head *head)
+{
+        if (head->bad || head->bad_value) {
+                reply_problem(request, PROBLEM_BAD_REQUEST,
+                        "The %s of a header has characters that cannot be there.",
+                        head->bad ? "name" : "value");
+                return refuse(request);
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(single); i++)
+                if (head->seen[i] > 1) {
+                        reply_problem(request, PROBLEM_BAD_REQUEST, "The header %s can be given once only.",
+                                single[i]);
+                        return refuse(request);
+                }
+        return true;
+}
+
+/* Where the body ends must not be said twice, nor in a way that is not understood. */
+static bool check_framing(struct request *request, const char *version)
+{
+        const char *length = request_header(request, MHD_HTTP_HEADER_CONTENT_LENGTH),
+                   *coding = request_header(request, MHD_HTTP_HEADER_TRANSFER_ENCODING),
+                   *expect = request_header(request, MHD_HTTP_HEADER_EXPECT);
+
+        if (coding
+                && (length || strcasecmp(coding, "chunked") != 0
+                        || strcmp(version, MHD_HTTP_VERSION_1_1) != 0)) {
+                reply_problem(request, PROBLEM_BAD_REQUEST,
+                        "A body has either a Content-Length or 'Transfer-Encoding: chunked', the latter in "
+                        "HTTP/1.1 "
+                        "only.");
+                return refuse(request);
+        }
+        if (length && (!*length || strspn(length, "0123456789") != strlen(length))) {
+                reply_problem(request, PROBLEM_BAD_REQUEST, "Content-Length is not a number.");
+                return refuse(request);
+        }
+        if (expect && strcasecmp(expect, "100-continue") != 0) {
+                reply_problem(request, PROBLEM_EXPECTATION_FAILED, "Only 'Expect: 100-continue' can be met.");
+                return refuse(request);
+        }
+        return true;
+}
+
+/* The library hides what follows a NUL, line ends without CR, folded lines and white space; what it shows is
+ * then shorter or longer than what came. The one thing that is left to taste is the space after a colon. */
+static bool check_hidden(
+        struct request *request, const struct head *head, const char *method, size_t target_size)
+{
+        const union MHD_ConnectionInfo *info =
+                MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+        size_t most = strlen(method) + strlen("  HTTP/1.1\r\n\r\n") + target_size + head->size;
+
+        if (info && info->header_size <= most && info->header_size + head->count >= most)
+                return true;
+        reply_problem(request, PROBLEM_BAD_REQUEST,
+                "The head of the request is not well-formed: lines end in CR and LF, a header is one line "
+                "'Name: value' with one space at most, and there are no NUL bytes.");
+        return refuse(request);
+}
+
+bool head_check(struct request *request, const char *method, const char *version, size_t target_size)
+{
+        struct head head = {};
+
+        (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, on_header, &head);
+        return check_size(request, &head, target_size) && check_names(request, &head)
+               && check_framing(request, version) && check_hidden(request, &head, method, target_size);
+}
