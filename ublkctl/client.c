@@ -14,6 +14,7 @@
 enum {
         CONNECT_PATIENCE_MS = 10 * 1000,
         ANSWER_PATIENCE_MS = 60 * 1000,
+        STREAM_PATIENCE = 60, /* seconds */
         TICK_MS = 500,
         TOKEN_MAX = 4096,
         ANSWER_MAX = 256 << 20,
@@ -281,8 +282,9 @@ static bool add_headers(const struct client *client, struct exchange *exchange)
                 good = add_header(exchange, "If-Match: %s", request->if_match);
         if (good && request->if_none_match)
                 good = add_header(exchange, "If-None-Match: *");
-        if (good && request->take)
-                good = add_header(exchange, "Accept: text/event-stream");
+        if (good)
+                good = add_header(exchange, "Accept: %sapplication/json, application/problem+json",
+                        request->take ? "text/event-stream, " : "");
         if (good && request->last_event_id)
                 good = add_header(exchange, "Last-Event-ID: %s", request->last_event_id);
         return good;
@@ -306,6 +308,10 @@ static bool prepare(const struct client *client, struct exchange *exchange)
         curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* $http_proxy is not for a daemon of this machine */
         curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_PATIENCE_MS);
         curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, patience);
+        if (request->take) { /* a stream shows every 15 s that it lives */
+                curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+                curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long)STREAM_PATIENCE);
+        }
         curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
         curl_easy_setopt(easy, CURLOPT_WRITEDATA, exchange);
         curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);

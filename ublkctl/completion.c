@@ -179,7 +179,8 @@ static void print_zsh_action(enum completion completion, const char *const *choi
 
 static void print_zsh_form(const struct setting *setting, const char *dashes, const char *name, size_t length)
 {
-        printf("\t\t\t'%s%s%.*s[", setting->kind == SETTING_KIND_LIST ? "*" : "", dashes, (int)length, name);
+        printf(" \\\n\t\t\t'%s%s%.*s[", setting->kind == SETTING_KIND_LIST ? "*" : "", dashes, (int)length,
+                name);
         print_zsh_text(setting->help);
         putchar(']');
         if (setting->value) {
@@ -188,7 +189,7 @@ static void print_zsh_form(const struct setting *setting, const char *dashes, co
                 putchar(':');
                 print_zsh_action(setting->completion, setting->choices);
         }
-        puts("' \\");
+        putchar('\'');
 }
 
 static void print_zsh_options(uint64_t mask)
@@ -206,20 +207,18 @@ static void print_zsh_options(uint64_t mask)
 
 static void print_zsh_verb(const struct verb *verb)
 {
-        printf("\t%s)\n\t\t_arguments -s \\\n", verb->name);
+        printf("\t%s)\n\t\t_arguments -s", verb->name);
         print_zsh_options(verb->settings | SETTINGS_COMMON);
         if (strcmp(verb->name, "help") == 0) {
-                fputs("\t\t\t'1:verb:(", stdout);
+                fputs(" \\\n\t\t\t'1:verb:(", stdout);
                 print_verb_words();
-                puts(")'");
+                fputs(")'", stdout);
         } else if (verb->arguments_max > 0) {
-                printf("\t\t\t'%s:argument:", verb->arguments_max == ARGUMENTS_ANY ? "*" : "1");
+                printf(" \\\n\t\t\t'%s:argument:", verb->arguments_max == ARGUMENTS_ANY ? "*" : "1");
                 print_zsh_action(verb->completion, verb->words);
-                puts("'");
-        } else {
-                puts("\t\t\t':'");
+                putchar('\'');
         }
-        puts("\t\t;;");
+        puts("\n\t\t;;");
 }
 
 static const char zsh_head[] =
@@ -249,9 +248,10 @@ static const char zsh_middle[] = "\t)\n"
                                  "\tlocal curcontext=$curcontext state line option\n"
                                  "\tlocal -a ublkctl_where\n"
                                  "\ttypeset -A opt_args\n"
-                                 "\t_arguments -C -s \\\n";
+                                 "\t_arguments -C -s";
 
 static const char zsh_switch[] =
+        " \\\n"
         "\t\t\t'1:verb:_ublkctl_verbs' \\\n"
         "\t\t\t'*::argument:->arguments'\n"
         "\t[[ $state == arguments ]] || return\n"

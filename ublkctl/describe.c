@@ -1,5 +1,6 @@
 /* describe: all about a device, for people. */
 #include "ublkctl/await.h"
+#include "ublkctl/event_list.h"
 #include "ublkctl/json_path.h"
 #include "ublkctl/table.h"
 #include "ublkctl/verbs.h"
@@ -165,6 +166,8 @@ static void print_next(const cJSON *device)
 static enum exit_status describe(struct context *context, const cJSON *device)
 {
         const char *name = json_text(device, "name");
+        enum exit_status status;
+
         print_field("Name", name);
         print_phase(context, device);
         print_next(device);
@@ -177,7 +180,10 @@ static enum exit_status describe(struct context *context, const cJSON *device)
         print_field("Uid", json_text(device, "uid"));
         puts("Spec:");
         print_spec(json_find(device, "spec"), "", 0);
-        return print_conditions(context, device);
+        status = print_conditions(context, device);
+        if (name)
+                print_device_events(context, name);
+        return status;
 }
 
 enum exit_status verb_describe(struct context *context, int argc, char *argv[])

@@ -93,6 +93,11 @@ static const struct verb verbs[] = {
                         "error. Waits until it is Live.",
          .settings = BIT(NO_WAIT) | BIT(TIMEOUT),
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_restart},
+        {.name = "events", .arguments = "[NAME...]", .summary = "show what happened",
+         .description = "Shows what happened to all devices, or to those named. With -f it goes on, over restarts of "
+                        "ublkd as well. With -o json every line is one event.",
+         .settings = BIT(FOLLOW) | BIT(SINCE) | BIT(OUTPUT),
+         .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_events},
         {.name = "host", .arguments = "", .summary = "check this machine",
          .description = "Tells what the kernel can do and what is wrong on this machine. The exit status is 1 when "
                         "something is.",

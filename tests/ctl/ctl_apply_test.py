@@ -1,0 +1,150 @@
+"""apply: what is there becomes what files say."""
+import json
+import socket
+import threading
+
+from ctl import FAILED, NO_DAEMON, REFUSED, TIMED_OUT, USAGE, Ctl, spec
+
+
+def write(tmp_path, name, *specs):
+    (tmp_path / name).write_text("\n".join(json.dumps(item) for item in specs))
+    return name
+
+
+def test_created_changed_unchanged(ctl, server, tmp_path):
+    write(tmp_path, "a.json", spec("a"), spec("b"))
+    assert ctl("apply", "-f", "a.json").lines == ["a created", "b created"]
+    assert ctl("apply", "-f", "a.json").lines == ["a unchanged", "b unchanged"]
+    write(tmp_path, "a.json", spec("a", queueDepth=64), spec("b", size=1 << 20))
+    assert ctl("apply", "-f", "a.json").lines == ["a changed", "b unchanged"]  # another word for the same size
+    assert server.ask("GET", "/devices/a").json["spec"]["queueDepth"] == 64
+
+
+def test_a_folder_and_several_files(ctl, tmp_path):
+    (tmp_path / "specs").mkdir()
+    write(tmp_path, "specs/2.json", spec("b"))
+    write(tmp_path, "specs/1.json", spec("a"))
+    write(tmp_path, "specs/.hidden.json", spec("hidden"))
+    write(tmp_path, "specs/notes.txt", spec("text"))
+    write(tmp_path, "c.json", spec("c"))
+    assert ctl("apply", "-f", "specs", "-f", "c.json").lines == ["a created", "b created", "c created"]
+    (tmp_path / "empty").mkdir()
+    assert "no file *.json" in ctl("apply", "-f", "empty", status=FAILED).err
+
+
+def test_what_list_prints_can_be_applied(ctl):
+    ctl("apply", "-f", "-", stdin=json.dumps([spec("a"), spec("b", labels={"x": "1"})]))
+    listed = ctl("list", "-o", "json").out
+    ctl("delete", "a", "b")
+    assert ctl("apply", "-f", "-", stdin=listed).lines == ["a created", "b created"]
+    assert ctl("apply", "-f", "-", stdin=listed).lines == ["a unchanged", "b unchanged"]
+    assert ctl("apply", "-f", "-", stdin=ctl("get", "a").out).lines == ["a unchanged"]
+
+
+def test_one_failure_does_not_stop_the_others(ctl):
+    bad = {"name": "bad", "target": {"type": "nope"}}
+    run = ctl("apply", "-f", "-", stdin=json.dumps([spec("a"), bad, spec("b"), spec("a"), {"size": 1}]), status=FAILED)
+    assert run.lines == ["a created", "b created"]
+    assert "bad: /target/type" in run.err and "described twice" in run.err and "has no name" in run.err
+    assert "3 of 5 failed: bad, a, (no name)." in run.err
+
+
+def test_a_file_that_is_no_json_names_its_line(ctl, tmp_path):
+    (tmp_path / "bad.json").write_text('{"name": "a",\n "size": }\n')
+    assert "bad.json: Line 2 is not valid JSON." in ctl("apply", "-f", "bad.json", status=FAILED).err
+    (tmp_path / "cut.json").write_text('{"name": "a"')
+    assert "cut.json" in ctl("apply", "-f", "cut.json", status=FAILED).err
+    (tmp_path / "nul.json").write_bytes(b'{"name"\0: "a"}')
+    assert "byte of 0" in ctl("apply", "-f", "nul.json", status=FAILED).err
+    assert "cannot be opened" in ctl("apply", "-f", "missing.json", status=FAILED).err
+
+
+def test_prune_removes_what_has_the_label_and_no_spec(ctl):
+    ours = {"labels": {"app": "x"}}
+    ctl("apply", "-f", "-", stdin=json.dumps([spec("a", **ours), spec("b", **ours), spec("other")]))
+    assert ctl("apply", "-f", "-", "--prune", "-l", "app=x", "--wait", stdin=json.dumps(spec("a", **ours))).lines == [
+        "a unchanged", "b removed"]
+    assert ctl("list", "-o", "name").lines == ["a", "other"]
+
+
+def test_prune_needs_a_label_and_a_label_needs_prune(ctl):
+    assert "-l" in ctl("apply", "-f", "-", "--prune", stdin="", status=USAGE).err
+    assert "--prune" in ctl("apply", "-f", "-", "-l", "a=b", stdin="", status=USAGE).err
+    assert "-f" in ctl("apply", status=USAGE).err
+
+
+def test_nothing_is_pruned_when_a_spec_cannot_be_read(ctl):
+    ours = {"labels": {"app": "x"}}
+    ctl("apply", "-f", "-", stdin=json.dumps([spec("a", **ours), spec("b", **ours)]))
+    for text in (json.dumps(spec("a", **ours)) + " {", json.dumps([spec("a", **ours), {"size": 1}])):
+        run = ctl("apply", "-f", "-", "--prune", "-l", "app=x", stdin=text, status=FAILED)
+        assert "Nothing was removed" in run.err
+    assert ctl("list", "-o", "name").lines == ["a", "b"]
+
+
+def test_a_disk_in_use_is_not_pruned(ctl, server):
+    ctl("apply", "-f", "-", stdin=json.dumps(spec("a", labels={"app": "x"}, id=0)))
+    server.tell("busy 0 mounted at /srv")
+    run = ctl("apply", "-f", "-", "--prune", "-l", "app=x", stdin="[]", status=REFUSED)
+    assert "mounted at /srv" in run.err
+
+
+def test_dry_run(ctl, server):
+    ours = {"labels": {"app": "x"}}
+    ctl("apply", "-f", "-", stdin=json.dumps([spec("a", **ours), spec("b", **ours), spec("c", **ours)]))
+    before = server.ask("GET", "/devices").json["items"]
+    wanted = [spec("a", queueDepth=64, **ours), spec("b", queueDepth=128, size=1 << 20, **ours), spec("new")]
+    run = ctl("apply", "-f", "-", "--dry-run", "--prune", "-l", "app=x", stdin=json.dumps(wanted))
+    assert run.lines == ["a would be changed", "  queueDepth: 128 -> 64", "b unchanged", "new would be created",
+                         "c would be removed"]
+    assert server.ask("GET", "/devices").json["items"] == before
+
+
+def test_wait(ctl, server):
+    server.tell("auto off")
+    run = ctl("apply", "-f", "-", "--wait", "--timeout", "100ms", stdin=json.dumps(spec("a")), status=TIMED_OUT)
+    assert run.lines == ["a created"] and "1 of 1 failed: a." in run.err
+    server.tell("status a Live Live It serves.")
+    ctl("apply", "-f", "-", "--wait", stdin=json.dumps(spec("a")))
+
+
+def test_no_daemon_is_told_once(tmp_path):
+    run = Ctl(str(tmp_path / "none"))("apply", "-f", "-", stdin=json.dumps([spec("a"), spec("b")]), status=NO_DAEMON)
+    assert run.err.count("not running") == 1
+
+
+class Meddler:
+    """Stands between ublkctl and the daemon, and changes the device between its look and its change."""
+
+    def __init__(self, server, path, times):
+        self.server, self.times = server, times
+        self.path = str(path)
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen()
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def serve(self):
+        connection, _ = self.listener.accept()
+        upstream = self.server.socket()
+        while data := connection.recv(65536):
+            if data.startswith(b"PUT ") and self.times > 0:
+                self.times -= 1
+                depth = 100 + self.times
+                self.server.ask("PUT", "/devices/a", spec("a", queueDepth=depth))
+            upstream.sendall(data)
+            connection.sendall(upstream.recv(65536))
+        connection.close()
+        upstream.close()
+
+
+def test_two_editors_do_not_overwrite_each_other_unseen(ctl, server, tmp_path):
+    ctl("apply", "-f", "-", stdin=json.dumps(spec("a")))
+    meddler = Meddler(server, tmp_path / "meddler", 1)
+    assert Ctl(meddler.path)("apply", "-f", "-", stdin=json.dumps(spec("a", queueDepth=7))).lines == ["a changed"]
+    assert meddler.times == 0
+    assert server.ask("GET", "/devices/a").json["spec"]["queueDepth"] == 7
+    meddler = Meddler(server, tmp_path / "meddler2", 1000)
+    run = Ctl(meddler.path)("apply", "-f", "-", stdin=json.dumps(spec("a", queueDepth=8)), status=REFUSED)
+    assert "keeps changing" in run.err

@@ -1,0 +1,104 @@
+"""attach and detach, as losetup has them."""
+import threading
+
+from ctl import FAILED, NOT_FOUND, REFUSED, TIMED_OUT, USAGE
+
+
+def image(tmp_path, name="data.img"):
+    path = tmp_path / name
+    path.write_bytes(bytes(1 << 20))
+    return str(path)
+
+
+def test_attach_prints_the_node(ctl, server, tmp_path):
+    path = image(tmp_path, "My Data.img")
+    assert ctl("attach", "My Data.img").out == "/dev/ublkb0\n"
+    stored = server.ask("GET", "/devices/my-data").json["spec"]
+    assert stored == {"name": "my-data", "target": {"type": "loop", "path": path}}
+
+
+def test_attach_again_is_the_same_disk(ctl, tmp_path):
+    path = image(tmp_path)
+    (tmp_path / "link").symlink_to(path)
+    ctl("attach", path)
+    ctl("attach", str(tmp_path / "link"))
+    assert ctl("list", "-o", "name").lines == ["data"]
+
+
+def test_other_disks_of_a_file_have_other_names(ctl, server, tmp_path):
+    path = image(tmp_path)
+    ctl("attach", path)
+    ctl("attach", "-r", path)
+    ctl("attach", "-r", path, "--offset", "4KiB")
+    ctl("attach", "-r", path, "--name", "mine")
+    assert ctl("list", "-o", "name").lines == ["data", "data-2", "data-3", "mine"]
+    assert server.ask("GET", "/devices/data-3").json["spec"]["target"]["offset"] == 4096
+    assert server.ask("GET", "/devices/mine").json["spec"]["readOnly"] is True
+
+
+def test_a_name_that_is_taken_is_refused(ctl, tmp_path):
+    ctl("create", "mine", "target.type=null", "size=1MiB")
+    assert ctl("attach", image(tmp_path), "--name", "mine", status=REFUSED).err
+    assert "/name" in ctl("attach", image(tmp_path), "--name", "Bad Name", status=FAILED).err
+    ctl("attach", image(tmp_path), "--name", "x" * 64, status=USAGE)
+    ctl("attach", image(tmp_path), "--offset", "1kb", status=USAGE)
+
+
+def test_a_file_that_is_not_there(ctl, server):
+    assert "No such file" in ctl("attach", "nowhere.img", status=FAILED).err
+    assert server.ask("GET", "/devices").json["items"] == []
+
+
+def test_a_disk_that_cannot_be_made_leaves_nothing_behind(ctl, server, tmp_path):
+    server.tell("auto off")
+    answer = []
+    path = image(tmp_path)
+    thread = threading.Thread(target=lambda: answer.append(ctl.run("attach", path)))
+    thread.start()
+    server.until("waits", 1)
+    server.tell("auto on")
+    server.tell("status data Backoff BackingFileTooSmall It is too small.")
+    thread.join()
+    assert answer[0].status == FAILED and "It is too small." in answer[0].err and answer[0].out == ""
+    ctl("wait", "data", "--for", "gone")
+
+
+def test_a_disk_that_takes_too_long_leaves_nothing_behind(ctl, server, tmp_path):
+    server.tell("auto off")
+    run = ctl("attach", image(tmp_path), "--timeout", "100ms", status=TIMED_OUT)
+    assert run.out == "" and "nothing is left behind" in run.err
+    server.tell("remove data")
+
+
+def test_detach_by_node_file_and_name(ctl, tmp_path):
+    path = image(tmp_path)
+    for word in ("/dev/ublkb0", path, "data.img", "data"):
+        ctl("attach", path)
+        assert ctl("detach", word).out == "data removed\n"
+    assert "no disk with this" in ctl("detach", path, status=NOT_FOUND).err
+
+
+def test_detach_of_several(ctl, tmp_path):
+    one, two = image(tmp_path, "one.img"), image(tmp_path, "two.img")
+    ctl("attach", one)
+    ctl("attach", two)
+    run = ctl("detach", one, "/dev/none", two, status=NOT_FOUND)
+    assert run.lines == ["one removed", "two removed"]
+
+
+def test_detach_of_a_file_with_two_disks_asks_which(ctl, tmp_path):
+    path = image(tmp_path)
+    ctl("attach", "-r", path)
+    ctl("attach", "-r", path, "--offset", "4096")
+    run = ctl("detach", path, status=REFUSED)
+    assert "data and data-2" in run.err
+    ctl("detach", "data-2")
+    ctl("detach", path)
+
+
+def test_detach_of_a_disk_in_use_names_its_users(ctl, server, tmp_path):
+    path = image(tmp_path)
+    ctl("create", "data", "target.type=loop", f"target.path={path}", "id=0")
+    server.tell("busy 0 mounted at /srv")
+    assert "mounted at /srv" in ctl("detach", path, status=REFUSED).err
+    ctl("detach", path, "--force")

@@ -1,0 +1,99 @@
+"""On a terminal: colours, and a line of progress that goes away."""
+import os
+import pty
+import select
+
+import pytest
+from ctl import DEADLINE, TIMED_OUT
+
+NULL = ["target.type=null", "size=1MiB"]
+
+
+class Terminal:
+    """ublkctl on a terminal, or with some of its streams there."""
+
+    def __init__(self, ctl, *arguments, streams=(0, 1, 2), **environment):
+        self.leader, follower = pty.openpty()
+        self.text = b""
+        pid = os.fork()
+        if pid == 0:
+            null = os.open("/dev/null", os.O_RDWR)
+            for stream in range(3):
+                os.dup2(follower if stream in streams else null, stream)
+            os.execve(ctl.program, [ctl.program, *arguments], {**ctl.environment(TERM="xterm"), **environment})
+        self.pid = pid
+        os.close(follower)
+
+    def read(self):
+        """A piece, or nothing at the end."""
+        if not select.select([self.leader], [], [], DEADLINE)[0]:
+            raise AssertionError(f"nothing more came after {self.text!r}")
+        try:
+            piece = os.read(self.leader, 65536)
+        except OSError:  # EIO: the last one has closed it
+            piece = b""
+        self.text += piece
+        return piece
+
+    def read_until(self, words):
+        while words not in self.text:
+            assert self.read(), f"{words} did not come: {self.text!r}"
+
+    def end(self):
+        """Everything it said, and its exit status."""
+        while self.read():
+            pass
+        os.close(self.leader)
+        return self.text.decode(), os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def test_colours(ctl):
+    ctl("create", "data", *NULL)
+    text, status = Terminal(ctl, "list").end()
+    assert status == 0 and "\x1b[32mLive\x1b[0m" in text
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_colours_are_not_wanted(ctl, environment):
+    ctl("create", "data", *NULL)
+    assert "\x1b" not in Terminal(ctl, "list", **environment).end()[0]
+
+
+def test_an_empty_no_color_means_nothing(ctl):
+    ctl("create", "data", *NULL)
+    assert "\x1b[32m" in Terminal(ctl, "list", NO_COLOR="").end()[0]
+
+
+def test_progress_while_it_waits(ctl, server):
+    server.tell("auto off")
+    terminal = Terminal(ctl, "create", "data", *NULL)
+    server.until("waits", 1)
+    server.tell("status data Starting Starting Its worker opens the backing store.")
+    terminal.read_until(b"data: Starting, waiting until it is Live")
+    server.tell("status data Live Live It serves.")
+    text, status = terminal.end()
+    assert status == 0
+    assert text.endswith("\r\x1b[Kdata created, Live at /dev/ublkb0\r\n")  # the line is gone before the answer
+
+
+def test_progress_of_wait_and_delete(ctl, server):
+    server.tell("auto off")
+    ctl("create", "data", *NULL, "--no-wait")
+    text, status = Terminal(ctl, "wait", "data", "--timeout", "500ms").end()
+    assert status == TIMED_OUT and "waiting until it is Live" in text and "\r\x1b[Kublkctl: data: It is not" in text
+    terminal = Terminal(ctl, "delete", "data")
+    terminal.read_until(b"waiting until it is gone")
+    server.tell("remove data")
+    assert terminal.end()[0].endswith("data removed\r\n")
+
+
+def test_progress_is_for_a_terminal_at_stderr_only(ctl, server):
+    server.tell("auto off")
+    ctl("create", "data", *NULL, "--no-wait")
+    text, _ = Terminal(ctl, "wait", "data", "--timeout", "500ms", streams=(0, 1)).end()
+    assert text == ""
+
+
+def test_an_empty_list_says_so_on_a_terminal(ctl):
+    assert "There are no devices." in Terminal(ctl, "list").end()[0]
+    assert ctl("list").err == ""

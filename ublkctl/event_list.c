@@ -1,0 +1,127 @@
+/* The events that ublkd keeps, and how one is printed. */
+#include "ublkctl/event_list.h"
+
+#include "ublkctl/json_path.h"
+#include "ublkctl/terminal.h"
+#include "ublkctl/url.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { DESCRIBED_MAX = 10, PAGE_MAX = 500 };
+
+static char *page_path(const char *device, uint64_t after, size_t limit, const char *continue_after)
+{
+        char *path = NULL;
+
+        if (asprintf(&path, "/events?limit=%zu", limit && limit < PAGE_MAX ? limit : PAGE_MAX) < 0)
+                return NULL;
+        if (device)
+                path = url_add_parameter(path, "device", device);
+        if (path && after > 0) {
+                char text[32];
+
+                snprintf(text, sizeof(text), "%" PRIu64, after);
+                path = url_add_parameter(path, "after", text);
+        }
+        return path && continue_after ? url_add_parameter(path, "continue", continue_after) : path;
+}
+
+/* Puts the events of a page (the newest first) before those that are there. */
+static void take_page(cJSON *all, cJSON *page, size_t limit)
+{
+        cJSON *items = cJSON_GetObjectItemCaseSensitive(page, "items"), *event;
+
+        while ((limit == 0 || (size_t)cJSON_GetArraySize(all) < limit)
+                && (event = cJSON_DetachItemFromArray(items, 0)))
+                cJSON_InsertItemInArray(all, 0, event);
+}
+
+static enum exit_status ask_page(struct context *context, const char *path, bool quiet, struct answer *ret)
+{
+        struct request request = {.method = "GET", .path = path};
+        enum exit_status status;
+
+        if (!path)
+                return STATUS_FAILED;
+        if (!quiet)
+                return call(context, &request, NULL, ret);
+        status = client_ask(context->client, &request, true, ret);
+        return status == STATUS_OK && ret->status >= 400 ? STATUS_FAILED : status;
+}
+
+enum exit_status fetch_events(struct context *context, const char *device, uint64_t after, size_t limit,
+        bool quiet, cJSON **ret, uint64_t *ret_revision)
+{
+        _cleanup_free_ char *continue_after = NULL;
+        cJSON *all = cJSON_CreateArray();
+        enum exit_status status = all ? STATUS_OK : STATUS_FAILED;
+        uint64_t revision = 0;
+
+        do {
+                _cleanup_free_ char *path = page_path(device, after, limit, continue_after);
+                _cleanup_answer_ struct answer answer = {};
+                const char *next;
+
+                status = ask_page(context, path, quiet, &answer);
+                if (status != STATUS_OK)
+                        break;
+                take_page(all, answer.json, limit);
+                if (revision == 0) /* of the first page: what came since is in the stream after it */
+                        revision = (uint64_t)json_number(answer.json, "revision", 0);
+                next = json_text(answer.json, "continue");
+                free(continue_after);
+                continue_after = next ? strdup(next) : NULL;
+        } while (continue_after && (limit == 0 || (size_t)cJSON_GetArraySize(all) < limit));
+        if (status != STATUS_OK) {
+                cJSON_Delete(all);
+                return status;
+        }
+        *ret = all;
+        if (ret_revision)
+                *ret_revision = revision;
+        return STATUS_OK;
+}
+
+static void print_padded(const char *text, int width)
+{
+        _cleanup_free_ char *copy = strdup(text ? text : "-");
+
+        if (copy)
+                make_printable(copy);
+        printf("%-*s  ", width, copy ? copy : "?");
+}
+
+void print_event(const struct context *context, const cJSON *event)
+{
+        const char *type = json_text(event, "type"), *message = json_text(event, "message");
+        double count = json_number(event, "count", 1);
+        bool warning = type && strcmp(type, "Warning") == 0;
+
+        print_padded(json_text(event, "lastTime"), 24);
+        fputs(warning && context->colours ? paint_begin(PAINT_BAD) : "", stdout);
+        print_padded(type, 7);
+        fputs(warning && context->colours ? paint_end() : "", stdout);
+        print_padded(json_text(event, "device.name"), 12);
+        print_padded(json_text(event, "reason"), 16);
+        print_safely(stdout, message ? message : "");
+        if (count > 1)
+                printf(" (%.0f times)", count);
+        putchar('\n');
+}
+
+void print_device_events(struct context *context, const char *device)
+{
+        const cJSON *event;
+        cJSON *events;
+
+        if (fetch_events(context, device, 0, DESCRIBED_MAX, true, &events, NULL) != STATUS_OK)
+                return;
+        puts(cJSON_GetArraySize(events) > 0 ? "Events:" : "Events:       none");
+        cJSON_ArrayForEach (event, events) {
+                fputs("  ", stdout);
+                print_event(context, event);
+        }
+        cJSON_Delete(events);
+}

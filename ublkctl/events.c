@@ -1,0 +1,156 @@
+/* events: what happened, and what happens. The stream is resumed where it was cut off. */
+#include "ublkctl/event_list.h"
+#include "ublkctl/json_path.h"
+#include "ublkctl/sse.h"
+#include "ublkctl/url.h"
+#include "ublkctl/verbs.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { RETRY_MS = 2000 };
+
+struct events {
+        struct context *context;
+        char *const *names; /* of the devices that are asked for */
+        int count;          /* 0: all */
+        struct sse *sse;
+};
+
+static bool is_wanted(const struct events *events, const cJSON *event)
+{
+        const char *name = json_text(event, "device.name");
+
+        for (int i = 0; i < events->count; i++)
+                if (name && strcmp(events->names[i], name) == 0)
+                        return true;
+        return events->count == 0;
+}
+
+/* False: nobody reads any more. */
+static bool show(const struct events *events, const cJSON *event)
+{
+        char *text;
+
+        if (!is_wanted(events, event))
+                return true;
+        if (events->context->settings->output != OUTPUT_JSON) {
+                print_event(events->context, event);
+        } else {
+                text = cJSON_PrintUnformatted(event);
+                puts(text ? text : "{}");
+                cJSON_free(text);
+        }
+        return fflush(stdout) == 0 && !ferror(stdout);
+}
+
+static bool on_event(void *userdata, const char *data)
+{
+        cJSON *event = cJSON_Parse(data);
+        bool goes_on = !event || show(userdata, event);
+
+        cJSON_Delete(event);
+        return goes_on;
+}
+
+static bool on_piece(void *userdata, const char *data, size_t size)
+{
+        const struct events *events = userdata;
+
+        return sse_feed(events->sse, data, size);
+}
+
+/* One name can be asked of the daemon; several are picked out here. */
+static const char *asked_device(const struct events *events)
+{
+        return events->count == 1 ? events->names[0] : NULL;
+}
+
+static char *stream_path(const struct events *events, uint64_t after)
+{
+        char text[32], *path = strdup("/events");
+
+        snprintf(text, sizeof(text), "%" PRIu64, after);
+        path = path ? url_add_parameter(path, "after", text) : NULL;
+        return path && asked_device(events) ? url_add_parameter(path, "device", asked_device(events)) : path;
+}
+
+/* One connection, until it ends. *ret_compacted: too much has happened since; there is a gap. */
+static enum exit_status stream(struct events *events, uint64_t after, bool again, bool *ret_compacted)
+{
+        _cleanup_free_ char *path = stream_path(events, after);
+        const char *last = sse_last_id(events->sse);
+        struct request request = {.method = "GET",
+                .path = path,
+                .take = on_piece,
+                .last_event_id = *last ? last : NULL,
+                .userdata = events};
+        _cleanup_answer_ struct answer answer = {};
+        enum exit_status status;
+
+        sse_restart(events->sse);
+        status = path ? client_ask(events->context->client, &request, again, &answer) : STATUS_FAILED;
+        *ret_compacted = status == STATUS_OK && answer.status == 410;
+        if (status != STATUS_OK || answer.status < 400 || *ret_compacted)
+                return status;
+        return report_problem(&request, NULL, &answer);
+}
+
+/* Shows what is kept after `after`; where the stream goes on in *ret_revision. */
+static enum exit_status list(struct events *events, uint64_t after, uint64_t *ret_revision)
+{
+        const cJSON *event;
+        cJSON *kept = NULL;
+        enum exit_status status =
+                fetch_events(events->context, asked_device(events), after, 0, false, &kept, ret_revision);
+
+        cJSON_ArrayForEach (event, kept)
+                if (!show(events, event))
+                        break;
+        cJSON_Delete(kept);
+        return status;
+}
+
+/* A daemon that is away is waited for: it is being updated, and comes back. */
+static enum exit_status follow(struct events *events, uint64_t revision)
+{
+        enum exit_status status = STATUS_OK;
+        bool compacted, again = false;
+
+        while (!ferror(stdout)) {
+                status = stream(events, revision, again, &compacted);
+                if (compacted) {
+                        say(NULL, "More has happened than ublkd keeps; some events are missing here.");
+                        sse_free(events->sse);
+                        events->sse = sse_new(on_event, events);
+                        status = events->sse ? list(events, 0, &revision) : STATUS_FAILED;
+                        if (status != STATUS_OK)
+                                return status;
+                        continue;
+                }
+                if (status != STATUS_OK && !(again && status == STATUS_NO_DAEMON))
+                        return status;
+                again = true;
+                if (!ferror(stdout))
+                        (void)poll(NULL, 0, (int)sse_retry_ms(events->sse, RETRY_MS));
+        }
+        return status;
+}
+
+enum exit_status verb_events(struct context *context, int argc, char *argv[])
+{
+        struct events events = {.context = context, .names = argv, .count = argc};
+        uint64_t revision = 0;
+        enum exit_status status;
+
+        events.sse = sse_new(on_event, &events);
+        if (!events.sse)
+                return STATUS_FAILED;
+        status = list(&events, context->settings->since, &revision);
+        if (status == STATUS_OK && context->settings->follow)
+                status = follow(&events, revision);
+        sse_free(events.sse);
+        return status;
+}
