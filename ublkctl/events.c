@@ -78,7 +78,7 @@ static char *stream_path(const struct events *events, uint64_t after)
 }
 
 /* One connection, until it ends. *ret_compacted: too much has happened since; there is a gap. */
-static enum exit_status stream(struct events *events, uint64_t after, bool again, bool *ret_compacted)
+static enum exit_status stream(struct events *events, uint64_t after, bool *ret_compacted)
 {
         _cleanup_free_ char *path = stream_path(events, after);
         const char *last = sse_last_id(events->sse);
@@ -91,7 +91,7 @@ static enum exit_status stream(struct events *events, uint64_t after, bool again
         enum exit_status status;
 
         sse_restart(events->sse);
-        status = path ? client_ask(events->context->client, &request, again, &answer) : STATUS_FAILED;
+        status = path ? client_ask(events->context->client, &request, true, &answer) : STATUS_FAILED;
         *ret_compacted = status == STATUS_OK && answer.status == 410;
         if (status != STATUS_OK || answer.status < 400 || *ret_compacted)
                 return status;
@@ -113,14 +113,14 @@ static enum exit_status list(struct events *events, uint64_t after, uint64_t *re
         return status;
 }
 
-/* A daemon that is away is waited for: it is being updated, and comes back. */
+/* A daemon that has gone away since it gave the list is waited for: it is being updated, and comes back. */
 static enum exit_status follow(struct events *events, uint64_t revision)
 {
         enum exit_status status = STATUS_OK;
-        bool compacted, again = false;
+        bool compacted;
 
         while (!ferror(stdout)) {
-                status = stream(events, revision, again, &compacted);
+                status = stream(events, revision, &compacted);
                 if (compacted) {
                         say(NULL, "More has happened than ublkd keeps; some events are missing here.");
                         sse_free(events->sse);
@@ -130,9 +130,8 @@ static enum exit_status follow(struct events *events, uint64_t revision)
                                 return status;
                         continue;
                 }
-                if (status != STATUS_OK && !(again && status == STATUS_NO_DAEMON))
+                if (status != STATUS_OK && status != STATUS_NO_DAEMON && status != STATUS_TIMED_OUT)
                         return status;
-                again = true;
                 if (!ferror(stdout))
                         (void)poll(NULL, 0, (int)sse_retry_ms(events->sse, RETRY_MS));
         }

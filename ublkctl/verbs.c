@@ -98,6 +98,16 @@ static const struct verb verbs[] = {
                         "ublkd as well. With -o json every line is one event.",
          .settings = BIT(FOLLOW) | BIT(SINCE) | BIT(OUTPUT),
          .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_events},
+        {.name = "stats", .arguments = "[NAME...]", .summary = "print the counters of devices",
+         .description = "Prints, of all devices or of those named, how much was read and written since the disk was "
+                        "made, errors, and the latency that half, 99 of 100 and 999 of 1000 requests kept to.",
+         .settings = BIT(OUTPUT),
+         .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_stats},
+        {.name = "top", .arguments = "[NAME...]", .summary = "show the load of devices, live",
+         .description = "Shows requests and bytes per second and the latencies of all devices, or of those named, the "
+                        "busiest first, and refreshes them. Ends with Ctrl-C.",
+         .settings = BIT(BATCH) | BIT(ROUNDS) | BIT(INTERVAL),
+         .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_top},
         {.name = "host", .arguments = "", .summary = "check this machine",
          .description = "Tells what the kernel can do and what is wrong on this machine. The exit status is 1 when "
                         "something is.",

@@ -1,7 +1,9 @@
 """On a terminal: colours, and a line of progress that goes away."""
+import fcntl
 import os
 import pty
 import select
+import termios
 
 import pytest
 from ctl import DEADLINE, TIMED_OUT
@@ -17,6 +19,8 @@ class Terminal:
         self.text = b""
         pid = os.fork()
         if pid == 0:
+            os.setsid()
+            fcntl.ioctl(follower, termios.TIOCSCTTY, 0)  # so that Ctrl-C reaches it
             null = os.open("/dev/null", os.O_RDWR)
             for stream in range(3):
                 os.dup2(follower if stream in streams else null, stream)
@@ -34,6 +38,9 @@ class Terminal:
             piece = b""
         self.text += piece
         return piece
+
+    def send(self, keys):
+        os.write(self.leader, keys)
 
     def read_until(self, words):
         while words not in self.text:

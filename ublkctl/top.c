@@ -1,0 +1,239 @@
+/* top: the load of devices, from the differences of their counters. */
+#include "ublkctl/amounts.h"
+#include "ublkctl/await.h"
+#include "ublkctl/json_path.h"
+#include "ublkctl/rate.h"
+#include "ublkctl/stats.h"
+#include "ublkctl/table.h"
+#include "ublkctl/verbs.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+struct row {
+        const char *name; /* in the stats */
+        struct rate rate;
+};
+
+struct top {
+        struct context *context;
+        int count;
+        char *const *names;
+        bool refreshes; /* a terminal, in place; else one table after the other */
+        int signals;    /* of SIGINT and SIGTERM, or -1 */
+        cJSON *before;
+        uint64_t before_at;
+};
+
+static const cJSON *find_stats(const cJSON *all, const char *name)
+{
+        const cJSON *stats;
+
+        cJSON_ArrayForEach (stats, all) {
+                const char *other = json_text(stats, "name");
+
+                if (other && strcmp(other, name) == 0)
+                        return stats;
+        }
+        return NULL;
+}
+
+static double load_of(const struct row *row)
+{
+        return row->rate.reads + row->rate.writes + row->rate.others;
+}
+
+/* The busiest first, else in the order of the names. */
+static int compare_rows(const void *one, const void *other)
+{
+        double a = load_of(one), b = load_of(other);
+
+        return a > b   ? -1
+               : a < b ? 1
+                       : strcmp(((const struct row *)one)->name, ((const struct row *)other)->name);
+}
+
+static size_t make_rows(const struct top *top, const cJSON *now, double seconds, struct row *rows)
+{
+        const cJSON *stats;
+        size_t count = 0;
+
+        cJSON_ArrayForEach (stats, now) {
+                struct row *row = &rows[count];
+
+                row->name = json_text(stats, "name");
+                if (!row->name)
+                        continue;
+                rate_between(find_stats(top->before, row->name), stats, seconds, &row->rate);
+                count++;
+        }
+        qsort(rows, count, sizeof(*rows), compare_rows);
+        return count;
+}
+
+static void add_count(struct table *table, double value)
+{
+        char text[AMOUNT_TEXT_SIZE];
+
+        format_count(value < 0.5 && value > 0 ? 1 : (double)(uint64_t)(value + 0.5), text);
+        table_add(table, text);
+}
+
+static void add_bytes(struct table *table, double value)
+{
+        char text[AMOUNT_TEXT_SIZE];
+
+        format_bytes((double)(uint64_t)(value + 0.5), text);
+        table_add(table, text);
+}
+
+static void add_time(struct table *table, double value)
+{
+        char text[AMOUNT_TEXT_SIZE];
+
+        format_nanoseconds(value, text);
+        table_add(table, text);
+}
+
+static void add_row(struct table *table, const struct row *row)
+{
+        const struct rate *rate = &row->rate;
+        char errors[AMOUNT_TEXT_SIZE];
+
+        table_add(table, row->name);
+        add_count(table, rate->reads);
+        add_bytes(table, rate->read_bytes);
+        add_time(table, rate->read_p50);
+        add_time(table, rate->read_p99);
+        add_count(table, rate->writes);
+        add_bytes(table, rate->write_bytes);
+        add_time(table, rate->write_p50);
+        add_time(table, rate->write_p99);
+        add_count(table, rate->others);
+        format_count(rate->in_flight, errors);
+        table_add(table, errors);
+        format_count((double)(uint64_t)(rate->errors + 0.999), errors);
+        table_add_painted(table, rate->errors > 0 ? PAINT_BAD : PAINT_NONE, errors);
+}
+
+static enum exit_status print_rows(const struct top *top, const struct row *rows, size_t count)
+{
+        static const char *const headings[] = {"NAME", ">READ/s", ">BYTES/s", ">P50", ">P99", ">WRITE/s",
+                ">BYTES/s", ">P50", ">P99", ">OTHER/s", ">IN FLIGHT", ">ERR/s", NULL};
+        _cleanup_table_ struct table *table = table_new(headings);
+        unsigned columns = 0, lines = 0;
+
+        for (size_t i = 0; table && i < count; i++)
+                add_row(table, &rows[i]);
+        if (top->refreshes) {
+                terminal_size(STDOUT_FILENO, &columns, &lines);
+                fputs("\033[H\033[J", stdout); /* to the corner, and clear what is below it */
+        }
+        /* one line for the headings, one for the cursor */
+        if (!table
+                || table_print(table, stdout, top->context->colours, lines > 2 ? lines - 2 : 0, columns)
+                           < 0) {
+                say(NULL, "There is not enough memory.");
+                return STATUS_FAILED;
+        }
+        if (!top->refreshes)
+                putchar('\n');
+        return fflush(stdout) == 0 && !ferror(stdout) ? STATUS_OK : STATUS_FAILED;
+}
+
+/* One look, and one table unless it is the first look. */
+static enum exit_status look(struct top *top)
+{
+        cJSON *now = NULL;
+        enum exit_status status = fetch_stats(top->context, top->count, top->names, &now);
+        uint64_t now_at = now_usec();
+
+        if (status == STATUS_OK && top->before) {
+                _cleanup_free_ struct row *rows = calloc((size_t)cJSON_GetArraySize(now) + 1, sizeof(*rows));
+                size_t count = rows ? make_rows(top, now, (double)(now_at - top->before_at) / 1e6, rows) : 0;
+
+                status = rows ? print_rows(top, rows, count) : STATUS_FAILED;
+        }
+        cJSON_Delete(top->before);
+        top->before = now;
+        top->before_at = now_at;
+        return status;
+}
+
+/* Why it ended; STATUS_OK: all is well again. */
+static enum exit_status say_again(const struct top *top)
+{
+        cJSON *stats = NULL;
+        enum exit_status status = fetch_stats(top->context, top->count, top->names, &stats);
+
+        cJSON_Delete(stats);
+        return status;
+}
+
+/* True: it is over. */
+static bool pause_is_interrupted(const struct top *top)
+{
+        struct pollfd poll_fd = {.fd = top->signals, .events = POLLIN};
+        uint64_t end = now_usec() + top->context->settings->interval, now;
+
+        while ((now = now_usec()) < end)
+                if (poll(&poll_fd, 1, (int)((end - now + 999) / 1000)) > 0)
+                        return true;
+        return false;
+}
+
+static enum exit_status run(struct top *top)
+{
+        const struct settings *settings = top->context->settings;
+        bool counted = settings->given & SETTING_BIT(SETTING_ROUNDS);
+        enum exit_status status = look(top);
+
+        for (uint64_t round = 0; status == STATUS_OK && (!counted || round < settings->rounds); round++) {
+                if (pause_is_interrupted(top))
+                        break;
+                status = look(top);
+        }
+        return status;
+}
+
+/* Ctrl-C ends it between two tables, so that the terminal is left as it was. */
+static int catch_signals(void)
+{
+        sigset_t set;
+
+        sigemptyset(&set);
+        sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGTERM);
+        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+                return -1;
+        return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+enum exit_status verb_top(struct context *context, int argc, char *argv[])
+{
+        struct top top = {.context = context,
+                .count = argc,
+                .names = argv,
+                .refreshes = isatty(STDOUT_FILENO) && !context->settings->batch,
+                .signals = -1};
+        enum exit_status status;
+
+        if (top.refreshes) {
+                top.signals = catch_signals();
+                fputs("\033[?1049h\033[?25l", stdout); /* the other screen, without a cursor */
+                fflush(stdout);
+        }
+        status = run(&top);
+        if (top.refreshes) {
+                fputs("\033[?25h\033[?1049l", stdout);
+                fflush(stdout);
+                if (status != STATUS_OK && !ferror(stdout)) /* what was said is gone with that screen */
+                        status = say_again(&top);
+        }
+        close_fd(top.signals);
+        cJSON_Delete(top.before);
+        return status;
+}
