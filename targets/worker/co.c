@@ -1,8 +1,13 @@
 /* Stackful coroutines, and the pool of their stacks.
  *
  * A coroutine that has ended is not torn down: it waits inside body() for its next entry, so that starting
- * one is a single switch. AddressSanitizer must be told of every change of stacks; the hooks vanish without
- * it. */
+ * one is a single switch. AddressSanitizer must be told of every change of stacks, valgrind of where stacks
+ * are; the hooks vanish without them.
+ *
+ * A stack is opened with its first use, and a worker that takes over under load opens all of them at once: so
+ * that has to be cheap. Where the kernel has guard markers (6.13) the whole area is one writable mapping, and
+ * a stack costs one marker. Elsewhere the area is inaccessible, and mprotect() cuts a stack out of it, which
+ * makes two mappings of one under the lock that all page faults of the process need. */
 #include "targets/worker/co.h"
 
 #include <assert.h>
@@ -10,6 +15,13 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h> /* a few instructions that do nothing anywhere else */
+#else
+#define VALGRIND_STACK_REGISTER(bottom, top) ((void)(bottom), (void)(top), 0U)
+#define VALGRIND_STACK_DEREGISTER(id) ((void)(id))
+#endif
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -36,6 +48,11 @@ static inline void __asan_unpoison_memory_region(const volatile void *address, s
 }
 #endif
 
+/* <asm-generic/mman-common.h> of 6.13; the number is the same for every CPU that this program runs on. */
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+
 /* All stacks end at the same place within a page. Beginning each a little lower than the one before spreads
  * their busiest lines over the sets of the first-level cache. */
 enum { COLOUR_STEP = 128, COLOURS = 16 };
@@ -45,26 +62,56 @@ static size_t page_size(void)
         return (size_t)sysconf(_SC_PAGESIZE);
 }
 
+/* A machine that does not overcommit may refuse to promise all stacks at once: then they are asked for one by
+ * one.
+ */
+static char *map_guarded(size_t size)
+{
+        char *area = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+
+        if (area == MAP_FAILED)
+                return NULL;
+        if (madvise(area, page_size(), MADV_GUARD_INSTALL) == 0)
+                return area;
+        (void)munmap(area, size);
+        return NULL;
+}
+
+static char *map_inaccessible(size_t size)
+{
+        char *area =
+                mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+
+        return area == MAP_FAILED ? NULL : area;
+}
+
 int co_pool_init(struct co_pool *pool, size_t stack_size, unsigned count)
 {
-        size_t page = page_size();
-        void *area;
+        size_t page = page_size(), size;
+        bool guarded = true;
+        char *area;
 
         if (stack_size < 4 * page || stack_size % page != 0 || stack_size > SIZE_MAX / 2 / CO_COUNT_MAX)
                 return -EINVAL;
         if (count == 0 || count > CO_COUNT_MAX)
                 return -EINVAL;
-        area = mmap(NULL, (stack_size + page) * count, PROT_NONE,
-                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-        if (area == MAP_FAILED)
-                return -errno;
+        size = (stack_size + page) * count;
+        area = map_guarded(size);
+        if (!area) {
+                guarded = false;
+                area = map_inaccessible(size);
+        }
+        if (!area)
+                return -ENOMEM;
         /* A huge page would make one touched stack cost as much as thirty. Kernels without them say EINVAL.
          */
-        (void)madvise(area, (stack_size + page) * count, MADV_NOHUGEPAGE);
+        (void)madvise(area, size, MADV_NOHUGEPAGE);
         *pool = (struct co_pool){
                 .area = area,
-                .area_size = (stack_size + page) * count,
+                .area_size = size,
                 .stride = stack_size + page,
+                .guarded = guarded,
                 .count = count,
         };
         return 0;
@@ -113,6 +160,16 @@ static void body(void *argument)
         __builtin_trap();
 }
 
+/* `bottom`: of the stack, above the page that is to fault. */
+static int stack_protect(const struct co_pool *pool, char *bottom, size_t size)
+{
+        size_t page = page_size();
+        int r = pool->guarded ? madvise(bottom - page, page, MADV_GUARD_INSTALL)
+                              : mprotect(bottom, size, PROT_READ | PROT_WRITE);
+
+        return r < 0 ? -ENOMEM : 0;
+}
+
 /* Makes the next untouched stack usable. */
 static int stack_open(struct co_pool *pool, struct co **ret)
 {
@@ -122,12 +179,14 @@ static int stack_open(struct co_pool *pool, struct co **ret)
         struct co *co = (struct co *)((top - sizeof(struct co)) & ~(uintptr_t)63);
         int r;
 
-        if (mprotect(bottom, size, PROT_READ | PROT_WRITE) < 0)
-                return -ENOMEM;
+        r = stack_protect(pool, bottom, size);
+        if (r < 0)
+                return r;
         *co = (struct co){.pool = pool, .stack = bottom, .stack_size = (size_t)((char *)co - bottom)};
         r = co_context_prepare(&co->context, bottom, co->stack_size, body, co);
         if (r < 0)
                 return r;
+        co->valgrind_id = VALGRIND_STACK_REGISTER(bottom, (char *)co - 1);
         pool->opened++;
         *ret = co;
         return 0;
@@ -175,6 +234,7 @@ void co_pool_destroy(struct co_pool *pool)
                 pool->idle = co->next;
                 co->entry = NULL;
                 enter(co);
+                VALGRIND_STACK_DEREGISTER(co->valgrind_id);
         }
         if (pool->area) {
                 __asan_unpoison_memory_region(pool->area, pool->area_size); /* frames that never returned */

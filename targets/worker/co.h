@@ -23,11 +23,13 @@ struct co {
         void *stack; /* its bottom, for the sanitizer */
         size_t stack_size;
         void *fake_stack; /* the sanitizer's */
+        unsigned valgrind_id;
 };
 
 struct co_pool {
         char *area; /* all stacks, each with its guard page */
         size_t area_size, stride;
+        bool guarded;    /* writable but for guard markers; else inaccessible but for the opened stacks */
         unsigned count;  /* stacks there are */
         unsigned opened; /* stacks that were used at least once: the first ones */
         unsigned busy;   /* coroutines that have begun and not ended */

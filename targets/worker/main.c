@@ -172,9 +172,10 @@ static enum exit_status open_backend(struct worker *worker, const struct worker_
         worker->node_folder = device_node_prepare();
         if (worker->node_folder < 0)
                 return fail_with(worker, worker->node_folder, "NoDeviceFolder", "/dev cannot be opened");
-        sandbox_leave_files();
         worker->stage = WORKER_STAGE_OPEN;
         (void)say_params(worker);
+        /* The supervisor works on what it was told meanwhile; GO is read after this. */
+        sandbox_leave_files();
         return STAY;
 }
 

@@ -4,6 +4,14 @@ ublkd_unit_test(co_test LIBS worker_core)
 # The same over ucontext(3), which machines without assembly here use.
 ublkd_unit_test(co_ucontext_test SOURCES co_test.c ${worker}/co.c ${worker}/co_switch_ucontext.c)
 target_compile_definitions(co_ucontext_test PRIVATE UBLKD_COROUTINE_UCONTEXT)
+# The same as on a kernel without guard markers.
+ublkd_unit_test(co_mprotect_test SOURCES co_test.c ${worker}/co.c LIBS worker_core)
+target_compile_definitions(co_mprotect_test PRIVATE MADV_GUARD_INSTALL=-1)
+# The same on the other CPU, and under valgrind, which cannot run what a sanitizer is in.
+ublkd_test(co_aarch64_test ${CMAKE_CURRENT_SOURCE_DIR}/co_aarch64_test ${PROJECT_SOURCE_DIR})
+if(NOT UBLKD_SANITIZE)
+  ublkd_test(co_valgrind_test ${CMAKE_CURRENT_SOURCE_DIR}/co_valgrind_test $<TARGET_FILE:co_test>)
+endif()
 ublkd_unit_test(disk_geometry_test LIBS worker_core ublkd_proto)
 ublkd_unit_test(perform_test LIBS worker_core)
 ublkd_unit_test(await_test LIBS worker_core)
