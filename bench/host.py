@@ -19,12 +19,13 @@ import peers
 _OWN_PROGRAMS = ("ublkd", "ublkd-worker", "ublkd-worker-without-statistics")
 
 
-def add_options(parser, name):
-    """Add the options that all benchmarks have."""
+def add_options(parser, name, guest=True):
+    """Add the options that all benchmarks have; `guest`: it runs in one."""
     add = parser.add_argument
     add("--build", default=os.path.join(ROOT, "build"), metavar="DIR",
         help="where ublkd was built: default %(default)s")
-    add("--kernel", default="7.2", help="of the guest: default %(default)s")
+    if guest:
+        add("--kernel", default="7.2", help="of the guest: default %(default)s")
     add("--output", default=os.path.join(ROOT, f"build/bench/{name}"), metavar="PREFIX",
         help="results are PREFIX.json and PREFIX.md: default %(default)s")
 
@@ -103,12 +104,12 @@ def _qemu_version():
     return text.stdout.splitlines()[0]
 
 
-def about(versions, lines):
-    """Return what a result must say of how it came about."""
+def about(versions, lines, guest=True):
+    """Return what a result must say of how it came about; `guest`: in one."""
     facts = {
         "date": datetime.date.today().isoformat(),
         "command": f"bench/{' '.join([os.path.basename(sys.argv[0]), *sys.argv[1:]])}",
-        "versions": [*versions, _qemu_version()],
+        "versions": [*versions, *([_qemu_version()] if guest else [])],
         "load": f"{os.getloadavg()[1]:.1f}",  # of this machine, the guest included
     }
     for line in lines:
@@ -118,8 +119,9 @@ def about(versions, lines):
 
 def about_markdown(facts):
     """Return the same as Markdown."""
-    versions = "; ".join([f"Linux {facts.get('kernel', '?')}", facts.get("fio", "no fio"), *facts["versions"]])
-    return f"{facts['date']}, `{facts['command']}`\n\n{versions}\n"
+    fio = [facts["fio"]] if "fio" in facts else []
+    versions = "; ".join([f"Linux {facts.get('kernel', '?')}", *fio, *facts["versions"]])
+    return f"{facts['date']}, `{facts['command']}`, load {facts['load']}\n\n{versions}\n"
 
 
 def save(prefix, results, markdown):

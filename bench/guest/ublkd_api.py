@@ -31,9 +31,10 @@ class _Connection(http.client.HTTPConnection):
 class Daemon:
     """An ublkd of our own, with a folder of its own."""
 
-    def __init__(self, program, folder, options=()):
+    def __init__(self, program, folder, options=(), poll=0.05):
         self.socket = os.path.join(folder, "run/ublkd.sock")
         self._folder = folder
+        self._poll_seconds = poll
         self._log = os.path.join(folder, "log")
         os.makedirs(os.path.join(folder, "run"), exist_ok=True)
         command = [program, "--state-dir", folder, "--runtime-dir", os.path.join(folder, "run"), *options]
@@ -45,9 +46,17 @@ class Daemon:
 
     def close(self):
         """End it and forget its folder; its devices are to be deleted before."""
+        self.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def stop(self):
+        """End it; what it keeps in its folder stays."""
         self._process.terminate()
         self._process.wait(_LIMIT)
-        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def pid(self):
+        return self._process.pid
 
     def _await_ready(self):
         deadline = time.monotonic() + _LIMIT
@@ -61,7 +70,7 @@ class Daemon:
                 pass
             if time.monotonic() > deadline:
                 raise CommandError(f"ublkd was not ready after {_LIMIT} s: {self._last_words()}")
-            time.sleep(0.05)
+            time.sleep(self._poll_seconds)
 
     def _last_words(self):
         with open(self._log, encoding="utf-8", errors="replace") as log:
@@ -114,5 +123,5 @@ class Daemon:
         while not done(body := self.device(name)):
             if time.monotonic() > deadline:
                 raise CommandError(f"ublkd did not get there in {_LIMIT} s: {json.dumps(body)}; {self._last_words()}")
-            time.sleep(0.05)
+            time.sleep(self._poll_seconds)
         return body
