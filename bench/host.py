@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(_HERE, "guest"))
 # pylint: disable=wrong-import-position
 import peers
 
-_OWN_PROGRAMS = ("ublkd", "ublkd-worker", "ublkd-worker-without-statistics")
+_OWN_PROGRAMS = ("ublkd", "ublkd-worker", "ublkd-worker-without-statistics", "ublkctl")
 
 
 def add_options(parser, name, guest=True):

@@ -65,7 +65,7 @@ class Row:
         return f"{self.server}/{self.path}" if self.path else self.server
 
 
-def _copy_programs(programs):
+def copy_programs(programs):
     """Copy programs and their libraries into memory: in the guest, whatever
     comes from the host takes the host's time. Whoever is started finds the
     libraries there, too."""
@@ -88,7 +88,7 @@ class Environment:
 
     def __init__(self, programs, missing, in_memory=True):
         self.backends = backends.Backends()
-        self._programs = _copy_programs(programs) if in_memory else programs
+        self._programs = copy_programs(programs) if in_memory else programs
         self._missing = missing
         self._daemons = {}
 
