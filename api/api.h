@@ -2,6 +2,7 @@
  * and never waits. It sees the store and what the hooks tell, and nothing else of the supervisor. */
 #pragma once
 
+#include "ublkd/daemon_counters.h"
 #include "ublkd/device_stats.h"
 #include "ublkd/device_store.h"
 #include "ublkd/host.h"
@@ -24,6 +25,8 @@ struct api_config {
         /* What the device's worker has counted. 0 and new statistics; -ENOENT, -ENODATA: it was never served;
          * -EPROTO: counted by a worker of another version; other -errno. NULL: never served. */
         int (*read_stats)(void *userdata, const struct device_record *record, struct device_stats **ret);
+        /* What the supervisor counts of its own work. NULL: nothing. */
+        void (*read_counters)(void *userdata, struct daemon_counters *ret);
         /* The first pass over all devices is done. NULL: always. */
         bool (*is_ready)(void *userdata);
         void *userdata;

@@ -6,6 +6,7 @@
 #include "api/server.h"
 
 #include "api/head_check.h"
+#include "api/metrics.h"
 #include "api/respond.h"
 #include "api/wait.h"
 #include "api/watch.h"
@@ -65,6 +66,8 @@ static enum MHD_Result send_reply(struct request *request)
         MHD_destroy_response(response);
         request->sent = result == MHD_YES;
         connection_enter(request->client, request->watch ? CONNECTION_HELD : CONNECTION_REPLY);
+        if (request->sent)
+                metrics_count_reply(request->api, request->route, reply->status);
         return result;
 }
 
@@ -91,6 +94,7 @@ static enum MHD_Result refuse_midway(struct request *request)
 {
         connection_write_last(
                 request->client->fd, request->reply.status, request->reply.content_type, request->reply.body);
+        metrics_count_reply(request->api, request->route, request->reply.status);
         return MHD_NO;
 }
 
@@ -388,6 +392,9 @@ int api_new(sd_event *event, const struct api_config *config, struct api **ret, 
                 return -ENOMEM;
         api->config = *config;
         api->event = sd_event_ref(event);
+        api->replies = metrics_new_replies();
+        if (!api->replies)
+                return -ENOMEM;
         r = open_listeners(api, problems);
         if (r >= 0)
                 r = start_library(api);
@@ -422,6 +429,7 @@ struct api *api_free(struct api *api)
         if (api->daemon)
                 MHD_stop_daemon(api->daemon);
         sd_event_unref(api->event);
+        free(api->replies);
         explicit_bzero(api->token, sizeof(api->token));
         free(api);
         return NULL;

@@ -44,6 +44,7 @@ void handle_device_list(struct request *request);
 void handle_events(struct request *request);
 void handle_host(struct request *request);
 void handle_targets(struct request *request);
+void handle_metrics(struct request *request);
 void handle_openapi(struct request *request);
 void handle_schema(struct request *request);
 void handle_schema_list(struct request *request);

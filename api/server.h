@@ -16,6 +16,7 @@ struct api {
         unsigned connections; /* as the library counts them */
         struct connection *clients, *last_client;
         char token[TOKEN_TEXT_SIZE]; /* "" without TCP */
+        uint64_t (*replies)[5];      /* of each route, by class of the status: metrics_count_reply() */
         struct wait *waits;
         struct watch *watches;
         sd_event_source *gather, *keep_alive; /* of the watches; NULL until there is one */

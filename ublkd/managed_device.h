@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ublkd/attempt.h"
+#include "ublkd/daemon_counters.h"
 #include "ublkd/device_store.h"
 #include "ublkd/observe.h"
 #include "ublkd/reconciler.h"
@@ -36,6 +37,7 @@ struct managed_device {
         struct attempt attempt;
         struct plan_facts facts;      /* of this turn */
         enum plan_action action;      /* of this turn */
+        uint64_t turn_began;          /* CLOCK_MONOTONIC; 0: not in a turn */
         enum plan_worker worker_seen; /* when the kernel was asked */
         struct kernel_device kernel;  /* meaningful unless facts.kernel is KERNEL_ABSENT */
         /* of this turn, bytes: that the kernel shows (0: no disk, or unknown), that it shall show (0:
@@ -67,6 +69,7 @@ struct reconciler {
         sd_event_source *run; /* enabled while the queue holds something */
         size_t unsettled;     /* devices that were there at the start and have not had their first pass */
         bool settled;         /* and that was said */
+        struct daemon_counters counters; /* steps by enum plan_action */
         char boot_id[UID_TEXT_SIZE];
 };
 

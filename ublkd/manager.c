@@ -158,6 +158,11 @@ static int api_read_stats(void *userdata, const struct device_record *record, st
         return fd < 0 ? fd : device_stats_read(fd, ret);
 }
 
+static void api_read_counters(void *userdata, struct daemon_counters *ret)
+{
+        reconciler_counters(((struct manager *)userdata)->reconciler, ret);
+}
+
 static int open_api(
         struct manager *manager, const struct manager_options *options, struct problem_list *problems)
 {
@@ -178,6 +183,7 @@ static int open_api(
                         .state_dir = options->state_dir,
                         .disk_in_use = api_disk_in_use,
                         .read_stats = api_read_stats,
+                        .read_counters = api_read_counters,
                         .is_ready = api_is_ready,
                         .userdata = manager,
                         .listen = listen,

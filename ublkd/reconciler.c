@@ -6,6 +6,7 @@
 
 #include "ublkd/base/log.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <systemd/sd-id128.h>
@@ -181,9 +182,27 @@ static int device_new(
         return 0;
 }
 
+static void count_turn(struct managed_device *device)
+{
+        struct daemon_counters *counters = &device->reconciler->counters;
+        uint64_t took = monotonic_now() - device->turn_began, bound = TURN_BUCKET_FIRST_USEC;
+        size_t i = 0;
+
+        if (device->turn_began == 0)
+                return;
+        device->turn_began = 0;
+        counters->turns++;
+        counters->turn_usec += took;
+        for (; i < TURN_BUCKETS && took > bound; i++)
+                bound *= 4;
+        if (i < TURN_BUCKETS)
+                counters->turn_buckets[i]++;
+}
+
 /* Looks again at `at`, or when something reports. */
 static void device_rest(struct managed_device *device, uint64_t at)
 {
+        count_turn(device);
         device->turn = TURN_IDLE;
         if (device->again) {
                 device->again = false;
@@ -315,6 +334,12 @@ static void device_decide(struct managed_device *device, const struct device_rec
 
 void device_step_done(struct managed_device *device, int result)
 {
+        struct daemon_counters *counters = &device->reconciler->counters;
+
+        if (result < 0)
+                counters->steps[device->action].failed++;
+        else
+                counters->steps[device->action].done++;
         attempt_done(&device->attempt, device->action, result, monotonic_now());
         if (result < 0)
                 log_debug(device->name, "%s: %s", plan_action_to_string(device->action), strerror(-result));
@@ -401,6 +426,7 @@ static void device_turn_begin(struct managed_device *device)
         const struct device_record *record = device_store_get(reconciler->config.store, device->name);
 
         device->again = false;
+        device->turn_began = monotonic_now();
         if (!record || strcmp(record->uid, device->uid) != 0) {
                 device_drop(device);
                 return;
@@ -447,6 +473,19 @@ static void on_store_event(void *userdata, const struct store_event *event)
         if (event->kind == STORE_INTENT && event->record->recover_requested)
                 device->recover_heard = false; /* asked again is asked anew */
         device_wake(device);
+}
+
+static_assert((int)_ACTION_MAX <= (int)DAEMON_STEPS_MAX, "every step can be counted");
+
+void reconciler_counters(const struct reconciler *reconciler, struct daemon_counters *ret)
+{
+        *ret = reconciler->counters;
+        ret->step_count = _ACTION_MAX;
+        for (int i = 0; i < _ACTION_MAX; i++)
+                ret->steps[i].name = plan_action_to_string((enum plan_action)i);
+        for (const struct managed_device *device = reconciler->queue_head; device;
+                device = device->next_in_queue)
+                ret->waiting++;
 }
 
 void reconciler_set_control(struct reconciler *reconciler, struct ublk_ctl *ctl)

@@ -2,6 +2,7 @@
  * each. Events only queue a name; every decision reads the facts anew. Runs on the supervisor's loop. */
 #pragma once
 
+#include "ublkd/daemon_counters.h"
 #include "ublkd/device_store.h"
 #include "ublkd/host.h"
 #include "ublkd/runtime_dir.h"
@@ -23,6 +24,9 @@ struct reconciler_config {
 /* Adopts the workers that live, and queues every device. All pointers in config outlive the reconciler. */
 int reconciler_new(const struct reconciler_config *config, struct reconciler **ret);
 struct reconciler *reconciler_free(struct reconciler *reconciler);
+
+/* What it has done so far. */
+void reconciler_counters(const struct reconciler *reconciler, struct daemon_counters *ret);
 
 /* The control plane came (or NULL: went). Until it is there no device moves, and each says why. Queues all.
  */

@@ -198,6 +198,17 @@ static int read_stats(void *userdata, const struct device_record *record, struct
         return server->stats_error ? server->stats_error : device_stats_read(server->region_fd, ret);
 }
 
+static void read_counters(void *userdata _unused_, struct daemon_counters *ret)
+{
+        *ret = (struct daemon_counters){
+                .turns = 7,
+                .turn_usec = 2500000,
+                .turn_buckets = {3, 2,              [TURN_BUCKETS - 1] = 1},
+                .steps = {{"SPAWN", 5, 1}, {"ADD_DEV", 5, 0}},
+                .step_count = 2,
+        };
+}
+
 static bool is_settled(void *userdata)
 {
         return ((struct server *)userdata)->settled;
@@ -453,6 +464,7 @@ int main(int argc, char *argv[])
         struct api_config config = {.host = &server.host,
                 .disk_in_use = is_busy,
                 .read_stats = read_stats,
+                .read_counters = read_counters,
                 .is_ready = is_settled,
                 .userdata = &server,
                 .listen = listen};

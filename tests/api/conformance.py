@@ -62,5 +62,6 @@ def check(method, path, answer):
         return
     assert answer.type in response["content"], f"{where} is {answer.type}"
     schema = response["content"][answer.type]["schema"]
-    errors = list(validator(json.dumps(schema, sort_keys=True)).iter_errors(answer.json))
+    content = answer.json if answer.type.endswith("json") else answer.body.decode()
+    errors = list(validator(json.dumps(schema, sort_keys=True)).iter_errors(content))
     assert not errors, f"{where}: {errors[0].message} at {list(errors[0].absolute_path)}"

@@ -1,0 +1,22 @@
+/* GET /metrics, by what is measured. Private to api/. */
+#pragma once
+
+#include "api/metric.h"
+#include "api/server.h"
+
+enum {
+        METRICS_DEVICES_MAX = 256, /* in the order of their names; the rest is counted only */
+        HTTP_CLASSES = 5,          /* 1xx to 5xx */
+};
+
+/* Of the process, by the names that all Prometheus clients use. */
+void metrics_of_process(FILE *out);
+/* Of the daemon: its work, its clients, its store. */
+void metrics_of_daemon(FILE *out, const struct api *api);
+/* Of each device. 0 or -ENOMEM. */
+int metrics_of_devices(FILE *out, const struct api *api);
+
+/* Counts an answer. */
+void metrics_count_reply(struct api *api, const struct route *route, unsigned status);
+/* The counters of metrics_count_reply(). NULL: out of memory. */
+uint64_t (*metrics_new_replies(void))[HTTP_CLASSES];

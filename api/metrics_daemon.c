@@ -1,0 +1,148 @@
+/* Metrics of the daemon: its work, its clients, its store. */
+#include "api/metrics.h"
+
+#include "api/routes.h"
+#include "api/wait.h"
+#include "api/watch.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *const method_labels[] = {
+        [METHOD_GET] = "GET", /* and HEAD */
+        [METHOD_POST] = "POST",
+        [METHOD_PUT] = "PUT",
+        [METHOD_PATCH] = "PATCH",
+        [METHOD_DELETE] = "DELETE",
+};
+
+static size_t count_routes(void)
+{
+        size_t count = 0;
+
+        while (routes[count].path)
+                count++;
+        return count;
+}
+
+uint64_t (*metrics_new_replies(void))[HTTP_CLASSES]
+{
+        return calloc(count_routes() + 1, sizeof(uint64_t[HTTP_CLASSES])); /* one row for what is no route */
+}
+
+void metrics_count_reply(struct api *api, const struct route *route, unsigned status)
+{
+        size_t row = route ? (size_t)(route - routes) : count_routes(), first = status / 100 - 1;
+
+        if (first < HTTP_CLASSES)
+                api->replies[row][first]++;
+}
+
+static void write_replies(FILE *out, const struct api *api)
+{
+        static const char name[] = "ublkd_http_requests_total";
+
+        metric_family(out, name, METRIC_COUNTER, "HTTP requests, by route and class of the answer's status.");
+        for (size_t row = 0; row <= count_routes(); row++)
+                for (unsigned first = 0; first < HTTP_CLASSES; first++) {
+                        bool known = routes[row].path != NULL;
+
+                        if (api->replies[row][first] > 0)
+                                metric_sample(out, name, (double)api->replies[row][first],
+                                        "method=\"%s\",route=\"%s\",code=\"%uxx\"",
+                                        known ? method_labels[routes[row].method] : "other",
+                                        known ? routes[row].path : "none", first + 1);
+                }
+}
+
+static double file_size(const char *directory, const char *name)
+{
+        char path[PATH_MAX];
+        struct stat info;
+        int n = snprintf(path, sizeof(path), "%s/%s", directory, name);
+
+        return n > 0 && (size_t)n < sizeof(path) && stat(path, &info) >= 0 ? (double)info.st_size : 0;
+}
+
+static void write_store(FILE *out, const struct api *api)
+{
+        const struct device_store *store = api->config.store;
+        const char *directory = api->config.state_dir;
+        uint64_t phases[_PHASE_MAX] = {};
+
+        DEVICE_STORE_FOREACH (record, store)
+                phases[record->status.phase]++;
+        metric_family(out, "ublkd_devices", METRIC_GAUGE, "Devices, by phase.");
+        for (int i = 0; i < _PHASE_MAX; i++)
+                metric_sample(out, "ublkd_devices", (double)phases[i], "phase=\"%s\"",
+                        device_phase_to_string((enum device_phase)i));
+        metric_alone(out, "ublkd_store_revision", METRIC_GAUGE, "Revision of the store.",
+                (double)device_store_revision(store));
+        metric_alone(out, "ublkd_store_events", METRIC_GAUGE, "Events that are kept.",
+                (double)event_log_count(device_store_events(store)));
+        metric_family(out, "ublkd_store_bytes", METRIC_GAUGE, "Size of the database and of its log.");
+        metric_sample(out, "ublkd_store_bytes", file_size(directory, "ublkd.db"), "file=\"ublkd.db\"");
+        metric_sample(
+                out, "ublkd_store_bytes", file_size(directory, "ublkd.db-wal"), "file=\"ublkd.db-wal\"");
+}
+
+static void write_turns(FILE *out, const struct daemon_counters *counters)
+{
+        static const char name[] = "ublkd_reconcile_turn_seconds";
+        double bounds[TURN_BUCKETS];
+
+        for (size_t i = 0; i < TURN_BUCKETS; i++)
+                bounds[i] = (double)(TURN_BUCKET_FIRST_USEC << 2 * i) / 1e6;
+        metric_family(out, name, METRIC_HISTOGRAM,
+                "Turns of devices: from asking the kernel until a step is done, or none is due.");
+        metric_histogram(out, name,
+                &(struct metric_histogram){
+                        .bounds = bounds,
+                        .counts = counters->turn_buckets,
+                        .buckets = TURN_BUCKETS,
+                        .total = counters->turns,
+                        .sum = (double)counters->turn_usec / 1e6,
+                },
+                "");
+        metric_alone(out, "ublkd_reconcile_waiting", METRIC_GAUGE, "Devices that wait for their turn.",
+                (double)counters->waiting);
+}
+
+static void write_steps(FILE *out, const struct daemon_counters *counters)
+{
+        static const char name[] = "ublkd_reconcile_steps_total";
+
+        metric_family(out, name, METRIC_COUNTER, "Steps that were carried out, by kind and result.");
+        for (size_t i = 0; i < counters->step_count; i++) {
+                metric_sample(out, name, (double)counters->steps[i].done, "step=\"%s\",result=\"done\"",
+                        counters->steps[i].name);
+                metric_sample(out, name, (double)counters->steps[i].failed, "step=\"%s\",result=\"failed\"",
+                        counters->steps[i].name);
+        }
+}
+
+void metrics_of_daemon(FILE *out, const struct api *api)
+{
+        const struct api_config *config = &api->config;
+        struct daemon_counters counters = {};
+
+        metric_family(out, "ublkd_build_info", METRIC_GAUGE, "Always 1; the version of ublkd.");
+        metric_sample(out, "ublkd_build_info", 1, "version=\"%s\"", UBLKD_VERSION);
+        metric_alone(out, "ublkd_ready", METRIC_GAUGE, "1 once every device has had its first look.",
+                !config->is_ready || config->is_ready(config->userdata));
+        write_store(out, api);
+        if (config->read_counters) {
+                config->read_counters(config->userdata, &counters);
+                write_turns(out, &counters);
+                write_steps(out, &counters);
+        }
+        write_replies(out, api);
+        metric_alone(
+                out, "ublkd_http_connections", METRIC_GAUGE, "Clients that are connected.", api->connections);
+        metric_alone(out, "ublkd_http_waits", METRIC_GAUGE, "Requests that wait for a device.",
+                (double)wait_count(api));
+        metric_alone(out, "ublkd_http_watches", METRIC_GAUGE, "Clients that watch events.",
+                (double)watch_count(api));
+}

@@ -1,0 +1,220 @@
+/* Metrics of each device: its state, and what its workers have counted. */
+#include "api/metrics.h"
+
+#include "ublkd/device_stats.h"
+
+#include <assert.h>
+
+/* A bucket is four times as wide as the one before; the first bound is 4.096 µs, the last 17.2 s. All are
+ * bounds of the worker's own buckets, so nothing is guessed. */
+enum { IO_BUCKETS = 12, IO_BUCKET_FIRST_SHIFT = 12 };
+
+struct op_sample {
+        double requests, bytes, errors, in_flight, seconds;
+        uint64_t buckets[IO_BUCKETS];
+};
+
+struct device_sample {
+        const struct device_record *record;
+        bool counted;
+        double rounds;
+        struct op_sample ops[_STATS_OP_MAX];
+};
+
+static const char *const op_labels[] = {
+        [STATS_READ] = "read",
+        [STATS_WRITE] = "write",
+        [STATS_FLUSH] = "flush",
+        [STATS_DISCARD] = "discard",
+        [STATS_WRITE_ZEROES] = "write_zeroes",
+        [STATS_OTHER] = "other",
+};
+static_assert(ARRAY_SIZE(op_labels) == _STATS_OP_MAX, "every operation has a label");
+
+static void take_op(const struct op_counts *counts, struct op_sample *ret)
+{
+        unsigned bucket = 0;
+
+        *ret = (struct op_sample){
+                .requests = (double)counts->requests,
+                .bytes = (double)counts->bytes,
+                .errors = (double)counts->errors,
+                .in_flight = (double)counts->in_flight,
+                .seconds = (double)counts->latency_sum / 1e9,
+        };
+        for (unsigned i = 0; i < LATENCY_BUCKETS && bucket < IO_BUCKETS; i++) {
+                while (bucket < IO_BUCKETS
+                        && latency_bucket_start(i) >= UINT64_C(1) << (IO_BUCKET_FIRST_SHIFT + 2 * bucket))
+                        bucket++;
+                if (bucket < IO_BUCKETS)
+                        ret->buckets[bucket] += counts->latency[i];
+        }
+}
+
+static void take_device(
+        const struct api_config *config, const struct device_record *record, struct device_sample *ret)
+{
+        _cleanup_device_stats_ struct device_stats *stats = NULL;
+
+        *ret = (struct device_sample){.record = record};
+        if (!config->read_stats || config->read_stats(config->userdata, record, &stats) < 0)
+                return;
+        ret->counted = true;
+        ret->rounds = (double)stats->total.rounds;
+        for (unsigned i = 0; i < _STATS_OP_MAX; i++)
+                take_op(&stats->total.ops[i], &ret->ops[i]);
+}
+
+static void write_info(FILE *out, const struct device_sample *devices, size_t count)
+{
+        metric_family(out, "ublkd_device_info", METRIC_GAUGE, "Always 1; what serves the device.");
+        for (size_t i = 0; i < count; i++) {
+                const struct device_record *record = devices[i].record;
+
+                char disk[32] = "";
+
+                if (record->status.disk)
+                        snprintf(disk, sizeof(disk), "ublkb%d", record->status.number);
+                metric_sample(out, "ublkd_device_info", 1,
+                        "device=\"%s\",uid=\"%s\",target=\"%s\",data_path=\"%s\",disk=\"%s\"", record->name,
+                        record->uid, record->spec ? record->spec->target->name : "",
+                        record->status.data_path ? record->status.data_path : "", disk);
+        }
+        metric_family(out, "ublkd_device_phase", METRIC_GAUGE, "1 for the phase that the device is in.");
+        for (size_t i = 0; i < count; i++)
+                for (int phase = 0; phase < _PHASE_MAX; phase++)
+                        metric_sample(out, "ublkd_device_phase",
+                                devices[i].record->status.phase == (enum device_phase)phase,
+                                "device=\"%s\",phase=\"%s\"", devices[i].record->name,
+                                device_phase_to_string((enum device_phase)phase));
+}
+
+static double restarts_of(const struct device_sample *device)
+{
+        return (double)device->record->status.worker.restarts;
+}
+
+static double recoveries_of(const struct device_sample *device)
+{
+        return (double)device->record->status.recoveries.count;
+}
+
+static double last_recovery_of(const struct device_sample *device)
+{
+        return device->record->status.recoveries.last_ms / 1e3;
+}
+
+static double rounds_of(const struct device_sample *device)
+{
+        return device->rounds;
+}
+
+static void write_values(FILE *out, const struct device_sample *devices, size_t count)
+{
+        static const struct {
+                const char *name, *help;
+                enum metric_type type;
+                double (*value)(const struct device_sample *device);
+                bool counted; /* only of devices that have statistics */
+        } families[] = {
+                {"ublkd_device_worker_restarts_total", "Workers that replaced another, since ublkd started.",
+                 METRIC_COUNTER,                                                                                              restarts_of,      false},
+                {"ublkd_device_recoveries_total",      "Recoveries that ended in Live, since ublkd started.",
+                 METRIC_COUNTER,                                                                                              recoveries_of,    false},
+                {"ublkd_device_last_recovery_seconds", "From the death of a worker until Live; 0: none yet.",
+                 METRIC_GAUGE,                                                                                                last_recovery_of, false},
+                {"ublkd_device_io_rounds_total",       "Turns of the loops of its queues.",                   METRIC_COUNTER,
+                 rounds_of,                                                                                                                     true },
+        };
+
+        for (size_t f = 0; f < ARRAY_SIZE(families); f++) {
+                metric_family(out, families[f].name, families[f].type, families[f].help);
+                for (size_t i = 0; i < count; i++)
+                        if (devices[i].counted || !families[f].counted)
+                                metric_sample(out, families[f].name, families[f].value(&devices[i]),
+                                        "device=\"%s\"", devices[i].record->name);
+        }
+}
+
+static void write_ops(FILE *out, const struct device_sample *devices, size_t count)
+{
+        static const struct {
+                const char *name, *help;
+                enum metric_type type;
+                size_t offset; /* of a double in struct op_sample */
+        } families[] = {
+                {"ublkd_device_io_requests_total", "Requests that ended, in success or error.",
+                 METRIC_COUNTER,                                                                                offsetof(struct op_sample, requests) },
+                {"ublkd_device_io_bytes_total",    "Bytes of requests that succeeded.",         METRIC_COUNTER,
+                 offsetof(struct op_sample,                                                                                                bytes)    },
+                {"ublkd_device_io_errors_total",   "Requests that failed.",                     METRIC_COUNTER,
+                 offsetof(struct op_sample,                                                                                                errors)   },
+                {"ublkd_device_io_in_flight",      "Requests that the worker has in hand.",     METRIC_GAUGE,
+                 offsetof(struct op_sample,                                                                                                in_flight)},
+        };
+
+        for (size_t f = 0; f < ARRAY_SIZE(families); f++) {
+                metric_family(out, families[f].name, families[f].type, families[f].help);
+                for (size_t i = 0; i < count; i++)
+                        for (size_t op = 0; devices[i].counted && op < _STATS_OP_MAX; op++)
+                                metric_sample(out, families[f].name,
+                                        *(const double *)((const char *)&devices[i].ops[op]
+                                                          + families[f].offset),
+                                        "device=\"%s\",op=\"%s\"", devices[i].record->name, op_labels[op]);
+        }
+}
+
+/* Of operations that were asked for at least once: most never are, and a histogram is long. */
+static void write_latencies(FILE *out, const struct device_sample *devices, size_t count)
+{
+        static const char name[] = "ublkd_device_io_latency_seconds";
+        double bounds[IO_BUCKETS];
+        char labels[192];
+
+        for (unsigned i = 0; i < IO_BUCKETS; i++)
+                bounds[i] = (double)(UINT64_C(1) << (IO_BUCKET_FIRST_SHIFT + 2 * i)) / 1e9;
+        metric_family(
+                out, name, METRIC_HISTOGRAM, "From the arrival of a request in the worker to its answer.");
+        for (size_t i = 0; i < count; i++)
+                for (size_t op = 0; op < _STATS_OP_MAX; op++) {
+                        const struct op_sample *sample = &devices[i].ops[op];
+
+                        if (sample->requests == 0)
+                                continue;
+                        snprintf(labels, sizeof(labels), "device=\"%s\",op=\"%s\"", devices[i].record->name,
+                                op_labels[op]);
+                        metric_histogram(out, name,
+                                &(struct metric_histogram){
+                                        .bounds = bounds,
+                                        .counts = sample->buckets,
+                                        .buckets = IO_BUCKETS,
+                                        .total = (uint64_t)sample->requests,
+                                        .sum = sample->seconds,
+                                },
+                                labels);
+                }
+}
+
+int metrics_of_devices(FILE *out, const struct api *api)
+{
+        const struct api_config *config = &api->config;
+        size_t all = device_store_count(config->store), count = 0,
+               shown = all < METRICS_DEVICES_MAX ? all : METRICS_DEVICES_MAX;
+        _cleanup_free_ struct device_sample *devices = calloc(shown + 1, sizeof(*devices));
+
+        if (!devices)
+                return -ENOMEM;
+        DEVICE_STORE_FOREACH (record, config->store) {
+                if (count == shown)
+                        break;
+                take_device(config, record, &devices[count++]);
+        }
+        metric_alone(out, "ublkd_metrics_devices_omitted", METRIC_GAUGE,
+                "Devices that have no metrics of their own here, for there are too many.",
+                (double)(all - shown));
+        write_info(out, devices, count);
+        write_values(out, devices, count);
+        write_ops(out, devices, count);
+        write_latencies(out, devices, count);
+        return 0;
+}
