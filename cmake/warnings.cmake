@@ -23,3 +23,7 @@ if(UBLKD_SANITIZE)
                                                -fno-sanitize-recover=undefined)
   target_link_options(ublkd_flags INTERFACE -fsanitize=address,undefined)
 endif()
+if(UBLKD_FUZZ) # coverage for tests/fuzz
+  target_compile_options(ublkd_flags INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(ublkd_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
