@@ -1,6 +1,57 @@
 /* The region that a device's workers share with the supervisor, seen from the device. */
 #include "ublkd/managed_device.h"
 
+#include "ublkd/base/log.h"
+
+#include <string.h>
+
+static struct region_limits limits_of(const struct io_limits *limits)
+{
+        return (struct region_limits){
+                .per_second = {[REGION_BUCKET_REQUESTS] = (uint64_t)limits->iops,
+                               [REGION_BUCKET_BYTES] = limits->bytes_per_sec      },
+                .burst = {[REGION_BUCKET_REQUESTS] = (uint64_t)limits->iops_burst,
+                               [REGION_BUCKET_BYTES] = limits->bytes_per_sec_burst},
+        };
+}
+
+/* 0 also when there is no region, or one of an older worker: the next worker gets one. 1: something changed.
+ */
+static int set_values(const struct managed_device *device, const struct region_values *values)
+{
+        _cleanup_close_ int fd = runtime_dir_open_region(device->reconciler->config.runtime_dir, device->uid);
+        int r = fd < 0 ? fd : device_region_set_values(fd, values);
+
+        return r == -ENOENT || r == -ENODATA || r == -EPROTO ? 0 : r;
+}
+
+void device_shared_apply(struct managed_device *device, const struct device_record *record)
+{
+        const struct device_options *options = &record->spec->options;
+        const struct region_values values = {
+                .busy_poll_us = (uint64_t)options->busy_poll_us,
+                .limits = {[REGION_READ] = limits_of(&options->limits.read),
+                           [REGION_WRITE] = limits_of(&options->limits.write)},
+        };
+        int r = set_values(device, &values);
+
+        if (r < 0)
+                log_warning(device->name,
+                        "Its limits and busyPollUs cannot be passed on: %s; the next change of the device "
+                        "tries again",
+                        strerror(-r));
+}
+
+void device_shared_lift(struct managed_device *device)
+{
+        int r = set_values(device, &(struct region_values){});
+
+        if (r < 0)
+                log_warning(device->name,
+                        "Its limits cannot be lifted: %s; stopping it takes until all I/O has passed",
+                        strerror(-r));
+}
+
 void device_shared_forget(struct managed_device *device)
 {
         /* What cannot be removed is gone with the boot, and no other device has its uid. */

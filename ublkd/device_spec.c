@@ -95,6 +95,35 @@ static int rule_offset_multiple(const struct device_spec *spec, struct problem_l
 }
 
 /* 0 (also when a problem was added) or -ENOMEM. */
+static int check_burst(
+        struct problem_list *problems, const char *direction, const char *rate, bool burst_alone)
+{
+        char pointer[64];
+
+        if (!burst_alone)
+                return 0;
+        snprintf(pointer, sizeof(pointer), "/limits/%s/%sBurst", direction, rate);
+        return problem_add(problems, EINVAL, pointer, "BurstWithoutLimit",
+                "%sBurst is given, but there is no limit that it would go beyond; give %s, too", rate, rate);
+}
+
+static int check_bursts(struct problem_list *problems, const char *direction, const struct io_limits *limits)
+{
+        int r = check_burst(problems, direction, "iops", limits->iops_burst > 0 && limits->iops == 0);
+
+        return r < 0 ? r
+                     : check_burst(problems, direction, "bytesPerSec",
+                             limits->bytes_per_sec_burst > 0 && limits->bytes_per_sec == 0);
+}
+
+static int rule_burst(const struct device_spec *spec, struct problem_list *problems)
+{
+        int r = check_bursts(problems, "read", &spec->options.limits.read);
+
+        return r < 0 ? r : check_bursts(problems, "write", &spec->options.limits.write);
+}
+
+/* 0 (also when a problem was added) or -ENOMEM. */
 typedef int (*spec_rule)(const struct device_spec *spec, struct problem_list *problems);
 
 static const struct {
@@ -104,10 +133,11 @@ static const struct {
 } rules[] = {
         {.check = rule_size_required,                 .needs_target = true,              .fields = {"/size"}},
         {.check = rule_size_multiple,                 .fields = {"/size", "/blockSize"}},
-        {.check = rule_queues,                       .needs_target = true,             .fields = {"/queues"}                   },
-        {.check = rule_on_crash,                       .needs_target = true,           .fields = {"/recovery"}},
+        {.check = rule_burst,                      .needs_target = false,             .fields = {"/limits"}                   },
+        {.check = rule_queues,                       .needs_target = true,             .fields = {"/queues"}},
+        {.check = rule_on_crash,                       .needs_target = true,           .fields = {"/recovery"}                   },
         {.check = rule_cpus,                        .fields = {"/cpus"}                                 },
-        {.check = rule_offset_multiple, .needs_target = true,                                  .fields = {"/target/offset", "/blockSize"}                   },
+        {.check = rule_offset_multiple, .needs_target = true,                                  .fields = {"/target/offset", "/blockSize"}},
 };
 
 static int check_rules(const struct device_spec *spec, struct problem_list *problems)
@@ -311,9 +341,11 @@ static const struct field_rule {
         {.option = "recovery", .field = "recovery.trigger", .live = true,            .equal = triggers_equal},
         {.option = "size",                    .field = "size",                                .is_live = size_is_live                    },
         {.option = "id",                    .field = "id",                                  .is_live = id_is_live    },
-        {.option = "labels",                    .field = "labels",                              .live = true            },
-        {.option = "owner",                    .field = "owner",                               .live = true      },
-        {.option = "enabled",                    .field = "enabled",                             .live = true        },
+        {.option = "limits",                    .field = "limits",                              .live = true            },
+        {.option = "busyPollUs",                    .field = "busyPollUs",                          .live = true},
+        {.option = "labels",                    .field = "labels",                              .live = true                    },
+        {.option = "owner",                    .field = "owner",                               .live = true},
+        {.option = "enabled",                    .field = "enabled",                             .live = true                },
 };
 
 /* One field of the table by value. */

@@ -20,6 +20,12 @@ enum recovery_trigger { TRIGGER_AUTO, TRIGGER_MANUAL, _TRIGGER_MAX };
 
 enum { DEVICE_NAME_MAX = 63, QUEUES_AUTO_MAX = 4, QUEUES_MAX = 64, DEVICE_NUMBER_MAX = (1 << 20) - 1 };
 
+/* Per second, and what may pass at once after a pause; 0: no limit, a tenth of a second's. */
+struct io_limits {
+        int64_t iops, iops_burst;
+        uint64_t bytes_per_sec, bytes_per_sec_burst;
+};
+
 /* Filled from the generated table device_spec_table by dispatch(); field names are the schema's in snake
  * case. */
 struct device_options {
@@ -42,7 +48,11 @@ struct device_options {
                 int64_t uid, gid;
                 char *mode; /* octal, "0660" */
         } owner;
-        char *cpus;    /* "0-3,8", or NULL */
+        char *cpus; /* "0-3,8", or NULL */
+        struct {
+                struct io_limits read, write;
+        } limits;
+        int64_t busy_poll_us;
         cJSON *labels; /* or NULL */
         bool enabled;
 };
@@ -85,8 +95,8 @@ struct disk_change {
 };
 
 /* True when going from `from` to `to` needs the kernel's disk to be made anew: all but labels, owner,
- * enabled, recovery.trigger, recovery.giveUpAfter, a size that the disk can grow to, and its own number as
- * id. ret may be NULL. */
+ * enabled, limits, busyPollUs, recovery.trigger, recovery.giveUpAfter, a size that the disk can grow to, and
+ * its own number as id. ret may be NULL. */
 bool device_spec_needs_new_disk(const struct device_spec *from, const struct device_spec *to,
         const struct disk_now *now, struct disk_change *ret);
 

@@ -101,6 +101,8 @@ static void step_spawn(struct managed_device *device, const struct device_record
         if (device->facts.kernel == KERNEL_ABSENT) /* somebody may have deleted the disk behind our back */
                 device_hide_node(device, record);
         r = device_spawn(device, record);
+        if (r >= 0)
+                device_shared_apply(device, record);
         if (r < 0)
                 device_note(device, "WorkerNotStarted", "The worker %s cannot be started: %s.",
                         device->reconciler->config.worker_program, strerror(-r));
@@ -417,10 +419,14 @@ static bool may_refuse(const struct managed_device *device, const struct device_
 static void step_stop_dev(struct managed_device *device, const struct device_record *record)
 {
         struct ublk_ctl *ctl = device->reconciler->ctl;
-        int r = may_refuse(device, record)
-                        ? ublk_ctl_try_stop(ctl, record->number, on_command_done, device, &device->call)
-                        : ublk_ctl_stop(ctl, record->number, on_command_done, device, &device->call);
+        int r;
 
+        if (may_refuse(device, record)) {
+                r = ublk_ctl_try_stop(ctl, record->number, on_command_done, device, &device->call);
+        } else {
+                device_shared_lift(device);
+                r = ublk_ctl_stop(ctl, record->number, on_command_done, device, &device->call);
+        }
         command_sent(device, r, on_command_done);
 }
 
@@ -469,6 +475,7 @@ static void step_stop_worker(struct managed_device *device, const struct device_
  * where it is not, a restart under users was refused. */
 static void step_retire_worker(struct managed_device *device, const struct device_record *record)
 {
+        device_shared_lift(device); /* until the next worker is started */
         if (kernel_can(device->kernel.flags, KERNEL_ABILITY_QUIESCE))
                 command_sent(device,
                         ublk_ctl_quiesce(device->reconciler->ctl, record->number, on_command_done, device,

@@ -106,6 +106,11 @@ int device_spawn(struct managed_device *device, const struct device_record *reco
 /* device_worker.c: its worker is dead: says why, and lets go of it. */
 void device_take_death(struct managed_device *device);
 
+/* device_shared.c: lets limits and busy polling of its worker, if any, follow the spec. */
+void device_shared_apply(struct managed_device *device, const struct device_record *record);
+/* device_shared.c: lifts its limits: its disk is about to be stopped, which waits for all that is held back.
+ */
+void device_shared_lift(struct managed_device *device);
 /* device_shared.c: removes the region that its workers shared: with its record. */
 void device_shared_forget(struct managed_device *device);
 

@@ -275,6 +275,7 @@ static bool device_settle(struct managed_device *device, const struct device_rec
                         || device->attempt.tries == 0) /* nothing has failed since */
                         device_note_clear(device);
                 device_show_node(device, record);
+                device_shared_apply(device, record);
                 if (manual != held || record->recover_requested)
                         r = device_store_set_held(store, device->name, manual);
         } else if (device->facts.want == WANT_ABSENT && record->deleting) {

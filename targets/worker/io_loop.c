@@ -1,6 +1,8 @@
 /* One thread's world: an io_uring, its coroutines, and those of them that may go on. */
 #include "targets/worker/io_loop.h"
 
+#include <time.h>
+
 #ifndef IORING_FEAT_NO_IOWAIT
 #define IORING_FEAT_NO_IOWAIT (1U << 17) /* Linux 6.15 */
 #endif
@@ -99,16 +101,50 @@ void io_loop_destroy(struct io_loop *loop)
         loop->ring_open = false;
 }
 
-int io_loop_submit(struct io_loop *loop, bool wait)
+/* What a submission answered, for the owner of the loop. */
+static int submitted(struct io_loop *loop, int r)
 {
-        int r = wait ? io_uring_submit_and_wait(&loop->ring, 1) : io_uring_submit_and_get_events(&loop->ring);
-
         co_list_splice(&loop->ready, &loop->starved);
         /* EAGAIN and EBUSY: short of memory, or of room for completions. Both pass once completions are
          * taken. */
         if (r < 0 && r != -EINTR && r != -EAGAIN && r != -EBUSY && r != -ETIME)
                 return r;
         return 0;
+}
+
+int io_loop_submit(struct io_loop *loop, bool wait)
+{
+        return submitted(loop, wait ? io_uring_submit_and_wait(&loop->ring, 1)
+                                    : io_uring_submit_and_get_events(&loop->ring));
+}
+
+static uint64_t monotonic(void)
+{
+        struct timespec now;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+int io_loop_submit_for(struct io_loop *loop, uint64_t poll, uint64_t timeout)
+{
+        uint64_t begin = monotonic(), passed;
+        struct io_uring_cqe *cqe;
+        int r;
+
+        do {
+                r = io_uring_submit_and_get_events(&loop->ring);
+                passed = monotonic() - begin;
+                if (r < 0 || io_uring_cq_ready(&loop->ring) > 0 || passed >= timeout)
+                        return submitted(loop, r);
+        } while (passed < poll);
+        if (timeout == UINT64_MAX)
+                return io_loop_submit(loop, true);
+        timeout -= passed;
+        return submitted(loop, io_uring_submit_and_wait_timeout(&loop->ring, &cqe, 1,
+                                       &(struct __kernel_timespec){.tv_sec = (int64_t)(timeout / 1000000000),
+                                               .tv_nsec = (long long)(timeout % 1000000000)},
+                                       NULL));
 }
 
 struct io_uring_sqe *io_loop_sqe(struct io_loop *loop)

@@ -38,6 +38,10 @@ void io_loop_destroy(struct io_loop *loop);
  * unusable. */
 int io_loop_submit(struct io_loop *loop, bool wait);
 
+/* The same as io_loop_submit() with `wait`, but first looks for `poll` nanoseconds again and again, and then
+ * waits no longer than until `timeout` nanoseconds have passed in all (UINT64_MAX: without end). */
+int io_loop_submit_for(struct io_loop *loop, uint64_t poll, uint64_t timeout);
+
 /* A free submission entry, submitting what fills the queue if need be; NULL when there is none even so: try
  * again in the next round. */
 struct io_uring_sqe *io_loop_sqe(struct io_loop *loop);

@@ -14,7 +14,9 @@
 #include "targets/worker/io_data.h"
 #include "targets/worker/io_loop.h"
 #include "targets/worker/perform.h"
+#include "targets/worker/queue_control.h"
 #include "targets/worker/queue_meter.h"
+#include "targets/worker/throttle.h"
 #include "ublkd/base/ublk_uapi.h"
 
 #include <string.h>
@@ -26,6 +28,7 @@ enum { SECTOR_SHIFT = 9 };
 struct request {
         struct target_io io;
         struct request_meter meter;
+        struct throttled throttled;
         int result; /* while the answer waits for a submission entry */
 };
 
@@ -39,6 +42,10 @@ struct ublk_queue {
         struct io_loop loop;
         struct io_data data;
         struct queue_meter meter;
+        struct queue_control control;
+        struct throttle throttle;
+        uint64_t busy_poll;                        /* nanoseconds */
+        uint32_t max_io_size;                      /* bytes */
         const struct ublksrv_io_desc *descriptors; /* written by the driver, one per tag */
         size_t descriptors_size;
         struct request *requests;
@@ -195,6 +202,14 @@ static void start_waiting(struct ublk_queue *queue)
         }
 }
 
+static void begin(struct ublk_queue *queue, struct request *request)
+{
+        if (queue->never_waits)
+                commit(queue, request, perform_co(&request->io));
+        else if (queue->waiting.count > 0 || !start(queue, request))
+                tag_queue_put(&queue->waiting, request->io.tag);
+}
+
 static void request_arrived(struct ublk_queue *queue, uint16_t tag)
 {
         struct request *request = &queue->requests[tag];
@@ -203,10 +218,10 @@ static void request_arrived(struct ublk_queue *queue, uint16_t tag)
                 atomic_store_explicit(queue->served, true, memory_order_relaxed);
         describe(queue, request);
         queue_meter_arrived(&queue->meter, &request->meter, request->io.op);
-        if (queue->never_waits)
-                commit(queue, request, perform_co(&request->io));
-        else if (queue->waiting.count > 0 || !start(queue, request))
-                tag_queue_put(&queue->waiting, tag);
+        if (__builtin_expect(queue->throttle.limited, 0)
+                && throttle_hold(&queue->throttle, &request->throttled, request->io.op, request->io.length))
+                return;
+        begin(queue, request);
 }
 
 static void command_completed(struct ublk_queue *queue, uint16_t tag, int result)
@@ -265,14 +280,47 @@ int ublk_queue_fetch(struct ublk_queue *queue)
         return 0;
 }
 
+/* ---- limits and patience ---- */
+
+static void follow_control(struct ublk_queue *queue)
+{
+        struct region_values values;
+
+        if (__builtin_expect(!queue_control_changed(&queue->control, &values), 1))
+                return;
+        queue->busy_poll = values.busy_poll_us * 1000;
+        throttle_set(&queue->throttle, values.limits, queue->loop.queue.device->queues, queue->max_io_size);
+}
+
+static void begin_throttled(struct ublk_queue *queue)
+{
+        struct throttled *throttled;
+
+        throttle_round(&queue->throttle);
+        while ((throttled = throttle_next(&queue->throttle)))
+                begin(queue, (struct request *)((char *)throttled - offsetof(struct request, throttled)));
+}
+
+/* Sends what there is, and waits for something to do. */
+static int submit(struct ublk_queue *queue)
+{
+        bool wait = queue->unsent.count == 0;
+
+        if (__builtin_expect(!wait || (queue->busy_poll == 0 && !queue->throttle.limited), 1))
+                return io_loop_submit(&queue->loop, wait);
+        return io_loop_submit_for(&queue->loop, queue->busy_poll, throttle_wait(&queue->throttle));
+}
+
 int ublk_queue_run(struct ublk_queue *queue)
 {
         while (queue->taken_back < queue->depth) {
-                int r = io_loop_submit(&queue->loop, queue->unsent.count == 0);
+                int r = submit(queue);
 
                 if (r < 0)
                         return r;
                 queue_meter_round(&queue->meter);
+                follow_control(queue);
+                begin_throttled(queue);
                 commit_unsent(queue);
                 take_completions(queue);
                 io_loop_run_ready(&queue->loop);
@@ -369,8 +417,11 @@ int ublk_queue_open(const struct ublk_queue_setup *setup, struct ublk_queue **re
         if (!queue)
                 return -ENOMEM;
         queue->depth = setup->depth;
+        queue->max_io_size = setup->max_io_size;
         queue->command_fd = setup->command_fd;
         queue->served = setup->served;
+        queue->control.region = setup->shared->region;
+        throttle_open(&queue->throttle, setup->shared->region);
         queue_meter_open(&queue->meter, setup->shared, setup->index);
         queue->never_waits = setup->device->target->desc->flags & TARGET_NEVER_WAITS;
         r = queue_open(queue, setup);

@@ -23,7 +23,7 @@ SEED = int(os.environ.get("UBLKD_SEED", random.SystemRandom().randrange(1 << 32)
 SPECS = int(os.environ.get("UBLKD_SPECS", 3000))
 
 # The rules of device_spec.c; a schema cannot say them.
-SEMANTIC = {"SizeRequired", "SizeNotMultiple", "OneQueueOnly", "ReplayUnsafe", "BadCpuList", "OffsetNotMultiple"}
+SEMANTIC = {"SizeRequired", "SizeNotMultiple", "OneQueueOnly", "ReplayUnsafe", "BadCpuList", "OffsetNotMultiple", "BurstWithoutLimit"}
 # Limits of a number that was written as a string with a unit: the schema checks its form only.
 OF_TEXT = {"OutOfRange", "NotMultiple"}
 
@@ -202,6 +202,16 @@ class Specs:
             text = self.pick("", ".", "..", "-" + text, text + ".", text.upper(), text + "\n", text * 9, "a" * 63, "a" * 64, "\u00e4", "a/b")
         return text
 
+    def limits(self):
+        return self.members(
+            {
+                "iops": self.number(1, 10000000),
+                "iopsBurst": self.number(1, 1000000000),
+                "bytesPerSec": self.amount(1024, 1 << 40, 1),
+                "bytesPerSecBurst": self.amount(512, 1 << 40, 1),
+            }
+        )
+
     def labels(self):
         most = 70 if self.chance(self.evil) else 5
         keys = [self.pick("", "x/") + "k" + self.letters("aZ9._/-" + ("=\n \u00e4" if self.evil else ""), 5) + "k" for _ in range(self.random.randint(0, most))]
@@ -257,6 +267,8 @@ class Specs:
                         "giveUpAfter": self.duration,
                     }
                 ),
+                "limits": lambda: self.members({"read": self.limits, "write": self.limits}),
+                "busyPollUs": self.number(0, 10000),
                 "id": self.number(0, 1048575),
                 "owner": lambda: self.members(
                     {

@@ -62,6 +62,7 @@ LOGGERS = [
     "ublkd/manager.c",
     "ublkd/reconciler.c",
     "ublkd/device_note.c",
+    "ublkd/device_shared.c",
     "ublkd/device_steps.c",
     "api/http_server.c",
     "targets/worker/main.c",

@@ -108,6 +108,35 @@ static void test_cut_off(void)
         close(fd);
 }
 
+/* The supervisor's values arrive whole, and only when there is something new. */
+static void test_values(void)
+{
+        const struct region_values set = {
+                .busy_poll_us = 50, .limits[REGION_WRITE] = {.per_second = {[REGION_BUCKET_BYTES] = 4711}}};
+        struct region_values got = {};
+        uint32_t sequence = 0, half = 5;
+        int fd = new_region();
+        void *base;
+
+        CHECK_INT(device_region_map(fd, 3, &base), 0);
+        CHECK_INT(device_region_sequence(base), 0);
+        CHECK_INT(device_region_set_values(fd, &set), 1);
+        CHECK_INT(device_region_set_values(fd, &set), 0);
+        CHECK_INT(device_region_sequence(base), 2);
+        CHECK(device_region_get_values(base, &sequence, &got));
+        CHECK_INT(sequence, 2);
+        CHECK_INT(memcmp(&got, &set, sizeof(set)), 0);
+        /* A supervisor died while it wrote: the worker waits for the next one. */
+        CHECK_INT(pwrite(fd, &half, sizeof(half), DEVICE_REGION_ALIGNMENT), sizeof(half));
+        CHECK(!device_region_get_values(base, &sequence, &got));
+        CHECK_INT(device_region_set_values(fd, &set), 1);
+        CHECK(device_region_get_values(base, &sequence, &got));
+        CHECK_INT(sequence, 6);
+        CHECK_INT(ftruncate(fd, 0), 0);
+        CHECK_INT(device_region_set_values(fd, &set), -ENODATA);
+        close(fd);
+}
+
 static void test_bad_keys(void)
 {
         int fd = memfd_create("region", MFD_CLOEXEC);
@@ -131,6 +160,7 @@ int main(void)
         test_kept_by_the_next();
         test_never_misread();
         test_cut_off();
+        test_values();
         test_bad_keys();
         return check_report();
 }

@@ -144,6 +144,11 @@ static void test_rules(void)
         check_faults(NAMED(LOOP ",\"size\":1536,\"blockSize\":1024"), "/size SizeNotMultiple");
         check_faults(NAMED(LOOP ",\"size\":1536,\"blockSize\":1000"), "/blockSize BadValue");
         check_faults(NAMED(LOOP ",\"cpus\":\"3-1\""), "/cpus BadCpuList");
+        check_faults(
+                NAMED(LOOP ",\"limits\":{\"read\":{\"iopsBurst\":5},\"write\":{\"bytesPerSecBurst\":4096}}"),
+                "/limits/read/iopsBurst BurstWithoutLimit /limits/write/bytesPerSecBurst BurstWithoutLimit");
+        check_faults(NAMED(LOOP ",\"limits\":{\"read\":{\"iops\":0,\"iopsBurst\":5}},\"busyPollUs\":10001"),
+                "/limits/read/iops OutOfRange /busyPollUs OutOfRange");
         check_faults(NAMED(LOOP ",\"cpus\":\"4096\""), "/cpus BadCpuList");
         check_faults(
                 NAMED("\"target\":{\"type\":\"loop\",\"path\":\"/disk\",\"offset\":512},\"blockSize\":4096"),
@@ -263,6 +268,10 @@ static void test_comparison(void)
         CHANGE(",\"labels\":{\"a\":\"b\"}", "live");
         CHANGE(",\"owner\":{\"uid\":1}", "live");
         CHANGE(",\"enabled\":false", "live");
+        CHANGE(",\"limits\":{\"read\":{\"iops\":1000}}", "live");
+        CHANGE(",\"limits\":{\"write\":{\"bytesPerSec\":\"1MiB\",\"bytesPerSecBurst\":\"2MiB\"}}", "live");
+        CHANGE(",\"limits\":{\"read\":{},\"write\":{}},\"busyPollUs\":0", "same");
+        CHANGE(",\"busyPollUs\":50", "live");
         CHANGE(",\"recovery\":{\"trigger\":\"manual\"}", "live");
         CHANGE(",\"recovery\":{\"giveUpAfter\":\"1s\"}", "live");
         CHANGE(",\"recovery\":{\"onCrash\":\"queue\"}", "recovery.onCrash");

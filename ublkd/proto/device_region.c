@@ -4,7 +4,7 @@
 
 #include <assert.h>
 #include <fcntl.h>
-#include <stdbool.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -40,6 +40,8 @@ size_t device_region_stats_stride(void)
 static size_t section_size(enum device_region_section section, unsigned queues)
 {
         switch (section) {
+        case REGION_CONTROL:
+                return sizeof(struct region_control);
         case REGION_STATS:
                 return device_region_stats_stride() * queues;
         case _REGION_SECTION_MAX:
@@ -144,4 +146,71 @@ struct queue_stats *device_region_queue_stats(void *base, unsigned queue)
         assert(queue < header->queues);
         return (struct queue_stats *)((char *)base + header->section[REGION_STATS].offset
                                       + queue * device_region_stats_stride());
+}
+
+static struct region_control *control_of(const void *base)
+{
+        const struct device_region_header *header = base;
+
+        return (struct region_control *)((char *)(uintptr_t)base + header->section[REGION_CONTROL].offset);
+}
+
+uint64_t *device_region_bucket(void *base, enum region_direction direction, enum region_bucket bucket)
+{
+        return &control_of(base)->buckets[direction][bucket].paid_until;
+}
+
+static int write_at(int fd, const void *data, size_t size, uint64_t offset)
+{
+        ssize_t n = pwrite(fd, data, size, (off_t)offset);
+
+        if (n < 0)
+                return -errno;
+        return (size_t)n == size ? 0 : -EIO;
+}
+
+int device_region_set_values(int fd, const struct region_values *values)
+{
+        struct device_region_header header;
+        struct region_control control;
+        uint64_t at;
+        int r = device_region_read_header(fd, &header);
+
+        if (r < 0)
+                return r;
+        at = header.section[REGION_CONTROL].offset;
+        if (pread(fd, &control, sizeof(control), (off_t)at) != (ssize_t)sizeof(control))
+                return -ENODATA;
+        if (control.sequence > 0 && control.sequence % 2 == 0
+                && memcmp(&control.values, values, sizeof(*values)) == 0)
+                return 0;
+        control.sequence |= 1; /* odd already where a supervisor died at it */
+        r = write_at(fd, &control.sequence, sizeof(control.sequence), at);
+        if (r >= 0)
+                r = write_at(fd, values, sizeof(*values), at + offsetof(struct region_control, values));
+        control.sequence++;
+        if (control.sequence == 0) /* 0 is "none" */
+                control.sequence = 2;
+        if (r >= 0)
+                r = write_at(fd, &control.sequence, sizeof(control.sequence), at);
+        return r < 0 ? r : 1;
+}
+
+uint32_t device_region_sequence(const void *base)
+{
+        return __atomic_load_n(&control_of(base)->sequence, __ATOMIC_ACQUIRE);
+}
+
+bool device_region_get_values(const void *base, uint32_t *ret_sequence, struct region_values *ret)
+{
+        const struct region_control *control = control_of(base);
+        uint32_t sequence = device_region_sequence(base);
+        struct region_values values = control->values;
+
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        if (sequence % 2 != 0 || device_region_sequence(base) != sequence)
+                return false;
+        *ret_sequence = sequence;
+        *ret = values;
+        return true;
 }

@@ -13,6 +13,7 @@
 
 #include "ublkd/proto/latency_buckets.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,7 +29,8 @@ enum {
 #define DEVICE_REGION_MAGIC UINT64_C(0x6e6772646b6c6275) /* "ublkdrgn", little endian */
 
 enum device_region_section {
-        REGION_STATS, /* struct queue_stats for each queue, device_region_stats_stride() apart */
+        REGION_CONTROL, /* struct region_control */
+        REGION_STATS,   /* struct queue_stats for each queue, device_region_stats_stride() apart */
         _REGION_SECTION_MAX
 };
 
@@ -42,6 +44,31 @@ struct device_region_header {
         struct {
                 uint64_t offset, size; /* bytes */
         } section[DEVICE_REGION_SECTIONS_MAX];
+};
+
+enum region_direction { REGION_READ, REGION_WRITE, _REGION_DIRECTION_MAX };
+enum region_bucket { REGION_BUCKET_REQUESTS, REGION_BUCKET_BYTES, _REGION_BUCKET_MAX };
+
+struct region_limits {
+        uint64_t per_second[_REGION_BUCKET_MAX]; /* 0: no limit */
+        uint64_t burst[_REGION_BUCKET_MAX];      /* 0: a tenth of a second's */
+};
+
+/* What the supervisor may change while the worker serves. */
+struct region_values {
+        uint64_t busy_poll_us;
+        struct region_limits limits[_REGION_DIRECTION_MAX];
+};
+
+/* `sequence` is odd while the supervisor writes the values, and changes with them. */
+struct region_control {
+        uint32_t sequence, unused;
+        struct region_values values;
+        /* The state of the limits (targets/worker/token_bucket.h), which all queues share, each in lines of
+         * its own. */
+        struct {
+                uint64_t paid_until, unused[15];
+        } buckets[_REGION_DIRECTION_MAX][_REGION_BUCKET_MAX];
 };
 
 /* In the order of enum io_op of targets/target.h, and what the program does not know. */
@@ -98,5 +125,16 @@ int device_region_map(int fd, unsigned queues, void **ret_base);
 
 /* In the mapping at `base`; queue must be one of the region's. */
 struct queue_stats *device_region_queue_stats(void *base, unsigned queue);
+
+/* In the mapping at `base`. */
+uint64_t *device_region_bucket(void *base, enum region_direction direction, enum region_bucket bucket);
+
+/* For the supervisor: writes the values into the region that is open as fd. 0: they were so already; 1: they
+ * are now; -errno as of device_region_read_header(). */
+int device_region_set_values(int fd, const struct region_values *values);
+/* For the worker: the number of the values that are there now. */
+uint32_t device_region_sequence(const void *base);
+/* For the worker: reads the values. False: they are just being written, try again. */
+bool device_region_get_values(const void *base, uint32_t *ret_sequence, struct region_values *ret);
 
 const char *stats_op_to_string(enum stats_op op); /* "read", "write_zeroes" */

@@ -1,0 +1,50 @@
+/* Holds a queue's requests back where the device has limits. The buckets are shared with the device's other
+ * queues and outlive the worker (proto/device_region.h); the rest is the queue thread's own.
+ *
+ * Reads wait behind reads and writes behind writes, in order; the first of each has taken its share of the
+ * buckets and waits for its time. Flushes and what is no known operation pass. */
+#pragma once
+
+#include "targets/target.h"
+#include "targets/worker/token_bucket.h"
+#include "ublkd/proto/device_region.h"
+
+/* In each request. */
+struct throttled {
+        struct throttled *next;
+        uint32_t bytes;
+};
+
+struct throttle_lane {
+        struct token_rate rates[_REGION_BUCKET_MAX]; /* cost 0: no limit */
+        uint64_t *buckets[_REGION_BUCKET_MAX];
+        struct throttled *first, **last;
+        uint64_t start; /* when the first may go on; 0: it has not asked yet */
+        bool limited;
+};
+
+struct throttle {
+        struct throttle_lane lanes[_REGION_DIRECTION_MAX];
+        uint64_t now; /* CLOCK_MONOTONIC nanoseconds, of this round; kept only while there are limits */
+        bool limited; /* by any limit, or something waits still */
+};
+
+/* region: from device_region_map(). Without limits, until throttle_set(). */
+void throttle_open(struct throttle *throttle, void *region);
+/* New limits for `queues` queues and requests of up to `largest` bytes. What waits asks again. */
+void throttle_set(
+        struct throttle *throttle, const struct region_limits *limits, unsigned queues, uint32_t largest);
+
+/* True: the request must wait, and comes back from throttle_next() when its time has come. */
+bool throttle_hold(struct throttle *throttle, struct throttled *request, enum io_op op, uint32_t length);
+
+/* A round begins. */
+void throttle_round(struct throttle *throttle);
+/* The next one whose time has come, or NULL. */
+struct throttled *throttle_next(struct throttle *throttle);
+
+/* Nanoseconds until the next one's time comes, but no more than THROTTLE_NAP_MAX, because limits may have
+ * changed by then; UINT64_MAX: nobody waits. */
+uint64_t throttle_wait(struct throttle *throttle);
+
+enum { THROTTLE_NAP_MAX = 50 * 1000 * 1000 /* nanoseconds */ };
