@@ -38,8 +38,8 @@ int main(void)
         if (!round_clock_has_ticks()) /* then the first half is all that there is */
                 return check_report();
         round_clock_open(&clock, true);
-        keep_pace(&clock, 30000000);
-        CHECK(clock.scale > 0);
+        while (clock.scale == 0 && *check_failures() == 0) /* it learns at a look after 20 ms */
+                keep_pace(&clock, 1000000);
         keep_pace(&clock, 30000000);
         return check_report();
 }

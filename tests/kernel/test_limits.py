@@ -1,0 +1,184 @@
+"""limits and busyPollUs: they hold, they change under the disk, and nothing waits for them that must not."""
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import time
+
+import pytest
+
+from harness.api import loop_spec, null_spec
+from harness.disk import Disk, block
+from harness.fio import Fio
+from harness.wait import wait_until
+
+_OFF_BY = 0.05
+_QUICK = 20  # seconds; what is limited below would take minutes
+
+
+@contextlib.contextmanager
+def _load(disk, *options):
+    """Direct I/O from two CPUs, so from both queues, until the end."""
+    command = [
+        "fio", "--name=load", f"--filename={disk.path}", "--ioengine=libaio", "--direct=1", "--iodepth=16",
+        "--numjobs=2", "--cpus_allowed=0,1", "--cpus_allowed_policy=split", "--time_based", "--runtime=3600",
+        "--thread", *options,
+    ]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        disk.wait_progress(20)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _rate(disk, count):
+    """Requests per second of the clock, over `count` of them, after the burst.
+
+    The burst is also what a queue may make up for after the emulator let it wait, so it is not small.
+    """
+    begin, before = time.monotonic(), disk.completed()
+    wait_until(lambda: disk.completed() >= before + count, f"{count} requests", 120)
+    done, end = disk.completed() - before, time.monotonic()
+    return done / (end - begin)
+
+
+def _assert_rate(disk, wanted, seconds):
+    rate = _rate(disk, int(wanted * seconds))
+    assert abs(rate / wanted - 1) <= _OFF_BY, f"{rate:.1f} a second, not {wanted}"
+
+
+def test_requests_per_second_over_all_queues(api):
+    limits = {"read": {"iops": 300, "iopsBurst": 100}}
+    device = api.create(null_spec("data", queues=2, limits=limits))
+    disk = Disk(device["status"]["id"])
+    with _load(disk, "--rw=randread", "--bs=4k"):
+        disk.wait_progress(150)
+        _assert_rate(disk, 300, 8)
+    queues = api.ask("GET", "/devices/data/stats", 200)["queues"]
+    requests = [queue["ops"]["read"]["requests"] for queue in queues]
+    assert len(requests) == 2 and min(requests) > max(requests) / 2, f"one queue starves: {requests}"
+    api.delete("data")
+
+
+def test_bytes_per_second(api):
+    limits = {"write": {"bytesPerSec": "1MiB", "bytesPerSecBurst": "512KiB"}, "read": {"iops": 1}}
+    device = api.create(null_spec("data", queues=2, limits=limits))
+    disk = Disk(device["status"]["id"])
+    with _load(disk, "--rw=randwrite", "--bs=16k"):
+        disk.wait_progress(50)
+        _assert_rate(disk, 64, 6)
+    api.delete("data")
+
+
+def test_limits_change_under_load(api, daemon):
+    spec = null_spec("data", queues=2, limits={"read": {"iops": 20}})
+    device = api.create(spec)
+    disk, pid = Disk(device["status"]["id"]), device["status"]["worker"]["pid"]
+    with _load(disk, "--rw=randread", "--bs=4k"):
+        _assert_rate(disk, 20, 5)
+        api.put(spec | {"limits": {"read": {"iops": 200}}})
+        disk.wait_progress(60)
+        _assert_rate(disk, 200, 4)
+        daemon.kill()
+        daemon.start()
+        api.put(spec | {"limits": {"read": {"iops": 40, "iopsBurst": 10}}})  # an adopted worker hears of it, too
+        disk.wait_progress(40)
+        _assert_rate(disk, 40, 5)
+        api.put(spec | {"limits": {}})
+        disk.wait_progress(20)
+        assert _rate(disk, 500) > 250
+    assert api.get("data")["status"]["worker"]["pid"] == pid
+    api.delete("data")
+
+
+def test_a_limit_of_hours_ends_when_it_is_lifted(api):
+    """The second write would wait for 17 minutes."""
+    spec = null_spec("data", queues=1, limits={"write": {"bytesPerSec": 1024}})
+    device = api.create(spec)
+    disk = Disk(device["status"]["id"])
+    disk.write(0, block("a", 1 << 20))
+    late = disk.write_later(0, block("b"))
+    disk.wait_inflight()
+    api.put(spec | {"limits": {}})
+    assert late.result(_QUICK) is None
+    api.delete("data")
+
+
+def test_a_flush_does_not_wait_for_the_limit(api, file_of):
+    device = api.create(loop_spec("data", file_of(), queues=1, limits={"write": {"bytesPerSec": 1024, "iops": 1}}))
+    disk = Disk(device["status"]["id"])
+    disk.write(0, block("a", 1 << 20))
+    late = disk.write_later(0, block("b"))
+    disk.wait_inflight()
+    before = api.ask("GET", "/devices/data/stats", 200)["total"]["ops"]["flush"]["requests"]
+    descriptor = os.open(disk.path, os.O_RDWR)
+    os.fsync(descriptor)
+    os.close(descriptor)
+    assert api.ask("GET", "/devices/data/stats", 200)["total"]["ops"]["flush"]["requests"] > before
+    assert not late.done
+    api.delete("data", force=True)
+
+
+def test_a_disk_that_is_stopped_while_it_is_throttled(api):
+    device = api.create(null_spec("data", queues=2, limits={"read": {"iops": 1, "iopsBurst": 50}}))
+    disk = Disk(device["status"]["id"])
+    with _load(disk, "--rw=randread", "--bs=4k"):
+        disk.wait_inflight(16)
+        begin = time.monotonic()
+        api.delete("data", force=True)
+        assert time.monotonic() - begin < _QUICK
+
+
+def test_a_worker_that_is_killed_while_it_throttles(api, daemon, directory, file_of):
+    spec = loop_spec("data", file_of(), queues=2, limits={"read": {"iops": 100}, "write": {"iops": 100}})
+    disk = Disk(api.create(spec)["status"]["id"])
+    fio = Fio(directory, disk)
+    fio.wait_running(200)
+    for _ in range(2):
+        disk.wait_inflight(8)
+        pid = daemon.kill_worker("data")
+        api.wait_other_worker("data", pid)
+        disk.wait_progress(50)
+    api.put(spec | {"limits": {}})
+    fio.wait_running(200)
+    fio.finish().assert_clean()
+    api.delete("data")
+
+
+def _queue_threads(pid):
+    tasks = pathlib.Path(f"/proc/{pid}/task")
+    return [task for task in tasks.iterdir() if (task / "comm").read_text().startswith("queue-")]
+
+
+def _sleeps(pid):
+    """How often the queues have gone to sleep."""
+    fields = [(task / "status").read_text().split("\nvoluntary_ctxt_switches:")[1] for task in _queue_threads(pid)]
+    return sum(int(field.split()[0]) for field in fields)
+
+
+def _sleeps_for_reads(disk, pid, count=200):
+    descriptor = os.open(disk.path, os.O_RDONLY | os.O_DIRECT)
+    os.close(descriptor)
+    before = _sleeps(pid)
+    subprocess.run(
+        ["dd", f"if={disk.path}", "of=/dev/null", "bs=4k", f"count={count}", "iflag=direct", "status=none"], check=True
+    )
+    return _sleeps(pid) - before
+
+
+@pytest.mark.parametrize("restart", [False, True], ids=["live", "again"])
+def test_busy_polling_instead_of_sleeping(api, restart):
+    spec = null_spec("data", queues=1)
+    device = api.create(spec)
+    disk, pid = Disk(device["status"]["id"]), device["status"]["worker"]["pid"]
+    sleeping = _sleeps_for_reads(disk, pid)
+    api.put(spec | {"busyPollUs": 10000})
+    if restart:
+        pid = api.restart("data")["status"]["worker"]["pid"]
+    disk.read(0, 4096)  # the queue hears of it when it wakes
+    polling = _sleeps_for_reads(disk, pid)
+    assert sleeping > 150 and polling < sleeping / 3, f"slept {sleeping} times without, {polling} with polling"
+    api.delete("data")

@@ -1,0 +1,42 @@
+"""Where queues run, where their memory is, and what the kernel knows of them."""
+
+import pathlib
+import re
+
+from harness.api import null_spec
+
+# include/linux/sched.h: what PR_SET_IO_FLUSHER sets (kernel/sys.c, prctl()).
+_PF_MEMALLOC_NOIO = 0x00080000
+_PF_LOCAL_THROTTLE = 0x00100000
+
+
+def _tasks(pid):
+    return list(pathlib.Path(f"/proc/{pid}/task").iterdir())
+
+
+def _is_queue(task):
+    return (task / "comm").read_text().startswith("queue-")
+
+
+def _flags(task):
+    """The 9th field of stat: what the kernel calls task->flags."""
+    return int((task / "stat").read_text().rpartition(")")[2].split()[6])
+
+
+def test_queues_are_marked_as_those_that_clean_pages(api):
+    """Else memory that a queue allocates could wait for the disk that it serves."""
+    pid = api.create(null_spec("data", queues=2))["status"]["worker"]["pid"]
+    queues = [task for task in _tasks(pid) if _is_queue(task)]
+    assert len(queues) == 2
+    for task in queues:
+        wanted = _PF_MEMALLOC_NOIO | _PF_LOCAL_THROTTLE
+        assert _flags(task) & wanted == wanted, f"{task} has the flags {_flags(task):#x}"
+    api.delete("data")
+
+
+def test_queues_run_where_cpus_says(api):
+    pid = api.create(null_spec("data", queues=2, cpus="1"))["status"]["worker"]["pid"]
+    for task in _tasks(pid):
+        allowed = re.search(r"Cpus_allowed_list:\s*(\S+)", (task / "status").read_text())[1]
+        assert allowed == "1", f"{task} may run on {allowed}"
+    api.delete("data")
