@@ -57,7 +57,7 @@ static void print_verb(const struct verb *verb)
 {
         printf(".It Cm %s", verb->name);
         if (verb->settings)
-                fputs(" Op Ar OPTION ...", stdout);
+                fputs(" Oo Ar OPTION ... Oc", stdout);
         if (*verb->arguments)
                 printf(" Ar %s", verb->arguments);
         putchar('\n');

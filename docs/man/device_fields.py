@@ -1,0 +1,82 @@
+"""The fields of a device spec and of every target, from the schemas, in mdoc."""
+
+import json
+import pathlib
+import re
+
+
+def text(words):
+    """Prose: a sentence a line, and nothing that roff would take for itself."""
+    words = words.replace("\\", "\\e").replace("'", "\\(aq").replace("-", "\\-").replace('"', "\\(dq")
+    words = re.sub(r"([.:?]) (?=[A-Z`])", r"\1\n", words)
+    words = re.sub(r"`([^`]+)`", r"\\fB\1\\fR", words)
+    return "\n".join("\\&" + line if line.startswith(".") else line for line in words.split("\n"))
+
+
+def resolve(schema, folder):
+    """The schema with what it refers to put in; its own words go first."""
+    reference = schema.get("$ref")
+    if not reference:
+        return schema, folder
+    path, _, pointer = reference.partition("#")
+    place = (folder / path).resolve()
+    found = json.loads(place.read_text(encoding="utf-8"))
+    for part in pointer.strip("/").split("/"):
+        found = found[part] if part else found
+    return {**found, **{key: value for key, value in schema.items() if key != "$ref"}}, place.parent
+
+
+def kind(schema):
+    """What a value is, in a few words."""
+    if "const" in schema:
+        return json.dumps(schema["const"])
+    if "anyOf" in schema:
+        return " or ".join(kind(part) for part in schema["anyOf"])
+    if "enum" in schema:
+        return " | ".join(json.dumps(value) for value in schema["enum"])
+    name = schema.get("type", "value")
+    if isinstance(name, list):
+        name = "bytes"
+    return "number" if name == "integer" else name
+
+
+def field(path, schema, required):
+    """One item of the list."""
+    facts = ["Required."] if required else []
+    if "default" in schema:
+        facts.append(f"Default: {json.dumps(schema['default'])}.")
+    if "minimum" in schema and "maximum" in schema:
+        facts.append(f"From {schema['minimum']} to {schema['maximum']}.")
+    body = [text(part) for part in [schema.get("description", ""), " ".join(facts)] if part]
+    return [f".It Cm {path} Pq {text(kind(schema))}", *body]
+
+
+def fields(schema, folder, prefix=""):
+    """The items of an object's fields, those of nested objects under their dotted names."""
+    lines = []
+    for name, member in schema.get("properties", {}).items():
+        member, place = resolve(member, folder)
+        lines += field(prefix + name, member, name in schema.get("required", []))
+        if member.get("properties") and name != "target":
+            lines += fields(member, place, f"{prefix}{name}.")
+    return lines
+
+
+def section(title, lines):
+    return [f".Sh {title}", ".Bl -tag -width Ds", *lines, ".El"]
+
+
+def sections(schemas):
+    """All of it; `schemas` is the folder."""
+    device = json.loads((schemas / "device.schema.json").read_text(encoding="utf-8"))
+    lines = section("FIELDS", fields(device, schemas))
+    for path in sorted((schemas / "targets").glob("*.schema.json")):
+        target = json.loads(path.read_text(encoding="utf-8"))
+        name = path.name.removesuffix(".schema.json")
+        lines += [f".Sh THE TARGET {name.upper()}", text(target.get("description", target["title"])),
+                  ".Bl -tag -width Ds", *fields(target, path.parent, "target."), ".El"]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(sections(pathlib.Path(__file__).resolve().parents[2] / "schemas"))

@@ -1,0 +1,35 @@
+#!/usr/bin/python3
+"""Makes a man page of its template:
+    @DATE@      when the template was changed last, from the option --date
+    @VERBS@     what the command of --verbs prints
+    @FIELDS@    the fields of the schemas in --schemas
+"""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+
+import device_fields
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("template", type=pathlib.Path)
+    parser.add_argument("page", type=pathlib.Path)
+    parser.add_argument("--date", required=True)
+    parser.add_argument("--verbs")
+    parser.add_argument("--schemas", type=pathlib.Path)
+    arguments = parser.parse_args()
+    page = arguments.template.read_text(encoding="utf-8").replace("@DATE@", arguments.date)
+    if "@VERBS@" in page:
+        verbs = subprocess.run([arguments.verbs, "manual"], capture_output=True, text=True, check=True).stdout
+        page = page.replace("@VERBS@", verbs.rstrip("\n"))
+    if "@FIELDS@" in page:
+        page = page.replace("@FIELDS@", device_fields.sections(arguments.schemas))
+    arguments.page.write_text(page, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

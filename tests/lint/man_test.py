@@ -1,0 +1,83 @@
+"""The man pages render without a warning, and name all that the programs and the schemas know."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ["UBLKD_BUILD"])
+PAGES = {"ublkctl.1", "ublkd.8", "ublkd-worker.8", "ublkd-device.5"}
+
+
+def rendered(page):
+    run = subprocess.run(["mandoc", "-Tascii", str(BUILD / "man" / page)], capture_output=True, text=True, check=True)
+    return re.sub(".\b", "", run.stdout)
+
+
+def help_of(*words):
+    return subprocess.run([str(BUILD / words[0]), *words[1:]], capture_output=True, text=True, check=True).stdout
+
+
+def options_in(text):
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text))
+
+
+@pytest.fixture(autouse=True)
+def needs_mandoc():
+    if not shutil.which("mandoc"):
+        pytest.skip("needs mandoc")
+
+
+@pytest.mark.parametrize("page", sorted(PAGES))
+def test_a_page_renders_without_a_warning(page):
+    run = subprocess.run(["mandoc", "-Tlint", "-W", "warning", str(BUILD / "man" / page)],
+                         capture_output=True, text=True, check=False)
+    assert run.stdout + run.stderr == "" and run.returncode == 0
+    assert "@" not in rendered(page)
+
+
+def test_ublkctl_names_every_verb_option_and_exit_status():
+    page = rendered("ublkctl.1")
+    verbs = [line.split()[0] for line in help_of("ublkctl", "--help").split("Verbs:\n")[1].split("\n\n")[0].splitlines()]
+    assert len(verbs) > 20
+    for verb in verbs:
+        assert re.search(rf"^     {verb}( |$)", page, re.MULTILINE), verb
+        wanted = options_in(help_of("ublkctl", verb, "--help").split("Options:")[1])
+        assert wanted <= options_in(page), verb
+    statuses = re.findall(r"STATUS_\w+ = (\d)", (ROOT / "ublkctl/exit_status.h").read_text())
+    told = page.split("EXIT STATUS")[1].split("EXAMPLES")[0]
+    assert len(statuses) == 8 and all(re.search(rf"^     {status} ", told, re.MULTILINE) for status in statuses)
+
+
+def test_ublkd_names_every_option():
+    assert options_in(help_of("ublkd", "--help")) == options_in(rendered("ublkd.8"))
+
+
+def names_in(schema, prefix=""):
+    for name, member in schema.get("properties", {}).items():
+        yield prefix + name
+        yield from names_in(member, f"{prefix}{name}.")
+
+
+def test_ublkd_device_names_every_field():
+    page = rendered("ublkd-device.5")
+    names = list(names_in(json.loads((ROOT / "schemas/device.schema.json").read_text())))
+    for path in (ROOT / "schemas/targets").glob("*.schema.json"):
+        names += names_in(json.loads(path.read_text()), "target.")
+    assert "recovery.onCrash" in names and "target.path" in names
+    for name in names:
+        assert re.search(rf"^     {re.escape(name)} \(", page, re.MULTILINE), name
+
+
+def test_they_are_installed_and_so_is_the_completion(tmp_path):
+    subprocess.run(["cmake", "--install", str(BUILD), "--prefix", str(tmp_path)], capture_output=True, check=True)
+    installed = {path.name for path in tmp_path.glob("share/man/man*/*")}
+    assert installed == PAGES
+    assert "complete -F" in (tmp_path / "share/bash-completion/completions/ublkctl").read_text()
+    assert (tmp_path / "share/zsh/site-functions/_ublkctl").read_text().startswith("#compdef ublkctl\n")
+    assert os.access(tmp_path / "bin/ublkctl", os.X_OK)
