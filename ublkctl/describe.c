@@ -1,4 +1,5 @@
 /* describe: all about a device, for people. */
+#include "ublkctl/amounts.h"
 #include "ublkctl/await.h"
 #include "ublkctl/event_list.h"
 #include "ublkctl/json_path.h"
@@ -47,9 +48,23 @@ static void print_disk(const cJSON *device)
         putchar('\n');
 }
 
+static void print_size(const cJSON *device)
+{
+        double bytes = json_number(device, "status.size", 0);
+        char text[AMOUNT_TEXT_SIZE];
+
+        print_name("Size");
+        format_bytes(bytes, text);
+        if (bytes > 0)
+                printf("%s (%.0f bytes)\n", text, bytes);
+        else
+                puts("-");
+}
+
 static void print_worker(const cJSON *device)
 {
-        const char *since = json_text(device, "status.worker.startedAt");
+        const char *since = json_text(device, "status.worker.startedAt"),
+                   *version = json_text(device, "status.worker.version");
         double pid = json_number(device, "status.worker.pid", 0);
 
         print_name("Worker");
@@ -62,7 +77,12 @@ static void print_worker(const cJSON *device)
                 fputs(" since ", stdout);
                 print_safely(stdout, since);
         }
-        printf(", %.0f restarts\n", json_number(device, "status.worker.restarts", 0));
+        printf(", %.0f restarts", json_number(device, "status.worker.restarts", 0));
+        if (version) {
+                fputs(", version ", stdout);
+                print_safely(stdout, version);
+        }
+        putchar('\n');
 }
 
 static void print_recoveries(const cJSON *device)
@@ -172,6 +192,7 @@ static enum exit_status describe(struct context *context, const cJSON *device)
         print_phase(context, device);
         print_next(device);
         print_disk(device);
+        print_size(device);
         print_field("Data path", json_text(device, "status.dataPath"));
         print_worker(device);
         print_recoveries(device);
