@@ -136,17 +136,29 @@ void wait_on_store_event(void *userdata, const struct store_event *event)
         }
 }
 
+/* Who keeps a disk from going: the kernel waits until the last of them has closed it. */
+static void find_users(
+        const struct api_config *config, const struct device_record *record, struct problem_list *ret)
+{
+        if (config->disk_in_use && record->number >= 0 && record->status.disk)
+                (void)config->disk_in_use(config->userdata, record->number, ret); /* else it is not known */
+}
+
 static void reply_timeout(struct wait *wait)
 {
+        _cleanup_problems_ struct problem_list users = {};
         const struct device_record *record = device_store_get(wait->request->api->config.store, wait->name);
 
+        if (record && wait->kind == WAIT_GONE)
+                find_users(&wait->request->api->config, record, &users);
         if (!record) /* cannot be: its removal would have ended the wait */
                 reply_problem(wait->request, PROBLEM_TIMEOUT, "It is not known what became of the device.");
         else
                 reply_device_problem(wait->request, PROBLEM_TIMEOUT, record,
-                        "The device is not %s yet (%s); the request stays in force. %s",
+                        "The device is not %s yet (%s); the request stays in force. %s%s%s",
                         wait->kind == WAIT_READY ? "ready" : "gone",
-                        device_phase_to_string(record->status.phase), status_message(&record->status));
+                        device_phase_to_string(record->status.phase), status_message(&record->status),
+                        users.count > 0 ? " " : "", users.count > 0 ? users.items[0].detail : "");
 }
 
 static int on_timeout(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)

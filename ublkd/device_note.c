@@ -47,7 +47,13 @@ void device_tell(const struct managed_device *device, int level, const char *rea
         va_start(arguments, format);
         (void)vsnprintf(sentence, sizeof(sentence), format, arguments);
         va_end(arguments);
-        log_line(level, device->name, "%s", sentence);
+        log_record(level,
+                &(const struct log_fields){
+                        .device = device->name,
+                        .worker = device->worker ? worker_proc_pid(device->worker) : 0,
+                        .reason = reason,
+                },
+                "%s", sentence);
         (void)device_store_note(device->reconciler->config.store, device->name,
                 level <= LOG_WARNING ? EVENT_WARNING : EVENT_NORMAL, reason, "%s", sentence);
 }

@@ -188,6 +188,7 @@ int main(int argc, char *argv[])
                 return EXIT_SUCCESS;
         if (arguments.helper)
                 return ublk_ctl_helper_main(HELPER_FD);
+        log_open(0);
         if (!arguments.manager.worker) {
                 if (find_worker(arguments.worker, sizeof(arguments.worker)) < 0) {
                         log_error(NULL, "ublkd-worker is not beside ublkd; install it there or name it with "

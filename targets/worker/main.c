@@ -106,10 +106,12 @@ static void greet(struct worker *worker)
 
 static enum exit_status fail(struct worker *worker, const struct problem_list *problems)
 {
-        for (size_t i = 0; i < problems->count; i++)
-                log_error(worker->name, "%s (%s) Leaving; the supervisor decides when to try again.",
+        int r = send_message(worker, &(struct worker_msg){.type = WORKER_MSG_FAILED, .failed = *problems});
+
+        for (size_t i = 0; i < problems->count; i++) /* the supervisor says it, with what it does next */
+                log_line(r < 0 ? LOG_ERR : LOG_DEBUG, worker->name,
+                        "%s (%s) Leaving; the supervisor decides when to try again.",
                         problems->items[i].detail, problems->items[i].reason);
-        (void)send_message(worker, &(struct worker_msg){.type = WORKER_MSG_FAILED, .failed = *problems});
         return EXIT_FAILED;
 }
 
@@ -446,6 +448,7 @@ int main(int argc, char **argv)
         (void)prctl(PR_SET_NAME, "ublkd-worker", 0, 0, 0);
         (void)mallopt(M_ARENA_MAX, 1); /* threads allocate only as they start: no heap for each */
         ignore_signals();
+        log_open(getpid());
         status = run(&worker);
         /* Threads may still be serving what is about to be torn down: without a word to them. */
         if (status != EXIT_LEFT)

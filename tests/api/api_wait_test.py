@@ -177,3 +177,14 @@ def test_many_threads_create_and_remove(server):
         thread.join()
     assert failures == []
     assert server.ask("GET", "/devices").json["items"] == []
+
+
+def test_a_forced_removal_that_takes_long_names_who_holds_the_disk(server):
+    assert server.ask("POST", "/devices?wait=ready", spec(id=0)).status == 201
+    server.tell("auto off")
+    server.tell("busy 0 fio (pid 7)")
+    answer = server.ask("DELETE", "/devices/data?wait&force=true&timeout=50ms")
+    assert "/dev/ublkb0 is in use: fio (pid 7)." in check_problem(answer, 504, "timeout")["detail"]
+    server.tell("idle")
+    answer = server.ask("DELETE", "/devices/data?wait&force=true&timeout=50ms")
+    assert "in use" not in check_problem(answer, 504, "timeout")["detail"]

@@ -1,5 +1,6 @@
 ublkd_unit_test(problem_test LIBS ublkd_base)
 ublkd_unit_test(json_time_test LIBS ublkd_base)
+ublkd_unit_test(log_test LIBS ublkd_base)
 ublkd_unit_test(quantity_test LIBS ublkd_base)
 ublkd_unit_test(cpu_list_test LIBS ublkd_base)
 ublkd_unit_test(dispatch_test LIBS ublkd_base)

@@ -1,32 +1,132 @@
-/* One logging layer. The journal reads the "<N>" prefix as the level (sd-daemon(3)), a terminal gets none. */
+/* One logging layer.
+ *
+ * The journal's own protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL) is a datagram of NAME=value lines. It is
+ * spoken here because a worker has no library and, later, no file system to speak it with. */
 #include "ublkd/base/log.h"
 
+#include <endian.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+enum { LINE_MAX_BYTES = 2048, RECORD_MAX_BYTES = 8 * 1024 };
 
 static int log_max_level = LOG_INFO;
+static int log_journal = -1; /* a connected socket */
+static pid_t log_worker;
 
 void log_set_level(int level)
 {
         log_max_level = level;
 }
 
-void log_line(int level, const char *device, const char *format, ...)
+/* systemd.exec(5), $JOURNAL_STREAM: device and inode of what stderr is when it is the journal. */
+static bool is_journal_stream(void)
 {
-        char line[2048], prefix[8] = "";
+        const char *text = getenv("JOURNAL_STREAM");
+        unsigned long long device, inode;
+        struct stat info;
+
+        return text && sscanf(text, "%llu:%llu", &device, &inode) == 2 && fstat(STDERR_FILENO, &info) >= 0
+               && info.st_dev == device && info.st_ino == inode;
+}
+
+void log_open(pid_t worker)
+{
+        const char *path = getenv("UBLKD_JOURNAL_SOCKET"); /* for tests */
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        int fd;
+
+        log_worker = worker;
+        if (!path)
+                path = "/run/systemd/journal/socket";
+        if (log_journal >= 0 || !is_journal_stream() || strlen(path) >= sizeof(address.sun_path))
+                return;
+        strcpy(address.sun_path, path);
+        fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+                fd = close_fd(fd);
+        log_journal = fd;
+}
+
+struct record {
+        char text[RECORD_MAX_BYTES];
+        size_t size;
+};
+
+/* A value with a line break is written with its length instead. What has no room is left out. */
+static void add_field(struct record *record, const char *name, const char *value)
+{
+        size_t name_size = strlen(name), size = strlen(value);
+        uint64_t length = htole64(size);
+        char *at = record->text + record->size;
+
+        if (record->size + name_size + sizeof(length) + size + 2 > sizeof(record->text))
+                return;
+        at = mempcpy(at, name, name_size);
+        if (strchr(value, '\n')) {
+                *at++ = '\n';
+                at = mempcpy(at, &length, sizeof(length));
+        } else {
+                *at++ = '=';
+        }
+        at = mempcpy(at, value, size);
+        *at++ = '\n';
+        record->size = (size_t)(at - record->text);
+}
+
+static void add_number(struct record *record, const char *name, int value)
+{
+        char text[16];
+
+        snprintf(text, sizeof(text), "%d", value);
+        add_field(record, name, text);
+}
+
+static bool write_journal(int level, const struct log_fields *fields, const char *line)
+{
+        pid_t worker = fields->worker > 0 ? fields->worker : log_worker;
+        struct record record = {};
+
+        if (log_journal < 0)
+                return false;
+        add_number(&record, "PRIORITY", level);
+        add_field(&record, "SYSLOG_IDENTIFIER", program_invocation_short_name);
+        if (fields->device)
+                add_field(&record, "DEVICE", fields->device);
+        if (worker > 0)
+                add_number(&record, "WORKER", (int)worker);
+        if (fields->reason)
+                add_field(&record, "REASON", fields->reason);
+        if (fields->error < 0)
+                add_number(&record, "ERRNO", -fields->error);
+        add_field(&record, "MESSAGE", line);
+        return send(log_journal, record.text, record.size, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+}
+
+void log_record(int level, const struct log_fields *fields, const char *format, ...)
+{
+        char line[LINE_MAX_BYTES], prefix[8] = "";
+        int used = 0;
         va_list arguments;
 
         if (level > log_max_level)
                 return;
-        if (getenv("JOURNAL_STREAM"))
-                snprintf(prefix, sizeof(prefix), "<%d>", level);
+        if (fields->device)
+                used = snprintf(line, sizeof(line), "%s: ", fields->device);
+        if (used < 0 || (size_t)used >= sizeof(line))
+                used = 0;
         va_start(arguments, format);
-        (void)vsnprintf(line, sizeof(line), format, arguments);
+        (void)vsnprintf(line + used, sizeof(line) - (size_t)used, format, arguments);
         va_end(arguments);
-        /* One write a line: the lines of several processes share the stream. */
-        if (device)
-                dprintf(STDERR_FILENO, "%s%s: %s\n", prefix, device, line);
-        else
-                dprintf(STDERR_FILENO, "%s%s\n", prefix, line);
+        if (write_journal(level, fields, line))
+                return;
+        if (getenv("JOURNAL_STREAM"))
+                snprintf(prefix, sizeof(prefix), "<%d>", level); /* sd-daemon(3) */
+        dprintf(STDERR_FILENO, "%s%s\n", prefix, line); /* one write: several processes share the stream */
 }

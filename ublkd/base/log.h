@@ -1,16 +1,31 @@
-/* One logging layer: lines for a terminal, or fields for the journal when stderr is connected to it.
+/* One logging layer: records with fields when stderr is connected to the journal, else lines on stderr.
  * Only main, reconciler, http_server and worker/main log failures; everything else returns them. */
 #pragma once
 
 #include "ublkd/base/cleanup.h"
 
+#include <sys/types.h>
 #include <syslog.h>
 
 /* LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG. Above `level` nothing is written. Default: LOG_INFO. */
 void log_set_level(int level);
 
+/* Connects to the journal if stderr is; before that, and when it fails, lines go to stderr. `worker`: all
+ * records are about this worker (0: not so). To be called before the file system is given up. */
+void log_open(pid_t worker);
+
+/* What a record is about, beside its text. In the journal: DEVICE, WORKER, REASON and ERRNO. */
+struct log_fields {
+        const char *device; /* the device's name; NULL: ublkd itself */
+        pid_t worker;       /* 0: none */
+        const char *reason; /* CamelCase, as in events; NULL: none */
+        int error;          /* 0 or -errno */
+};
+void log_record(int level, const struct log_fields *fields, const char *format, ...) _printf_(3, 4);
+
 /* device: the device's name, or NULL for a line about ublkd itself. */
-void log_line(int level, const char *device, const char *format, ...) _printf_(3, 4);
+#define log_line(level, name, ...)                                                                           \
+        log_record(level, &(const struct log_fields){.device = (name)}, __VA_ARGS__)
 
 #define log_error(device, ...) log_line(LOG_ERR, device, __VA_ARGS__)
 #define log_warning(device, ...) log_line(LOG_WARNING, device, __VA_ARGS__)
