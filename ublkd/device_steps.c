@@ -293,7 +293,7 @@ void device_show_node(struct managed_device *device, const struct device_record 
         if (r >= 0)
                 r = disk_node_publish(&node);
         if (r < 0)
-                log_warning(device->name,
+                log_errno(LOG_WARNING, device->name, r,
                         "Owner, mode or link of /dev/ublkb%d cannot be set: %s; the disk is served all the "
                         "same",
                         record->number, strerror(-r));
@@ -304,7 +304,7 @@ static int mark_serving(struct managed_device *device, const struct device_recor
         int r = disk_timeout_shorten(record->number);
 
         if (r < 0)
-                log_warning(device->name,
+                log_errno(LOG_WARNING, device->name, r,
                         "/sys/block/ublkb%d/queue/io_timeout cannot be set: %s; a recovery may take 30 s on "
                         "this kernel",
                         record->number, strerror(-r));
@@ -438,7 +438,7 @@ void device_hide_node(struct managed_device *device, const struct device_record 
                                 record->name, record->number);
 
         if (r < 0)
-                log_warning(device->name,
+                log_errno(LOG_WARNING, device->name, r,
                         "Its link in /dev/ublk/by-name cannot be removed: %s; remove it by hand",
                         strerror(-r));
 }

@@ -74,7 +74,7 @@ static int open_store(struct manager *manager, const char *state_dir, struct pro
 
 static void on_events_unwritten(void *userdata _unused_, int error)
 {
-        log_error(NULL,
+        log_errno(LOG_ERR, NULL, error,
                 "Events cannot be written to the database: %s; they are kept in memory, and tried again "
                 "every 30 s",
                 strerror(-error));
@@ -125,8 +125,8 @@ static int control_start(struct manager *manager)
         if (control_open(manager) >= 0)
                 return 0;
         for (size_t i = 0; i < problems->count; i++)
-                log_error(NULL, "%s (trying again every %d s)", problems->items[i].detail,
-                        CONTROL_RETRY_USEC / 1000000);
+                log_errno(LOG_ERR, NULL, -problems->items[i].error, "%s (trying again every %d s)",
+                        problems->items[i].detail, CONTROL_RETRY_USEC / 1000000);
         return sd_event_add_time_relative(manager->event, &manager->control_retry, CLOCK_MONOTONIC,
                 CONTROL_RETRY_USEC, 0, on_control_retry, manager);
 }

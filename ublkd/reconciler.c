@@ -226,8 +226,8 @@ static void report(struct managed_device *device, const struct device_record *re
 
         device_seen(device);
         if (r < 0)
-                log_error(device->name, "Its status cannot be updated: %s; the next change tries again",
-                        strerror(-r));
+                log_errno(LOG_ERR, device->name, r,
+                        "Its status cannot be updated: %s; the next change tries again", strerror(-r));
 }
 
 /* The record goes, and with it `device` (the subscriber below drops it). False: it could not be erased. */
@@ -238,8 +238,8 @@ static bool device_forget(struct managed_device *device)
         device_shared_forget(device);
         r = device_store_remove(device->reconciler->config.store, device->name);
         if (r < 0)
-                log_error(device->name, "Its record cannot be erased: %s; trying again in %d s", strerror(-r),
-                        ERASE_RETRY_USEC / 1000000);
+                log_errno(LOG_ERR, device->name, r, "Its record cannot be erased: %s; trying again in %d s",
+                        strerror(-r), ERASE_RETRY_USEC / 1000000);
         return r >= 0;
 }
 
@@ -284,8 +284,8 @@ static bool device_settle(struct managed_device *device, const struct device_rec
         } else if (device->facts.want == WANT_ABSENT && (held || record->recover_requested))
                 r = device_store_set_held(store, device->name, false);
         if (r < 0)
-                log_error(device->name, "The database cannot be written: %s; trying again at the next change",
-                        strerror(-r));
+                log_errno(LOG_ERR, device->name, r,
+                        "The database cannot be written: %s; trying again at the next change", strerror(-r));
         return true;
 }
 
@@ -343,7 +343,8 @@ void device_step_done(struct managed_device *device, int result)
                 counters->steps[device->action].done++;
         attempt_done(&device->attempt, device->action, result, monotonic_now());
         if (result < 0)
-                log_debug(device->name, "%s: %s", plan_action_to_string(device->action), strerror(-result));
+                log_errno(LOG_DEBUG, device->name, result, "%s: %s", plan_action_to_string(device->action),
+                        strerror(-result));
         device->again = true;
         device_rest(device, UINT64_MAX);
 }

@@ -141,7 +141,7 @@ def says_its_purpose(_path, text):
 def who_logs(path, text):
     if not is_product(path) or fits(path, LOGGERS):
         return
-    for match in re.finditer(r"\blog_(?:record|line|error|warning|info|debug)\s*\(", without_comments(text)):
+    for match in re.finditer(r"\blog_(?:record|line|errno|error|warning|info|debug)\s*\(", without_comments(text)):
         yield line_of(text, match.start()), "logs; only the mains and the reconciler do, others return the error"
 
 

@@ -27,6 +27,10 @@ void log_record(int level, const struct log_fields *fields, const char *format, 
 #define log_line(level, name, ...)                                                                           \
         log_record(level, &(const struct log_fields){.device = (name)}, __VA_ARGS__)
 
+/* With the -errno that it is about. */
+#define log_errno(level, name, failure, ...)                                                                 \
+        log_record(level, &(const struct log_fields){.device = (name), .error = (failure)}, __VA_ARGS__)
+
 #define log_error(device, ...) log_line(LOG_ERR, device, __VA_ARGS__)
 #define log_warning(device, ...) log_line(LOG_WARNING, device, __VA_ARGS__)
 #define log_info(device, ...) log_line(LOG_INFO, device, __VA_ARGS__)
