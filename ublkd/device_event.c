@@ -64,8 +64,8 @@ static bool add_device(cJSON *object, const struct device_event *event)
         if (!event->labels)
                 return true;
         labels = cJSON_Parse(event->labels);
-        if (labels && cJSON_AddItemToObject(device, "labels", labels))
-                return true;
+        if (!labels || cJSON_AddItemToObject(device, "labels", labels))
+                return true; /* what cannot be read must not hide the event */
         cJSON_Delete(labels);
         return false;
 }

@@ -244,6 +244,8 @@ int device_store_new(const struct device_backend *backend, void *context, struct
         }
         store->revision = store->ceiling; /* any revision up to it may have been given out */
         event_log_loaded(store->events, compacted, device_record_now());
+        if (event_log_newest(store->events) > store->revision) /* given out while the disk was full */
+                store->revision = event_log_newest(store->events);
         note_quarantined(store);
         *ret = store;
         return 0;

@@ -171,6 +171,11 @@ const struct device_event *event_log_at(const struct event_log *log, size_t inde
         return log->events[index];
 }
 
+uint64_t event_log_newest(const struct event_log *log)
+{
+        return log->count > 0 ? log->events[log->count - 1]->revision : 0;
+}
+
 uint64_t event_log_compacted(const struct event_log *log)
 {
         return log->compacted;

@@ -38,6 +38,9 @@ const struct device_event *event_log_at(const struct event_log *log, size_t inde
 /* The index of the first one whose revision is above `revision`; the count when there is none. */
 size_t event_log_after(const struct event_log *log, uint64_t revision);
 
+/* The revision of the newest one; 0: there is none. */
+uint64_t event_log_newest(const struct event_log *log);
+
 /* The highest revision that is not kept any more; 0: none was dropped. */
 uint64_t event_log_compacted(const struct event_log *log);
 

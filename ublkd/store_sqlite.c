@@ -39,7 +39,7 @@ static const char *const migrations[] = {
         "ALTER TABLE store ADD COLUMN compacted INTEGER NOT NULL DEFAULT 0;" /* events up to that revision */
         "CREATE TABLE event ("
         " first_revision INTEGER PRIMARY KEY NOT NULL,"
-        " revision INTEGER NOT NULL UNIQUE,"
+        " revision INTEGER NOT NULL,"
         " first_at INTEGER NOT NULL,"
         " last_at INTEGER NOT NULL,"
         " count INTEGER NOT NULL,"

@@ -9,12 +9,15 @@ int event_statements_prepare(sqlite3 *db, struct event_statements *ret)
                 sqlite3_stmt **statement;
                 const char *text;
         } table[] = {
-                {&ret->put,       "INSERT INTO event (first_revision, revision, first_at, last_at, count, type, "
-                            "device, uid,"
-                            " reason, message, labels) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
-                            " ON CONFLICT (first_revision) DO UPDATE SET revision = excluded.revision,"
-                            " last_at = excluded.last_at, count = excluded.count, message = excluded.message,"
-                            " labels = excluded.labels"       },
+                {&ret->put,
+                 "INSERT INTO event (first_revision, revision, first_at, last_at, count, type, "
+                        "device, uid,"
+                        " reason, message, labels) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
+                        " ON CONFLICT (first_revision) DO UPDATE SET revision = excluded.revision,"
+                        " first_at = excluded.first_at, last_at = excluded.last_at, count = excluded.count,"
+                        " type = excluded.type, device = excluded.device, uid = excluded.uid,"
+                        " reason = excluded.reason, message = excluded.message,"
+                        " labels = excluded.labels"                                      },
                 {&ret->forget,    "DELETE FROM event WHERE revision <= ?1"               },
                 {&ret->compacted, "UPDATE store SET compacted = ?1 WHERE compacted <> ?1"},
         };

@@ -192,6 +192,30 @@ static void test_compaction_is_remembered(const struct place *place)
         device_store_free(store);
 }
 
+/* Revisions were given out that could not be written down, but events with them could later: as after a full
+ * disk and a crash. None is given out again. */
+static void test_revisions_behind_the_events(const struct place *place)
+{
+        struct device_store *store = open_store(place);
+        uint64_t newest;
+        sqlite3 *db = NULL;
+
+        put(store, SPEC());
+        set_status(store, PHASE_BACKOFF, "NoSuchFile", 1);
+        newest = last_event(store)->revision;
+        device_store_free(store);
+        CHECK_INT(sqlite3_open(place->database, &db), SQLITE_OK);
+        CHECK_INT(sqlite3_exec(db, "UPDATE store SET revision = 0", NULL, NULL, NULL), SQLITE_OK);
+        CHECK_INT(sqlite3_close(db), SQLITE_OK);
+        store = open_store(place);
+        CHECK(device_store_revision(store) >= newest);
+        CHECK_INT(device_store_request_delete(store, "data", false), 0);
+        check_last(store, "DeleteRequested", EVENT_NORMAL);
+        CHECK(last_event(store)->revision > newest);
+        CHECK_INT(event_log_count(device_store_events(store)), 3);
+        device_store_free(store);
+}
+
 /* A database of the first version, with a device whose spec cannot be used. */
 static void test_old_database_is_taken_over(const struct place *place)
 {
@@ -225,7 +249,7 @@ int main(void)
 {
         static void (*const tests[])(const struct place *) = {test_every_change_is_told,
                 test_asked_for_survives_a_crash, test_flapping_costs_no_writes, test_compaction_is_remembered,
-                test_old_database_is_taken_over};
+                test_revisions_behind_the_events, test_old_database_is_taken_over};
 
         for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
                 struct place place = {.directory = "/tmp/store_events_test.XXXXXX"};
