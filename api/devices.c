@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEVICES_MAX = 10000 };
-
 static struct device_store *store_of(const struct request *request)
 {
         return request->api->config.store;
@@ -92,8 +90,12 @@ static bool check_unused(struct request *request, const struct device_record *re
         if (r < 0)
                 reply_error(request, r, "It could not be found out whether the disk is in use");
         else
-                reply_problem(request, PROBLEM_IN_USE, "%s: %s", what,
-                        problems.count > 0 ? problems.items[0].detail : "The disk is in use.");
+                reply_problem(request, PROBLEM_IN_USE,
+                        "%s: %s Unmount it or end those processes, and repeat%s.", what,
+                        problems.count > 0 ? problems.items[0].detail : "The disk is in use.",
+                        request->method == METHOD_DELETE
+                                ? "; or give ?force=true, and its users will see I/O errors"
+                                : "");
         return false;
 }
 

@@ -1,10 +1,12 @@
 /* GET /host: what this machine can do, and what is wrong with it. */
 #include "ublkd/host.h"
 
+#include "api/head_check.h"
 #include "api/json_check.h"
 #include "api/respond.h"
 #include "api/routes.h"
 #include "api/server.h"
+#include "api/watch.h"
 
 enum { QUEUE_DEPTH_MAX = 4096, IO_SIZE_MAX = 32 * 1024 * 1024 }; /* the driver's */
 
@@ -25,15 +27,24 @@ static bool add_limits(cJSON *object, const struct host *host)
                 const char *name;
                 double value;
         } limits[] = {
-                {"cpus",        host->cpus                                       },
-                {"queues",      host->cpus < QUEUES_MAX ? host->cpus : QUEUES_MAX},
-                {"queueDepth",  QUEUE_DEPTH_MAX                                  },
-                {"maxIoSize",   IO_SIZE_MAX                                      },
-                {"id",          DEVICE_NUMBER_MAX                                },
-                {"bodySize",    BODY_MAX                                         },
-                {"jsonDepth",   JSON_DEPTH_MAX                                   },
-                {"listLimit",   QUERY_LIMIT_MAX                                  },
-                {"waitSeconds", QUERY_TIMEOUT_SECONDS_MAX                        },
+                {"cpus",              host->cpus                                       },
+                {"queues",            host->cpus < QUEUES_MAX ? host->cpus : QUEUES_MAX},
+                {"queueDepth",        QUEUE_DEPTH_MAX                                  },
+                {"maxIoSize",         IO_SIZE_MAX                                      },
+                {"id",                DEVICE_NUMBER_MAX                                },
+                {"bodySize",          BODY_MAX                                         },
+                {"jsonDepth",         JSON_DEPTH_MAX                                   },
+                {"jsonNames",         JSON_NAMES_MAX                                   },
+                {"headers",           HEADERS_MAX                                      },
+                {"headerSize",        HEAD_SIZE_MAX                                    },
+                {"pathSize",          TARGET_SIZE_MAX                                  },
+                {"connections",       CONNECTIONS_MAX                                  },
+                {"connectionsOfUser", CONNECTIONS_OF_A_USER                            },
+                {"watches",           WATCHES_MAX                                      },
+                {"devices",           DEVICES_MAX                                      },
+                {"labelFilters",      QUERY_LABELS_MAX                                 },
+                {"listLimit",         QUERY_LIMIT_MAX                                  },
+                {"waitSeconds",       QUERY_TIMEOUT_SECONDS_MAX                        },
         };
         cJSON *object_limits = cJSON_AddObjectToObject(object, "limits");
 

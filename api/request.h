@@ -12,6 +12,7 @@
 #include <microhttpd.h>
 
 enum {
+        DEVICES_MAX = 10000,
         BODY_MAX = 1024 * 1024,
         BODY_DRAIN_MAX =
                 16 * 1024 * 1024, /* many clients look for an answer only after they have sent it all */

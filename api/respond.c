@@ -81,7 +81,7 @@ void reply_stream(struct request *request, const char *content_type)
 
 void reply_empty(struct request *request, unsigned status)
 {
-        set_reply(request, status, type_json, NULL);
+        set_reply(request, status, NULL, NULL);
 }
 
 static cJSON *problem_object(const struct request *request, enum problem_type type, const char *detail)

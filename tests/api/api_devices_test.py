@@ -234,6 +234,7 @@ def test_a_disk_in_use_stays(server):
         headers = MERGE if method == "PATCH" else None
         problem = check_problem(server.ask(method, path, body, headers), 409, "in-use")
         assert "4211 (fio)" in problem["detail"] and "/mnt" in problem["detail"]
+        assert "Unmount it" in problem["detail"] and ("?force=true" in problem["detail"]) == (method == "DELETE")
     after = server.ask("GET", "/devices/data").json
     assert after == before
     assert server.ask("PUT", "/devices/data", spec(id=5, labels={"a": "b"})).status == 200, "needs no new disk"

@@ -6,7 +6,9 @@ UBLKD_SEED=N repeats the random part."""
 import errno
 import json
 import os
+import pathlib
 import random
+import re
 import resource
 import select
 import socket
@@ -365,3 +367,43 @@ def test_random_requests(impatient):
         assert not any(status in (500, 503) for status in statuses(answer)), (SEED, number, data, answer)
     assert server.ask("GET", "/healthz").status == 200
     server.until("connections", 0)
+
+
+def documented_limits():
+    """The table in docs/api.md: name → number."""
+    text = (pathlib.Path(__file__).resolve().parents[2] / "docs/api.md").read_text()
+    table = text.split("## Limits")[1].split("\n| name |")[1].split("\n\n")[0]
+    limits = {}
+    for row in re.findall(r"^\| (`.*?) \| (.*?) \|", table, re.MULTILINE):
+        names, numbers = re.findall(r"`(\w+)`", row[0]), re.findall(r"\d+", row[1])
+        assert len(names) == len(numbers), row
+        limits.update(zip(names, map(int, numbers)))
+    return limits
+
+
+def test_the_documented_limits_are_the_served_ones(server):
+    served = server.ask("GET", "/host").json["limits"]
+    assert {**documented_limits(), "cpus": served["cpus"], "queues": served["queues"]} == served
+
+
+@pytest.mark.parametrize("limit,good,bad", [
+    ("bodySize", lambda n: post(JSON + b"Content-Length: %d\r\n" % n, BODY.ljust(n)), 413),
+    ("jsonDepth", lambda n: post_text("[" * n + "]" * n), 400),
+    ("jsonNames", lambda n: post_text("{" + ",".join(f'"k{i}":0' for i in range(n)) + "}"), 400),
+    ("pathSize", lambda n: b"GET /" + b"x" * (n - 1) + b" HTTP/1.1\r\n" + HOST + b"\r\n", 414),
+    ("headers", lambda n: b"GET /host HTTP/1.1\r\n" + HOST + b"X: y\r\n" * (n - 1) + b"\r\n", 431),
+    ("headerSize", lambda n: b"GET /host HTTP/1.1\r\n" + HOST + b"X: " + b"y" * (n - 14) + b"\r\n\r\n", 431),
+    ("listLimit", lambda n: b"GET /devices?limit=%d HTTP/1.1\r\n" % n + HOST + b"\r\n", 400),
+    ("labelFilters", lambda n: b"GET /devices?" + b"&".join([b"label=a=b"] * n) + b" HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    ("waitSeconds", lambda n: b"DELETE /devices/none?timeout=%ds HTTP/1.1\r\n" % n + HOST + b"\r\n", 400),
+])
+def test_each_limit_is_where_it_is_said_to_be(server, limit, good, bad):
+    """At the limit the request is judged by what it says (which may be wrong as well), beyond it by its size."""
+    limit = documented_limits()[limit]
+    at, beyond = exchange(server, good(limit)), exchange(server, good(limit + 1))
+    assert statuses(beyond)[0] == bad, beyond
+    assert statuses(at)[0] not in (bad, 500), at
+
+
+def post_text(text):
+    return post(JSON + b"Content-Length: %d\r\n" % len(text), text.encode())

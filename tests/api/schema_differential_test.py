@@ -7,6 +7,7 @@ only the daemon can know (a multiple of another field, a size that a target need
 The seed is printed; UBLKD_SEED=N repeats a run, UBLKD_SPECS=N sets how many specs.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -44,10 +45,9 @@ def schema():
     return text
 
 
-@pytest.fixture(scope="module")
-def judge():
-    """A function: JSON text → what the daemon says."""
-    process = subprocess.Popen([VERDICT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+@contextlib.contextmanager
+def verdicts(*arguments):
+    process = subprocess.Popen([VERDICT, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
 
     def ask(text):
         process.stdin.write(text + "\n")
@@ -57,6 +57,20 @@ def judge():
     yield ask
     process.stdin.close()
     assert process.wait(timeout=30) == 0
+
+
+@pytest.fixture(scope="module")
+def judge():
+    """A function: JSON text → what the daemon says."""
+    with verdicts() as ask:
+        yield ask
+
+
+@pytest.fixture(scope="module")
+def patch_judge():
+    """A function: JSON text of [spec, patch] → what the daemon makes of it, and says about that."""
+    with verdicts("--patch") as ask:
+        yield ask
 
 
 def pointer(path):
@@ -113,8 +127,10 @@ def is_beyond_schema(document, error):
 
 
 def check(schema, judge, text):
-    document = json.loads(text)
-    verdict = judge(text)
+    return check_verdict(schema, json.loads(text), judge(text), text)
+
+
+def check_verdict(schema, document, verdict, text):
     wanted = schema_faults(schema, document)
     beyond = {error["pointer"] for error in verdict["errors"] if is_beyond_schema(document, error)}
     got = {error["pointer"] for error in verdict["errors"]}
@@ -304,6 +320,81 @@ def test_anything_but_a_spec(schema, judge):
     specs = Specs(SEED)
     for _ in range(200):
         check(schema, judge, json.dumps(specs.oddity()))
+
+
+def merged(target, patch):
+    """RFC 7396, section 2, word for word."""
+    if not isinstance(patch, dict):
+        return patch
+    if not isinstance(target, dict):
+        target = {}
+    target = dict(target)
+    for name, value in patch.items():
+        if value is None:
+            target.pop(name, None)
+        else:
+            target[name] = merged(target.get(name), value)
+    return target
+
+
+def as_doubles(document):
+    """Numbers as the daemon holds and writes them: beyond 2^52, which is beyond every limit, with 15 digits."""
+    def number(text):
+        return float(text) if abs(float(text)) < 1 << 52 else f"{float(text):.13e}"
+
+    return json.loads(json.dumps(document), parse_int=number, parse_float=number)
+
+
+def patch_of(specs, target):
+    """A patch that has to do with `target`: parts of another spec, and nulls where something stands."""
+    patch = specs.spec() if specs.chance(0.9) else specs.oddity()
+    if isinstance(patch, dict):
+        patch = {name: value for name, value in patch.items() if specs.chance(0.5)}
+        if specs.chance(0.5):
+            patch.pop("target", None)
+        for name, value in target.items():
+            if specs.chance(0.1):
+                patch[name] = None
+            elif isinstance(value, dict) and specs.chance(0.2):
+                patch[name] = {inner: None for inner in value if specs.chance(0.5)}
+    return patch
+
+
+def test_random_merge_patches(schema, patch_judge):
+    """What the daemon makes of a patch is what the RFC makes of it, and is judged as the schema judges it. A patch of
+    a good spec that is taken is one that the OpenAPI document allows."""
+    print(f"UBLKD_SEED={SEED}")
+    document = json.loads((BUILD / "openapi.json").read_text())
+    allowed = Validator({"$ref": "#/components/schemas/DeviceSpecPatch", "components": document["components"]})
+    specs = Specs(SEED)
+    good = bad = 0
+    for number in range(SPECS // 2):
+        target = specs.spec()
+        patch = patch_of(specs, target)
+        text = json.dumps([target, patch])
+        where = f"UBLKD_SEED={SEED}, patch {number}: {text}"
+        verdict = patch_judge(text)
+        wanted = merged(target, patch)
+        assert as_doubles(verdict["result"]) == as_doubles(wanted), where
+        try:
+            taken = check_verdict(schema, wanted, verdict, text)
+        except AssertionError as error:
+            raise AssertionError(f"{where}: {error}") from None
+        if taken and not schema_faults(schema, target):  # else the patch may have removed what must not be there
+            assert allowed.is_valid(without_useless_nulls(patch, target)), where
+        good += taken
+        bad += not taken
+    assert good > SPECS // 2 * 0.05 and bad > SPECS // 2 * 0.05, (good, bad)
+
+
+def without_useless_nulls(patch, target):
+    """Nulls that take away what is not there may name anything, also fields that do not exist."""
+    target = target if isinstance(target, dict) else {}
+    return {
+        name: without_useless_nulls(value, target.get(name)) if isinstance(value, dict) else value
+        for name, value in patch.items()
+        if value is not None or name in target
+    }
 
 
 def walk_properties(schema, whole):

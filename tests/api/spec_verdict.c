@@ -1,20 +1,32 @@
 /* What the daemon thinks of specs: one JSON text a line in, one JSON object a line out:
  * {"good":true} or {"good":false,"errors":[{"pointer":…,"reason":…,"detail":…}],"dropped":0}. A line that is
- * no JSON is {"good":false,"malformed":true}. For schema_differential_test.py. */
+ * no JSON is {"good":false,"malformed":true}. With --patch a line is [spec,patch]: the verdict is about what
+ * the merge patch makes of the spec, which stands in "result". For schema_differential_test.py. */
+#include "api/merge_patch.h"
 #include "ublkd/device_spec.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static cJSON *verdict(const char *line)
+/* What the patch makes of the spec; NULL with problems when it is refused. */
+static cJSON *patched(const cJSON *pair, struct problem_list *problems)
+{
+        cJSON *result = NULL;
+        int r = merge_patch(cJSON_GetArrayItem(pair, 0), cJSON_GetArrayItem(pair, 1), &result, problems);
+
+        return r < 0 ? NULL : result;
+}
+
+static cJSON *verdict(const char *line, bool patch)
 {
         _cleanup_problems_ struct problem_list problems = {};
         _cleanup_device_spec_ struct device_spec *spec = NULL;
-        cJSON *document = cJSON_ParseWithOpts(line, NULL, true), *answer = cJSON_CreateObject(), *errors;
+        cJSON *text = cJSON_ParseWithOpts(line, NULL, true), *answer = cJSON_CreateObject(), *errors;
+        cJSON *document = patch ? patched(text, &problems) : text;
         int r = document ? device_spec_parse(document, NULL, &spec, &problems) : -EINVAL;
 
         cJSON_AddBoolToObject(answer, "good", r == 0);
-        if (!document)
+        if (!text)
                 cJSON_AddTrueToObject(answer, "malformed");
         errors = cJSON_AddArrayToObject(answer, "errors");
         for (size_t i = 0; i < problems.count; i++) {
@@ -26,12 +38,15 @@ static cJSON *verdict(const char *line)
                 cJSON_AddItemToArray(errors, error);
         }
         cJSON_AddNumberToObject(answer, "dropped", (double)problems.dropped);
-        cJSON_Delete(document);
+        if (patch && document)
+                cJSON_AddItemToObject(answer, "result", document);
+        cJSON_Delete(text);
         return answer;
 }
 
-int main(void)
+int main(int argc, char *argv[])
 {
+        bool patch = argc > 1 && strcmp(argv[1], "--patch") == 0;
         _cleanup_free_ char *line = NULL;
         size_t size = 0;
         ssize_t length;
@@ -41,7 +56,7 @@ int main(void)
                 char *text;
 
                 line[strcspn(line, "\n")] = '\0';
-                answer = verdict(line);
+                answer = verdict(line, patch);
                 text = cJSON_PrintUnformatted(answer);
                 puts(text ? text : "null");
                 fflush(stdout);

@@ -19,7 +19,7 @@ ublkd_unit_test(device_spec_rules_test SOURCES device_spec_rules_test.c ${PROJEC
 # The daemon and the Python package jsonschema must give the same verdict on the same specs.
 set(api_tests ${PROJECT_SOURCE_DIR}/tests/api)
 add_executable(spec_verdict ${api_tests}/spec_verdict.c)
-target_link_libraries(spec_verdict PRIVATE ublkd_flags ublkd_model)
+target_link_libraries(spec_verdict PRIVATE ublkd_flags ublkd_api ublkd_model)
 ublkd_test(schema_differential_test ${Python3_EXECUTABLE} -m pytest -q -p no:cacheprovider
            ${api_tests}/schema_differential_test.py)
 ublkd_test(schema_generate_test ${Python3_EXECUTABLE} -m pytest -q -p no:cacheprovider
