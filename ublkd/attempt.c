@@ -114,9 +114,14 @@ static uint64_t due_wait(const struct attempt *attempt, uint64_t now)
         return due;
 }
 
+bool attempt_is_unsure(const struct attempt *attempt, uint64_t now)
+{
+        return now < attempt->unsure_until;
+}
+
 static uint64_t due_nothing(const struct attempt *attempt, uint64_t now)
 {
-        if (now < attempt->unsure_until)
+        if (attempt_is_unsure(attempt, now))
                 return now + backoff_poll(now - attempt->seen_since);
         return attempt->seen.want == WANT_ABSENT ? UINT64_MAX : now + RESYNC;
 }

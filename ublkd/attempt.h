@@ -58,6 +58,9 @@ uint64_t attempt_due(const struct attempt *attempt, enum plan_action action, uin
  * the same. */
 bool attempt_says_go(int result);
 
+/* Whether an ADD_DEV that was given up may still make a disk, so that its number must not be forgotten. */
+bool attempt_is_unsure(const struct attempt *attempt, uint64_t now);
+
 /* A step came back. `result`: 0 or -errno of its kernel command, or of a GO that could not be sent after it.
  * Call it before the next attempt_observe(). */
 void attempt_done(struct attempt *attempt, enum plan_action action, int result, uint64_t now);

@@ -32,8 +32,7 @@ static uint64_t wanted_flags(const struct device_record *record)
 const char *device_unsupported(
         const struct managed_device *device, const struct device_record *record, const char **ret_reason)
 {
-        uint64_t got = device->facts.kernel == KERNEL_ADDED ? device->kernel.flags
-                                                            : device->reconciler->config.host->features;
+        uint64_t got = device->reconciler->config.host->features & ~device->dropped_flags;
         int data_path = record->spec->options.data_path;
 
         *ret_reason = "NotSupported";
@@ -128,6 +127,17 @@ static int claim_store(struct managed_device *device)
         return r;
 }
 
+/* Flags are negotiated down without a word. Asking again would give the same answer. */
+static void on_added(void *userdata, int result, const struct kernel_device *kernel)
+{
+        struct managed_device *device = userdata;
+        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+
+        if (kernel && record->spec)
+                device->dropped_flags = wanted_flags(record) & ~kernel->flags;
+        on_command_done(userdata, result, kernel);
+}
+
 static void add_device(struct managed_device *device, const struct device_record *record)
 {
         const struct disk_params *params = worker_proc_params(device->worker);
@@ -142,9 +152,8 @@ static void add_device(struct managed_device *device, const struct device_record
                 .max_io_size = params->max_io_size,
         };
 
-        command_sent(device,
-                ublk_ctl_add(device->reconciler->ctl, &request, on_command_done, device, &device->call),
-                on_command_done);
+        command_sent(device, ublk_ctl_add(device->reconciler->ctl, &request, on_added, device, &device->call),
+                on_added);
 }
 
 static bool number_is_reserved(const struct managed_device *device, int number)
@@ -217,6 +226,14 @@ static void step_add_dev(struct managed_device *device, const struct device_reco
 
         if (r < 0) {
                 device_step_done(device, r);
+        } else if (((wanted >= 0 && wanted != record->number) || snatched)
+                   && attempt_is_unsure(&device->attempt, monotonic_now())) {
+                device_note(device, "NumberUnsure",
+                        "The kernel has not answered when it was asked for /dev/ublkb%d, and may yet make "
+                        "it; the device "
+                        "gets another number when that can happen no more.",
+                        record->number);
+                device_step_done(device, -EAGAIN);
         } else if (wanted >= 0 && wanted != record->number) {
                 take_number(device, (int)wanted);
         } else if (record->number >= 0 && !snatched) {

@@ -23,8 +23,8 @@ static void note_death(struct managed_device *device, bool served)
 void device_take_death(struct managed_device *device)
 {
         const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
-        bool served = device->facts.worker == PLAN_WORKER_SERVING;
-        bool wanted = record && !record->deleting && record->spec && record->spec->options.enabled
+        bool served = device->facts.worker == PLAN_WORKER_SERVING, retired = device->attempt.retired;
+        bool wanted = !retired && record && !record->deleting && record->spec && record->spec->options.enabled
                       && worker_proc_epoch(device->worker) == record->epoch;
 
         if (wanted)
@@ -34,6 +34,10 @@ void device_take_death(struct managed_device *device)
                         device->note.sentence ? device->note.sentence : "The worker died.",
                         served ? "Its disk is recovered as the spec says"
                                : "Another one is started after a back-off");
+        if (retired)
+                device_tell(device, LOG_INFO, "WorkerRetired",
+                        "Worker %d has left, as it was told; another one takes its place.",
+                        (int)worker_proc_pid(device->worker));
         if (served && wanted)
                 device->died_at = worker_proc_died_at(device->worker);
         attempt_worker_died(&device->attempt, monotonic_now());

@@ -355,8 +355,10 @@ static void device_hear_user(struct managed_device *device, const struct device_
         bool new_spec = device->generation != record->generation;
         bool new_request = record->recover_requested && !device->recover_heard;
 
-        if (new_spec)
+        if (new_spec) {
                 device_note_clear(device);
+                device->dropped_flags = 0;
+        }
         if (new_spec || new_request)
                 attempt_reset(&device->attempt);
         device->generation = record->generation;

@@ -9,10 +9,11 @@ import subprocess
 import pytest
 
 from harness import programs, ublk
-from harness.api import loop_spec, null_spec
+from harness.api import condition_of, loop_spec, null_spec
 from harness.disk import Disk, block
 from harness.fio import Fio
 from harness.shell import run
+from harness.wait import wait_until
 
 _RESTARTS = 4
 
@@ -297,3 +298,22 @@ def test_a_new_trigger_holds_for_the_disk_that_is_there(api, daemon):
     daemon.kill_worker("data")
     api.wait_phase("data", "Quiesced")
     api.put(spec)
+
+
+def test_who_comes_after_the_question_keeps_the_disk(api, directory):
+    """A probe of udev does not count as a user, so this one is not named, and the removal is accepted."""
+    probe = directory / "(udev-worker)"
+    shutil.copy("/bin/sleep", probe)
+    disk = Disk(api.create(null_spec("data"))["status"]["id"])
+    with open(disk.path, "rb") as held:
+        prober = subprocess.Popen([probe, "600"], stdin=held)
+    try:
+        api.ask("DELETE", "/devices/data", 202)
+        if ublk.features()["SAFE_STOP_DEV"]:
+            api.wait_for("data", lambda device: "opened" in condition_of(device)["message"], "waiting for its user")
+            assert disk.read(0, 4096) == bytes(4096)
+        else:
+            wait_until(lambda: not disk.exists(), "the disk gone under its user")
+    finally:
+        _close(prober)
+    wait_until(lambda: api.names() == [], "the device gone")

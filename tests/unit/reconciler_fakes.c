@@ -41,6 +41,9 @@ int fake_get_info_error;
 int fake_adopt_error = -ENOENT;
 unsigned fake_kills, fake_quiesces;
 bool fake_hurried;
+int fake_add_error;
+uint64_t fake_dropped_flags;
+unsigned fake_adds;
 
 /* ---- the kernel ---- */
 
@@ -116,6 +119,7 @@ static int act_add(struct ublk_ctl_call *call, struct kernel_device *ret)
 {
         struct fake_disk *disk = &fake_disks[call->number];
 
+        fake_adds++;
         if (fake_hurried)
                 *disk = (struct fake_disk){
                         .there = true, .device = {.number = call->number, .cookie = FAKE_STRANGER}
@@ -123,11 +127,13 @@ static int act_add(struct ublk_ctl_call *call, struct kernel_device *ret)
         fake_hurried = false;
         if (disk->there)
                 return -EEXIST;
+        if (fake_add_error)
+                return fake_add_error;
         *disk = (struct fake_disk){
                 .there = true,
                 .device = {.number = call->number,
                            .cookie = call->request.cookie,
-                           .flags = call->request.flags,
+                           .flags = call->request.flags & ~fake_dropped_flags,
                            .queues = call->request.queues,
                            .queue_depth = call->request.queue_depth,
                            .max_io_size = call->request.max_io_size}

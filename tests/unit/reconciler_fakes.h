@@ -22,6 +22,10 @@ extern int fake_adopt_error;    /* -errno of every attempt to adopt a worker; -E
                                    does, and has not said HELLO yet */
 extern bool fake_hurried;       /* a stranger is faster than every ADD_DEV, until one was */
 
+extern int fake_add_error;          /* -errno of every ADD_DEV */
+extern uint64_t fake_dropped_flags; /* that the kernel negotiates down */
+extern unsigned fake_adds;          /* ADD_DEVs */
+
 /* Answers the oldest command. False: there is none. */
 bool fake_ctl_answer(void);
 

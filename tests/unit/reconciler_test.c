@@ -107,7 +107,9 @@ static void world_new(struct world *world)
                 .host = {.features = 1, .cpus = 1}
         };
         memset(fake_disks, 0, sizeof(fake_disks));
-        fake_kills = fake_quiesces = 0;
+        fake_kills = fake_quiesces = fake_adds = 0;
+        fake_add_error = 0;
+        fake_dropped_flags = 0;
         fake_get_info_error = 0;
         strcpy(world->path, "/tmp/ublkd-reconciler-XXXXXX");
         CHECK(mkdtemp(world->path));
@@ -327,6 +329,55 @@ static void a_restart_replaces_the_worker_once(void)
                 CHECK_INT(fake_quiesces, quiesce);
                 world_free(&world);
         }
+}
+
+/* An ADD_DEV that was given up makes its disk after the user has chosen another number. */
+static void a_late_disk_is_not_forgotten_for_another_number(void)
+{
+        static const char *const names[] = {"data"};
+        struct world world;
+
+        world_new(&world);
+        fake_add_error = -ETIMEDOUT;
+        put_loop(&world, "data", ",\"id\":3");
+        settle(&world, 0);
+        fake_worker_open(fake_worker("data"), "file:1");
+        settle(&world, 5);
+        CHECK_INT(record_of(&world, "data")->number, 3);
+        put_loop(&world, "data", ",\"id\":4");
+        fake_add_error = 0;
+        churn(&world, names, 1, "file:1");
+        CHECK_INT(record_of(&world, "data")->number, 3);
+        CHECK(!fake_disks[4].there);
+        fake_disks[3] = (struct fake_disk){
+                .there = true,
+                .device = {
+                           .number = 3, .cookie = device_cookie(record_of(&world, "data")->uid, 1), .flags = 1}
+        };
+        churn(&world, names, 1, "file:1");
+        CHECK(!fake_disks[3].there);
+        world_free(&world);
+}
+
+static void what_the_kernel_leaves_out_is_not_asked_for_again(void)
+{
+        static const char *const names[] = {"data"};
+        struct world world;
+
+        world_new(&world);
+        fake_dropped_flags = 1;
+        put_loop(&world, "data", "");
+        settle(&world, 0);
+        churn(&world, names, 1, "file:1");
+        CHECK_INT(fake_adds, 1);
+        CHECK_INT(phase_of(&world, "data"), PHASE_FAILED);
+        CHECK(!fake_disks[0].there && !fake_worker("data"));
+        fake_dropped_flags = 0;
+        put_loop(&world, "data", ",\"queueDepth\":3"); /* the user has another idea */
+        settle(&world, 0);
+        churn(&world, names, 1, "file:1");
+        CHECK_INT(phase_of(&world, "data"), PHASE_LIVE);
+        world_free(&world);
 }
 
 /* Somebody came between the question whether the disk is in use and its end. */
@@ -575,6 +626,8 @@ int main(void)
         a_disk_grows_after_its_worker();
         a_disk_does_not_grow_into_another();
         a_restart_replaces_the_worker_once();
+        a_late_disk_is_not_forgotten_for_another_number();
+        what_the_kernel_leaves_out_is_not_asked_for_again();
         a_disk_that_was_opened_since_stays_until_it_is_closed();
         a_stranger_that_is_faster_gets_another_number();
         of_two_that_open_one_store_at_once_one_wins();

@@ -8,6 +8,7 @@
 
 #include "check.h"
 
+#include "ublkd/device_status.h"
 #include "ublkd/worker_proc.h"
 
 #include <fcntl.h>
@@ -77,12 +78,15 @@ static int finish(struct test *test, int r)
 /* CALL(add, &request): ublk_ctl_add() and its result. */
 #define CALL(name, ...) finish(test, ublk_ctl_##name(test->ctl, __VA_ARGS__, on_done, test, NULL))
 
+/* With all that this kernel can do more. */
+static uint64_t extra_flags;
+
 static struct kernel_device_request request_for(int number)
 {
         return (struct kernel_device_request){
                 .number = number,
                 .cookie = cookie,
-                .flags = ublk_ctl_flags(KERNEL_RECOVERY_REISSUE),
+                .flags = ublk_ctl_flags(KERNEL_RECOVERY_REISSUE) | extra_flags,
                 .queues = 1,
                 .queue_depth = 32,
                 .max_io_size = 512 << 10,
@@ -117,6 +121,7 @@ static void await_absence(struct test *test)
 static void test_features(struct test *test)
 {
         printf("features: %#jx\n", (uintmax_t)test->features);
+        extra_flags = ublk_ctl_extra_flags(KERNEL_RECOVERY_REISSUE, test->features);
         CHECK(!ublk_ctl_missing(ublk_ctl_flags(KERNEL_RECOVERY_REISSUE), test->features));
 }
 
@@ -124,6 +129,8 @@ static void test_nothing_there(struct test *test)
 {
         CHECK_INT(CALL(get_info, NUMBER), -ENODEV);
         CHECK_INT(CALL(stop, NUMBER), -ENODEV);
+        CHECK_INT(CALL(try_stop, NUMBER), -ENODEV);
+        CHECK_INT(CALL(quiesce, NUMBER), -ENODEV);
         CHECK_INT(CALL(del, NUMBER), -ENODEV);
         CHECK_INT(CALL(set_params, NUMBER, &sample), -ENODEV);
         CHECK_INT(CALL(start, NUMBER, getpid()), -ENODEV);
@@ -349,15 +356,34 @@ static void print_times(const uint64_t times[_STEP_MAX])
         printf(", in all %.1f ms\n", (double)(times[STEP_LIVE] - times[STEP_KILLED]) / 1000);
 }
 
-static bool recover_disk(struct test *test)
+static void kill_worker(struct test *test)
+{
+        worker_proc_kill(test->worker);
+        await_death(test);
+        CHECK_STR(worker_proc_death(test->worker)->sentence, "was killed by SIGKILL");
+}
+
+/* Its tags are taken back, those that were in use when it began at the next call; with the last one it
+ * leaves. */
+static void retire_worker(struct test *test)
+{
+        uint64_t start = now_usec();
+
+        while (!worker_proc_death(test->worker) && now_usec() < start + PATIENCE_USEC) {
+                CHECK_INT(CALL(quiesce, NUMBER), 0);
+                sd_event_run(test->event, 10 * 1000);
+        }
+        await_death(test);
+        CHECK_STR(worker_proc_death(test->worker)->sentence, "exited with status 0");
+}
+
+static bool recover_disk(struct test *test, void (*end_worker)(struct test *test))
 {
         uint64_t times[_STEP_MAX] = {[STEP_KILLED] = now_usec()};
         pid_t dead = worker_proc_pid(test->worker);
 
-        worker_proc_kill(test->worker);
-        await_death(test);
+        end_worker(test);
         times[STEP_DEAD] = now_usec();
-        CHECK_STR(worker_proc_death(test->worker)->sentence, "was killed by SIGKILL");
         worker_proc_free(test->worker);
         spawn(test);
         times[STEP_SPAWNED] = now_usec();
@@ -399,19 +425,72 @@ static void adopt(struct test *test)
         CHECK_INT(worker_proc_epoch(test->worker), 1);
 }
 
+/* What a kernel has no flag for it refuses. */
+static bool has(const struct test *test, enum kernel_ability ability)
+{
+        return kernel_can(test->device.flags, ability);
+}
+
+static void check_quiesce(struct test *test)
+{
+        if (!has(test, KERNEL_ABILITY_QUIESCE)) {
+                CHECK(CALL(quiesce, NUMBER) < 0);
+                return;
+        }
+        CHECK(recover_disk(test, retire_worker));
+        read_disk();
+}
+
+static void check_growth(struct test *test)
+{
+        bool grows = has(test, KERNEL_ABILITY_GROW);
+
+        CHECK_INT(CALL(update_size, NUMBER, 2 * DISK_SIZE) == 0, grows);
+        CHECK_INT(read_sysfs("size"), (grows ? 2 : 1) * DISK_SIZE / 512);
+        if (grows)
+                CHECK_INT(CALL(update_size, NUMBER, DISK_SIZE), 0); /* the driver does not mind */
+        CHECK_INT(read_sysfs("size"), DISK_SIZE / 512);
+}
+
+/* udev may have it open for a moment. */
+static void check_stop(struct test *test)
+{
+        uint64_t start = now_usec();
+        char path[32];
+        int fd, r;
+
+        if (!has(test, KERNEL_ABILITY_TRY_STOP)) {
+                CHECK(CALL(try_stop, NUMBER) < 0);
+                CHECK_INT(CALL(stop, NUMBER), 0);
+                return;
+        }
+        snprintf(path, sizeof(path), "/dev/ublkb%d", NUMBER);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        CHECK(fd >= 0);
+        CHECK_INT(CALL(try_stop, NUMBER), -EBUSY);
+        CHECK_INT(CALL(get_info, NUMBER), 0);
+        check_device(test, KERNEL_STATE_LIVE);
+        close(fd);
+        while ((r = CALL(try_stop, NUMBER)) == -EBUSY && now_usec() < start + PATIENCE_USEC)
+                nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
+        CHECK_INT(r, 0);
+}
+
 static void test_life(struct test *test)
 {
         if (start_disk(test)) {
                 check_limits();
                 read_disk();
                 for (unsigned i = 0; i < 3; i++)
-                        if (!recover_disk(test))
+                        if (!recover_disk(test, kill_worker))
                                 break;
                 read_disk();
+                check_quiesce(test);
+                check_growth(test);
                 adopt(test);
                 read_disk();
         }
-        CHECK_INT(CALL(stop, NUMBER), 0);
+        check_stop(test);
         await_death(test); /* of itself: its queues were taken away */
         CHECK_STR(worker_proc_death(test->worker)->sentence, "exited with status 0");
         CHECK_INT(CALL(del, NUMBER), 0);
