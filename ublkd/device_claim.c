@@ -4,6 +4,7 @@
  * first disk wins. */
 #include "ublkd/managed_device.h"
 
+#include "ublkd/claim_file.h"
 #include "ublkd/claims.h"
 
 #include <string.h>
@@ -16,16 +17,45 @@ static const struct backing_claim *writing_claim(const struct managed_device *de
         return params && worker_proc_number(device->worker) >= 0 ? &params->claim : NULL;
 }
 
+static const char *runtime_path(const struct managed_device *device)
+{
+        return runtime_dir_path(device->reconciler->config.runtime_dir);
+}
+
+static bool is_same(const struct backing_claim *one, const struct backing_claim *other)
+{
+        return one->key && other->key && strcmp(one->key, other->key) == 0 && one->start == other->start
+               && one->end == other->end && one->writes == other->writes;
+}
+
+/* Written down before it holds, so that the next supervisor knows what this one has promised. */
 static int claim_set(struct managed_device *device, const struct backing_claim *claim)
 {
-        char *key = claim->key ? strdup(claim->key) : NULL;
+        char *key;
+        int r;
 
-        if (claim->key && !key)
+        if (!claim->key || is_same(&device->claim, claim))
+                return 0;
+        key = strdup(claim->key);
+        if (!key)
                 return -ENOMEM;
-        device_claim_release(device);
+        r = claim_file_write(runtime_path(device), device->uid, claim);
+        if (r < 0) {
+                free(key);
+                device_note(device, "RuntimeDirectory", "%s cannot be written: %s.", runtime_path(device),
+                        strerror(-r));
+                return r;
+        }
+        free(device->claim.key);
         device->claim = *claim;
         device->claim.key = key;
         return 0;
+}
+
+void device_claim_load(struct managed_device *device)
+{
+        (void)claim_file_read(
+                runtime_path(device), device->uid, &device->claim); /* none: its worker will tell */
 }
 
 static int take(struct managed_device *device, const struct backing_claim *claim)
@@ -76,8 +106,17 @@ void device_claim_follow(struct managed_device *device)
                 (void)claim_set(device, writing); /* without memory: in the next turn */
 }
 
-void device_claim_release(struct managed_device *device)
+void device_claim_forget(struct managed_device *device)
 {
         free(device->claim.key);
         device->claim = (struct backing_claim){};
+}
+
+void device_claim_release(struct managed_device *device)
+{
+        if (!device->claim.key)
+                return;
+        (void)claim_file_remove(
+                runtime_path(device), device->uid); /* what is left is released after the next start */
+        device_claim_forget(device);
 }

@@ -98,6 +98,10 @@ int device_claim_extend(struct managed_device *device, uint64_t size);
 /* device_claim.c: makes the claim follow the facts of this turn. */
 void device_claim_follow(struct managed_device *device);
 void device_claim_release(struct managed_device *device);
+/* device_claim.c: takes over what an earlier ublkd has written down. Before any device has its turn. */
+void device_claim_load(struct managed_device *device);
+/* device_claim.c: frees what is held of the claim; it stays written down. */
+void device_claim_forget(struct managed_device *device);
 
 /* device_worker.c: finds the worker that serves it, if any. Until it is known whether one lives no other may
  * be started: it would wait for the first one's queues. */

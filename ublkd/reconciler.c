@@ -123,7 +123,7 @@ static struct managed_device *device_free(struct managed_device *device)
         sd_event_source_disable_unref(device->timer);
         worker_proc_free(device->worker);
         device_note_clear(device);
-        device_claim_release(device);
+        device_claim_forget(device);
         free(device->name);
         free(device);
         return NULL;
@@ -136,6 +136,7 @@ static void device_drop(struct managed_device *device)
         struct reconciler *reconciler = device->reconciler;
 
         device_seen(device);
+        device_claim_release(device); /* the record goes last */
         queue_remove(device);
         for (size_t i = 0; i < reconciler->count; i++)
                 if (reconciler->devices[i] == device) {
@@ -509,6 +510,7 @@ static int adopt_all(struct reconciler *reconciler)
                         return r;
                 device->unsettled = true;
                 reconciler->unsettled++;
+                device_claim_load(device);
                 device_adopt(device);
                 device_wake(device);
         }

@@ -16,6 +16,9 @@ struct block_device {
 /* fd: the open device; number: its st_rdev. 0 or -errno. */
 int block_device_read(int fd, dev_t number, struct block_device *ret);
 
+/* Where it lies: the disk that it is a partition of, or itself, and the byte of that at which it begins. */
+void block_device_place(dev_t number, dev_t *ret_disk, uint64_t *ret_start);
+
 /* Whether the disk with that number (of a device, or of a file system on it) has spinning platters; false
  * where that cannot be told. */
 bool block_device_is_rotational(dev_t number);

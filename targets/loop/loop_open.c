@@ -280,12 +280,23 @@ static void file_geometry_of(const struct opening *opening, struct target_geomet
         geometry->max_write_zeroes_size = punch ? DISCARD_MAX : WRITTEN_ZEROES_MAX;
 }
 
-static int make_claim_key(const struct opening *opening, char **ret)
+/* A disk and its partitions are one store. *ret_start: where this one begins in it. */
+static int make_claim_key(const struct opening *opening, char **ret, uint64_t *ret_start)
 {
         const struct stat *stat = &opening->stat;
-        int n = is_disk(opening) ? asprintf(ret, "disk:%u:%u", major(stat->st_rdev), minor(stat->st_rdev))
-                                 : asprintf(ret, "file:%u:%u:%ju", major(stat->st_dev), minor(stat->st_dev),
-                                         (uintmax_t)stat->st_ino);
+        dev_t disk = 0;
+        int n;
+
+        *ret_start = opening->options->offset;
+        if (is_disk(opening)) {
+                uint64_t start;
+
+                block_device_place(stat->st_rdev, &disk, &start);
+                *ret_start += start;
+        }
+        n = is_disk(opening) ? asprintf(ret, "disk:%u:%u", major(disk), minor(disk))
+                             : asprintf(ret, "file:%u:%u:%ju", major(stat->st_dev), minor(stat->st_dev),
+                                     (uintmax_t)stat->st_ino);
 
         return n < 0 ? -ENOMEM : 0;
 }
@@ -321,7 +332,7 @@ int loop_open(struct target_device *device, struct target_geometry *ret, struct 
 {
         struct opening opening = {
                 .device = device, .options = device->config, .problems = problems, .fd = -1};
-        struct target_geometry geometry = {.volatile_cache = true, .claim_start = opening.options->offset};
+        struct target_geometry geometry = {.volatile_cache = true};
         _cleanup_free_ char *claim_key = NULL;
         _cleanup_close_ int fd = -1;
         int r;
@@ -340,7 +351,7 @@ int loop_open(struct target_device *device, struct target_geometry *ret, struct 
                 disk_geometry_of(&opening, &geometry);
         else
                 file_geometry_of(&opening, &geometry);
-        r = make_claim_key(&opening, &claim_key);
+        r = make_claim_key(&opening, &claim_key, &geometry.claim_start);
         if (r < 0)
                 return r;
         r = make_state(&opening);

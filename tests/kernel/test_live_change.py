@@ -12,7 +12,7 @@ from harness import programs, ublk
 from harness.api import condition_of, loop_spec, null_spec
 from harness.disk import Disk, block
 from harness.fio import Fio
-from harness.shell import run
+from harness.shell import output, run
 from harness.wait import wait_until
 
 _RESTARTS = 4
@@ -263,6 +263,23 @@ def test_two_disks_in_one_file_do_not_grow_into_each_other(api, file_of):
     problem = api.put({**low, "size": "48MiB"}, status=422)
     assert '"high"' in problem["detail"]
     assert api.put({**low, "size": "32MiB"})["status"]["size"] == 32 << 20
+
+
+def test_a_disk_and_its_partition_are_one_store(api, file_of):
+    path = file_of(size=64 << 20)
+    run("sfdisk", "-q", path, input="label: gpt\nstart=2048, size=32768\nstart=65536, size=32768\n")
+    loop = output("losetup", "--find", "--show", "--partscan", path)
+    try:
+        wait_until(lambda: os.path.exists(f"{loop}p2"), "the partitions")
+        api.create(loop_spec("first", f"{loop}p1"))
+        assert '"first"' in api.create(loop_spec("whole", loop), status=422)["detail"]
+        api.create(loop_spec("second", f"{loop}p2"))
+        api.delete("whole")
+        api.create(loop_spec("part", loop, size="8MiB", target={"offset": "20MiB"}))  # between the two
+        for name in ("first", "second", "part"):
+            api.delete(name)
+    finally:
+        run("losetup", "--detach", loop)
 
 
 def test_what_changes_under_a_mounted_disk_and_what_does_not(api, directory, file_of):

@@ -460,9 +460,10 @@ static void a_disk_without_a_worker_keeps_its_store(void)
 }
 
 /* A supervisor that has just started does not know what a disk without a worker writes to. */
-static void a_recovery_does_not_join_another_writer(void)
+/* The same over a restart of ublkd: nobody is there who could tell what the disk writes to. */
+static void a_disk_without_a_worker_keeps_its_store_over_a_restart(void)
 {
-        static const char *const names[] = {"data"};
+        static const char *const names[] = {"athief"};
         struct world world;
 
         world_new(&world);
@@ -470,7 +471,35 @@ static void a_recovery_does_not_join_another_writer(void)
         bring_up(&world, "data", "file:1");
         fake_worker_die(fake_worker("data"));
         settle(&world, 5);
+        world.reconciler = reconciler_free(world.reconciler);
+        start_reconciler(&world);
+        put_loop(&world, "athief", "");
+        churn(&world, names, 1, "file:1");
+        CHECK_INT(phase_of(&world, "data"), PHASE_QUIESCED);
+        CHECK_STR(record_of(&world, "athief")->status.reason, "BackingInUse");
+        CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
+        settle(&world, 50);
+        CHECK(!record_of(&world, "data"));
+        put_loop(&world, "heir", "");
+        bring_up(&world, "heir", "file:1");
+        world_free(&world);
+}
+
+static void a_recovery_does_not_join_another_writer(void)
+{
+        static const char *const names[] = {"data"};
+        struct world world;
+        char command[128];
+
+        world_new(&world);
+        put_loop(&world, "data", ",\"recovery\":{\"trigger\":\"manual\"}");
+        bring_up(&world, "data", "file:1");
+        fake_worker_die(fake_worker("data"));
+        settle(&world, 5);
         reconciler_free(world.reconciler);
+        snprintf(command, sizeof(command), "rm %s/workers/*.claim",
+                world.path); /* an older ublkd wrote none */
+        CHECK_INT(system(command), 0);
         start_reconciler(&world);
         settle(&world, 5);
         CHECK_INT(phase_of(&world, "data"), PHASE_QUIESCED);
@@ -632,6 +661,7 @@ int main(void)
         a_stranger_that_is_faster_gets_another_number();
         of_two_that_open_one_store_at_once_one_wins();
         a_disk_without_a_worker_keeps_its_store();
+        a_disk_without_a_worker_keeps_its_store_over_a_restart();
         a_recovery_does_not_join_another_writer();
         a_record_that_could_not_be_erased_goes_later();
         a_second_request_to_recover_skips_the_back_off_again();
