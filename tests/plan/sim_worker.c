@@ -205,6 +205,8 @@ static void greet(struct world *world, int index, unsigned incarnation)
 {
         struct process *process = &world->processes[index];
 
+        if (incarnation < process->connection) /* calls are taken in the order in which they came */
+                return;
         process->connection = incarnation;
         say(world, index, MESSAGE_HELLO);
         if (process->stage >= PROCESS_OPEN)
