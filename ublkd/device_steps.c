@@ -505,7 +505,7 @@ static void step_retire_worker(struct managed_device *device, const struct devic
 /* What it answers is heard between turns. */
 static void step_extend_worker(struct managed_device *device, const struct device_record *record _unused_)
 {
-        uint64_t size = device->size_wanted;
+        uint64_t size = device->size_wanted > device->disk_size ? device->size_wanted : device->disk_size;
         int r = device_claim_extend(device, size);
 
         if (r >= 0)

@@ -156,9 +156,12 @@ static enum plan_want want_of_served(const struct plan_wish *wish)
 {
         if (wish->worker_is_outdated)
                 return WANT_RENEWED;
-        if (wish->size_of_disk == 0 || wish->size_wanted <= wish->size_of_disk)
+        if (wish->size_of_disk == 0)
                 return WANT_PRESENT;
-        return wish->size_of_worker < wish->size_wanted ? WANT_EXTENDED : WANT_GROWN;
+        /* Smaller than its disk: that grew late, by an UPDATE_SIZE that was given up. */
+        if (wish->size_of_worker < wish->size_wanted || wish->size_of_worker < wish->size_of_disk)
+                return WANT_EXTENDED;
+        return wish->size_wanted > wish->size_of_disk ? WANT_GROWN : WANT_PRESENT;
 }
 
 enum plan_want plan_want(const struct plan_wish *wish)

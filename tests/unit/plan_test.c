@@ -153,6 +153,28 @@ static void test_want_renewed(void)
         CHECK_INT(plan_want(&wish), WANT_ABSENT);
 }
 
+static void test_want_grown(void)
+{
+        struct plan_wish wish = plain;
+
+        wish.size_wanted = 20;
+        wish.size_of_worker = wish.size_of_disk = 10;
+        CHECK_INT(plan_want(&wish), WANT_EXTENDED);
+        wish.size_of_worker = 20;
+        CHECK_INT(plan_want(&wish), WANT_GROWN);
+        wish.size_of_disk = 20;
+        CHECK_INT(plan_want(&wish), WANT_PRESENT);
+        wish.size_wanted = 10; /* shrinking is nobody's wish here */
+        CHECK_INT(plan_want(&wish), WANT_PRESENT);
+        wish.size_of_worker = 10; /* the disk grew late */
+        CHECK_INT(plan_want(&wish), WANT_EXTENDED);
+        wish.size_of_disk = 0; /* cannot be changed */
+        CHECK_INT(plan_want(&wish), WANT_PRESENT);
+        wish.size_of_disk = 5;
+        wish.worker = PLAN_WORKER_READY;
+        CHECK_INT(plan_want(&wish), WANT_PRESENT);
+}
+
 static void test_want_given_up(void)
 {
         struct plan_wish wish = plain;
@@ -210,6 +232,7 @@ int main(void)
         test_want_absent();
         test_want_held();
         test_want_renewed();
+        test_want_grown();
         test_want_given_up();
         test_names();
         return check_report();
