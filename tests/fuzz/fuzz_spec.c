@@ -24,6 +24,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(copy && device_spec_parse(copy, NULL, &again, &problems) == 0);
         cJSON_Delete(copy);
         FUZZ_CHECK(device_spec_equal(spec, again));
-        FUZZ_CHECK(!device_spec_needs_new_disk(spec, again, NULL));
+        FUZZ_CHECK(!device_spec_needs_new_disk(spec, again, NULL, NULL));
         return 0;
 }
