@@ -36,6 +36,11 @@ def worker_without_fence():
     return str(build() / "ublkd-worker-without-fence")
 
 
+def ublkctl():
+    """The command line client."""
+    return str(build() / "ublkctl")
+
+
 def stranger():
     """The other party: tests/kernel/stranger."""
     return str(build() / "tests" / "kernel" / "ublk-stranger")
