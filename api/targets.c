@@ -1,6 +1,8 @@
 /* GET /targets: the targets of this build. */
 #include "targets/target_desc.h"
 
+#include "ublkd/base/data_path.h"
+
 #include "api/respond.h"
 #include "api/routes.h"
 
@@ -34,6 +36,24 @@ static bool add_features(cJSON *item, const struct target_desc *desc)
         return array != NULL;
 }
 
+static bool add_path(cJSON *array, enum data_path path)
+{
+        cJSON *name = cJSON_CreateString(data_path_to_string(path));
+
+        if (cJSON_AddItemToArray(array, name))
+                return true;
+        cJSON_Delete(name);
+        return false;
+}
+
+static bool add_paths(cJSON *item, const struct target_desc *desc)
+{
+        cJSON *array = cJSON_AddArrayToObject(item, "dataPaths");
+
+        return array && add_path(array, DATA_PATH_COPY) && add_path(array, DATA_PATH_USER_COPY)
+               && (!(desc->flags & TARGET_REGISTERED_BUFFERS) || add_path(array, DATA_PATH_ZERO_COPY));
+}
+
 static bool add_target(cJSON *items, const struct target_desc *desc)
 {
         cJSON *item = cJSON_CreateObject();
@@ -47,7 +67,7 @@ static bool add_target(cJSON *items, const struct target_desc *desc)
         return cJSON_AddStringToObject(item, "name", desc->name)
                && cJSON_AddStringToObject(item, "summary", desc->summary)
                && cJSON_AddBoolToObject(item, "sizeRequired", desc->size_required) && add_features(item, desc)
-               && cJSON_AddStringToObject(item, "schema", schema);
+               && add_paths(item, desc) && cJSON_AddStringToObject(item, "schema", schema);
 }
 
 void handle_targets(struct request *request)

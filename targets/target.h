@@ -36,8 +36,12 @@ struct target_io {
         uint64_t offset; /* bytes, a multiple of the logical block size, within the disk */
         uint32_t length; /* bytes; 0 for flush */
         uint16_t tag; /* below device->queue_depth; no other request of the queue has it at the same time */
-        void *data;   /* length bytes: to fill (read) or to store (write); NULL for the other operations.
-                       * The data of one tag always begins at the same address, and of no other tag. */
+        /* length bytes: to fill (read) or to store (write). NULL for the other operations, and where the
+         * bytes stay in the kernel, which only a target with TARGET_REGISTERED_BUFFERS lives with: it moves
+         * them with await_read() and await_write(). The data of one tag always begins at the same address,
+         * and of no other tag; what is there when a read begins is what the last request of the tag left, or
+         * zeroes. */
+        void *data;
 };
 
 /* What only opening the backing store can tell. Zeroed before open(); 0 means "none" or "do not care". */
@@ -50,7 +54,11 @@ struct target_geometry {
                 max_write_zeroes_size; /* bytes; 0 max: no such operation */
         bool read_only;                /* cannot be written, whatever the spec says */
         bool rotational;
-        bool volatile_cache;  /* flush has something to do */
+        bool volatile_cache; /* flush has something to do */
+        bool in_place; /* zero copy is the fastest way: the pages go to a device, and nobody copies them */
+        /* What the backing store takes without splitting or copying, where in_place; 0: anything. */
+        uint32_t dma_alignment, max_segment_size; /* bytes */
+        uint16_t max_segments;
         char *claim_key;      /* malloc'ed, taken over by the core: see struct backing_claim; NULL: nothing to
                                  share */
         uint64_t claim_start; /* bytes; the range is as long as the disk */
@@ -110,10 +118,17 @@ struct target {
  * `file` is an index into device->files. Short transfers, EAGAIN and EINTR are finished inside: the answer is
  * `length` or -errno (-EIO for a read past the end of the backing store, -ENOSPC for a write that cannot
  * grow). */
-int await_read(struct target_io *io, unsigned file, void *data, uint32_t length, uint64_t offset);
+
+/* Between a file and the data of the request itself, wherever that is, `position` bytes from its beginning.
+ */
+int await_read(struct target_io *io, unsigned file, uint32_t position, uint32_t length, uint64_t offset);
 /* rw_flags: RWF_DSYNC or 0. */
-int await_write(struct target_io *io, unsigned file, const void *data, uint32_t length, uint64_t offset,
+int await_write(struct target_io *io, unsigned file, uint32_t position, uint32_t length, uint64_t offset,
         int rw_flags);
+/* Between a file and memory of the target. */
+int await_read_memory(struct target_io *io, unsigned file, void *memory, uint32_t length, uint64_t offset);
+int await_write_memory(struct target_io *io, unsigned file, const void *memory, uint32_t length,
+        uint64_t offset, int rw_flags);
 /* fdatasync. 0 or -errno. */
 int await_fdatasync(struct target_io *io, unsigned file);
 /* fallocate with `mode` (FALLOC_FL_*). 0 or -errno. */

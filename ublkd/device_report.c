@@ -2,6 +2,8 @@
  * what will be done next, and when. */
 #include "ublkd/managed_device.h"
 
+#include "ublkd/device_route.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -221,6 +223,20 @@ static int explain(const struct managed_device *device, const struct device_reco
         return -EINVAL;
 }
 
+/* The record of a disk that is being removed may have no spec any more. */
+static void fill_route(
+        const struct managed_device *device, const struct device_record *record, struct device_status *status)
+{
+        struct data_route route = ublk_ctl_route(device->kernel.flags);
+        enum data_path wanted = record->spec ? (enum data_path)record->spec->options.data_path : route.path;
+        const struct disk_params *params = device->worker ? worker_proc_params(device->worker) : NULL;
+
+        status->data_path = data_path_to_string(route.path);
+        status->data_path_reason =
+                device_route_reason(wanted, params ? params->fastest : DATA_PATH_AUTO, &route);
+        status->batch = route.batch;
+}
+
 static void fill(const struct managed_device *device, const struct device_record *record,
         enum device_phase phase, struct device_status *status)
 {
@@ -236,9 +252,10 @@ static void fill(const struct managed_device *device, const struct device_record
                 .size = disk ? device->disk_size : 0,
                 .worker.restarts = device->restarts,
                 .recoveries = {.count = device->recoveries, .last_ms = device->last_recovery_ms},
-                .data_path = disk ? data_path_to_string(DATA_PATH_COPY) : NULL,
                 .kernel_flags = device->facts.kernel == KERNEL_ABSENT ? 0 : device->kernel.flags,
         };
+        if (disk)
+                fill_route(device, record, status);
         if (!device->worker)
                 return;
         status->worker.pid = worker_proc_pid(device->worker);

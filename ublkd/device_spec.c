@@ -439,11 +439,6 @@ static const char *enum_name(
         return option->names[value];
 }
 
-const char *data_path_to_string(enum data_path path)
-{
-        return enum_name(&device_spec_table, "dataPath", (int)path, _DATA_PATH_MAX);
-}
-
 const char *on_crash_to_string(enum on_crash on_crash)
 {
         const struct option_field *recovery = option_find(&device_spec_table, "recovery");

@@ -3,11 +3,11 @@
 
 #include "targets/target_desc.h"
 #include "ublkd/base/cpu_list.h"
+#include "ublkd/base/data_path.h"
 
 #include <cjson/cJSON.h>
 
 /* The order of each enum is that of the schema (schemas/device.schema.json); a test compares them. */
-enum data_path { DATA_PATH_AUTO, DATA_PATH_COPY, DATA_PATH_USER_COPY, DATA_PATH_ZERO_COPY, _DATA_PATH_MAX };
 enum on_crash {
         ON_CRASH_DEFAULT, /* not given: reissue where the target allows a replay, else queue */
         ON_CRASH_REISSUE,
@@ -105,5 +105,4 @@ enum on_crash device_spec_on_crash(const struct device_spec *spec);
 
 bool device_name_is_valid(const char *name);
 
-const char *data_path_to_string(enum data_path path);
 const char *on_crash_to_string(enum on_crash on_crash);

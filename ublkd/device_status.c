@@ -76,8 +76,9 @@ bool device_status_equal(const struct device_status *one, const struct device_st
                && one->worker.pid == other->worker.pid && one->worker.restarts == other->worker.restarts
                && one->worker.started_at == other->worker.started_at
                && strcmp(one->worker.version, other->worker.version) == 0
-               && text_equal(one->data_path, other->data_path) && one->kernel_flags == other->kernel_flags
-               && one->recoveries.count == other->recoveries.count
+               && text_equal(one->data_path, other->data_path)
+               && text_equal(one->data_path_reason, other->data_path_reason) && one->batch == other->batch
+               && one->kernel_flags == other->kernel_flags && one->recoveries.count == other->recoveries.count
                && one->recoveries.last_ms == other->recoveries.last_ms
                && text_equal(one->reason, other->reason) && text_equal(one->message, other->message)
                && one->transition_at == other->transition_at;
@@ -134,6 +135,14 @@ static bool add_worker(cJSON *object, const struct device_status *status)
                && add_text(worker, "version", *status->worker.version ? status->worker.version : NULL);
 }
 
+static bool add_data_path(cJSON *object, const struct device_status *status)
+{
+        return add_text(object, "dataPath", status->data_path)
+               && add_text(object, "dataPathReason", status->data_path_reason)
+               && (status->data_path ? cJSON_AddBoolToObject(object, "batch", status->batch)
+                                     : cJSON_AddNullToObject(object, "batch"));
+}
+
 static bool add_features(cJSON *object, const struct device_status *status)
 {
         cJSON *features = kernel_features_to_json(status->kernel_flags);
@@ -176,7 +185,7 @@ cJSON *device_status_to_json(const struct device_status *status, const char *nam
         if (object && add_text(object, "phase", device_phase_to_string(status->phase))
                 && cJSON_AddNumberToObject(object, "observedGeneration", (double)status->observed_generation)
                 && add_disk(object, status, name) && add_worker(object, status)
-                && add_text(object, "dataPath", status->data_path) && add_features(object, status)
+                && add_data_path(object, status) && add_features(object, status)
                 && add_recoveries(object, status) && add_conditions(object, status))
                 return object;
         cJSON_Delete(object);

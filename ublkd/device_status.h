@@ -36,7 +36,9 @@ struct device_status {
                 uint64_t started_at;
                 char version[32]; /* of the program; a longer one is cut */
         } worker;
-        const char *data_path; /* static string, NULL while unknown */
+        const char *data_path;        /* static string, NULL while unknown */
+        const char *data_path_reason; /* static: a sentence; NULL with data_path */
+        bool batch;            /* requests come and are answered many at a time; meaningful with data_path */
         uint64_t kernel_flags; /* as negotiated, bit N: kernel_feature_name(N) */
         struct {
                 uint64_t count;

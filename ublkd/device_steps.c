@@ -3,6 +3,7 @@
 #include "ublkd/managed_device.h"
 
 #include "ublkd/base/log.h"
+#include "ublkd/device_route.h"
 #include "ublkd/disk_node.h"
 #include "ublkd/disk_timeout.h"
 
@@ -26,19 +27,35 @@ static enum kernel_recovery wanted_recovery(const struct device_record *record)
 /* What the disk must have. */
 static uint64_t wanted_flags(const struct device_record *record)
 {
-        return ublk_ctl_flags(wanted_recovery(record));
+        return ublk_ctl_flags(wanted_recovery(record))
+               | ublk_ctl_path_flags((enum data_path)record->spec->options.data_path);
+}
+
+static const char *path_unsupported(const struct device_record *record, uint64_t got)
+{
+        enum data_path path = (enum data_path)record->spec->options.data_path;
+
+        if (path == DATA_PATH_ZERO_COPY && !(record->spec->target->flags & TARGET_REGISTERED_BUFFERS))
+                return "This target cannot do dataPath \"zero-copy\", because it has to see the bytes (GET "
+                       "/targets lists the paths of each); set dataPath to \"auto\".";
+        if (ublk_ctl_missing(ublk_ctl_path_flags(path), got))
+                return "This kernel cannot do what dataPath asks for (GET /host lists the features that it "
+                       "has: "
+                       "user-copy needs USER_COPY, zero-copy needs SUPPORT_ZERO_COPY); set dataPath to "
+                       "\"auto\", "
+                       "or use a newer kernel.";
+        return NULL;
 }
 
 const char *device_unsupported(
         const struct managed_device *device, const struct device_record *record, const char **ret_reason)
 {
         uint64_t got = device->reconciler->config.host->features & ~device->dropped_flags;
-        int data_path = record->spec->options.data_path;
+        const char *sentence = path_unsupported(record, got);
 
         *ret_reason = "NotSupported";
-        if (data_path != DATA_PATH_AUTO && data_path != DATA_PATH_COPY)
-                return "This version of ublkd serves over the copy path only; set dataPath to \"auto\" or "
-                       "\"copy\".";
+        if (sentence)
+                return sentence;
         if (ublk_ctl_missing(wanted_flags(record), got))
                 return "This kernel cannot do what recovery.onCrash asks for (GET /host lists the features "
                        "that it has); "
@@ -141,12 +158,14 @@ static void on_added(void *userdata, int result, const struct kernel_device *ker
 static void add_device(struct managed_device *device, const struct device_record *record)
 {
         const struct disk_params *params = worker_proc_params(device->worker);
+        uint64_t features = device->reconciler->config.host->features;
+        struct data_route route = device_route_choose(
+                (enum data_path)record->spec->options.data_path, params->fastest, features);
         struct kernel_device_request request = {
                 .number = record->number,
                 .cookie = device_cookie(record->uid, record->epoch),
-                .flags = wanted_flags(record)
-                         | ublk_ctl_extra_flags(
-                                 wanted_recovery(record), device->reconciler->config.host->features),
+                .flags = wanted_flags(record) | ublk_ctl_route_flags(&route)
+                         | ublk_ctl_extra_flags(wanted_recovery(record), features),
                 .queues = params->queues,
                 .queue_depth = params->queue_depth,
                 .max_io_size = params->max_io_size,
@@ -262,6 +281,7 @@ static struct disk_node node_of(const struct device_record *record)
 static int go(struct managed_device *device, const struct device_record *record)
 {
         struct disk_node node = node_of(record);
+        struct data_route route = ublk_ctl_route(device->kernel.flags); /* what the driver has agreed to */
         int r = disk_node_announce(runtime_dir_path(device->reconciler->config.runtime_dir), &node);
 
         if (r < 0) {
@@ -269,7 +289,7 @@ static int go(struct managed_device *device, const struct device_record *record)
                         runtime_dir_path(device->reconciler->config.runtime_dir), strerror(-r));
                 return r;
         }
-        r = worker_proc_go(device->worker, record->number);
+        r = worker_proc_go(device->worker, record->number, &route);
         if (r < 0)
                 device_note(device, "WorkerUnreachable", "The worker does not listen: %s.", strerror(-r));
         return r;

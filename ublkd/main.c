@@ -1,5 +1,6 @@
 /* ublkd, the supervisor: parses argv, builds the manager, runs the loop. */
 #include "ublkd/base/log.h"
+#include "ublkd/device_status.h"
 #include "ublkd/manager.h"
 #include "ublkd/ublk_ctl.h"
 
@@ -18,6 +19,9 @@ static const char usage_text[] =
         "  --state-dir DIR      where device specs are kept (default: /var/lib/ublkd)\n"
         "  --runtime-dir DIR    sockets of workers and of the API (default: /run/ublkd)\n"
         "  --worker PROGRAM     the worker to start (default: ublkd-worker beside ublkd)\n"
+        "  --ignore-feature NAME  do as if the kernel lacked it (BATCH_IO, AUTO_BUF_REG, ...; GET /host "
+        "lists\n"
+        "                       them), for disks that are made from now on; may be given several times\n"
         "  --log-level LEVEL    error, warning, info or debug (default: info)\n"
         "  --help, --version\n";
 
@@ -26,6 +30,7 @@ enum {
         OPT_STATE_DIR,
         OPT_RUNTIME_DIR,
         OPT_WORKER,
+        OPT_IGNORE_FEATURE,
         OPT_LOG_LEVEL,
         OPT_HELP,
         OPT_VERSION,
@@ -37,11 +42,12 @@ static const struct option options[] = {
         {"state-dir",              required_argument, NULL, OPT_STATE_DIR},
         {"runtime-dir",                  required_argument, NULL, OPT_RUNTIME_DIR},
         {"worker",required_argument, NULL, OPT_WORKER},
-        {"log-level",     required_argument, NULL, OPT_LOG_LEVEL},
-        {"help",      no_argument, NULL, OPT_HELP},
-        {"version",              no_argument, NULL, OPT_VERSION},
-        {"control-helper",                  no_argument, NULL, OPT_HELPER}, /* for ublk_ctl only */
-        {       },
+        {"ignore-feature",     required_argument, NULL, OPT_IGNORE_FEATURE},
+        {"log-level",      required_argument, NULL, OPT_LOG_LEVEL},
+        {"help",              no_argument, NULL, OPT_HELP},
+        {"version",                  no_argument, NULL, OPT_VERSION},
+        {"control-helper",              no_argument, NULL, OPT_HELPER}, /* for ublk_ctl only */
+        {  },
 };
 
 struct arguments {
@@ -95,6 +101,17 @@ static int find_worker(char *path, size_t size)
         return -ENOENT;
 }
 
+static int parse_ignored(const char *name, uint64_t *features)
+{
+        for (unsigned bit = 0; kernel_feature_name(bit); bit++)
+                if (strcmp(kernel_feature_name(bit), name) == 0) {
+                        *features |= UINT64_C(1) << bit;
+                        return 0;
+                }
+        fprintf(stderr, "ublkd: --ignore-feature %s is unknown; GET /host lists what the kernel has\n", name);
+        return -EINVAL;
+}
+
 static int parse_one(struct arguments *arguments, int option)
 {
         struct manager_options *manager = &arguments->manager;
@@ -116,6 +133,8 @@ static int parse_one(struct arguments *arguments, int option)
         case OPT_WORKER:
                 manager->worker = optarg;
                 return 0;
+        case OPT_IGNORE_FEATURE:
+                return parse_ignored(optarg, &manager->ignored_features);
         case OPT_LOG_LEVEL:
                 return parse_log_level(optarg);
         case OPT_HELPER:

@@ -34,6 +34,7 @@ struct manager {
         sd_event_source *control_retry;
         bool settled; /* the first pass over every device is done */
         char socket_path[PATH_MAX];
+        uint64_t ignored_features; /* see manager_options */
 };
 
 DEFINE_CLEANUP(struct manager, manager_free);
@@ -113,6 +114,7 @@ static int control_open(struct manager *manager)
 
         problem_list_clear(&manager->host.problems);
         r = ublk_ctl_new(manager->event, &manager->ctl, &manager->host.features, &manager->host.problems);
+        manager->host.features &= ~manager->ignored_features;
         manager->host.ublk_available = r >= 0;
         reconciler_set_control(manager->reconciler, manager->ctl);
         return r;
@@ -241,6 +243,7 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         r = open_event(manager);
         if (r >= 0)
                 r = host_read(&manager->host);
+        manager->ignored_features = options->ignored_features;
         if (r >= 0)
                 r = make_dirs(options->runtime_dir, 0755); /* runtime_dir_open() says what is wrong with it */
         if (r >= 0 || r == -EACCES || r == -EROFS || r == -ENOTDIR)

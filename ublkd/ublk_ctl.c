@@ -162,7 +162,22 @@ static uint32_t attributes_of(const struct disk_params *params)
         return result;
 }
 
-static int write_params(const struct disk_params *params, struct ublk_params *ret)
+/* What the pages of a request may be, so that the backing store takes them as they are. */
+static void write_page_limits(const struct disk_params *params, struct ublk_all_params *ret)
+{
+        if (is_power_of_two(params->dma_alignment) && params->dma_alignment <= 1U << BLOCK_SHIFT_MAX) {
+                ret->types |= UBLK_PARAM_TYPE_DMA_ALIGN;
+                ret->dma.alignment = params->dma_alignment - 1;
+        }
+        if (params->max_segments == 0 || params->max_segment_size < UBLK_SEGMENT_SIZE_MIN)
+                return;
+        ret->types |= UBLK_PARAM_TYPE_SEGMENT;
+        ret->segment.seg_boundary_mask = INT64_MAX; /* no boundary; one more would be 0 to the driver */
+        ret->segment.max_segment_size = params->max_segment_size;
+        ret->segment.max_segments = params->max_segments;
+}
+
+static int write_params(const struct disk_params *params, struct ublk_all_params *ret)
 {
         uint32_t logical = params->logical_block_size;
         uint32_t physical = params->physical_block_size > logical ? params->physical_block_size : logical;
@@ -171,7 +186,7 @@ static int write_params(const struct disk_params *params, struct ublk_params *re
                 || shift_of(logical) > BLOCK_SHIFT_MAX || params->size < logical
                 || params->size % logical != 0 || params->max_io_size < physical)
                 return -EINVAL;
-        *ret = (struct ublk_params){
+        *ret = (struct ublk_all_params){
                 .len = sizeof(*ret),
                 .types = UBLK_PARAM_TYPE_BASIC,
                 .basic =
@@ -185,6 +200,7 @@ static int write_params(const struct disk_params *params, struct ublk_params *re
                                 .dev_sectors = params->size >> SECTOR_SHIFT,
                                 },
         };
+        write_page_limits(params, ret);
         if (!params->max_discard_size && !params->max_write_zeroes_size)
                 return 0;
         ret->types |= UBLK_PARAM_TYPE_DISCARD;
@@ -328,7 +344,7 @@ int ublk_ctl_add(struct ublk_ctl *ctl, const struct kernel_device_request *wante
 int ublk_ctl_set_params(struct ublk_ctl *ctl, int number, const struct disk_params *params,
         ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
 {
-        struct ctl_request request = {.number = (uint32_t)number, .size = sizeof(struct ublk_params)};
+        struct ctl_request request = {.number = (uint32_t)number, .size = sizeof(struct ublk_all_params)};
         int r = write_params(params, &request.payload.params);
 
         return r < 0 ? r : submit(ctl, CTL_SET_PARAMS, &request, done, userdata, ret);

@@ -50,6 +50,12 @@ enum kernel_recovery {
 uint64_t ublk_ctl_flags(enum kernel_recovery recovery);
 /* What a disk can do more, where the driver can: to be added to the flags for ADD_DEV. */
 uint64_t ublk_ctl_extra_flags(enum kernel_recovery recovery, uint64_t features);
+/* The flags without which a disk has not that path; 0 for DATA_PATH_AUTO. */
+uint64_t ublk_ctl_path_flags(enum data_path path);
+/* All the flags of a route. */
+uint64_t ublk_ctl_route_flags(const struct data_route *route);
+/* The route of a disk with these flags (as negotiated); of a kernel's features: the most that it can. */
+struct data_route ublk_ctl_route(uint64_t flags);
 /* The first flag in `wanted` that is not in `got`: its name without UBLK_F_, or NULL when all are there. */
 const char *ublk_ctl_missing(uint64_t wanted, uint64_t got);
 

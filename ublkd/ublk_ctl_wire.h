@@ -15,7 +15,7 @@ union ctl_payload {
                 char path[CTL_DEV_PATH_SIZE]; /* of the character device */
                 struct ublksrv_ctrl_dev_info info;
         } info2;
-        struct ublk_params params;
+        struct ublk_all_params params;
         uint64_t features;
 };
 

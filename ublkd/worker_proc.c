@@ -571,15 +571,15 @@ const struct problem_list *worker_proc_refusal(const struct worker_proc *worker)
         return &worker->refusal;
 }
 
-int worker_proc_go(struct worker_proc *worker, int number)
+int worker_proc_go(struct worker_proc *worker, int number, const struct data_route *route)
 {
-        int r = tell(worker, &(struct worker_msg){.type = WORKER_MSG_GO, .go = {.number = number}});
+        int r = tell(
+                worker, &(struct worker_msg){.type = WORKER_MSG_GO, .go.number = number, .go.route = *route});
 
         if (r < 0)
                 return r;
         worker->number = number;
-        raise_stage(worker, WORKER_STAGE_FETCHING);
-        return 0;
+        return raise_stage(worker, WORKER_STAGE_FETCHING), 0;
 }
 
 int worker_proc_live(struct worker_proc *worker)

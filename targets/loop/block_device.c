@@ -76,6 +76,19 @@ static uint32_t clamp(uint64_t value)
         return value > UINT32_MAX ? 0 : (uint32_t)value;
 }
 
+struct page_limits block_device_page_limits(dev_t number)
+{
+        uint64_t segments = queue_limit(number, "max_segments");
+        struct page_limits limits = {
+                .max_segment_size = clamp(queue_limit(number, "max_segment_size")),
+                .max_segments = segments > UINT16_MAX ? UINT16_MAX : (uint16_t)segments,
+        };
+
+        if (segments > 0) /* there is such a disk: the mask may well be 0 */
+                limits.dma_alignment = clamp(queue_limit(number, "dma_alignment") + 1);
+        return limits;
+}
+
 int block_device_read(int fd, dev_t number, struct block_device *ret)
 {
         int logical = 0, read_only = 0;

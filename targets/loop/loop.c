@@ -21,15 +21,15 @@ static int loop_read(struct target_io *io)
 {
         const struct loop_device *loop = io->queue->device->state;
 
-        return await_read(io, LOOP_FILE, io->data, io->length, loop->offset + io->offset);
+        return await_read(io, LOOP_FILE, 0, io->length, loop->offset + io->offset);
 }
 
 static int loop_write(struct target_io *io)
 {
         const struct loop_device *loop = io->queue->device->state;
 
-        return await_write(io, LOOP_FILE, io->data, io->length, loop->offset + io->offset,
-                io->flags & IO_FUA ? RWF_DSYNC : 0);
+        return await_write(
+                io, LOOP_FILE, 0, io->length, loop->offset + io->offset, io->flags & IO_FUA ? RWF_DSYNC : 0);
 }
 
 static int loop_flush(struct target_io *io)
@@ -61,7 +61,8 @@ static int write_real_zeroes(struct target_io *io)
                 int r;
 
                 size = io->length - done < LOOP_ZEROES_SIZE ? io->length - done : LOOP_ZEROES_SIZE;
-                r = await_write(io, LOOP_FILE, loop->zeroes, size, loop->offset + io->offset + done, 0);
+                r = await_write_memory(
+                        io, LOOP_FILE, loop->zeroes, size, loop->offset + io->offset + done, 0);
                 if (r < 0)
                         return r;
         }

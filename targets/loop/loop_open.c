@@ -28,6 +28,7 @@ struct opening {
         int fd;
         bool direct;
         uint32_t direct_align; /* bytes; 0: the kernel does not say */
+        uint32_t memory_align; /* bytes, of direct I/O; 0: the kernel does not say */
 };
 
 static bool is_disk(const struct opening *opening)
@@ -147,7 +148,7 @@ static int check_size(const struct opening *opening, uint64_t *ret)
 }
 
 /* What direct I/O on the file must be a multiple of, in bytes; 0: it cannot, or the kernel does not say. */
-static uint32_t direct_alignment(const struct opening *opening)
+static uint32_t direct_alignment(struct opening *opening)
 {
 #ifdef STATX_DIOALIGN
         struct statx statx_buffer;
@@ -158,8 +159,10 @@ static uint32_t direct_alignment(const struct opening *opening)
 #ifdef STATX_DIOALIGN
         if (statx(opening->fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &statx_buffer) == 0
                 && (statx_buffer.stx_mask & STATX_DIOALIGN)
-                && statx_buffer.stx_dio_mem_align <= DIRECT_ALIGN_MAX)
+                && statx_buffer.stx_dio_mem_align <= DIRECT_ALIGN_MAX) {
+                opening->memory_align = statx_buffer.stx_dio_mem_align;
                 return statx_buffer.stx_dio_offset_align;
+        }
 #endif
         return 0;
 }
@@ -280,6 +283,20 @@ static void file_geometry_of(const struct opening *opening, struct target_geomet
         geometry->max_write_zeroes_size = punch ? DISCARD_MAX : WRITTEN_ZEROES_MAX;
 }
 
+/* With direct I/O the pages of a request go down as they are. A file system may ask for more than its disk.
+ */
+static void place_geometry_of(const struct opening *opening, struct target_geometry *geometry)
+{
+        dev_t number = is_disk(opening) ? opening->stat.st_rdev : opening->stat.st_dev;
+        struct page_limits limits = block_device_page_limits(number);
+
+        geometry->in_place = opening->direct;
+        geometry->dma_alignment =
+                limits.dma_alignment > opening->memory_align ? limits.dma_alignment : opening->memory_align;
+        geometry->max_segment_size = limits.max_segment_size;
+        geometry->max_segments = limits.max_segments;
+}
+
 /* A disk and its partitions are one store. *ret_start: where this one begins in it. */
 static int make_claim_key(const struct opening *opening, char **ret, uint64_t *ret_start)
 {
@@ -351,6 +368,7 @@ int loop_open(struct target_device *device, struct target_geometry *ret, struct 
                 disk_geometry_of(&opening, &geometry);
         else
                 file_geometry_of(&opening, &geometry);
+        place_geometry_of(&opening, &geometry);
         r = make_claim_key(&opening, &claim_key, &geometry.claim_start);
         if (r < 0)
                 return r;

@@ -45,13 +45,7 @@ void await_pause(struct io_loop *loop, unsigned microseconds)
         (void)await_operation(loop, sqe);
 }
 
-/* How often in a row an operation had to be repeated. */
-struct retry {
-        unsigned count;
-};
-
-/* True when `result` asks for the same operation again; waits as long as that takes. */
-static bool retry_wanted(struct io_loop *loop, struct retry *retry, int result)
+bool retry_wanted(struct io_loop *loop, struct retry *retry, int result)
 {
         if (__builtin_expect(result != -EAGAIN && result != -EINTR, 1))
                 return false;
@@ -72,69 +66,113 @@ static int await_on_file(struct io_loop *loop, struct io_uring_sqe *sqe, const s
         return await_operation(loop, sqe);
 }
 
-/* What is left of a read or write. */
-struct transfer {
-        struct target_io *io;
-        unsigned file;
-        char *data;
-        uint32_t length;
-        uint64_t offset;
-        int rw_flags;
-        bool writes;
-};
-
-static int await_transfer(const struct transfer *transfer)
+/* What a short transfer, and the lack of one, mean. */
+static int after_transfer(const struct transfer *transfer, uint32_t done, int result)
 {
-        struct io_loop *loop = io_loop_of(transfer->io->queue);
-        int file = (int)(IO_LOOP_FIRST_FILE + transfer->file);
+        /* Direct I/O cannot go on in the middle of a block: the backing store ends there. */
+        if (result == -EINVAL && done > 0 && !transfer->writes)
+                return -EIO;
+        if (result < 0)
+                return result == -EAGAIN || result == -EINTR ? -EIO : result;
+        if (result == 0)
+                return transfer->writes ? -ENOSPC : -EIO;
+        return result;
+}
+
+static void prepare(struct io_uring_sqe *sqe, const struct transfer *transfer, uint32_t done)
+{
+        uint8_t operation = transfer->writes ? IORING_OP_WRITE : IORING_OP_READ;
+
+        if (transfer->fixed)
+                operation = transfer->writes ? IORING_OP_WRITE_FIXED : IORING_OP_READ_FIXED;
+        *sqe = (struct io_uring_sqe){
+                .opcode = operation,
+                .fd = transfer->file,
+                .off = transfer->offset + done,
+                .addr = transfer->address + done,
+                .len = transfer->length - done,
+                .rw_flags = transfer->rw_flags,
+                .buf_index = transfer->buffer,
+        };
+}
+
+int await_transfer(struct io_loop *loop, const struct transfer *transfer)
+{
         struct retry retry = {};
         uint32_t done = 0;
 
-        assert(transfer->file < transfer->io->queue->device->file_count);
         while (done < transfer->length) {
                 struct io_uring_sqe *sqe = await_sqe(loop);
-                uint32_t left = transfer->length - done;
                 int r;
 
-                if (transfer->writes)
-                        io_uring_prep_write(sqe, file, transfer->data + done, left, transfer->offset + done);
-                else
-                        io_uring_prep_read(sqe, file, transfer->data + done, left, transfer->offset + done);
-                sqe->rw_flags = transfer->rw_flags;
+                prepare(sqe, transfer, done);
                 r = await_on_file(loop, sqe, &retry);
                 if (retry_wanted(loop, &retry, r))
                         continue;
-                /* Direct I/O cannot go on in the middle of a block: the backing store ends there. */
-                if (r == -EINVAL && done > 0 && !transfer->writes)
-                        return -EIO;
+                r = after_transfer(transfer, done, r);
                 if (r < 0)
-                        return r == -EAGAIN || r == -EINTR ? -EIO : r;
-                if (r == 0)
-                        return transfer->writes ? -ENOSPC : -EIO;
+                        return r;
                 done += (uint32_t)r;
                 retry.count = 0;
         }
         return (int)done;
 }
 
-int await_read(struct target_io *io, unsigned file, void *data, uint32_t length, uint64_t offset)
+static int fixed_file(const struct target_io *io, unsigned file)
 {
-        return await_transfer(
-                &(struct transfer){.io = io, .file = file, .data = data, .length = length, .offset = offset});
+        assert(file < io->queue->device->file_count);
+        return (int)(IO_LOOP_FIRST_FILE + file);
 }
 
-int await_write(
-        struct target_io *io, unsigned file, const void *data, uint32_t length, uint64_t offset, int rw_flags)
+/* The data of a request: in our memory, or a registered buffer, whose addresses begin at 0. */
+static struct transfer transfer_of_data(
+        const struct target_io *io, unsigned file, uint32_t position, uint32_t length, uint64_t offset)
 {
-        return await_transfer(&(struct transfer){
-                .io = io,
-                .file = file,
-                .data = (char *)(uintptr_t)data, /* only read from */
+        assert(position <= io->length && length <= io->length - position);
+        return (struct transfer){
+                .file = fixed_file(io, file),
+                .fixed = !io->data,
+                .buffer = io->data ? 0 : io->tag,
+                .address = (uintptr_t)io->data + position,
                 .length = length,
                 .offset = offset,
-                .rw_flags = rw_flags,
-                .writes = true,
-        });
+        };
+}
+
+int await_read(struct target_io *io, unsigned file, uint32_t position, uint32_t length, uint64_t offset)
+{
+        struct transfer transfer = transfer_of_data(io, file, position, length, offset);
+
+        return await_transfer(io_loop_of(io->queue), &transfer);
+}
+
+int await_write(struct target_io *io, unsigned file, uint32_t position, uint32_t length, uint64_t offset,
+        int rw_flags)
+{
+        struct transfer transfer = transfer_of_data(io, file, position, length, offset);
+
+        transfer.writes = true;
+        transfer.rw_flags = rw_flags;
+        return await_transfer(io_loop_of(io->queue), &transfer);
+}
+
+int await_read_memory(struct target_io *io, unsigned file, void *memory, uint32_t length, uint64_t offset)
+{
+        return await_transfer(io_loop_of(io->queue), &(struct transfer){.file = fixed_file(io, file),
+                                                             .address = (uintptr_t)memory,
+                                                             .length = length,
+                                                             .offset = offset});
+}
+
+int await_write_memory(struct target_io *io, unsigned file, const void *memory, uint32_t length,
+        uint64_t offset, int rw_flags)
+{
+        return await_transfer(io_loop_of(io->queue), &(struct transfer){.file = fixed_file(io, file),
+                                                             .address = (uintptr_t)memory,
+                                                             .length = length,
+                                                             .offset = offset,
+                                                             .rw_flags = rw_flags,
+                                                             .writes = true});
 }
 
 int await_fdatasync(struct target_io *io, unsigned file)

@@ -9,5 +9,26 @@ struct io_uring_sqe *await_sqe(struct io_loop *loop);
 /* Waits for the operation that was filled into `sqe`, which must be the last entry taken. Returns its result.
  */
 int await_operation(struct io_loop *loop, struct io_uring_sqe *sqe);
+
+/* How often in a row an operation had to be repeated. */
+struct retry {
+        unsigned count;
+};
+/* True when `result` (EAGAIN, EINTR) asks for the same operation again; suspends as long as that takes. */
+bool retry_wanted(struct io_loop *loop, struct retry *retry, int result);
+
+/* A read or write of a fixed file. */
+struct transfer {
+        int file; /* index in the ring's table */
+        int rw_flags;
+        bool writes;
+        bool fixed; /* the memory is registered buffer `buffer`, and `address` an offset in it */
+        uint16_t buffer;
+        uint32_t length; /* bytes */
+        uint64_t address, offset;
+};
+/* Until all of it is done: `length` or -errno, as await_read() and await_write() of target.h. */
+int await_transfer(struct io_loop *loop, const struct transfer *transfer);
+
 /* Lets `microseconds` pass for this coroutine only. */
 void await_pause(struct io_loop *loop, unsigned microseconds);

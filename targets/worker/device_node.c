@@ -20,7 +20,9 @@ int device_node_open(int folder, int number)
         struct stat stat;
 
         snprintf(name, sizeof(name), "ublkc%d", number);
-        fd = openat(folder, name, O_RDWR | O_CLOEXEC);
+        /* O_NONBLOCK: else io_uring takes reads and writes of it (user copy) for such as may wait, and hands
+         * every one of them to another thread. */
+        fd = openat(folder, name, O_RDWR | O_NONBLOCK | O_CLOEXEC);
         if (fd < 0) {
                 switch (errno) {
                 case ENOENT:

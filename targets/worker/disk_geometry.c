@@ -108,6 +108,18 @@ static void choose_operations(
                         larger(geometry->max_write_zeroes_size & -block_size, block_size);
 }
 
+static void choose_path(
+        const struct target_geometry *geometry, const struct target *target, struct disk_params *params)
+{
+        params->fastest = DATA_PATH_COPY;
+        if (!geometry->in_place || !(target->desc->flags & TARGET_REGISTERED_BUFFERS))
+                return;
+        params->fastest = DATA_PATH_ZERO_COPY;
+        params->dma_alignment = geometry->dma_alignment;
+        params->max_segment_size = geometry->max_segment_size;
+        params->max_segments = geometry->max_segments;
+}
+
 static int choose_claim(const struct target_geometry *geometry, struct disk_params *params)
 {
         if (!geometry->claim_key)
@@ -154,6 +166,7 @@ int disk_geometry(const struct disk_wish *wish, const struct target_geometry *ge
         params.size_max = disk_size_max(geometry->size, params.logical_block_size);
         choose_sizes_of_io(wish, geometry, &params);
         choose_operations(geometry, target, &params);
+        choose_path(geometry, target, &params);
         r = choose_claim(geometry, &params);
         if (r < 0)
                 return r;

@@ -1,27 +1,77 @@
-/* Where a request's bytes live.
+/* Where a request's bytes live, and how they get there. Nothing else of the worker knows.
  *
- * Now there is one way, the plain copy: each tag has a stretch of memory of this process, the driver copies a
- * write's bytes into it before it hands the request over, and a read's bytes out of it as the request is
- * committed. Other ways (user copy, buffers that stay in the kernel) come in here, and the rest of the worker
- * asks only for addresses. */
+ * copy       Each tag has a stretch of memory of this process. The driver copies a write's bytes into it
+ * before it hands the request over, and a read's bytes out of it as the request is answered. user copy  The
+ * same memory, but it is we who ask for that copy, with a read or write of /dev/ublkcN at a place that names
+ * queue and tag: before a write is performed, and after a read was. zero copy  No memory. The request's pages
+ * are a buffer of the ring, at the index of the tag. The driver has registered it when the request arrives
+ * (AUTO_BUF_REG); where it cannot, we do, and take it back.
+ *
+ * Memory is given back by io_data_tick(): what no request has used for one or two ticks. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "targets/worker/io_loop.h"
+#include "ublkd/base/data_path.h"
 
-struct io_data {
-        char *memory;  /* one mapping; only what requests have used is resident */
-        size_t stride; /* bytes per tag, page-aligned */
-        size_t size;
+struct io_data_tag {
+        uint32_t recent;   /* bytes of the largest request since the last tick */
+        uint32_t resident; /* bytes from the beginning that may be in memory, `recent` apart */
+        bool busy;         /* a request has it */
 };
 
-/* For `depth` tags of up to `max_io_size` bytes. 0 or -errno. */
-int io_data_init(struct io_data *data, unsigned depth, uint32_t max_io_size);
+struct io_data {
+        struct data_route route;
+        struct io_loop *loop;
+        unsigned depth;
+        char *memory;  /* one mapping; only what requests have used is resident; NULL: zero copy */
+        size_t stride; /* bytes per tag, page-aligned */
+        size_t size;
+        struct io_data_tag *tags; /* with memory */
+        bool used;                /* a request came since the last tick */
+        bool gives_back;          /* whether tags that wait for a request may lose what is in their memory */
+        bool moves;               /* whether bytes have to be moved, so that requests may have to wait */
+};
+
+/* For tags of up to `max_io_size` bytes. The loop must be set up. 0 or -errno. */
+int io_data_init(struct io_data *data, struct io_loop *loop, const struct data_route *route, unsigned depth,
+        uint32_t max_io_size);
 /* Zero-initialised is fine. */
 void io_data_destroy(struct io_data *data);
 
-/* The memory of a tag: data->stride bytes. */
+/* The memory of a tag, data->stride bytes; NULL: its bytes stay in the kernel. */
 static inline void *io_data_of(const struct io_data *data, uint16_t tag)
 {
-        return data->memory + data->stride * tag;
+        return data->memory ? data->memory + data->stride * tag : NULL;
 }
+
+/* A request of that many bytes has arrived; none but read and write have any. */
+static inline void io_data_take(struct io_data *data, uint16_t tag, uint32_t length)
+{
+        struct io_data_tag *state;
+
+        if (!data->tags)
+                return;
+        state = &data->tags[tag];
+        state->busy = true;
+        data->used = true;
+        if (length > state->recent)
+                state->recent = length;
+}
+
+/* The request is about to be answered: until it is, its bytes must stay (the driver copies them then). */
+static inline void io_data_return(struct io_data *data, uint16_t tag)
+{
+        if (data->tags)
+                data->tags[tag].busy = false;
+}
+
+/* In the request's coroutine: makes the bytes of a write, or the pages of either, ready to be used.
+ * registered: the driver has done so. 0 or -errno. */
+int io_data_begin_co(struct io_data *data, struct target_io *io, bool registered);
+/* In the request's coroutine: hands over what a read has brought. Returns what is to be answered: `result`,
+ * or -errno. */
+int io_data_end_co(struct io_data *data, struct target_io *io, bool registered, int result);
+
+/* Gives back the memory that was not used since the last call. Only with every completion taken, and nothing
+ * submitted since. True: there is more to give back, if it is not used until the next call. */
+bool io_data_tick(struct io_data *data);

@@ -68,8 +68,10 @@ static int loop_init(struct io_loop *loop, const struct target_device *device, u
 {
         int r;
 
-        /* In one round every request adds at most one entry: its next backend operation, or its commit. */
-        r = ring_init(&loop->ring, depth, 2 * depth);
+        /* In one round every request adds at most one entry: its next backend operation, or its commit. What
+         * can complete at one time: an operation and a command for each, or with batches an arrival and a
+         * commit. */
+        r = ring_init(&loop->ring, depth, 4 * depth);
         if (r < 0)
                 return r;
         loop->ring_open = true;
@@ -104,6 +106,7 @@ void io_loop_destroy(struct io_loop *loop)
 /* What a submission answered, for the owner of the loop. */
 static int submitted(struct io_loop *loop, int r)
 {
+        loop->instant = 0;
         co_list_splice(&loop->ready, &loop->starved);
         /* EAGAIN and EBUSY: short of memory, or of room for completions. Both pass once completions are
          * taken. */
@@ -114,7 +117,7 @@ static int submitted(struct io_loop *loop, int r)
 
 int io_loop_submit(struct io_loop *loop, bool wait)
 {
-        return submitted(loop, wait ? io_uring_submit_and_wait(&loop->ring, 1)
+        return submitted(loop, wait ? io_uring_submit_and_wait(&loop->ring, 1 + loop->instant)
                                     : io_uring_submit_and_get_events(&loop->ring));
 }
 
@@ -153,6 +156,7 @@ struct io_uring_sqe *io_loop_sqe(struct io_loop *loop)
 
         if (__builtin_expect(!sqe, 0)) {
                 (void)io_uring_submit(&loop->ring);
+                loop->instant = 0;
                 sqe = io_uring_get_sqe(&loop->ring);
         }
         return sqe;

@@ -21,6 +21,7 @@ struct io_loop {
         struct io_uring ring;
         bool ring_open;
         struct co_pool coroutines;
+        unsigned instant;       /* entries since the last submission whose completion comes with it */
         struct co_list ready;   /* resumed by io_loop_run_ready() */
         struct co_list starved; /* found the submission queue full; ready again after the next submission */
 };
@@ -33,9 +34,9 @@ int io_loop_init(struct io_loop *loop, struct target_device *device, unsigned in
 /* No coroutine may be busy. Zero-initialised and destroyed loops are fine. */
 void io_loop_destroy(struct io_loop *loop);
 
-/* Submits all there is and waits until there is a completion (wait) or looks for what is there already
- * (!wait). An interruption is no error, it is a round without completions. 0, or -errno: the ring is
- * unusable. */
+/* Submits all there is and waits until there is a completion (wait; beside those of `instant` entries) or
+ * looks for what is there already (!wait). An interruption is no error, it is a round without completions. 0,
+ * or -errno: the ring is unusable. */
 int io_loop_submit(struct io_loop *loop, bool wait);
 
 /* The same as io_loop_submit() with `wait`, but first looks for `poll` nanoseconds again and again, and then
@@ -63,8 +64,9 @@ struct await {
 /* What a completion belongs to: the low bits of user_data. An await is a pointer, so its kind must be 0. */
 enum user_data_kind {
         USER_DATA_AWAIT,   /* the rest: struct await * */
-        USER_DATA_COMMAND, /* the rest: a tag of the owner */
+        USER_DATA_COMMAND, /* the rest: the owner's, at most 62 bits */
         USER_DATA_IGNORED, /* the result is of no interest */
+        USER_DATA_TICK,    /* time has passed */
         _USER_DATA_KIND_MAX
 };
 
@@ -82,14 +84,14 @@ static inline uint64_t user_data_await(const struct await *await)
         return (uintptr_t)await;
 }
 
-static inline uint64_t user_data_command(uint16_t tag)
+static inline uint64_t user_data_command(uint64_t of_owner)
 {
-        return (uint64_t)tag << USER_DATA_KIND_BITS | USER_DATA_COMMAND;
+        return of_owner << USER_DATA_KIND_BITS | USER_DATA_COMMAND;
 }
 
-static inline uint16_t user_data_tag(uint64_t user_data)
+static inline uint64_t user_data_of_command(uint64_t user_data)
 {
-        return (uint16_t)(user_data >> USER_DATA_KIND_BITS);
+        return user_data >> USER_DATA_KIND_BITS;
 }
 
 /* The operation behind an await is done. Only notes it: the coroutine goes on in io_loop_run_ready(). */

@@ -37,6 +37,7 @@ struct worker {
         struct shared shared;
         struct queue_threads *threads;
         int number;                           /* N of /dev/ublkcN, or -1 */
+        struct data_route route;              /* with the number */
         int node_folder;                      /* /dev, or -1 */
         int node;                             /* /dev/ublkcN, until every queue has it; or -1 */
         int64_t node_deadline, node_next_try; /* milliseconds; meaningful while the node is not open */
@@ -181,9 +182,12 @@ static enum exit_status open_backend(struct worker *worker, const struct worker_
         return STAY;
 }
 
-static void begin_fetching(struct worker *worker, int number)
+static void begin_fetching(struct worker *worker, int number, const struct data_route *route)
 {
         worker->number = number;
+        worker->route = *route;
+        if (worker->route.path == DATA_PATH_AUTO)
+                worker->route.path = DATA_PATH_COPY;
         worker->stage = WORKER_STAGE_FETCHING;
         worker->node_next_try = now();
         worker->node_deadline = worker->node_next_try + NODE_PATIENCE;
@@ -194,7 +198,8 @@ static enum exit_status start_queues(struct worker *worker)
         const cpu_set_t *cpus = worker->config.cpus_given ? &worker->config.cpus : NULL;
         int r;
 
-        r = queue_threads_start(&worker->disk, &worker->shared, worker->node, cpus, &worker->threads);
+        r = queue_threads_start(
+                &worker->disk, &worker->shared, &worker->route, worker->node, cpus, &worker->threads);
         return r < 0 ? fail_with(worker, r, "OutOfResources", "The queues' threads cannot be started") : STAY;
 }
 
@@ -282,6 +287,12 @@ static void grow(struct worker *worker, uint64_t size)
         worker_msg_clear(&answer);
 }
 
+static bool can_serve(const struct worker *worker, const struct data_route *route)
+{
+        return route->path != DATA_PATH_ZERO_COPY
+               || (worker->disk.device.target->desc->flags & TARGET_REGISTERED_BUFFERS);
+}
+
 static enum exit_status handle(struct worker *worker, const struct worker_msg *msg)
 {
         switch (msg->type) {
@@ -290,8 +301,11 @@ static enum exit_status handle(struct worker *worker, const struct worker_msg *m
                         return open_backend(worker, msg);
                 break;
         case WORKER_MSG_GO:
+                if (worker->stage == WORKER_STAGE_OPEN && !can_serve(worker, &msg->go.route))
+                        return fail_with(worker, -EOPNOTSUPP, "DataPathUnsupported",
+                                "The target needs to see the bytes, which zero copy does not show");
                 if (worker->stage == WORKER_STAGE_OPEN) {
-                        begin_fetching(worker, msg->go.number);
+                        begin_fetching(worker, msg->go.number, &msg->go.route);
                         return try_node(worker);
                 }
                 if (worker->stage > WORKER_STAGE_OPEN && msg->go.number == worker->number)

@@ -29,6 +29,7 @@ struct queue_thread {
 struct queue_threads {
         struct disk *disk;
         struct shared shared;
+        struct data_route route;
         int device_fd, event_fd;
         cpu_set_t cpus;
         bool cpus_given;
@@ -68,6 +69,7 @@ static int serve(struct queue_threads *all, unsigned index, enum phase *phase)
                 .index = index,
                 .depth = all->disk->params.queue_depth,
                 .max_io_size = all->disk->params.max_io_size,
+                .route = all->route,
                 .command_fd = all->device_fd,
                 .cpus = all->cpus_given ? &all->cpus : NULL,
                 .served = &all->served,
@@ -134,8 +136,8 @@ static int start_all(struct queue_threads *all)
         return r;
 }
 
-int queue_threads_start(struct disk *disk, const struct shared *shared, int device_fd, const cpu_set_t *cpus,
-        struct queue_threads **ret)
+int queue_threads_start(struct disk *disk, const struct shared *shared, const struct data_route *route,
+        int device_fd, const cpu_set_t *cpus, struct queue_threads **ret)
 {
         struct queue_threads *all;
         int r;
@@ -145,6 +147,7 @@ int queue_threads_start(struct disk *disk, const struct shared *shared, int devi
                 return -ENOMEM;
         all->disk = disk;
         all->shared = *shared;
+        all->route = *route;
         all->device_fd = device_fd;
         all->count = disk->params.queues;
         if (cpus) {

@@ -7,9 +7,7 @@
  * there is no successor whose newer data it could overwrite. -DUBLKD_TEST_WITHOUT_FENCE builds the same
  * program without it, for the test that shows the difference.
  *
- * The life of a tag: FETCH, then (request arrives, performed, COMMIT_AND_FETCH) over and over, until a
- * command comes back as aborted: the driver has taken the tag back. Every request that arrives is committed
- * exactly once, because a callback returns exactly once. */
+ * Every request that arrives is committed exactly once, because a callback returns exactly once. */
 #include "targets/worker/ublk_queue.h"
 #include "targets/worker/io_data.h"
 #include "targets/worker/io_loop.h"
@@ -17,25 +15,20 @@
 #include "targets/worker/queue_control.h"
 #include "targets/worker/queue_meter.h"
 #include "targets/worker/throttle.h"
+#include "targets/worker/ublk_port.h"
 #include "ublkd/base/ublk_uapi.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
-enum { SECTOR_SHIFT = 9 };
+enum { SECTOR_SHIFT = 9, TICK_SECONDS = 1 };
 
 /* One per tag. */
 struct request {
         struct target_io io;
         struct request_meter meter;
         struct throttled throttled;
-        int result; /* while the answer waits for a submission entry */
-};
-
-/* Tags in the order of arrival; never more than there are. */
-struct tag_queue {
-        uint16_t *tags;
-        unsigned size, first, count;
+        bool registered; /* zero copy: the driver has registered its pages */
 };
 
 struct ublk_queue {
@@ -49,12 +42,13 @@ struct ublk_queue {
         const struct ublksrv_io_desc *descriptors; /* written by the driver, one per tag */
         size_t descriptors_size;
         struct request *requests;
-        struct tag_queue unsent;    /* answered, but there was no submission entry for the commit */
-        struct tag_queue waiting;   /* arrived, but there was no stack to run them on */
-        unsigned depth, taken_back; /* tags; those that the driver has aborted */
-        int command_fd;
-        int failure; /* -errno of a command that the driver did not take, or 0 */
-        bool never_waits, target_started;
+        struct ublk_port port;
+        struct tag_queue waiting; /* arrived, but there was no stack to run them on */
+        unsigned depth;
+        bool direct;  /* requests are performed without a coroutine: nothing of them waits */
+        bool ticking; /* a tick is under way */
+        bool ticked;  /* and has come */
+        bool target_started;
         atomic_bool *served;
 };
 
@@ -67,84 +61,10 @@ static const enum io_op operations[] = {
         [UBLK_IO_OP_WRITE_ZEROES] = IO_WRITE_ZEROES,
 };
 
-static int tag_queue_init(struct tag_queue *queue, unsigned size)
-{
-        *queue = (struct tag_queue){.tags = calloc(size, sizeof(*queue->tags)), .size = size};
-        return queue->tags ? 0 : -ENOMEM;
-}
-
-static void tag_queue_put(struct tag_queue *queue, uint16_t tag)
-{
-        assert(queue->count < queue->size);
-        queue->tags[(queue->first + queue->count++) % queue->size] = tag;
-}
-
-static uint16_t tag_queue_first(const struct tag_queue *queue)
-{
-        assert(queue->count > 0);
-        return queue->tags[queue->first];
-}
-
-static void tag_queue_drop_first(struct tag_queue *queue)
-{
-        queue->first = (queue->first + 1) % queue->size;
-        queue->count--;
-}
-
-/* ---- commands to the driver ---- */
-
-/* False: no submission entry is free in this round. */
-static bool send_command(struct ublk_queue *queue, uint32_t operation, uint16_t tag, int result)
-{
-        const struct ublksrv_io_cmd command = {
-                .q_id = (uint16_t)queue->loop.queue.index,
-                .tag = tag,
-                .result = result,
-                .addr = (uintptr_t)io_data_of(&queue->data, tag),
-        };
-        struct io_uring_sqe *sqe = io_loop_sqe(&queue->loop);
-
-        if (__builtin_expect(!sqe, 0))
-                return false;
-#ifdef UBLKD_TEST_WITHOUT_FENCE
-        io_uring_prep_rw(IORING_OP_URING_CMD, sqe, queue->command_fd, NULL, 0, 0);
-#else
-        io_uring_prep_rw(IORING_OP_URING_CMD, sqe, IO_LOOP_COMMAND_FILE, NULL, 0, 0);
-        sqe->flags = IOSQE_FIXED_FILE;
-#endif
-        sqe->cmd_op = operation;
-        memcpy(&sqe->addr3, &command, sizeof(command)); /* sqe->cmd, which older headers declare empty */
-        io_uring_sqe_set_data64(sqe, user_data_command(tag));
-        return true;
-}
-_Static_assert(
-        offsetof(struct io_uring_sqe, addr3) + sizeof(struct ublksrv_io_cmd) == sizeof(struct io_uring_sqe),
-        "an I/O command fits a 64-byte entry");
-
-static void commit(struct ublk_queue *queue, struct request *request, int result)
-{
-        queue_meter_ended(&queue->meter, &request->meter, request->io.length, result);
-        if (__builtin_expect(send_command(queue, UBLK_U_IO_COMMIT_AND_FETCH_REQ, request->io.tag, result), 1))
-                return;
-        request->result = result;
-        tag_queue_put(&queue->unsent, request->io.tag);
-}
-
-static void commit_unsent(struct ublk_queue *queue)
-{
-        while (queue->unsent.count > 0) {
-                uint16_t tag = tag_queue_first(&queue->unsent);
-
-                if (!send_command(queue, UBLK_U_IO_COMMIT_AND_FETCH_REQ, tag, queue->requests[tag].result))
-                        return;
-                tag_queue_drop_first(&queue->unsent);
-        }
-}
-
 /* ---- requests from the driver ---- */
 
 /* Reads the driver's descriptor. What is beyond this program's means gets an operation that nobody has. */
-static void describe(const struct ublk_queue *queue, struct request *request)
+static void describe(struct ublk_queue *queue, struct request *request)
 {
         const struct ublksrv_io_desc *descriptor = &queue->descriptors[request->io.tag];
         uint32_t op_flags = descriptor->op_flags, op = op_flags & 0xff;
@@ -165,18 +85,42 @@ static void describe(const struct ublk_queue *queue, struct request *request)
                 io->op = _IO_OP_MAX;
         if (io->op == IO_READ || io->op == IO_WRITE) {
                 io->data = io_data_of(&queue->data, io->tag);
-                if (length > queue->data.stride)
+                request->registered = queue->data.route.auto_buffers && !(op_flags & UBLK_IO_F_NEED_REG_BUF);
+                if (io->data && length > queue->data.stride)
                         io->op = _IO_OP_MAX;
+                else
+                        io_data_take(&queue->data, io->tag, io->length);
         }
+}
+
+/* The one place where a request ends. */
+static void request_ends(struct ublk_queue *queue, struct request *request, int result)
+{
+        queue_meter_ended(&queue->meter, &request->meter, request->io.length, result);
+        io_data_return(&queue->data, request->io.tag);
+        ublk_port_commit(&queue->port, request->io.tag, result);
+}
+
+/* What has to be moved or registered first, and what after it. */
+static int perform_moving_co(struct ublk_queue *queue, struct request *request)
+{
+        int r = io_data_begin_co(&queue->data, &request->io, request->registered);
+
+        if (r < 0)
+                return r;
+        return io_data_end_co(&queue->data, &request->io, request->registered, perform_co(&request->io));
 }
 
 /* The body of a request's coroutine. */
 static void request_co(void *argument)
 {
         struct request *request = argument;
-        struct io_loop *loop = io_loop_of(request->io.queue);
+        struct ublk_queue *queue = (struct ublk_queue *)io_loop_of(request->io.queue);
 
-        commit((struct ublk_queue *)loop, request, perform_co(&request->io));
+        if (queue->data.moves && !request->registered)
+                request_ends(queue, request, perform_moving_co(queue, request));
+        else
+                request_ends(queue, request, perform_co(&request->io));
 }
 _Static_assert(offsetof(struct ublk_queue, loop) == 0, "a queue's loop leads back to the queue");
 
@@ -188,7 +132,7 @@ static bool start(struct ublk_queue *queue, struct request *request)
         if (__builtin_expect(r < 0, 0)) {
                 if (queue->loop.coroutines.busy > 0)
                         return false;
-                commit(queue, request, r);
+                request_ends(queue, request, r);
         }
         return true;
 }
@@ -204,18 +148,17 @@ static void start_waiting(struct ublk_queue *queue)
 
 static void begin(struct ublk_queue *queue, struct request *request)
 {
-        if (queue->never_waits)
-                commit(queue, request, perform_co(&request->io));
+        if (queue->direct)
+                request_ends(queue, request, perform_co(&request->io));
         else if (queue->waiting.count > 0 || !start(queue, request))
                 tag_queue_put(&queue->waiting, request->io.tag);
 }
 
+/* The one place where a request comes in. */
 static void request_arrived(struct ublk_queue *queue, uint16_t tag)
 {
         struct request *request = &queue->requests[tag];
 
-        if (__builtin_expect(!atomic_load_explicit(queue->served, memory_order_relaxed), 0))
-                atomic_store_explicit(queue->served, true, memory_order_relaxed);
         describe(queue, request);
         queue_meter_arrived(&queue->meter, &request->meter, request->io.op);
         if (__builtin_expect(queue->throttle.limited, 0)
@@ -224,60 +167,90 @@ static void request_arrived(struct ublk_queue *queue, uint16_t tag)
         begin(queue, request);
 }
 
-static void command_completed(struct ublk_queue *queue, uint16_t tag, int result)
+static void command_completed(struct ublk_queue *queue, const struct io_uring_cqe *cqe)
 {
-        if (__builtin_expect(result == UBLK_IO_RES_OK, 1))
-                request_arrived(queue, tag);
-        else if (result == UBLK_IO_RES_ABORT)
-                queue->taken_back++;
-        else
-                queue->failure = result < 0 ? result : -EPROTO;
+        const uint16_t *tags;
+        unsigned count = queue->port.class->completed(&queue->port, cqe, &tags);
+
+        for (unsigned i = 0; i < count; i++) {
+                if (__builtin_expect(tags[i] >= queue->depth, 0)) {
+                        queue->port.failure = -EPROTO;
+                        return;
+                }
+                request_arrived(queue, tags[i]);
+        }
+        if (__builtin_expect(count > 0 && !atomic_load_explicit(queue->served, memory_order_relaxed), 0))
+                atomic_store_explicit(queue->served, true, memory_order_relaxed);
 }
 
+static void take_completion(struct ublk_queue *queue, const struct io_uring_cqe *cqe)
+{
+        switch (user_data_kind(cqe->user_data)) {
+        case USER_DATA_AWAIT:
+                io_loop_wake(&queue->loop, cqe->user_data, cqe->res);
+                break;
+        case USER_DATA_COMMAND:
+                command_completed(queue, cqe);
+                break;
+        case USER_DATA_TICK:
+                queue->ticking = false;
+                queue->ticked = true;
+                break;
+        case USER_DATA_IGNORED:
+        case _USER_DATA_KIND_MAX:
+                break;
+        }
+}
+
+/* Those that were there when it began: with new ones coming it would have no end. */
 static void take_completions(struct ublk_queue *queue)
 {
         struct io_uring_cqe *cqe;
-        unsigned head, count = 0;
+        unsigned head, count = 0, there = io_uring_cq_ready(&queue->loop.ring);
 
         io_uring_for_each_cqe(&queue->loop.ring, head, cqe)
         {
-                switch (user_data_kind(cqe->user_data)) {
-                case USER_DATA_AWAIT:
-                        io_loop_wake(&queue->loop, cqe->user_data, cqe->res);
+                if (count == there)
                         break;
-                case USER_DATA_COMMAND:
-                        command_completed(queue, user_data_tag(cqe->user_data), cqe->res);
-                        break;
-                case USER_DATA_IGNORED:
-                case _USER_DATA_KIND_MAX:
-                        break;
-                }
+                take_completion(queue, cqe);
                 count++;
         }
         io_uring_cq_advance(&queue->loop.ring, count);
 }
 
+/* ---- memory that is not needed any more ---- */
+
+static void send_tick(struct ublk_queue *queue)
+{
+        static struct __kernel_timespec time = {.tv_sec = TICK_SECONDS};
+        struct io_uring_sqe *sqe = io_loop_sqe(&queue->loop);
+
+        if (!sqe)
+                return;
+        io_uring_prep_timeout(sqe, &time, 0, 0);
+        io_uring_sqe_set_data64(sqe, USER_DATA_TICK);
+        queue->ticking = true;
+}
+
+/* After the completions. See io_data.c for why none may be left. */
+static void give_back(struct ublk_queue *queue)
+{
+        bool more = false;
+
+        if (queue->ticked && io_uring_cq_ready(&queue->loop.ring) == 0
+                && !io_uring_cq_has_overflow(&queue->loop.ring)) {
+                more = io_data_tick(&queue->data);
+                queue->ticked = false;
+        }
+        if ((more || queue->data.used) && !queue->ticking && queue->data.gives_back)
+                send_tick(queue);
+}
+
+/* ---- the loop ---- */
+
 int ublk_queue_fetch(struct ublk_queue *queue)
 {
-        struct io_uring_cqe *cqe;
-        unsigned head;
-        int r;
-
-        for (unsigned tag = 0; tag < queue->depth; tag++)
-                if (!send_command(queue, UBLK_U_IO_FETCH_REQ, (uint16_t)tag, 0))
-                        return -EBUSY;
-        while (io_uring_sq_ready(&queue->loop.ring) > 0) {
-                r = io_uring_submit(&queue->loop.ring);
-                if (r < 0 && r != -EINTR && r != -EAGAIN)
-                        return r;
-        }
-        /* A FETCH that is refused is back already. Others are left for ublk_queue_run(). */
-        io_uring_for_each_cqe(&queue->loop.ring, head, cqe)
-        {
-                if (cqe->res < 0)
-                        return cqe->res;
-        }
-        return 0;
+        return ublk_port_fetch(&queue->port);
 }
 
 /* ---- limits and patience ---- */
@@ -304,8 +277,10 @@ static void begin_throttled(struct ublk_queue *queue)
 /* Sends what there is, and waits for something to do. */
 static int submit(struct ublk_queue *queue)
 {
-        bool wait = queue->unsent.count == 0;
+        bool wait = !ublk_port_is_stuck(&queue->port);
 
+        if (queue->port.class->send)
+                queue->port.class->send(&queue->port);
         if (__builtin_expect(!wait || (queue->busy_poll == 0 && !queue->throttle.limited), 1))
                 return io_loop_submit(&queue->loop, wait);
         return io_loop_submit_for(&queue->loop, queue->busy_poll, throttle_wait(&queue->throttle));
@@ -313,7 +288,7 @@ static int submit(struct ublk_queue *queue)
 
 int ublk_queue_run(struct ublk_queue *queue)
 {
-        while (queue->taken_back < queue->depth) {
+        while (!queue->port.class->finished(&queue->port)) {
                 int r = submit(queue);
 
                 if (r < 0)
@@ -321,12 +296,13 @@ int ublk_queue_run(struct ublk_queue *queue)
                 queue_meter_round(&queue->meter);
                 follow_control(queue);
                 begin_throttled(queue);
-                commit_unsent(queue);
+                ublk_port_commit_unsent(&queue->port);
                 take_completions(queue);
+                give_back(queue);
                 io_loop_run_ready(&queue->loop);
                 start_waiting(queue);
-                if (__builtin_expect(queue->failure < 0, 0))
-                        return queue->failure;
+                if (__builtin_expect(queue->port.failure < 0, 0))
+                        return queue->port.failure;
         }
         return 0;
 }
@@ -334,12 +310,12 @@ int ublk_queue_run(struct ublk_queue *queue)
 /* ---- opening and closing ---- */
 
 /* The driver lays the queues' descriptors out as if each had the greatest depth. */
-static int map_descriptors(struct ublk_queue *queue)
+static int map_descriptors(struct ublk_queue *queue, int command_fd)
 {
         size_t page = (size_t)sysconf(_SC_PAGESIZE);
         size_t size = (queue->depth * sizeof(struct ublksrv_io_desc) + page - 1) / page * page;
         size_t stride = (UBLK_MAX_QUEUE_DEPTH * sizeof(struct ublksrv_io_desc) + page - 1) / page * page;
-        void *descriptors = mmap(NULL, size, PROT_READ, MAP_SHARED | MAP_POPULATE, queue->command_fd,
+        void *descriptors = mmap(NULL, size, PROT_READ, MAP_SHARED | MAP_POPULATE, command_fd,
                 (off_t)(UBLKSRV_CMD_BUF_OFFSET + queue->loop.queue.index * stride));
 
         if (descriptors == MAP_FAILED)
@@ -351,16 +327,13 @@ static int map_descriptors(struct ublk_queue *queue)
 
 static int make_requests(struct ublk_queue *queue)
 {
-        int r;
-
         queue->requests = calloc(queue->depth, sizeof(*queue->requests));
         if (!queue->requests)
                 return -ENOMEM;
         for (unsigned tag = 0; tag < queue->depth; tag++)
                 queue->requests[tag].io =
                         (struct target_io){.queue = &queue->loop.queue, .tag = (uint16_t)tag};
-        r = tag_queue_init(&queue->unsent, queue->depth);
-        return r < 0 ? r : tag_queue_init(&queue->waiting, queue->depth);
+        return tag_queue_init(&queue->waiting, queue->depth);
 }
 
 static int start_target(struct ublk_queue *queue)
@@ -391,7 +364,7 @@ static int fence_of(const struct ublk_queue_setup *setup)
 
 static int queue_open(struct ublk_queue *queue, const struct ublk_queue_setup *setup)
 {
-        unsigned stacks = queue->never_waits ? 0 : setup->depth;
+        unsigned stacks = queue->direct ? 0 : setup->depth;
         int r;
 
         r = io_loop_init(&queue->loop, setup->device, setup->index, setup->depth, stacks, fence_of(setup));
@@ -399,10 +372,12 @@ static int queue_open(struct ublk_queue *queue, const struct ublk_queue_setup *s
                 return r;
         if (setup->cpus) /* else its kernel threads would run anywhere; kernels that cannot do without */
                 (void)io_uring_register_iowq_aff(&queue->loop.ring, sizeof(*setup->cpus), setup->cpus);
-        r = map_descriptors(queue);
+        r = map_descriptors(queue, setup->command_fd);
         if (r < 0)
                 return r;
-        r = io_data_init(&queue->data, setup->depth, setup->max_io_size);
+        r = io_data_init(&queue->data, &queue->loop, &setup->route, setup->depth, setup->max_io_size);
+        if (r >= 0)
+                r = ublk_port_init(&queue->port, &queue->loop, &queue->data, setup->depth, setup->command_fd);
         if (r < 0)
                 return r;
         r = make_requests(queue);
@@ -418,12 +393,12 @@ int ublk_queue_open(const struct ublk_queue_setup *setup, struct ublk_queue **re
                 return -ENOMEM;
         queue->depth = setup->depth;
         queue->max_io_size = setup->max_io_size;
-        queue->command_fd = setup->command_fd;
         queue->served = setup->served;
         queue->control.region = setup->shared->region;
         throttle_open(&queue->throttle, setup->shared->region);
         queue_meter_open(&queue->meter, setup->shared, setup->index);
-        queue->never_waits = setup->device->target->desc->flags & TARGET_NEVER_WAITS;
+        queue->direct = (setup->device->target->desc->flags & TARGET_NEVER_WAITS)
+                        && setup->route.path == DATA_PATH_COPY;
         r = queue_open(queue, setup);
         if (r < 0)
                 return r;
@@ -441,12 +416,12 @@ struct ublk_queue *ublk_queue_close(struct ublk_queue *queue)
         if (queue->target_started && target->stop_queue)
                 target->stop_queue(&queue->loop.queue);
         free(queue->loop.queue.state);
+        ublk_port_destroy(&queue->port);
         io_loop_destroy(&queue->loop);
         io_data_destroy(&queue->data);
         if (queue->descriptors)
                 (void)munmap((void *)(uintptr_t)queue->descriptors, queue->descriptors_size);
         free(queue->requests);
-        free(queue->unsent.tags);
         free(queue->waiting.tags);
         free(queue);
         return NULL;

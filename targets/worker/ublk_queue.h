@@ -7,6 +7,7 @@
 #include "targets/target.h"
 #include "targets/worker/shared.h"
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/data_path.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -16,7 +17,8 @@ struct ublk_queue;
 struct ublk_queue_setup {
         struct target_device *device; /* open, with its final size */
         unsigned index, depth;
-        uint32_t max_io_size;  /* bytes */
+        uint32_t max_io_size; /* bytes */
+        struct data_route route;
         int command_fd;        /* /dev/ublkcN; may be closed once every queue is open: the rings hold it */
         const cpu_set_t *cpus; /* where kernel threads of the ring may run, or NULL: anywhere */
         atomic_bool *served;   /* set at the first request */

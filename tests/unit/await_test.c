@@ -70,10 +70,11 @@ static void call_co(void *argument)
 
         switch (call->kind) {
         case READ:
-                call->result = await_read(&io, 0, call->data, call->length, call->offset);
+                call->result = await_read_memory(&io, 0, call->data, call->length, call->offset);
                 break;
         case WRITE:
-                call->result = await_write(&io, 0, call->data, call->length, call->offset, call->flags);
+                call->result =
+                        await_write_memory(&io, 0, call->data, call->length, call->offset, call->flags);
                 break;
         case SYNC:
                 call->result = await_fdatasync(&io, 0);
@@ -108,9 +109,9 @@ static void write_and_read_co(void *argument)
         uint64_t offset = (uint64_t)writer->number * BLOCK;
 
         memset(writer->written, (int)writer->number + 1, BLOCK);
-        writer->results[0] = await_write(&io, 0, writer->written, BLOCK, offset, 0);
+        writer->results[0] = await_write_memory(&io, 0, writer->written, BLOCK, offset, 0);
         writer->results[1] = await_fdatasync(&io, 0);
-        writer->results[2] = await_read(&io, 0, writer->read, BLOCK, offset);
+        writer->results[2] = await_read_memory(&io, 0, writer->read, BLOCK, offset);
 }
 
 static void test_many(unsigned refused)
@@ -241,8 +242,8 @@ static void test_user_data(void)
         CHECK_INT(user_data_kind(user_data_await(&await)), USER_DATA_AWAIT);
         CHECK_INT(user_data_kind(user_data_command(0)), USER_DATA_COMMAND);
         CHECK_INT(user_data_kind(user_data_command(UINT16_MAX)), USER_DATA_COMMAND);
-        CHECK_INT(user_data_tag(user_data_command(UINT16_MAX)), UINT16_MAX);
-        CHECK_INT(user_data_tag(user_data_command(4711)), 4711);
+        CHECK_INT(user_data_of_command(user_data_command(UINT16_MAX)), UINT16_MAX);
+        CHECK_INT(user_data_of_command(user_data_command(4711)), 4711);
 }
 
 int main(void)

@@ -58,7 +58,7 @@ static int simulate_add(const struct ctl_request *request, union ctl_payload *pa
 /* All that test_params() asks for. */
 static int simulate_set_params(const struct ctl_request *request)
 {
-        const struct ublk_params *params = &request->payload.params;
+        const struct ublk_all_params *params = &request->payload.params;
 
         if (request->number != NUMBER_PARAMS)
                 return -ENODEV;

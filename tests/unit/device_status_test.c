@@ -16,6 +16,8 @@ static struct device_status live_status(void)
                            .started_at = UINT64_C(1700000000123456),
                            .version = "0.1.0"},
                 .data_path = "zero-copy",
+                .data_path_reason = "The spec asks for it.",
+                .batch = true,
                 .kernel_flags = 1 << 3 | 1 << 6,
                 .recoveries = {.count = 2, .last_ms = 14.249},
                 .transition_at = UINT64_C(951782400000000), /* 29 February */
@@ -45,7 +47,8 @@ static void test_json_of_a_live_device(void)
                 "\"links\":[\"/dev/ublk/by-name/data\"],"
                 "\"worker\":{\"pid\":4211,\"restarts\":2,\"startedAt\":\"2023-11-14T22:13:20.123Z\","
                 "\"version\":\"0.1.0\"},"
-                "\"dataPath\":\"zero-copy\",\"kernelFeatures\":[\"USER_RECOVERY\",\"CMD_IOCTL_ENCODE\"],"
+                "\"dataPath\":\"zero-copy\",\"dataPathReason\":\"The spec asks for it.\",\"batch\":true,"
+                "\"kernelFeatures\":[\"USER_RECOVERY\",\"CMD_IOCTL_ENCODE\"],"
                 "\"recoveries\":{\"count\":2,\"lastMs\":14.2},"
                 "\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\",\"reason\":\"Live\","
                 "\"message\":\"Serving data.\",\"lastTransitionTime\":\"2000-02-29T00:00:00.000Z\"}]}");
@@ -61,7 +64,8 @@ static void test_json_without_disk_and_worker(void)
                 "{\"phase\":\"Pending\",\"observedGeneration\":0,\"device\":null,\"id\":null,\"size\":null,"
                 "\"links\":[],"
                 "\"worker\":null,"
-                "\"dataPath\":null,\"kernelFeatures\":[],\"recoveries\":{\"count\":0,\"lastMs\":0},"
+                "\"dataPath\":null,\"dataPathReason\":null,\"batch\":null,"
+                "\"kernelFeatures\":[],\"recoveries\":{\"count\":0,\"lastMs\":0},"
                 "\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\",\"reason\":\"Pending\",\"message\":"
                 "\"\","
                 "\"lastTransitionTime\":null}]}");
@@ -69,7 +73,8 @@ static void test_json_without_disk_and_worker(void)
                 "{\"phase\":\"Disabled\",\"observedGeneration\":0,\"device\":null,\"id\":7,\"size\":null,"
                 "\"links\":[],"
                 "\"worker\":null,"
-                "\"dataPath\":null,\"kernelFeatures\":[],\"recoveries\":{\"count\":0,\"lastMs\":0},"
+                "\"dataPath\":null,\"dataPathReason\":null,\"batch\":null,"
+                "\"kernelFeatures\":[],\"recoveries\":{\"count\":0,\"lastMs\":0},"
                 "\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\",\"reason\":\"Disabled\","
                 "\"message\":\"\","
                 "\"lastTransitionTime\":null}]}");

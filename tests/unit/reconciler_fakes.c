@@ -475,7 +475,7 @@ const struct problem_list *worker_proc_refusal(const struct worker_proc *worker)
         return &worker->refusal;
 }
 
-int worker_proc_go(struct worker_proc *worker, int number)
+int worker_proc_go(struct worker_proc *worker, int number, const struct data_route *route _unused_)
 {
         worker->number = number;
         worker->stage = WORKER_STAGE_FETCHING;

@@ -146,8 +146,15 @@ static void test_plain(void)
 
                 round_trip(&(struct worker_msg){.type = plain[i]}, &got);
         }
-        round_trip(&(struct worker_msg){.type = WORKER_MSG_GO, .go = {.number = 1048575}}, &go);
+        round_trip(
+                &(struct worker_msg){
+                        .type = WORKER_MSG_GO,
+                        .go = {.number = 1048575, .route = {DATA_PATH_ZERO_COPY, true, true}}
+        },
+                &go);
         CHECK_INT(go.go.number, 1048575);
+        CHECK_INT(go.go.route.path, DATA_PATH_ZERO_COPY);
+        CHECK(go.go.route.auto_buffers && go.go.route.batch);
 }
 
 static void test_growth(void)

@@ -111,6 +111,8 @@ static void check_death(struct watch *watch, const char *name, const char *sente
         let_go(watch);
 }
 
+static const struct data_route copy = {.path = DATA_PATH_COPY};
+
 static void test_life(struct watch *watch)
 {
         uint64_t now = (uint64_t)time(NULL) * 1000000;
@@ -121,7 +123,7 @@ static void test_life(struct watch *watch)
         CHECK_INT(worker_proc_epoch(watch->worker), WORKER_FAKE_EPOCH);
         CHECK_INT(worker_proc_params(watch->worker)->size, 1 << 20);
         CHECK_INT(watch->changes, 2); /* HELLO, PARAMS */
-        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER), 0);
+        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &copy), 0);
         CHECK_INT(worker_proc_stage(watch->worker), WORKER_STAGE_FETCHING);
         CHECK_INT(worker_proc_number(watch->worker), WORKER_FAKE_NUMBER);
         CHECK_INT(watch->changes, 2);
@@ -136,7 +138,7 @@ static void test_life(struct watch *watch)
         CHECK(worker_proc_death(watch->worker)->by_signal);
         CHECK_INT(worker_proc_death(watch->worker)->code, SIGKILL);
         CHECK_INT(watch->changes, 4);
-        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER), -EPIPE);
+        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &copy), -EPIPE);
         let_go(watch);
 }
 
@@ -155,7 +157,7 @@ static void test_adoption(struct watch *watch)
         pid = worker_proc_pid(watch->worker);
         first_start = worker_proc_started_at(watch->worker);
         CHECK(run_until(watch, is_open));
-        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER), 0);
+        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &copy), 0);
         CHECK(run_until(watch, is_ready));
         CHECK_INT(worker_proc_live(watch->worker), 0);
         for (unsigned round = 0; round < 3; round++) {

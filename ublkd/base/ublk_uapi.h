@@ -6,6 +6,7 @@
 #pragma once
 
 #include <linux/ublk_cmd.h>
+#include <stdint.h>
 #include <sys/ioctl.h>
 
 /* The ioctl-encoded commands (Linux 6.4). The bare numbers before them depend on a build option of the
@@ -73,6 +74,48 @@
 #endif
 #ifndef UBLK_U_IO_UNREGISTER_IO_BUF
 #define UBLK_U_IO_UNREGISTER_IO_BUF _IOWR('u', 0x24, struct ublksrv_io_cmd)
+#endif
+
+/* BATCH_IO (7.0). The names of the structs are ours, so that a newer header does not clash. */
+struct ublk_batch_command { /* struct ublk_batch_io */
+        uint16_t queue;
+        uint16_t flags; /* UBLK_BATCH_F_* */
+        uint16_t elements;
+        uint8_t element_size; /* bytes */
+        uint8_t reserved;
+        uint64_t reserved2;
+};
+struct ublk_batch_element { /* struct ublk_elem_header */
+        uint16_t tag;
+        uint16_t buffer; /* AUTO_BUF_REG: the index for the pages of the tag's next request */
+        int32_t result;  /* of the request; only when committing */
+};
+#ifndef UBLK_U_IO_PREP_IO_CMDS
+#define UBLK_U_IO_PREP_IO_CMDS _IOWR('u', 0x25, struct ublk_batch_command)
+#endif
+#ifndef UBLK_U_IO_COMMIT_IO_CMDS
+#define UBLK_U_IO_COMMIT_IO_CMDS _IOWR('u', 0x26, struct ublk_batch_command)
+#endif
+#ifndef UBLK_U_IO_FETCH_IO_CMDS
+#define UBLK_U_IO_FETCH_IO_CMDS _IOWR('u', 0x27, struct ublk_batch_command)
+#endif
+#ifndef UBLK_BATCH_F_HAS_BUF_ADDR
+#define UBLK_BATCH_F_HAS_BUF_ADDR (1 << 1)
+#endif
+#ifndef UBLK_BATCH_F_AUTO_BUF_REG_FALLBACK
+#define UBLK_BATCH_F_AUTO_BUF_REG_FALLBACK (1 << 2)
+#endif
+#ifndef IORING_URING_CMD_MULTISHOT
+#define IORING_URING_CMD_MULTISHOT (1U << 1)
+#endif
+
+/* AUTO_BUF_REG (6.16): when the driver cannot register a request's pages it hands the request over all the
+ * same, with this bit in its descriptor. */
+#ifndef UBLK_AUTO_BUF_REG_FALLBACK
+#define UBLK_AUTO_BUF_REG_FALLBACK (1 << 0)
+#endif
+#ifndef UBLK_IO_F_NEED_REG_BUF
+#define UBLK_IO_F_NEED_REG_BUF (1U << 17)
 #endif
 
 #ifndef UBLK_FEATURES_LEN
@@ -144,6 +187,26 @@
 #define UBLK_PARAM_TYPE_SEGMENT (1 << 5)
 #endif
 
+/* struct ublk_params with all that drivers up to 7.2 know; an older one reads what it knows of it. */
+struct ublk_all_params {
+        uint32_t len, types;
+        struct ublk_param_basic basic;
+        struct ublk_param_discard discard;
+        uint32_t devt[4];
+        uint32_t zoned[8];
+        struct {
+                uint32_t alignment; /* a mask */
+                uint8_t pad[4];
+        } dma;
+        struct {
+                uint64_t seg_boundary_mask;
+                uint32_t max_segment_size; /* bytes */
+                uint16_t max_segments;
+                uint8_t pad[2];
+        } segment;
+};
+enum { UBLK_SEGMENT_SIZE_MIN = 4096 };
+
 /* The longest queue and the largest single request that the driver takes. */
 enum { UBLK_QUEUE_DEPTH_LIMIT = 4096, UBLK_IO_SIZE_LIMIT = 32 << 20 };
 
@@ -151,3 +214,6 @@ _Static_assert(sizeof(struct ublksrv_ctrl_cmd) == 32, "the ABI of control comman
 _Static_assert(sizeof(struct ublksrv_ctrl_dev_info) == 64, "the ABI of the device info");
 _Static_assert(sizeof(struct ublksrv_io_cmd) == 16, "the ABI of I/O commands");
 _Static_assert(sizeof(struct ublksrv_io_desc) == 24, "the ABI of I/O descriptors");
+_Static_assert(sizeof(struct ublk_batch_command) == 16, "the ABI of batches");
+_Static_assert(sizeof(struct ublk_batch_element) == 8, "the ABI of batches");
+_Static_assert(sizeof(struct ublk_all_params) == 136, "the ABI of parameters");

@@ -10,6 +10,7 @@
  * the kernel takes its queues away (-ENODEV). To stop one, kill it: by contract that loses nothing. */
 #pragma once
 
+#include "ublkd/base/data_path.h"
 #include "ublkd/base/problem.h"
 
 #include <stdbool.h>
@@ -64,9 +65,13 @@ struct disk_params {
         uint32_t max_write_zeroes_size;
         bool read_only, rotational, volatile_cache, fua;
         uint16_t queues, queue_depth;
+        /* What one request of zero copy may look like to fit the backing store as it is; 0: no matter. */
+        uint32_t dma_alignment, max_segment_size; /* bytes */
+        uint16_t max_segments;
         struct backing_claim claim;
         uint64_t size_max; /* that the backing store had room for when it was looked at last; UINT64_MAX: it
                               has no limit; 0: an older worker, which cannot grow */
+        enum data_path fastest; /* for this backing store, as measured; an older program does not say: AUTO */
 };
 
 /* Equal in all that the kernel froze at START_DEV. *ret_field: the first that differs ("size"). */
@@ -96,7 +101,8 @@ struct worker_msg {
                         bool reissue; /* requests in flight will be replayed by the kernel after a death */
                 } config;
                 struct {
-                        int number; /* serve /dev/ublkcN */
+                        int number;              /* serve /dev/ublkcN */
+                        struct data_route route; /* an older program does not say: AUTO, which is copy */
                 } go;
                 struct disk_params params;
                 struct problem_list failed;

@@ -15,7 +15,9 @@ _STOP_LIMIT = 30
 class Daemon:
     """ublkd with directories of its own below `directory`."""
 
-    def __init__(self, directory, *, worker=None, state=None, runtime=None, prefix=(), program=None):
+    def __init__(
+        self, directory, *, worker=None, state=None, runtime=None, prefix=(), program=None, more_options=()
+    ):
         self.directory = pathlib.Path(directory)
         self.state = pathlib.Path(state) if state else self.directory / "state"
         self.runtime = pathlib.Path(runtime) if runtime else self.directory / "run"
@@ -23,6 +25,7 @@ class Daemon:
         self.worker = worker or programs.worker()
         self.prefix = tuple(prefix)
         self.program = program or programs.ublkd()
+        self.more_options = tuple(more_options)
         self.process = None
         self.api = Api(self.runtime / "ublkd.sock")
 
@@ -30,7 +33,7 @@ class Daemon:
         """How it is started."""
         return [
             *self.prefix, self.program, "--state-dir", str(self.state), "--runtime-dir", str(self.runtime),
-            "--worker", str(self.worker), "--log-level", "debug",
+            "--worker", str(self.worker), "--log-level", "debug", *self.more_options,
         ]
 
     def start(self, ready=True):

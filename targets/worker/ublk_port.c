@@ -1,0 +1,171 @@
+/* How a queue talks to the driver: what both ways have in common, and the way of one command for each tag.
+ *
+ * The life of a tag: FETCH, then (request arrives, performed, COMMIT_AND_FETCH) over and over, until a
+ * command comes back as aborted: the driver has taken the tag back. */
+#include "targets/worker/ublk_port.h"
+#include "targets/worker/ublk_command.h"
+#include "ublkd/base/cleanup.h"
+
+int tag_queue_init(struct tag_queue *queue, unsigned size)
+{
+        *queue = (struct tag_queue){.tags = calloc(size, sizeof(*queue->tags)), .size = size};
+        return queue->tags ? 0 : -ENOMEM;
+}
+
+/* ---- for both ways ---- */
+
+struct io_uring_sqe *ublk_port_command(struct ublk_port *port, uint32_t operation, const void *command)
+{
+        struct io_uring_sqe *sqe = io_loop_sqe(port->loop);
+
+        if (__builtin_expect(!sqe, 0))
+                return NULL;
+        ublk_command_prepare(sqe, operation, command);
+#ifdef UBLKD_TEST_WITHOUT_FENCE
+        sqe->flags = 0;
+        sqe->fd = port->command_fd;
+#endif
+        return sqe;
+}
+
+uint16_t ublk_port_buffer_index(const struct ublk_port *port, uint16_t tag)
+{
+#ifdef UBLKD_TEST_WITHOUT_REGISTRATION
+        return (uint16_t)(port->depth + tag); /* beyond the ring's table: the driver cannot register there */
+#else
+        (void)port;
+        return tag;
+#endif
+}
+
+int ublk_port_init(
+        struct ublk_port *port, struct io_loop *loop, struct io_data *data, unsigned depth, int command_fd)
+{
+        int r;
+
+        *port = (struct ublk_port){
+                .loop = loop,
+                .data = data,
+                .class = data->route.batch ? &ublk_port_batch : &ublk_port_single,
+                .depth = depth,
+                .command_fd = command_fd,
+                .results = calloc(depth, sizeof(*port->results)),
+        };
+        if (!port->results)
+                return -ENOMEM;
+        r = tag_queue_init(&port->unsent, depth);
+        return r < 0 ? r : port->class->init ? port->class->init(port) : 0;
+}
+
+void ublk_port_destroy(struct ublk_port *port)
+{
+        if (port->class && port->class->destroy)
+                port->class->destroy(port);
+        free(port->results);
+        free(port->unsent.tags);
+        *port = (struct ublk_port){};
+}
+
+int ublk_port_submit_all(struct ublk_port *port)
+{
+        struct io_uring_cqe *cqe;
+        unsigned head;
+
+        while (io_uring_sq_ready(&port->loop->ring) > 0) {
+                int r = io_uring_submit(&port->loop->ring);
+
+                if (r < 0 && r != -EINTR && r != -EAGAIN)
+                        return r;
+        }
+        io_uring_for_each_cqe(&port->loop->ring, head, cqe)
+        {
+                if (cqe->res < 0)
+                        return cqe->res;
+        }
+        return 0;
+}
+
+int ublk_port_fetch(struct ublk_port *port)
+{
+        return port->class->fetch(port);
+}
+
+void ublk_port_commit(struct ublk_port *port, uint16_t tag, int result)
+{
+        if (__builtin_expect(port->class->commit(port, tag, result), 1))
+                return;
+        port->results[tag] = result;
+        tag_queue_put(&port->unsent, tag);
+}
+
+void ublk_port_commit_unsent(struct ublk_port *port)
+{
+        while (port->unsent.count > 0) {
+                uint16_t tag = tag_queue_first(&port->unsent);
+
+                if (!port->class->commit(port, tag, port->results[tag]))
+                        return;
+                tag_queue_drop_first(&port->unsent);
+        }
+}
+
+/* ---- one command for each tag ---- */
+
+static bool send_command(struct ublk_port *port, uint32_t operation, uint16_t tag, int result)
+{
+        const struct ublksrv_io_cmd command = {
+                .q_id = (uint16_t)port->loop->queue.index,
+                .tag = tag,
+                .result = result,
+                .addr = port->data->route.path == DATA_PATH_COPY ? (uintptr_t)io_data_of(port->data, tag) : 0,
+        };
+        struct io_uring_sqe *sqe = ublk_port_command(port, operation, &command);
+
+        if (__builtin_expect(!sqe, 0))
+                return false;
+        if (port->data->route.auto_buffers) /* struct ublk_auto_buf_reg: index, flags */
+                sqe->addr = ublk_port_buffer_index(port, tag) | UBLK_AUTO_BUF_REG_FALLBACK << 16;
+        sqe->user_data = user_data_command(tag);
+        return true;
+}
+
+static int fetch(struct ublk_port *port)
+{
+        for (unsigned tag = 0; tag < port->depth; tag++)
+                if (!send_command(port, UBLK_U_IO_FETCH_REQ, (uint16_t)tag, 0))
+                        return -EBUSY;
+        /* A FETCH that is refused is back already. Others are left for the first round. */
+        return ublk_port_submit_all(port);
+}
+
+static bool commit(struct ublk_port *port, uint16_t tag, int result)
+{
+        return send_command(port, UBLK_U_IO_COMMIT_AND_FETCH_REQ, tag, result);
+}
+
+static unsigned completed(struct ublk_port *port, const struct io_uring_cqe *cqe, const uint16_t **ret_tags)
+{
+        if (__builtin_expect(cqe->res == UBLK_IO_RES_OK, 1)) {
+                port->arrived = (uint16_t)user_data_of_command(cqe->user_data);
+                *ret_tags = &port->arrived;
+                return 1;
+        }
+        if (cqe->res == UBLK_IO_RES_ABORT)
+                port->taken_back++;
+        else
+                port->failure = cqe->res < 0 ? cqe->res : -EPROTO;
+        return 0;
+}
+
+/* A tag whose request is being performed is taken back after its commit. */
+static bool finished(const struct ublk_port *port)
+{
+        return port->taken_back == port->depth;
+}
+
+const struct ublk_port_class ublk_port_single = {
+        .fetch = fetch,
+        .commit = commit,
+        .completed = completed,
+        .finished = finished,
+};

@@ -1,0 +1,102 @@
+/* How a queue talks to the driver: its tags are offered, requests arrive, answers are committed. One command
+ * for each tag, or (BATCH_IO) one for many. Everything here runs on the queue's thread. */
+#pragma once
+
+#include "targets/worker/io_data.h"
+
+struct ublk_batch_element;
+
+/* Tags in the order of arrival; never more than there are. */
+struct tag_queue {
+        uint16_t *tags;
+        unsigned size, first, count;
+};
+
+/* Of a port with batches; see ublk_port_batch.c. */
+struct ublk_batch {
+        char *elements; /* a circle: what is being committed, then what is to be */
+        unsigned element_size, size;
+        unsigned first, sent,
+                end; /* counted on and on: sent ones begin, unsent ones begin, free ones begin */
+        struct io_uring_buf_ring *buffers; /* for lists of tags that have arrived */
+        uint16_t *lists;
+        unsigned buffer_count, list_length;
+        int lent;         /* the buffer whose list is being read, or -1 */
+        unsigned in_hand; /* tags that have arrived and are not committed */
+        bool refetch;     /* the driver has no command to tell us of arrivals with, and shall have one */
+};
+
+struct ublk_port {
+        struct io_loop *loop;
+        struct io_data *data;
+        const struct ublk_port_class *class;
+        unsigned depth;
+        unsigned taken_back; /* tags that the driver has aborted; batches: all or none */
+        uint16_t arrived;    /* single: what `completed` returns */
+        int command_fd;
+        int failure;             /* -errno of a command that the driver did not take, or 0 */
+        int *results;            /* per tag, while the answer waits for room */
+        struct tag_queue unsent; /* answered, but there was no room for the commit */
+        struct ublk_batch batch;
+};
+
+/* The two ways. */
+struct ublk_port_class {
+        int (*init)(struct ublk_port *port);     /* may be NULL; 0 or -errno */
+        void (*destroy)(struct ublk_port *port); /* may be NULL; also after a failure of init */
+        int (*fetch)(struct ublk_port *port);
+        bool (*commit)(struct ublk_port *port, uint16_t tag, int result); /* false: no room in this round */
+        /* Returns the tags that have arrived (*ret_tags valid until the next call), 0 for none. */
+        unsigned (*completed)(
+                struct ublk_port *port, const struct io_uring_cqe *cqe, const uint16_t **ret_tags);
+        void (*send)(struct ublk_port *port); /* before a submission; may be NULL */
+        bool (*finished)(const struct ublk_port *port);
+};
+extern const struct ublk_port_class ublk_port_single, ublk_port_batch;
+
+int tag_queue_init(struct tag_queue *queue, unsigned size);
+
+static inline void tag_queue_put(struct tag_queue *queue, uint16_t tag)
+{
+        assert(queue->count < queue->size);
+        queue->tags[(queue->first + queue->count++) % queue->size] = tag;
+}
+
+static inline uint16_t tag_queue_first(const struct tag_queue *queue)
+{
+        assert(queue->count > 0);
+        return queue->tags[queue->first];
+}
+
+static inline void tag_queue_drop_first(struct tag_queue *queue)
+{
+        queue->first = (queue->first + 1) % queue->size;
+        queue->count--;
+}
+
+/* `loop` and `data` must outlive it. command_fd: only for the build without the fence. 0 or -errno. */
+int ublk_port_init(
+        struct ublk_port *port, struct io_loop *loop, struct io_data *data, unsigned depth, int command_fd);
+/* Zero-initialised is fine. Before the loop is destroyed. */
+void ublk_port_destroy(struct ublk_port *port);
+
+/* Offers every tag to the driver. 0; -errno: the driver refused. */
+int ublk_port_fetch(struct ublk_port *port);
+/* Answers a request: once for every tag that has arrived. The tag may arrive again after the next submission.
+ */
+void ublk_port_commit(struct ublk_port *port, uint16_t tag, int result);
+/* To be called in each round, before the completions are looked at: commits what there was no room for. */
+void ublk_port_commit_unsent(struct ublk_port *port);
+/* True: answers wait for room, so that a round must not wait for news. */
+static inline bool ublk_port_is_stuck(const struct ublk_port *port)
+{
+        return port->unsent.count > 0;
+}
+
+/* For class->fetch: submits all, and looks for completions that are there already. Returns the first negative
+ * result among them (they are left there), or 0. */
+int ublk_port_submit_all(struct ublk_port *port);
+/* For the classes: an entry with a command; NULL when none is free in this round. */
+struct io_uring_sqe *ublk_port_command(struct ublk_port *port, uint32_t operation, const void *command);
+/* For the classes: what the driver has to be told of a tag's next pages, for AUTO_BUF_REG. */
+uint16_t ublk_port_buffer_index(const struct ublk_port *port, uint16_t tag);

@@ -1,0 +1,303 @@
+/* How a queue talks to the driver in batches (BATCH_IO, Linux 7.0).
+ *
+ * PREP offers all tags at once. One FETCH stays with the driver; each time that requests have arrived it
+ * posts a completion, with the tags written into a buffer that it has taken from our ring of buffers. Answers
+ * gather in a circle of elements, and go in one COMMIT with the next submission.
+ *
+ * The driver reads the elements of a COMMIT while it is submitted, but that it has read them is told by its
+ * completion only, and so is how many it took. What it did not take is committed again. Elements therefore
+ * stay in the circle until then. It has twice as many places as there are tags: a tag cannot be committed
+ * again before it has arrived again, and so its last element has been read.
+ *
+ * A queue is over when FETCH comes back as aborted, all that has arrived is committed, and no COMMIT is under
+ * way: after that the driver has nothing of ours. */
+#include "targets/worker/ublk_command.h"
+#include "targets/worker/ublk_port.h"
+#include "ublkd/base/cleanup.h"
+
+enum command { COMMAND_PREP, COMMAND_FETCH, COMMAND_COMMIT, _COMMAND_MAX };
+
+enum {
+        COMMAND_BITS = 2,
+        COUNT_BITS = 16,
+        BUFFER_GROUP = 0,
+        BUFFERS_MAX = 64, /* more arrivals than that, unseen by us: FETCH ends, and is sent anew */
+        LIST_MAX = 128,   /* tags; the driver tells no more at a time (MAX_NR_TAG) */
+};
+_Static_assert(_COMMAND_MAX <= 1 << COMMAND_BITS, "a command fits into its bits");
+_Static_assert(UBLK_QUEUE_DEPTH_LIMIT < 1 << COUNT_BITS, "a count of tags fits into its bits");
+
+/* What comes after an element where the driver copies. */
+struct element_with_address {
+        struct ublk_batch_element element;
+        uint64_t address;
+};
+
+static uint64_t mark(enum command command, unsigned count)
+{
+        return user_data_command((uint64_t)count << COMMAND_BITS | command);
+}
+
+static char *place(const struct ublk_batch *batch, unsigned index)
+{
+        return batch->elements + (size_t)(index % batch->size) * batch->element_size;
+}
+
+static void put_element(const struct ublk_port *port, char *where, uint16_t tag, int result)
+{
+        struct element_with_address *element = (struct element_with_address *)where;
+
+        element->element = (struct ublk_batch_element){
+                .tag = tag, .buffer = ublk_port_buffer_index(port, tag), .result = result};
+        if (port->data->route.path == DATA_PATH_COPY)
+                element->address = (uintptr_t)io_data_of(port->data, tag);
+}
+
+/* False: no submission entry is free in this round. */
+static bool send_elements(struct ublk_port *port, uint32_t operation, enum command command,
+        const char *elements, unsigned count)
+{
+        const struct data_route *route = &port->data->route;
+        const struct ublk_batch_command batch_command = {
+                .queue = (uint16_t)port->loop->queue.index,
+                .flags = route->path == DATA_PATH_COPY ? UBLK_BATCH_F_HAS_BUF_ADDR
+                         : route->auto_buffers         ? UBLK_BATCH_F_AUTO_BUF_REG_FALLBACK
+                                                       : 0,
+                .elements = (uint16_t)count,
+                .element_size = (uint8_t)port->batch.element_size,
+        };
+        struct io_uring_sqe *sqe = ublk_port_command(port, operation, &batch_command);
+
+        if (!sqe)
+                return false;
+        sqe->addr = (uintptr_t)elements;
+        sqe->len = count * port->batch.element_size;
+        sqe->user_data = mark(command, count);
+        port->loop->instant++;
+        return true;
+}
+
+static bool send_fetch(struct ublk_port *port)
+{
+        const struct ublk_batch_command command = {
+                .queue = (uint16_t)port->loop->queue.index, .element_size = sizeof(uint16_t)};
+        struct io_uring_sqe *sqe = ublk_port_command(port, UBLK_U_IO_FETCH_IO_CMDS, &command);
+
+        if (!sqe)
+                return false;
+        sqe->rw_flags = IORING_URING_CMD_MULTISHOT;
+        sqe->flags |= IOSQE_BUFFER_SELECT;
+        sqe->buf_group = BUFFER_GROUP;
+        sqe->user_data = mark(COMMAND_FETCH, 0);
+        return true;
+}
+
+/* ---- lists of tags ---- */
+
+static void offer_buffer(struct ublk_batch *batch, uint16_t id)
+{
+        io_uring_buf_ring_add(batch->buffers, batch->lists + (size_t)id * batch->list_length,
+                batch->list_length * (unsigned)sizeof(uint16_t), id,
+                io_uring_buf_ring_mask(batch->buffer_count), 0);
+        io_uring_buf_ring_advance(batch->buffers, 1);
+}
+
+/* The list that was read last is not needed any more. */
+static void take_back_list(struct ublk_batch *batch)
+{
+        if (batch->lent >= 0)
+                offer_buffer(batch, (uint16_t)batch->lent);
+        batch->lent = -1;
+}
+
+static size_t buffer_ring_size(const struct ublk_batch *batch)
+{
+        return batch->buffer_count * sizeof(struct io_uring_buf);
+}
+
+static int make_buffers(struct ublk_port *port)
+{
+        struct ublk_batch *batch = &port->batch;
+        struct io_uring_buf_reg registration = {.bgid = BUFFER_GROUP};
+        int r;
+
+        batch->list_length = port->depth < LIST_MAX ? port->depth : LIST_MAX;
+        batch->buffer_count = 1;
+        while (batch->buffer_count < port->depth && batch->buffer_count < BUFFERS_MAX)
+                batch->buffer_count *= 2;
+        batch->lists = calloc((size_t)batch->buffer_count * batch->list_length, sizeof(*batch->lists));
+        batch->buffers = aligned_alloc(4096, (buffer_ring_size(batch) + 4095) & ~(size_t)4095);
+        if (!batch->lists || !batch->buffers)
+                return -ENOMEM;
+        io_uring_buf_ring_init(batch->buffers);
+        registration.ring_addr = (uintptr_t)batch->buffers;
+        registration.ring_entries = batch->buffer_count;
+        r = io_uring_register_buf_ring(&port->loop->ring, &registration, 0);
+        for (unsigned i = 0; r >= 0 && i < batch->buffer_count; i++)
+                offer_buffer(batch, (uint16_t)i);
+        return r;
+}
+
+static int init(struct ublk_port *port)
+{
+        struct ublk_batch *batch = &port->batch;
+
+        batch->element_size = port->data->route.path == DATA_PATH_COPY ? sizeof(struct element_with_address)
+                                                                       : sizeof(struct ublk_batch_element);
+        batch->lent = -1;
+        batch->size = 2 * port->depth;
+        batch->elements = calloc(batch->size, batch->element_size);
+        return batch->elements ? make_buffers(port) : -ENOMEM;
+}
+
+static void destroy(struct ublk_port *port)
+{
+        free(port->batch.elements);
+        free(port->batch.lists);
+        free(port->batch.buffers); /* the ring holds on to its pages as long as it needs them */
+}
+
+/* ---- offering, committing ---- */
+
+/* PREP first, and alone: until all tags are offered, FETCH would be refused (ublk_batch_attach()). */
+static int fetch(struct ublk_port *port)
+{
+        struct io_uring_cqe *cqe;
+        int r;
+
+        for (unsigned tag = 0; tag < port->depth; tag++)
+                put_element(port, place(&port->batch, tag), (uint16_t)tag, 0);
+        if (!send_elements(port, UBLK_U_IO_PREP_IO_CMDS, COMMAND_PREP, port->batch.elements, port->depth))
+                return -EBUSY;
+        r = ublk_port_submit_all(port);
+        if (r >= 0)
+                r = io_uring_wait_cqe(&port->loop->ring, &cqe);
+        if (r < 0)
+                return r;
+        r = cqe->res;
+        io_uring_cqe_seen(&port->loop->ring, cqe);
+        port->loop->instant = 0;
+        if (r < 0)
+                return r;
+        if (!send_fetch(port))
+                return -EBUSY;
+        return ublk_port_submit_all(port);
+}
+
+static bool commit(struct ublk_port *port, uint16_t tag, int result)
+{
+        struct ublk_batch *batch = &port->batch;
+
+        if (batch->end - batch->first == batch->size)
+                return false;
+        put_element(port, place(batch, batch->end), tag, result);
+        batch->end++;
+        batch->in_hand--;
+        return true;
+}
+
+/* One COMMIT, or two where the circle closes. */
+static void send_all(struct ublk_port *port)
+{
+        struct ublk_batch *batch = &port->batch;
+
+        take_back_list(batch);
+        if (__builtin_expect(batch->refetch, 0))
+                batch->refetch = !send_fetch(port);
+        while (batch->sent != batch->end) {
+                unsigned to_edge = batch->size - batch->sent % batch->size;
+                unsigned count = batch->end - batch->sent;
+
+                if (count > to_edge)
+                        count = to_edge;
+                if (count > port->depth) /* E2BIG */
+                        count = port->depth;
+                if (!send_elements(
+                            port, UBLK_U_IO_COMMIT_IO_CMDS, COMMAND_COMMIT, place(batch, batch->sent), count))
+                        return;
+                batch->sent += count;
+        }
+}
+
+/* ---- completions ---- */
+
+/* COMMITs complete in the order in which they were sent: each is done while it is submitted. What the driver
+ * did not take goes to the end of the circle; whatever was wrong with the first of it, alone it says so. */
+static void committed(struct ublk_port *port, unsigned count, int result)
+{
+        struct ublk_batch *batch = &port->batch;
+        unsigned taken = result > 0 ? (unsigned)result / batch->element_size : 0;
+
+        if (__builtin_expect(result < 0 && result != -EAGAIN && result != -EINTR && result != -ENOMEM, 0)) {
+                port->failure = result;
+                return;
+        }
+        for (; __builtin_expect(taken < count, 0); taken++) {
+                struct ublk_batch_element again =
+                        *(const struct ublk_batch_element *)place(batch, batch->first + taken);
+
+                put_element(port, place(batch, batch->end), again.tag, again.result);
+                batch->end++;
+        }
+        batch->first += count;
+}
+
+static void fetch_ended(struct ublk_port *port, int result)
+{
+        if (result == UBLK_IO_RES_ABORT)
+                port->taken_back = port->depth;
+        else if (result == -ENOBUFS || result >= 0) /* we were slow; or it has done enough for once */
+                port->batch.refetch = true;
+        else
+                port->failure = result;
+}
+
+static unsigned arrived(struct ublk_port *port, const struct io_uring_cqe *cqe, const uint16_t **ret_tags)
+{
+        struct ublk_batch *batch = &port->batch;
+        unsigned count = cqe->res > 0 ? (unsigned)cqe->res / (unsigned)sizeof(uint16_t) : 0;
+
+        take_back_list(batch);
+        if (cqe->flags & IORING_CQE_F_BUFFER) {
+                batch->lent = (int)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
+                *ret_tags = batch->lists + (size_t)batch->lent * batch->list_length;
+        } else {
+                count = 0;
+        }
+        if (__builtin_expect(!(cqe->flags & IORING_CQE_F_MORE), 0))
+                fetch_ended(port, cqe->res);
+        batch->in_hand += count;
+        return count;
+}
+
+static unsigned completed(struct ublk_port *port, const struct io_uring_cqe *cqe, const uint16_t **ret_tags)
+{
+        uint64_t what = user_data_of_command(cqe->user_data);
+
+        switch ((enum command)(what & ((1 << COMMAND_BITS) - 1))) {
+        case COMMAND_FETCH:
+                return arrived(port, cqe, ret_tags);
+        case COMMAND_COMMIT:
+                committed(port, (unsigned)(what >> COMMAND_BITS), cqe->res);
+                return 0;
+        default:
+                port->failure = -EPROTO;
+                return 0;
+        }
+}
+
+static bool finished(const struct ublk_port *port)
+{
+        return port->taken_back == port->depth && port->batch.in_hand == 0
+               && port->batch.first == port->batch.end && port->unsent.count == 0;
+}
+
+const struct ublk_port_class ublk_port_batch = {
+        .init = init,
+        .destroy = destroy,
+        .fetch = fetch,
+        .commit = commit,
+        .completed = completed,
+        .send = send_all,
+        .finished = finished,
+};

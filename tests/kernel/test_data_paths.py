@@ -1,0 +1,212 @@
+"""Every way that the bytes of a request can go: nothing is lost, whoever is killed, whatever the sizes."""
+
+import dataclasses
+
+import pytest
+
+from harness import programs
+from harness.api import loop_spec, null_spec
+from harness.disk import Disk, block
+from harness.fio import Fio
+from harness.shell import output, run
+
+_KILLS = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """A data path, with the daemon that has its disks go that way."""
+
+    path: str
+    batch: bool = False
+    auto_buffers: bool = True
+    worker: str = None
+
+    def __str__(self):
+        return self.path + ("-batch" if self.batch else "") + (f"-{self.worker}" if self.worker else "") + (
+            "" if self.auto_buffers else "-unregistered"
+        )
+
+    @property
+    def needs(self):
+        """The features without which the kernel cannot do it."""
+        path = {"copy": set(), "user-copy": {"USER_COPY"}, "zero-copy": {"SUPPORT_ZERO_COPY"}}[self.path]
+        auto = {"AUTO_BUF_REG"} if self.path == "zero-copy" and self.auto_buffers else set()
+        return path | auto | ({"BATCH_IO"} if self.batch else set())
+
+    def start(self, make_daemon, **more):
+        """A daemon whose disks go this way, or None where the kernel cannot."""
+        ignored = ([] if self.batch else ["BATCH_IO"]) + ([] if self.auto_buffers else ["AUTO_BUF_REG"])
+        if self.worker:
+            more["worker"] = programs.build() / f"ublkd-worker-{self.worker}"
+        daemon = make_daemon(more_options=[f"--ignore-feature={name}" for name in ignored], **more).start()
+        there = set(daemon.api.ask("GET", "/host", 200)["ublk"]["features"])
+        return daemon if self.needs <= there else None
+
+    def create(self, api, spec):
+        """Make a disk that goes this way."""
+        device = api.create({**spec, "dataPath": self.path})
+        assert device["status"]["dataPath"] == self.path and device["status"]["batch"] == self.batch
+        assert ("AUTO_BUF_REG" in device["status"]["kernelFeatures"]) == (self.path == "zero-copy" and self.auto_buffers)
+        return Disk(device["status"]["id"])
+
+
+WAYS = [
+    Way("copy"),
+    Way("copy", batch=True),
+    Way("user-copy"),
+    Way("user-copy", batch=True),
+    Way("zero-copy"),
+    Way("zero-copy", batch=True),
+    Way("zero-copy", auto_buffers=False),
+    Way("zero-copy", batch=True, worker="without-registration"),
+]
+ways = pytest.mark.parametrize("way", WAYS, ids=str)
+
+
+@pytest.mark.long
+@ways
+def test_fio_over_kills(way, ext4, file_of, make_daemon, directory):
+    """Mixed sizes, none of them aligned to more than a block, on direct I/O; the worker dies under them."""
+    daemon = way.start(make_daemon)
+    if not daemon:
+        return  # the kernel has no such way: test_a_path_that_the_kernel_lacks sees what is said then
+    disk = way.create(daemon.api, loop_spec("data", file_of(where=ext4), queues=2))
+    more = ["--bsrange=512-256k", "--bs_unaligned=0", "--size=24M"]
+    fio = Fio(directory, disk, jobs=2, size="24M", more=more)
+    try:
+        fio.wait_running()
+        for _ in range(_KILLS):
+            daemon.api.wait_other_worker("data", daemon.kill_worker("data"))
+            disk.wait_progress(20)
+        fio.finish().assert_clean()
+    finally:
+        fio.kill()
+    daemon.api.delete("data")
+
+
+@ways
+def test_sizes_across_every_limit(way, ext4, file_of, make_daemon, directory):
+    """From one block to several of the largest requests, from memory that is not aligned to pages."""
+    daemon = way.start(make_daemon)
+    if not daemon:
+        return
+    disk = way.create(daemon.api, loop_spec("data", file_of(where=ext4), maxIoSize="256KiB"))
+    for size in ("512", "3k", "4k", "68k", "256k", "260k", "1536k"):
+        run(
+            "fio", "--name=sizes", f"--filename={disk.path}", "--size=12M", f"--bs={size}", "--rw=randwrite",
+            "--ioengine=libaio", "--direct=1", "--iodepth=8", "--verify=crc32c", "--verify_fatal=1",
+            "--iomem_align=512", "--randrepeat=0", "--io_size=6M", "--do_verify=1", cwd=directory,
+        )
+    daemon.api.delete("data")
+
+
+@ways
+def test_discard_larger_than_a_backing_call(way, ext4, file_of, make_daemon):
+    """Of the whole disk at once: all of it reads as zeroes, and what lies around it is untouched."""
+    daemon = way.start(make_daemon)
+    if not daemon:
+        return
+    size = 3 << 30
+    path = file_of(where=ext4, size=size)
+    disk = way.create(daemon.api, loop_spec("data", path))
+    places = [0, (1 << 30) - 4096, 1 << 30, (2 << 30) + 8192, size - 4096]
+    for place in places:
+        disk.write(place, block("w"))
+    run("blkdiscard", "--offset", "4096", "--length", str(size - 8192), disk.path)
+    assert [disk.read(place, 4096)[:1] for place in places] == [b"w", b"\0", b"\0", b"\0", b"w"]
+    run("blkdiscard", "--zeroout", disk.path)
+    assert all(disk.read(place, 4096) == bytes(4096) for place in places)
+    daemon.api.delete("data")
+
+
+@pytest.mark.parametrize("on_crash", ["reissue", "queue", "fail", "none"])
+@ways
+def test_a_crash_in_every_mode(way, on_crash, file_of, make_daemon, store):
+    """What a reader and a writer see whose requests are in the worker's hands when it dies."""
+    daemon = way.start(make_daemon)
+    if not daemon:
+        return
+    api = daemon.api
+    has = set(api.ask("GET", "/host", 200)["ublk"]["features"])
+    if on_crash == "fail" and "USER_RECOVERY_FAIL_IO" not in has:
+        return  # refused with a sentence, which test_recovery sees
+    disk = way.create(api, loop_spec("data", store.path, queues=1, recovery={"onCrash": on_crash}))
+    disk.write(0, block("a"))
+    store.slow()
+    write = disk.write_later(64 << 10, block("b"))
+    store.wait_arrived(1)
+    pid = daemon.kill_worker("data")
+    store.fast()
+    assert write.result() == (None if on_crash == "reissue" else "EIO")
+    device = api.wait_other_worker("data", pid)
+    assert device["status"]["dataPath"] == way.path and device["status"]["batch"] == way.batch
+    disk = Disk(device["status"]["id"])
+    disk.write(128 << 10, block("c"))
+    store.wait_landed()
+    assert disk.read(0, 4096) == block("a") and disk.read(128 << 10, 4096) == block("c")
+    assert disk.read(64 << 10, 4096) in (block("b"), bytes(4096)) and (
+        on_crash != "reissue" or disk.read(64 << 10, 4096) == block("b")
+    )
+    api.delete("data")
+
+
+def _private_memory(pid):
+    for line in open(f"/proc/{pid}/smaps_rollup", encoding="ascii"):
+        if line.startswith("Private_Dirty:"):
+            return int(line.split()[1]) << 10
+    raise AssertionError("no Private_Dirty")
+
+
+@pytest.mark.parametrize("path", ["copy", "user-copy"])
+def test_memory_goes_back_after_a_burst(path, daemon, file_of, directory):
+    """128 requests of 1 MiB at a time need 128 MiB; a disk that rests needs next to nothing."""
+    from harness.wait import wait_until
+
+    if path == "copy" and not output("uname", "-r").startswith("7."):
+        return  # rings without DEFER_TASKRUN keep the memory of plain copy: see io_data.c
+    device = daemon.api.create(null_spec("data", size="1GiB", queues=1, queueDepth=128, dataPath=path))
+    disk = Disk(device["status"]["id"])
+    pid = daemon.worker_pid("data")
+    rest = _private_memory(pid)
+    run(
+        "fio", "--name=burst", f"--filename={disk.path}", "--bs=1M", "--rw=write", "--ioengine=libaio",
+        "--direct=1", "--iodepth=128", "--size=512M", "--iomem=mmap", cwd=directory,
+    )
+    peak = _private_memory(pid)
+    assert peak > rest + (16 << 20), f"the burst did not need much: {rest} to {peak}"
+    wait_until(lambda: _private_memory(pid) < rest + (4 << 20), lambda: f"{rest} again, not {_private_memory(pid)}")
+    disk.write(0, block("x"))
+    daemon.api.delete("data")
+
+
+def test_auto_takes_the_fastest_and_says_why(daemon, ext4, file_of):
+    """Zero copy for direct I/O where the kernel registers the pages, one copy for the page cache."""
+    api = daemon.api
+    features = set(api.ask("GET", "/host", 200)["ublk"]["features"])
+    direct = api.create(loop_spec("direct", file_of(where=ext4), target={"directIo": "on"}))["status"]
+    cached = api.create(loop_spec("cached", file_of(), target={"directIo": "off"}))["status"]
+    assert direct["dataPath"] == ("zero-copy" if "AUTO_BUF_REG" in features else "copy")
+    assert cached["dataPath"] == "copy"
+    for status in (direct, cached):
+        assert status["batch"] == ("BATCH_IO" in features) and "auto" in status["dataPathReason"]
+    api.delete("direct")
+    api.delete("cached")
+
+
+def test_targets_tell_their_paths(api):
+    """GET /targets, and what becomes of a disk that asks for another one."""
+    paths = {target["name"]: target["dataPaths"] for target in api.ask("GET", "/targets", 200)["items"]}
+    assert paths["loop"] == ["copy", "user-copy", "zero-copy"] and paths["null"] == ["copy", "user-copy"]
+    problem = api.create(null_spec("data", dataPath="zero-copy"), status=422)
+    assert "dataPath" in problem["detail"] and "zero-copy" in problem["detail"]
+
+
+def test_a_path_that_the_kernel_lacks(make_daemon, file_of):
+    """It is refused with a sentence, and `auto` does without."""
+    daemon = make_daemon(more_options=["--ignore-feature=SUPPORT_ZERO_COPY", "--ignore-feature=BATCH_IO"]).start()
+    problem = daemon.api.create(loop_spec("data", file_of(), dataPath="zero-copy"), status=422)
+    assert "kernel" in problem["detail"] and "dataPath" in problem["detail"]
+    status = daemon.api.put(loop_spec("data", file_of()))["status"]
+    assert status["dataPath"] == "copy" and status["batch"] is False
+    daemon.api.delete("data")

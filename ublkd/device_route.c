@@ -1,0 +1,53 @@
+/* Which way the bytes of a disk go, and why. The measurements behind it are in bench/RESULTS.md. */
+#include "ublkd/device_route.h"
+
+static bool kernel_has(enum data_path path, uint64_t features)
+{
+        return !ublk_ctl_missing(ublk_ctl_path_flags(path), features);
+}
+
+static enum data_path choose_path(enum data_path wanted, enum data_path fastest, uint64_t features)
+{
+        if (wanted != DATA_PATH_AUTO)
+                return wanted;
+        /* Without registration by the driver every request costs two commands more than it saves: kublk's
+         * "zero-copy" beside its "copy". */
+        if (fastest == DATA_PATH_ZERO_COPY && !ublk_ctl_route(features).auto_buffers)
+                return DATA_PATH_COPY;
+        return fastest != DATA_PATH_AUTO && kernel_has(fastest, features) ? fastest : DATA_PATH_COPY;
+}
+
+struct data_route device_route_choose(enum data_path wanted, enum data_path fastest, uint64_t features)
+{
+        struct data_route can = ublk_ctl_route(features);
+        enum data_path path = choose_path(wanted, fastest, features);
+
+        return (struct data_route){
+                .path = path,
+                .auto_buffers = path == DATA_PATH_ZERO_COPY && can.auto_buffers,
+                .batch = can.batch,
+        };
+}
+
+const char *device_route_reason(enum data_path wanted, enum data_path fastest, const struct data_route *route)
+{
+        static const char *const chosen[_DATA_PATH_MAX] = {
+                [DATA_PATH_COPY] =
+                        "Chosen by \"auto\": for this backing store one copy by the driver is faster "
+                        "than zero copy.",
+                [DATA_PATH_USER_COPY] =
+                        "Chosen by \"auto\": this target needs few of the bytes, and copies only "
+                        "those.",
+                [DATA_PATH_ZERO_COPY] =
+                        "Chosen by \"auto\": this backing store takes the pages of a request as "
+                        "they are.",
+        };
+
+        if (wanted != DATA_PATH_AUTO)
+                return "The spec asks for it.";
+        if (fastest != DATA_PATH_AUTO && fastest != route->path)
+                return "Chosen by \"auto\": another path would be faster for this backing store, but this "
+                       "kernel "
+                       "did not have all that it needs when the disk was made.";
+        return chosen[route->path];
+}
