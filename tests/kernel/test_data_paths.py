@@ -9,6 +9,7 @@ from harness.api import loop_spec, null_spec
 from harness.disk import Disk, block
 from harness.fio import Fio
 from harness.shell import output, run
+from harness.wait import wait_until
 
 _KILLS = 3
 
@@ -92,18 +93,18 @@ def test_sizes_across_every_limit(way, ext4, file_of, make_daemon, directory):
     if not daemon:
         return
     disk = way.create(daemon.api, loop_spec("data", file_of(where=ext4), maxIoSize="256KiB"))
-    for size in ("512", "3k", "4k", "68k", "256k", "260k", "1536k"):
-        run(
-            "fio", "--name=sizes", f"--filename={disk.path}", "--size=12M", f"--bs={size}", "--rw=randwrite",
-            "--ioengine=libaio", "--direct=1", "--iodepth=8", "--verify=crc32c", "--verify_fatal=1",
-            "--iomem_align=512", "--randrepeat=0", "--io_size=6M", "--do_verify=1", cwd=directory,
-        )
+    run(
+        "fio", "--name=sizes", f"--filename={disk.path}", "--size=12M", "--rw=randwrite", "--direct=1",
+        "--bssplit=512/20:3k/20:4k/10:68k/20:256k/10:260k/10:1536k/10", "--bs_unaligned=0",
+        "--ioengine=libaio", "--iodepth=8", "--iomem_align=512", "--verify=crc32c", "--verify_fatal=1",
+        "--verify_backlog=32", "--serialize_overlap=1", "--randrepeat=0", cwd=directory,
+    )
     daemon.api.delete("data")
 
 
 @ways
 def test_discard_larger_than_a_backing_call(way, ext4, file_of, make_daemon):
-    """Of the whole disk at once: all of it reads as zeroes, and what lies around it is untouched."""
+    """Of almost the whole disk at once: all of it reads as zeroes, and what lies around it is untouched."""
     daemon = way.start(make_daemon)
     if not daemon:
         return
@@ -115,8 +116,9 @@ def test_discard_larger_than_a_backing_call(way, ext4, file_of, make_daemon):
         disk.write(place, block("w"))
     run("blkdiscard", "--offset", "4096", "--length", str(size - 8192), disk.path)
     assert [disk.read(place, 4096)[:1] for place in places] == [b"w", b"\0", b"\0", b"\0", b"w"]
-    run("blkdiscard", "--zeroout", disk.path)
-    assert all(disk.read(place, 4096) == bytes(4096) for place in places)
+    disk.write(places[2], block("w"))
+    run("blkdiscard", "--zeroout", "--offset", str((1 << 30) - (32 << 20)), "--length", str(64 << 20), disk.path)
+    assert [disk.read(place, 4096)[:1] for place in places] == [b"w", b"\0", b"\0", b"\0", b"w"]
     daemon.api.delete("data")
 
 
@@ -161,8 +163,6 @@ def _private_memory(pid):
 @pytest.mark.parametrize("path", ["copy", "user-copy"])
 def test_memory_goes_back_after_a_burst(path, daemon, file_of, directory):
     """128 requests of 1 MiB at a time need 128 MiB; a disk that rests needs next to nothing."""
-    from harness.wait import wait_until
-
     if path == "copy" and not output("uname", "-r").startswith("7."):
         return  # rings without DEFER_TASKRUN keep the memory of plain copy: see io_data.c
     device = daemon.api.create(null_spec("data", size="1GiB", queues=1, queueDepth=128, dataPath=path))
