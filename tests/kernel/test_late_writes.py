@@ -24,10 +24,10 @@ def _write_all(disk, letter):
     return [disk.write_later(i * _APART, block(letter)) for i in range(_BLOCKS)]
 
 
-def _survivors(daemon, store):
+def _survivors(daemon, store, path):
     """Go through it; return how many of the newer blocks are found in the end."""
     api = daemon.api
-    device = api.create(loop_spec("data", store.path, queues=1, recovery={"onCrash": "reissue"}))
+    device = api.create(loop_spec("data", store.path, queues=1, dataPath=path, recovery={"onCrash": "reissue"}))
     disk = Disk(device["status"]["id"])
     store.slow()
     older = _write_all(disk, "o")
@@ -46,12 +46,22 @@ def _survivors(daemon, store):
 
 
 @pytest.mark.long
-def test_a_late_write_does_not_overwrite_newer_data(store, make_daemon):
-    assert _survivors(make_daemon().start(), store) == _BLOCKS
+@pytest.mark.parametrize("batch", [True, False])
+@pytest.mark.parametrize("path", ["copy", "user-copy", "zero-copy"])
+def test_a_late_write_does_not_overwrite_newer_data(path, batch, store, make_daemon):
+    daemon = make_daemon(more_options=[] if batch else ["--ignore-feature=BATCH_IO"]).start()
+    features = set(daemon.api.ask("GET", "/host", 200)["ublk"]["features"])
+    if (path == "zero-copy" and "AUTO_BUF_REG" not in features) or (batch and "BATCH_IO" not in features):
+        return  # a way that this kernel has not
+    assert _survivors(daemon, store, path) == _BLOCKS
 
 
 @pytest.mark.long
 def test_without_the_fence_newer_data_is_lost(store, make_daemon):
-    """Proves that the test above can fail: the same steps, with the fence taken out."""
+    """Proves that the test above can fail: the same steps, with the fence taken out.
+
+    By copy: with zero copy the pages of the late write belong to the request,
+    and the driver waits for them by itself.
+    """
     daemon = make_daemon(worker=programs.worker_without_fence()).start()
-    assert _survivors(daemon, store) < _BLOCKS
+    assert _survivors(daemon, store, "copy") < _BLOCKS
