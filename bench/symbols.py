@@ -44,7 +44,9 @@ def _program_table(path):
 class Symbols:
     """The functions of one process and of the kernel under it."""
 
-    def __init__(self, kallsyms, maps):
+    def __init__(self, kallsyms, maps, folders):
+        """`folders` hold, under the same names, what the guest ran from its memory."""
+        self._folders = folders
         self._kernel = _kernel_table(kallsyms)
         self._programs = {}
         self._maps = []
@@ -55,6 +57,12 @@ class Symbols:
                     start, end = (int(part, 16) for part in fields[0].split("-"))
                     self._maps.append((start, end, int(fields[2], 16), fields[5]))
 
+    def _here(self, path):
+        if os.path.exists(path):
+            return path
+        every = (os.path.join(folder, os.path.basename(path)) for folder in self._folders)
+        return next((one for one in every if os.path.exists(one)), path)
+
     def is_user(self, address):
         return any(start <= address < end for start, end, _, _ in self._maps)
 
@@ -64,7 +72,7 @@ class Symbols:
         for start, end, offset, path in self._maps:
             if start <= address < end:
                 if path not in self._programs:
-                    self._programs[path] = _program_table(path)
+                    self._programs[path] = _program_table(self._here(path))
                 # Addresses equal offsets in the file for what our linkers make of code.
                 return f"{os.path.basename(path)}: {self._programs[path].name(address - start + offset)}"
         return "?"
