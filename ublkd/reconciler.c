@@ -14,7 +14,11 @@
 
 DEFINE_CLEANUP(struct reconciler, reconciler_free);
 
-enum { ERASE_RETRY_USEC = 5 * 1000 * 1000, ADOPT_RETRY_USEC = 1000 * 1000 };
+enum {
+        ERASE_RETRY_USEC = 5 * 1000 * 1000,
+        ADOPT_RETRY_USEC = 1000 * 1000,
+        START_USEC = 50 * 1000, /* a worker that has just been started has as long before it is looked at */
+};
 
 static void device_turn_begin(struct managed_device *device);
 
@@ -325,13 +329,19 @@ static void device_decide(struct managed_device *device, const struct device_rec
         if (record->deleting && device->action == ACTION_NOTHING) /* it could not be erased */
                 due = min_u64(due, now + ERASE_RETRY_USEC);
         waits = device->action == ACTION_NOTHING || device->action == ACTION_WAIT;
-        report(device, record, due > now && !waits ? due : UINT64_MAX); /* a deadline is no next try */
         if (waits || due > now) {
+                report(device, record, waits ? UINT64_MAX : due); /* a deadline is no next try */
                 device_rest(device, due);
                 return;
         }
         device->turn = TURN_STEPPING;
-        device_step(device, record);
+        if (device->action == ACTION_SPAWN) { /* the process starts while its users are told */
+                device_step(device, record);
+                report(device, record, UINT64_MAX);
+        } else {
+                report(device, record, UINT64_MAX);
+                device_step(device, record);
+        }
 }
 
 void device_step_done(struct managed_device *device, int result)
@@ -346,6 +356,10 @@ void device_step_done(struct managed_device *device, int result)
         if (result < 0)
                 log_errno(LOG_DEBUG, device->name, result, "%s: %s", plan_action_to_string(device->action),
                         strerror(-result));
+        if (device->action == ACTION_SPAWN && result >= 0) {
+                device_rest(device, monotonic_now() + START_USEC);
+                return;
+        }
         device->again = true;
         device_rest(device, UINT64_MAX);
 }

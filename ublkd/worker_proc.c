@@ -278,11 +278,18 @@ static int hear_next(struct worker_proc *worker)
         return worker->fault[0] ? -EBADMSG : 1; /* not another word from one that is to be killed */
 }
 
+/* A HELLO of one that we have started tells nothing to act upon: PARAMS or FAILED is next. */
+static bool is_news(const struct worker_proc *worker, bool was_greeted, enum worker_stage before)
+{
+        return worker->stage != before || worker->adopted || was_greeted;
+}
+
 static int on_message(
         sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_, void *userdata)
 {
         struct worker_proc *worker = userdata;
         enum worker_stage before = worker->stage;
+        bool was_greeted = worker->greeted;
         int r = hear_next(worker);
 
         if (r < 0) {
@@ -290,7 +297,7 @@ static int on_message(
                 if (worker->stage != WORKER_STAGE_SERVING) /* to that one there is nothing left to be said */
                         expect_to_leave(worker);
         }
-        if (r > 0 || worker->stage != before)
+        if (r > 0 ? is_news(worker, was_greeted, before) : worker->stage != before)
                 worker->changed(worker->userdata, worker); /* may free it */
         return 0;
 }

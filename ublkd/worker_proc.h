@@ -17,9 +17,9 @@ struct worker_death {
         char sentence[96];
 };
 
-/* Something about it changed: its stage, its parameters, or it died. Called from the loop (what it said at
- * priority -20, its death at -10), never from within a call below; what such a call changes is not reported.
- * May free it. */
+/* Something about it changed: its stage, its parameters, or it died (a HELLO alone only of an adopted one).
+ * Called from the loop (what it said at priority -20, its death at -10), never from within a call below; what
+ * such a call changes is not reported. May free it. */
 typedef void (*worker_proc_changed)(void *userdata, struct worker_proc *worker);
 
 /* Starts PROGRAM for the device in `config` (type CONFIG, copied) in the background. Never waits. 0 or
