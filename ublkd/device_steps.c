@@ -278,10 +278,20 @@ static struct disk_node node_of(const struct device_record *record)
         };
 }
 
-static int go(struct managed_device *device, const struct device_record *record)
+static int tell_go(struct managed_device *device, const struct device_record *record)
+{
+        struct data_route route = ublk_ctl_route(device->kernel.flags); /* what the driver has agreed to */
+        int r = worker_proc_go(device->worker, record->number, &route);
+
+        if (r < 0)
+                device_note(device, "WorkerUnreachable", "The worker does not listen: %s.", strerror(-r));
+        return r;
+}
+
+/* For a new disk: what it is called must be known before it appears. */
+static int announce_and_go(struct managed_device *device, const struct device_record *record)
 {
         struct disk_node node = node_of(record);
-        struct data_route route = ublk_ctl_route(device->kernel.flags); /* what the driver has agreed to */
         int r = disk_node_announce(runtime_dir_path(device->reconciler->config.runtime_dir), &node);
 
         if (r < 0) {
@@ -289,10 +299,7 @@ static int go(struct managed_device *device, const struct device_record *record)
                         runtime_dir_path(device->reconciler->config.runtime_dir), strerror(-r));
                 return r;
         }
-        r = worker_proc_go(device->worker, record->number, &route);
-        if (r < 0)
-                device_note(device, "WorkerUnreachable", "The worker does not listen: %s.", strerror(-r));
-        return r;
+        return tell_go(device, record);
 }
 
 static void on_params_set(void *userdata, int result, const struct kernel_device *kernel _unused_)
@@ -306,7 +313,7 @@ static void on_params_set(void *userdata, int result, const struct kernel_device
         else if (!device->worker || !record->spec)
                 result = -ECONNRESET;
         else
-                result = go(device, record);
+                result = announce_and_go(device, record);
         device_step_done(device, result);
 }
 
@@ -414,7 +421,7 @@ static void on_recovery_begun(void *userdata, int result, const struct kernel_de
         if (result < 0)
                 note_failure(device, record->number, result);
         if (attempt_says_go(result))
-                r = device->worker && record->spec ? go(device, record) : -ECONNRESET;
+                r = device->worker && record->spec ? tell_go(device, record) : -ECONNRESET;
         device_step_done(device, r < 0 ? r : result);
 }
 
