@@ -3,9 +3,11 @@
 #include "targets/worker/sandbox.h"
 #include "targets/worker/ublk_queue.h"
 
+#include <linux/mempolicy.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 
 enum { THREAD_STACK_SIZE = 256 * 1024 };
 
@@ -61,6 +63,13 @@ static void name_thread(unsigned index)
         (void)pthread_setname_np(pthread_self(), name); /* only for people */
 }
 
+/* Before it allocates: its memory then comes from the node of the CPUs that it runs on, whatever policy ublkd
+ * was started with. A kernel without NUMA has no such call, and no need for it. */
+static void allocate_locally(void)
+{
+        (void)syscall(SYS_set_mempolicy, MPOL_LOCAL, NULL, 0UL);
+}
+
 static int serve(struct queue_threads *all, unsigned index, enum phase *phase)
 {
         _cleanup_(ublk_queue_close_pointer) struct ublk_queue *queue = NULL;
@@ -107,6 +116,7 @@ static void *thread_main(void *argument)
         int r;
 
         name_thread(self->index);
+        allocate_locally();
         sandbox_mark_io_thread();
         r = serve(all, self->index, &phase);
         if (r < 0) {

@@ -40,3 +40,12 @@ def test_queues_run_where_cpus_says(api):
         allowed = re.search(r"Cpus_allowed_list:\s*(\S+)", (task / "status").read_text())[1]
         assert allowed == "1", f"{task} may run on {allowed}"
     api.delete("data")
+
+
+def test_queues_allocate_where_they_run(api):
+    """Whatever policy ublkd was started with; the threads that do not serve have kept theirs."""
+    pid = api.create(null_spec("data", queues=2))["status"]["worker"]["pid"]
+    for task in _tasks(pid):
+        policies = {line.split()[1] for line in (task / "numa_maps").read_text().splitlines()}
+        assert policies == {"local" if _is_queue(task) else "default"}, f"{task} allocates by {policies}"
+    api.delete("data")
