@@ -170,3 +170,19 @@ def test_a_device_that_is_deleted_while_it_is_held(api, daemon):
     holds_for(lambda: not write.done, 1, "the write waits")
     api.delete("data", force=True)
     assert write.result() is not None
+
+
+def test_statistics_go_on_after_a_workers_death(api, daemon, file_of):
+    """The counts belong to the disk: the next worker adds to those of the last."""
+    disk = Disk(api.create(loop_spec("data", file_of()))["status"]["id"])
+    for _ in range(20):
+        disk.write(0, block("a"))
+    before = api.ask("GET", "/devices/data/stats", 200)["total"]["ops"]["write"]
+    pid = daemon.kill_worker("data")
+    api.wait_other_worker("data", pid)
+    for _ in range(5):
+        disk.write(0, block("b"))
+    after = api.ask("GET", "/devices/data/stats", 200)["total"]["ops"]["write"]
+    assert before["requests"] == 20 and after["requests"] == 25, f"{before}, then {after}"
+    assert after["bytes"] == before["bytes"] + 5 * 4096
+    api.delete("data")
