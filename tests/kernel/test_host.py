@@ -2,6 +2,7 @@
 
 import os
 
+from harness import ublk
 from harness.api import null_spec
 from harness.shell import run
 from harness.wait import wait_until
@@ -53,6 +54,8 @@ def test_features_of_this_kernel(api):
         assert not features & _NEWER
     else:
         assert _NEWER <= features
+    # By these other tests choose, while they are collected, what they can run: none is lost for a wrong entry.
+    assert {name for name, there in ublk.features().items() if there} == features & set(ublk.features())
 
 
 def test_targets_and_schemas_are_served(api):

@@ -30,10 +30,19 @@ def info(number):
     return json.loads(output(programs.stranger(), "info", number))
 
 
+def is_new():
+    """Of the two kernels that are tested, the newer."""
+    return os.uname().release.split(".")[0] != "6"
+
+
 def features():
     """Nothing but what the tests must know of a kernel."""
-    new = os.uname().release.split(".")[0] != "6"
-    return {"USER_RECOVERY_FAIL_IO": new, "QUIESCE": new, "UPDATE_SIZE": new, "SAFE_STOP_DEV": new}
+    everywhere = ("USER_COPY",)
+    newer = (
+        "SUPPORT_ZERO_COPY", "AUTO_BUF_REG", "BATCH_IO", "USER_RECOVERY_FAIL_IO", "QUIESCE", "UPDATE_SIZE",
+        "SAFE_STOP_DEV",
+    )
+    return {name: True for name in everywhere} | {name: is_new() for name in newer}
 
 
 def remove(number):
