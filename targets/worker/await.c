@@ -13,7 +13,7 @@ enum {
         PAUSE_LONGEST = 1000000, /* microseconds */
 };
 
-struct io_uring_sqe *await_sqe(struct io_loop *loop)
+__attribute__((cold, noinline)) static struct io_uring_sqe *await_sqe_slowly(struct io_loop *loop)
 {
         struct io_uring_sqe *sqe;
 
@@ -24,6 +24,13 @@ struct io_uring_sqe *await_sqe(struct io_loop *loop)
                 co_suspend(co);
         }
         return sqe;
+}
+
+struct io_uring_sqe *await_sqe(struct io_loop *loop)
+{
+        struct io_uring_sqe *sqe = io_uring_get_sqe(&loop->ring);
+
+        return __builtin_expect(sqe != NULL, 1) ? sqe : await_sqe_slowly(loop);
 }
 
 int await_operation(struct io_loop *loop, struct io_uring_sqe *sqe)
@@ -45,10 +52,8 @@ void await_pause(struct io_loop *loop, unsigned microseconds)
         (void)await_operation(loop, sqe);
 }
 
-bool retry_wanted(struct io_loop *loop, struct retry *retry, int result)
+__attribute__((cold, noinline)) static bool retry_again(struct io_loop *loop, struct retry *retry)
 {
-        if (__builtin_expect(result != -EAGAIN && result != -EINTR, 1))
-                return false;
         if (retry->count == RETRIES_MAX)
                 return false;
         if (retry->count > 0) {
@@ -60,14 +65,21 @@ bool retry_wanted(struct io_loop *loop, struct retry *retry, int result)
         return true;
 }
 
-static int await_on_file(struct io_loop *loop, struct io_uring_sqe *sqe, const struct retry *retry)
+bool retry_wanted(struct io_loop *loop, struct retry *retry, int result)
+{
+        if (__builtin_expect(result != -EAGAIN && result != -EINTR, 1))
+                return false;
+        return retry_again(loop, retry);
+}
+
+static inline int await_on_file(struct io_loop *loop, struct io_uring_sqe *sqe, const struct retry *retry)
 {
         sqe->flags |= IOSQE_FIXED_FILE | (retry->count > 0 ? IOSQE_ASYNC : 0);
         return await_operation(loop, sqe);
 }
 
 /* What a short transfer, and the lack of one, mean. */
-static int after_transfer(const struct transfer *transfer, uint32_t done, int result)
+static inline int after_transfer(const struct transfer *transfer, uint32_t done, int result)
 {
         /* Direct I/O cannot go on in the middle of a block: the backing store ends there. */
         if (result == -EINVAL && done > 0 && !transfer->writes)
@@ -79,7 +91,7 @@ static int after_transfer(const struct transfer *transfer, uint32_t done, int re
         return result;
 }
 
-static void prepare(struct io_uring_sqe *sqe, const struct transfer *transfer, uint32_t done)
+static inline void prepare(struct io_uring_sqe *sqe, const struct transfer *transfer, uint32_t done)
 {
         uint8_t operation = transfer->writes ? IORING_OP_WRITE : IORING_OP_READ;
 
@@ -96,7 +108,9 @@ static void prepare(struct io_uring_sqe *sqe, const struct transfer *transfer, u
         };
 }
 
-int await_transfer(struct io_loop *loop, const struct transfer *transfer)
+/* Inlined where requests pass, so that what is known there of the transfer need not go through memory. */
+__attribute__((always_inline)) static inline int transfer_all(
+        struct io_loop *loop, const struct transfer *transfer)
 {
         struct retry retry = {};
         uint32_t done = 0;
@@ -116,6 +130,11 @@ int await_transfer(struct io_loop *loop, const struct transfer *transfer)
                 retry.count = 0;
         }
         return (int)done;
+}
+
+int await_transfer(struct io_loop *loop, const struct transfer *transfer)
+{
+        return transfer_all(loop, transfer);
 }
 
 static int fixed_file(const struct target_io *io, unsigned file)
@@ -143,7 +162,7 @@ int await_read(struct target_io *io, unsigned file, uint32_t position, uint32_t 
 {
         struct transfer transfer = transfer_of_data(io, file, position, length, offset);
 
-        return await_transfer(io_loop_of(io->queue), &transfer);
+        return transfer_all(io_loop_of(io->queue), &transfer);
 }
 
 int await_write(struct target_io *io, unsigned file, uint32_t position, uint32_t length, uint64_t offset,
@@ -153,7 +172,7 @@ int await_write(struct target_io *io, unsigned file, uint32_t position, uint32_t
 
         transfer.writes = true;
         transfer.rw_flags = rw_flags;
-        return await_transfer(io_loop_of(io->queue), &transfer);
+        return transfer_all(io_loop_of(io->queue), &transfer);
 }
 
 int await_read_memory(struct target_io *io, unsigned file, void *memory, uint32_t length, uint64_t offset)

@@ -94,15 +94,17 @@ static void describe(struct ublk_queue *queue, struct request *request)
 }
 
 /* The one place where a request ends. */
-static void request_ends(struct ublk_queue *queue, struct request *request, int result)
+__attribute__((always_inline)) static inline void request_ends(
+        struct ublk_queue *queue, struct request *request, int result)
 {
         queue_meter_ended(&queue->meter, &request->meter, request->io.length, result);
         io_data_return(&queue->data, request->io.tag);
         ublk_port_commit(&queue->port, request->io.tag, result);
 }
 
-/* What has to be moved or registered first, and what after it. */
-static int perform_moving_co(struct ublk_queue *queue, struct request *request)
+/* What has to be moved or registered first, and what after it. Its locals shall not burden requests without
+ * such needs. */
+__attribute__((noinline)) static int perform_moving_co(struct ublk_queue *queue, struct request *request)
 {
         int r = io_data_begin_co(&queue->data, &request->io, request->registered);
 
