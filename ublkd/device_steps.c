@@ -281,7 +281,7 @@ static struct disk_node node_of(const struct device_record *record)
 static int tell_go(struct managed_device *device, const struct device_record *record)
 {
         struct data_route route = ublk_ctl_route(device->kernel.flags); /* what the driver has agreed to */
-        int r = worker_proc_go(device->worker, record->number, &route);
+        int r = worker_proc_go(device->worker, record->number, &route, device->queue_cpus);
 
         if (r < 0)
                 device_note(device, "WorkerUnreachable", "The worker does not listen: %s.", strerror(-r));
@@ -302,6 +302,22 @@ static int announce_and_go(struct managed_device *device, const struct device_re
         return tell_go(device, record);
 }
 
+static void go_with_cpus(struct managed_device *device, int result)
+{
+        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+        bool first = device->action == ACTION_SET_PARAMS;
+
+        if (!device->worker || !record->spec) {
+                device_step_done(device, -ECONNRESET);
+                return;
+        }
+        if (result < 0)
+                log_errno(LOG_WARNING, device->name, result,
+                        "The kernel does not say where its queues should run: %s; they run anywhere",
+                        strerror(-result));
+        device_step_done(device, first ? announce_and_go(device, record) : tell_go(device, record));
+}
+
 static void on_params_set(void *userdata, int result, const struct kernel_device *kernel _unused_)
 {
         struct managed_device *device = userdata;
@@ -312,8 +328,11 @@ static void on_params_set(void *userdata, int result, const struct kernel_device
                 note_failure(device, record->number, result);
         else if (!device->worker || !record->spec)
                 result = -ECONNRESET;
-        else
-                result = announce_and_go(device, record);
+        if (result >= 0) {
+                device_cpus_forget(device); /* a disk that was there before may have had other queues */
+                device_cpus_learn(device, go_with_cpus);
+                return;
+        }
         device_step_done(device, result);
 }
 
@@ -420,6 +439,10 @@ static void on_recovery_begun(void *userdata, int result, const struct kernel_de
         device->call = NULL;
         if (result < 0)
                 note_failure(device, record->number, result);
+        if (result >= 0 && !device->queue_cpus && device->worker && record->spec) {
+                device_cpus_learn(device, go_with_cpus); /* of a disk that an earlier supervisor made */
+                return;
+        }
         if (attempt_says_go(result))
                 r = device->worker && record->spec ? tell_go(device, record) : -ECONNRESET;
         device_step_done(device, r < 0 ? r : result);

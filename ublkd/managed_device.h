@@ -56,6 +56,9 @@ struct managed_device {
         bool unreached;            /* there may be a worker that could not be adopted yet */
         uint64_t lost_since;       /* CLOCK_MONOTONIC: its disk's I/O waits since then; 0: it does not */
         uint64_t died_at; /* CLOCK_MONOTONIC: death of the last worker that served; 0: recovered since */
+        char *queue_cpus; /* as in GO; NULL: not asked yet, or not told */
+        uint16_t queue_cpus_known;
+        void (*queue_cpus_then)(struct managed_device *device, int result); /* while they are being asked */
         uint64_t restarts, recoveries;
         double last_recovery_ms;
         struct trouble_note note;
@@ -110,6 +113,13 @@ void device_adopt(struct managed_device *device);
 int device_spawn(struct managed_device *device, const struct device_record *record);
 /* device_worker.c: its worker is dead: says why, and lets go of it. */
 void device_take_death(struct managed_device *device);
+
+/* device_cpus.c: makes known where the kernel wants its queues to run, unless that is known; then calls
+ * `then`, once, perhaps before it returns. It needs its number, and a worker that has told its parameters. */
+void device_cpus_learn(
+        struct managed_device *device, void (*then)(struct managed_device *device, int result));
+/* device_cpus.c: the next disk is another one. */
+void device_cpus_forget(struct managed_device *device);
 
 /* device_shared.c: lets limits and busy polling of its worker, if any, follow the spec. */
 void device_shared_apply(struct managed_device *device, const struct device_record *record);

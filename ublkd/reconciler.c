@@ -127,6 +127,7 @@ static struct managed_device *device_free(struct managed_device *device)
         sd_event_source_disable_unref(device->timer);
         worker_proc_free(device->worker);
         device_note_clear(device);
+        device_cpus_forget(device);
         device_claim_forget(device);
         free(device->name);
         free(device);

@@ -17,6 +17,7 @@ enum { GREETING_USEC = 10 * 1000 * 1000, SECTOR_SHIFT = 9, BLOCK_SHIFT_MAX = 12,
 
 enum ctl_kind {
         CTL_GET_INFO,
+        CTL_GET_AFFINITY,
         CTL_ADD,
         CTL_SET_PARAMS,
         CTL_START,
@@ -37,9 +38,10 @@ enum ctl_kind {
 static const struct {
         uint32_t command;
         uint64_t deadline_usec;
-        bool tells_device; /* its answer is a struct ublksrv_ctrl_dev_info */
+        bool tells_device; /* its answer is a struct ublksrv_ctrl_dev_info, or a mask */
 } kinds[] = {
         [CTL_GET_INFO] = {UBLK_U_CMD_GET_DEV_INFO,        SECONDS(10), true },
+        [CTL_GET_AFFINITY] = {UBLK_U_CMD_GET_QUEUE_AFFINITY,  SECONDS(10), true },
         [CTL_ADD] = {UBLK_U_CMD_ADD_DEV,             SECONDS(10), true },
         [CTL_SET_PARAMS] = {UBLK_U_CMD_SET_PARAMS,          SECONDS(10), false},
         [CTL_START] = {UBLK_U_CMD_START_DEV,           SECONDS(30), false},
@@ -128,6 +130,13 @@ static int read_info(const struct ublksrv_ctrl_dev_info *info, struct kernel_dev
                 return 0;
         }
         return -EPROTO;
+}
+
+static int read_cpus(const unsigned char *cpus, struct kernel_device *ret)
+{
+        *ret = (struct kernel_device){};
+        memcpy(ret->queue_cpus, cpus, sizeof(ret->queue_cpus));
+        return 0;
 }
 
 static bool is_power_of_two(uint32_t value)
@@ -266,7 +275,8 @@ static void deliver(void *owner _unused_, struct ctl_call *base)
         void *userdata = call->userdata;
 
         if (tells_device) {
-                result = read_info(info, &device);
+                result = call->kind == CTL_GET_AFFINITY ? read_cpus(base->answer.queue_cpus, &device)
+                                                        : read_info(info, &device);
                 tells_device = result == 0;
         }
         free(call);
@@ -339,6 +349,14 @@ int ublk_ctl_add(struct ublk_ctl *ctl, const struct kernel_device_request *wante
         };
 
         return submit(ctl, CTL_ADD, &request, done, userdata, ret);
+}
+
+int ublk_ctl_get_affinity(struct ublk_ctl *ctl, int number, uint16_t queue, ublk_ctl_done done,
+        void *userdata, struct ublk_ctl_call **ret)
+{
+        struct ctl_request request = {.number = (uint32_t)number, .size = KERNEL_CPUS_SIZE, .data = queue};
+
+        return submit(ctl, CTL_GET_AFFINITY, &request, done, userdata, ret);
 }
 
 int ublk_ctl_set_params(struct ublk_ctl *ctl, int number, const struct disk_params *params,

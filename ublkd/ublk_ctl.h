@@ -18,6 +18,8 @@ enum kernel_state {
         _KERNEL_STATE_MAX
 };
 
+enum { KERNEL_CPUS_SIZE = 128 }; /* bytes of a mask of CPUs, as many as a cpu_set_t has */
+
 /* What GET_DEV_INFO2 says. */
 struct kernel_device {
         int number;
@@ -26,7 +28,8 @@ struct kernel_device {
         uint64_t flags;  /* as negotiated, UBLK_F_* bits */
         pid_t server_pid;
         uint16_t queues, queue_depth;
-        uint32_t max_io_size; /* bytes */
+        uint32_t max_io_size;                       /* bytes */
+        unsigned char queue_cpus[KERNEL_CPUS_SIZE]; /* of get_affinity only, which tells nothing else */
 };
 
 /* Asked for with ADD_DEV. */
@@ -64,8 +67,8 @@ struct ublk_ctl_call;
 
 /* result: 0 or -errno. -ETIMEDOUT: the command did not come back by its deadline and was given up; the truth
  * is unknown. -EINTR: unknown as well; read the device again. -ECONNRESET: the helper died; unknown. `device`
- * is set for get_info and add when result is 0, else NULL. Called once, from the loop, unless the call was
- * cancelled. */
+ * is set for get_info, get_affinity and add when result is 0, else NULL. Called once, from the loop, unless
+ * the call was cancelled. */
 typedef void (*ublk_ctl_done)(void *userdata, int result, const struct kernel_device *device);
 
 /* Starts the helper: this very program, with the argument --control-helper and its channel as descriptor 3.
@@ -92,6 +95,9 @@ struct ublk_ctl *ublk_ctl_free(struct ublk_ctl *ctl);
 int ublk_ctl_get_info(
         struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
 int ublk_ctl_add(struct ublk_ctl *ctl, const struct kernel_device_request *request, ublk_ctl_done done,
+        void *userdata, struct ublk_ctl_call **ret);
+/* On which CPUs requests come to a queue. Result -EINVAL where the machine has more than the mask. */
+int ublk_ctl_get_affinity(struct ublk_ctl *ctl, int number, uint16_t queue, ublk_ctl_done done,
         void *userdata, struct ublk_ctl_call **ret);
 int ublk_ctl_set_params(struct ublk_ctl *ctl, int number, const struct disk_params *params,
         ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ublkd/base/ublk_uapi.h"
+#include "ublkd/ublk_ctl.h"
 
 #include <stdint.h>
 
@@ -17,6 +18,7 @@ union ctl_payload {
         } info2;
         struct ublk_all_params params;
         uint64_t features;
+        unsigned char queue_cpus[KERNEL_CPUS_SIZE];
 };
 
 struct ctl_request {

@@ -148,8 +148,7 @@ static void raise_stage(struct worker_proc *worker, enum worker_stage stage)
                 worker->stage = stage;
 }
 
-/* Ours greets before it has read CONFIG, and so may not know yet whom it serves; its epoch is what we gave
- * it. */
+/* Ours may greet before it has read CONFIG, and know no uid yet; its epoch is what we gave it. */
 static bool is_unconfigured(const struct worker_proc *worker, const struct worker_msg *hello)
 {
         return !worker->adopted && hello->hello.uid[0] == '\0';
@@ -559,9 +558,14 @@ uint64_t worker_proc_died_at(const struct worker_proc *worker)
         return worker->died_at;
 }
 
-static int tell(struct worker_proc *worker, const struct worker_msg *msg)
+/* `stage`: that it has reached by being told. */
+static int tell(struct worker_proc *worker, const struct worker_msg *msg, enum worker_stage stage)
 {
-        return worker->channel < 0 ? -EPIPE : worker_msg_send(worker->channel, msg);
+        int r = worker->channel < 0 ? -EPIPE : worker_msg_send(worker->channel, msg);
+
+        if (r >= 0)
+                raise_stage(worker, stage);
+        return r;
 }
 
 int worker_proc_grow(struct worker_proc *worker, uint64_t size)
@@ -570,7 +574,7 @@ int worker_proc_grow(struct worker_proc *worker, uint64_t size)
 
         if (!params || params->size_max == 0)
                 return -EOPNOTSUPP;
-        return tell(worker, &(struct worker_msg){.type = WORKER_MSG_GROW, .grow = {.size = size}});
+        return tell(worker, &(struct worker_msg){.type = WORKER_MSG_GROW, .grow = {size}}, worker->stage);
 }
 
 const struct problem_list *worker_proc_refusal(const struct worker_proc *worker)
@@ -578,23 +582,19 @@ const struct problem_list *worker_proc_refusal(const struct worker_proc *worker)
         return &worker->refusal;
 }
 
-int worker_proc_go(struct worker_proc *worker, int number, const struct data_route *route)
+int worker_proc_go(struct worker_proc *worker, int number, const struct data_route *route, const char *cpus)
 {
-        int r = tell(
-                worker, &(struct worker_msg){.type = WORKER_MSG_GO, .go.number = number, .go.route = *route});
+        const struct worker_msg go = {
+                .type = WORKER_MSG_GO, .go = {number, *route, (char *)cpus}
+        };
+        int r = tell(worker, &go, WORKER_STAGE_FETCHING);
 
-        if (r < 0)
-                return r;
-        worker->number = number;
-        return raise_stage(worker, WORKER_STAGE_FETCHING), 0;
+        if (r >= 0)
+                worker->number = number;
+        return r;
 }
 
 int worker_proc_live(struct worker_proc *worker)
 {
-        int r = tell(worker, &(struct worker_msg){.type = WORKER_MSG_LIVE});
-
-        if (r < 0)
-                return r;
-        raise_stage(worker, WORKER_STAGE_SERVING);
-        return 0;
+        return tell(worker, &(struct worker_msg){.type = WORKER_MSG_LIVE}, WORKER_STAGE_SERVING);
 }

@@ -53,7 +53,8 @@ const struct worker_death *worker_proc_death(const struct worker_proc *worker);
 uint64_t worker_proc_died_at(const struct worker_proc *worker);
 
 /* 0 or -errno of worker_msg_send(). The stage is then WORKER_STAGE_FETCHING, or _SERVING. */
-int worker_proc_go(struct worker_proc *worker, int number, const struct data_route *route);
+int worker_proc_go(
+        struct worker_proc *worker, int number, const struct data_route *route, const char *queue_cpus);
 int worker_proc_live(struct worker_proc *worker);
 /* Asks it to serve `size` bytes. Its parameters tell whether it does, its refusal why not. 0; -EOPNOTSUPP: it
  * is an older program; -errno of worker_msg_send(). */

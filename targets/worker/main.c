@@ -36,6 +36,7 @@ struct worker {
         struct disk disk;
         struct shared shared;
         struct queue_threads *threads;
+        char *queue_cpus;                     /* from GO */
         int number;                           /* N of /dev/ublkcN, or -1 */
         struct data_route route;              /* with the number */
         int node_folder;                      /* /dev, or -1 */
@@ -198,8 +199,8 @@ static enum exit_status start_queues(struct worker *worker)
         const cpu_set_t *cpus = worker->config.cpus_given ? &worker->config.cpus : NULL;
         int r;
 
-        r = queue_threads_start(
-                &worker->disk, &worker->shared, &worker->route, worker->node, cpus, &worker->threads);
+        r = queue_threads_start(&worker->disk, &worker->shared, &worker->route, worker->node, cpus,
+                worker->queue_cpus, &worker->threads);
         return r < 0 ? fail_with(worker, r, "OutOfResources", "The queues' threads cannot be started") : STAY;
 }
 
@@ -248,6 +249,8 @@ static enum exit_status leave(struct worker *worker)
 {
         worker->stage = WORKER_STAGE_LEAVING;
         worker->threads = queue_threads_free(worker->threads);
+        free(worker->queue_cpus);
+        worker->queue_cpus = NULL;
         disk_close(&worker->disk);
         worker->node = close_fd(worker->node);
         worker_config_clear(&worker->config);
@@ -305,6 +308,7 @@ static enum exit_status handle(struct worker *worker, const struct worker_msg *m
                         return fail_with(worker, -EOPNOTSUPP, "DataPathUnsupported",
                                 "The target needs to see the bytes, which zero copy does not show");
                 if (worker->stage == WORKER_STAGE_OPEN) {
+                        worker->queue_cpus = msg->go.queue_cpus ? strdup(msg->go.queue_cpus) : NULL;
                         begin_fetching(worker, msg->go.number, &msg->go.route);
                         return try_node(worker);
                 }

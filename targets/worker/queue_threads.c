@@ -2,10 +2,12 @@
 #include "targets/worker/queue_threads.h"
 #include "targets/worker/sandbox.h"
 #include "targets/worker/ublk_queue.h"
+#include "ublkd/base/cpu_list.h"
 
 #include <linux/mempolicy.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 
@@ -35,6 +37,7 @@ struct queue_threads {
         int device_fd, event_fd;
         cpu_set_t cpus;
         bool cpus_given;
+        const char *queue_cpus; /* of GO; NULL: anywhere, or where `cpus` says */
         unsigned count;
         atomic_uint fetched, gone;
         atomic_bool served;
@@ -68,6 +71,28 @@ static void name_thread(unsigned index)
 static void allocate_locally(void)
 {
         (void)syscall(SYS_set_mempolicy, MPOL_LOCAL, NULL, 0UL);
+}
+
+/* Where its requests come from. It is advice: a CPU that is offline, or that we may not use, is no reason not
+ * to serve. */
+static void pin(const char *queue_cpus, unsigned index)
+{
+        unsigned char mask[CPU_SETSIZE / 8];
+        _cleanup_free_ char *list = NULL;
+        cpu_set_t cpus;
+
+        while (queue_cpus && index-- > 0) {
+                queue_cpus = strchr(queue_cpus, ';');
+                queue_cpus = queue_cpus ? queue_cpus + 1 : NULL;
+        }
+        list = queue_cpus ? strndup(queue_cpus, strcspn(queue_cpus, ";")) : NULL;
+        if (!list || parse_cpu_list(list, mask, sizeof(mask)) < 0)
+                return;
+        CPU_ZERO(&cpus);
+        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+                if (mask[cpu / 8] & 1 << cpu % 8)
+                        CPU_SET(cpu, &cpus);
+        (void)sched_setaffinity(0, sizeof(cpus), &cpus);
 }
 
 static int serve(struct queue_threads *all, unsigned index, enum phase *phase)
@@ -116,6 +141,7 @@ static void *thread_main(void *argument)
         int r;
 
         name_thread(self->index);
+        pin(all->queue_cpus, self->index);
         allocate_locally();
         sandbox_mark_io_thread();
         r = serve(all, self->index, &phase);
@@ -147,7 +173,7 @@ static int start_all(struct queue_threads *all)
 }
 
 int queue_threads_start(struct disk *disk, const struct shared *shared, const struct data_route *route,
-        int device_fd, const cpu_set_t *cpus, struct queue_threads **ret)
+        int device_fd, const cpu_set_t *cpus, const char *queue_cpus, struct queue_threads **ret)
 {
         struct queue_threads *all;
         int r;
@@ -160,6 +186,7 @@ int queue_threads_start(struct disk *disk, const struct shared *shared, const st
         all->route = *route;
         all->device_fd = device_fd;
         all->count = disk->params.queues;
+        all->queue_cpus = cpus ? NULL : queue_cpus;
         if (cpus) {
                 all->cpus = *cpus;
                 all->cpus_given = true;

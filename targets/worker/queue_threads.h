@@ -14,10 +14,10 @@ enum queue_threads_state {
 };
 
 /* Starts the threads of `disk` (which must outlive them) on /dev/ublkcN, open as device_fd, which may be
- * closed as soon as all have fetched. cpus: where they run, or NULL. 0 or
- * -errno; after an error end the process. */
+ * closed as soon as all have fetched. cpus: where they run, or NULL. queue_cpus (must outlive them): else, as
+ * in GO. 0 or -errno; after an error end the process. */
 int queue_threads_start(struct disk *disk, const struct shared *shared, const struct data_route *route,
-        int device_fd, const cpu_set_t *cpus, struct queue_threads **ret);
+        int device_fd, const cpu_set_t *cpus, const char *queue_cpus, struct queue_threads **ret);
 /* Joins them. Only in state GONE. NULL is fine. */
 struct queue_threads *queue_threads_free(struct queue_threads *threads);
 

@@ -4,6 +4,7 @@ import pathlib
 import re
 
 from harness.api import null_spec
+from harness.disk import Disk
 
 # include/linux/sched.h: what PR_SET_IO_FLUSHER sets (kernel/sys.c, prctl()).
 _PF_MEMALLOC_NOIO = 0x00080000
@@ -48,4 +49,36 @@ def test_queues_allocate_where_they_run(api):
     for task in _tasks(pid):
         policies = {line.split()[1] for line in (task / "numa_maps").read_text().splitlines()}
         assert policies == {"local" if _is_queue(task) else "default"}, f"{task} allocates by {policies}"
+    api.delete("data")
+
+
+def _allowed(pid):
+    """Where each queue may run, as "0-1"."""
+    found = {}
+    for task in _tasks(pid):
+        if _is_queue(task):
+            allowed = re.search(r"Cpus_allowed_list:\s*(\S+)", (task / "status").read_text())[1]
+            found[(task / "comm").read_text().strip()] = allowed
+    return found
+
+
+def _kernels_map(disk):
+    """The same, of the block layer, which writes "0, 1"."""
+    return {f"queue-{queue.name}": (queue / "cpu_list").read_text().strip() for queue in (disk.sys / "mq").iterdir()}
+
+
+def test_queues_run_where_their_requests_come_from(api, daemon):
+    """Also those of later workers: of the supervisor that made the disk, and of one that did not."""
+    device = api.create(null_spec("data", queues=2))
+    disk, pid = Disk(device["status"]["id"]), device["status"]["worker"]["pid"]
+    wanted = _kernels_map(disk)
+    assert sorted(wanted.values()) == ["0", "1"]
+    assert _allowed(pid) == wanted
+    for _ in range(2):
+        daemon.kill_worker("data")
+        pid = api.wait_other_worker("data", pid)["status"]["worker"]["pid"]
+        api.wait_phase("data", "Live")
+        assert _allowed(pid) == wanted
+        daemon.kill()
+        daemon.start()
     api.delete("data")

@@ -102,6 +102,16 @@ static int simulate_info2(const struct ctl_request *request, union ctl_payload *
         return 0;
 }
 
+/* To queue 3 come the requests of CPU 2, 3 and the last. */
+static int simulate_affinity(const struct ctl_request *request, union ctl_payload *payload)
+{
+        if (request->data != 3 || request->size != sizeof(payload->queue_cpus))
+                return -EINVAL;
+        payload->queue_cpus[0] = 0x0c;
+        payload->queue_cpus[KERNEL_CPUS_SIZE - 1] = 0x80;
+        return 0;
+}
+
 static int simulate(const struct ctl_request *request, union ctl_payload *payload)
 {
         switch (request->command) {
@@ -109,6 +119,8 @@ static int simulate(const struct ctl_request *request, union ctl_payload *payloa
                 return simulate_info(request, payload);
         case UBLK_U_CMD_GET_DEV_INFO2:
                 return simulate_info2(request, payload);
+        case UBLK_U_CMD_GET_QUEUE_AFFINITY:
+                return simulate_affinity(request, payload);
         case UBLK_U_CMD_ADD_DEV:
                 return simulate_add(request, payload);
         case UBLK_U_CMD_SET_PARAMS:

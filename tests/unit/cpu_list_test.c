@@ -52,9 +52,24 @@ static void test_bad_leaves_the_mask(void)
         }
 }
 
+static void test_written_as_it_is_read(void)
+{
+        static const char *const lists[] = {"0", "15", "0-15", "0-3,8", "1,3,5-6", "7-8"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+                _cleanup_free_ char *list = NULL;
+                unsigned char mask[2];
+
+                CHECK_INT(parse_cpu_list(lists[i], mask, sizeof(mask)), 0);
+                CHECK_INT(format_cpu_list(mask, sizeof(mask), &list), 0);
+                CHECK_STR(list, lists[i]);
+        }
+}
+
 int main(void)
 {
         test_good();
         test_bad_leaves_the_mask();
+        test_written_as_it_is_read();
         return check_report();
 }

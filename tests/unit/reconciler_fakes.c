@@ -159,6 +159,18 @@ int ublk_ctl_set_params(struct ublk_ctl *ctl _unused_, int number, const struct 
         return submit(act_nothing, number, NULL, done, userdata, ret);
 }
 
+static int act_get_affinity(struct ublk_ctl_call *call _unused_, struct kernel_device *ret)
+{
+        *ret = (struct kernel_device){.queue_cpus = {1}};
+        return 0;
+}
+
+int ublk_ctl_get_affinity(struct ublk_ctl *ctl _unused_, int number, uint16_t queue _unused_,
+        ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
+{
+        return submit(act_get_affinity, number, NULL, done, userdata, ret);
+}
+
 int ublk_ctl_begin_recovery(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done, void *userdata,
         struct ublk_ctl_call **ret)
 {
@@ -475,7 +487,8 @@ const struct problem_list *worker_proc_refusal(const struct worker_proc *worker)
         return &worker->refusal;
 }
 
-int worker_proc_go(struct worker_proc *worker, int number, const struct data_route *route _unused_)
+int worker_proc_go(struct worker_proc *worker, int number, const struct data_route *route _unused_,
+        const char *queue_cpus _unused_)
 {
         worker->number = number;
         worker->stage = WORKER_STAGE_FETCHING;

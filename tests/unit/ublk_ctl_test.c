@@ -179,6 +179,12 @@ static void test_plain(sd_event *event, struct ublk_ctl *ctl)
         check_result(event, ublk_ctl_end_recovery(ctl, 7, 4711, on_done, &answer, NULL), &answer, 0);
         check_result(event, ublk_ctl_end_recovery(ctl, 7, 1, on_done, &answer, NULL), &answer, -EINVAL);
         check_result(event, ublk_ctl_begin_recovery(ctl, 7, on_done, &answer, NULL), &answer, -EBUSY);
+        check_result(event, ublk_ctl_get_affinity(ctl, 7, 4, on_done, &answer, NULL), &answer, -EINVAL);
+        CHECK_INT(ublk_ctl_get_affinity(ctl, 7, 3, on_done, &answer, NULL), 0);
+        await(event, &answer);
+        CHECK_INT(answer.device.queue_cpus[0], 0x0c);
+        CHECK_INT(answer.device.queue_cpus[KERNEL_CPUS_SIZE - 1], 0x80);
+        answer = (struct answer){};
         check_result(event, ublk_ctl_stop(ctl, 7, on_done, &answer, NULL), &answer, -EINTR);
         check_result(event, ublk_ctl_del(ctl, 7, on_done, &answer, NULL), &answer, 0); /* by way of _ASYNC */
         check_result(

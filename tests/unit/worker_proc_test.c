@@ -123,7 +123,7 @@ static void test_life(struct watch *watch)
         CHECK_INT(worker_proc_epoch(watch->worker), WORKER_FAKE_EPOCH);
         CHECK_INT(worker_proc_params(watch->worker)->size, 1 << 20);
         CHECK_INT(watch->changes, 1); /* PARAMS; its HELLO says nothing that was not known */
-        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &copy), 0);
+        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &copy, NULL), 0);
         CHECK_INT(worker_proc_stage(watch->worker), WORKER_STAGE_FETCHING);
         CHECK_INT(worker_proc_number(watch->worker), WORKER_FAKE_NUMBER);
         CHECK_INT(watch->changes, 1);
@@ -138,7 +138,7 @@ static void test_life(struct watch *watch)
         CHECK(worker_proc_death(watch->worker)->by_signal);
         CHECK_INT(worker_proc_death(watch->worker)->code, SIGKILL);
         CHECK_INT(watch->changes, 3);
-        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &copy), -EPIPE);
+        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &copy, NULL), -EPIPE);
         let_go(watch);
 }
 
@@ -157,7 +157,7 @@ static void test_adoption(struct watch *watch)
         pid = worker_proc_pid(watch->worker);
         first_start = worker_proc_started_at(watch->worker);
         CHECK(run_until(watch, is_open));
-        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &copy), 0);
+        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &copy, NULL), 0);
         CHECK(run_until(watch, is_ready));
         CHECK_INT(worker_proc_live(watch->worker), 0);
         for (unsigned round = 0; round < 3; round++) {

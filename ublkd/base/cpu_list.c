@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Reads a decimal number below `limit` and moves *text behind it. */
@@ -63,4 +65,35 @@ int parse_cpu_list(const char *text, unsigned char *ret_mask, size_t size)
                 return r;
         memset(ret_mask, 0, size);
         return walk(text, size * 8, ret_mask);
+}
+
+static bool has_cpu(const unsigned char *mask, size_t size, size_t cpu)
+{
+        return cpu < size * 8 && mask[cpu / 8] & 1u << cpu % 8;
+}
+
+int format_cpu_list(const unsigned char *mask, size_t size, char **ret)
+{
+        char *text = NULL;
+        size_t length, last;
+        FILE *out = open_memstream(&text, &length);
+
+        if (!out)
+                return -ENOMEM;
+        for (size_t cpu = 0; cpu < size * 8; cpu = last + 1) {
+                last = cpu;
+                if (!has_cpu(mask, size, cpu))
+                        continue;
+                while (has_cpu(mask, size, last + 1))
+                        last++;
+                fprintf(out, "%s%zu", ftell(out) > 0 ? "," : "", cpu);
+                if (last > cpu)
+                        fprintf(out, "-%zu", last);
+        }
+        if (fclose(out) == 0) {
+                *ret = text;
+                return 0;
+        }
+        free(text);
+        return -ENOMEM;
 }

@@ -7,3 +7,6 @@
  * in bytes. Ranges ascend ("0-3", not "3-0"); an overlap is fine. Returns 0; -EINVAL: not a list; -ERANGE: a
  * CPU beyond the mask. */
 int parse_cpu_list(const char *text, unsigned char *ret_mask, size_t size);
+
+/* The list of a mask, to be freed; "" for an empty one. 0 or -ENOMEM. */
+int format_cpu_list(const unsigned char *mask, size_t size, char **ret);

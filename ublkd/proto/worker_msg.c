@@ -38,6 +38,7 @@ enum {
         NAME_LENGTH_MAX = 63,
         VERSION_LENGTH_MAX = WORKER_VERSION_SIZE - 1,
         NUMBER_MAX = (1 << 20) - 1,
+        QUEUE_CPUS_MAX = WORKER_MSG_SIZE_MAX / 2,
         NESTING_MAX = 8, /* of the brackets in a message; the deepest of ours has 3 */
 };
 
@@ -64,14 +65,19 @@ static const struct field config_fields[] = {
 };
 
 static const struct field go_fields[] = {
-        {.name = "number",   .kind = FIELD_INT, .offset = AT(go.number), .max = NUMBER_MAX                              },
+        {.name = "queueCpus",
+         .kind = FIELD_STRING,
+         .offset = AT(go.queue_cpus),
+         .optional = true,
+         .length_max = QUEUE_CPUS_MAX},
+        {.name = "number",                         .kind = FIELD_INT,          .offset = AT(go.number), .max = NUMBER_MAX},
         {.name = "dataPath",
          .kind = FIELD_INT,
          .offset = AT(go.route.path),
          .optional = true,
          .max = _DATA_PATH_MAX - 1},
-        {.name = "autoBuffers",                  .kind = FIELD_BOOL,               .offset = AT(go.route.auto_buffers),   .optional = true},
-        {.name = "batch",                  .kind = FIELD_BOOL,                     .offset = AT(go.route.batch),         .optional = true       },
+        {.name = "autoBuffers", .kind = FIELD_BOOL, .offset = AT(go.route.auto_buffers),             .optional = true                          },
+        {.name = "batch",         .kind = FIELD_BOOL,         .offset = AT(go.route.batch),               .optional = true},
 };
 
 static const struct field hello_fields[] = {

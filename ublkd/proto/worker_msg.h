@@ -103,6 +103,7 @@ struct worker_msg {
                 struct {
                         int number;              /* serve /dev/ublkcN */
                         struct data_route route; /* an older program does not say: AUTO, which is copy */
+                        char *queue_cpus;        /* where each queue shall run: "0-1;2-3"; NULL: anywhere */
                 } go;
                 struct disk_params params;
                 struct problem_list failed;

@@ -310,7 +310,8 @@ static bool start_disk(struct test *test)
         CHECK(worker_proc_params(test->worker)->size == DISK_SIZE);
         CHECK_INT(CALL(add, &request), 0);
         CHECK_INT(CALL(set_params, NUMBER, &sample), 0);
-        CHECK_INT(worker_proc_go(test->worker, NUMBER, &(struct data_route){.path = DATA_PATH_COPY}), 0);
+        CHECK_INT(
+                worker_proc_go(test->worker, NUMBER, &(struct data_route){.path = DATA_PATH_COPY}, NULL), 0);
         if (!CHECK(reaches(test, WORKER_STAGE_READY)))
                 return false;
         CHECK_INT(CALL(start, NUMBER, worker_proc_pid(test->worker)), 0);
@@ -397,7 +398,8 @@ static bool recover_disk(struct test *test, void (*end_worker)(struct test *test
         check_device(test, KERNEL_STATE_QUIESCED);
         CHECK(test->device.server_pid == -1 || test->device.server_pid == dead);
         CHECK_INT(CALL(set_params, NUMBER, &sample), -EACCES);
-        CHECK_INT(worker_proc_go(test->worker, NUMBER, &(struct data_route){.path = DATA_PATH_COPY}), 0);
+        CHECK_INT(
+                worker_proc_go(test->worker, NUMBER, &(struct data_route){.path = DATA_PATH_COPY}, NULL), 0);
         if (!CHECK(reaches(test, WORKER_STAGE_READY)))
                 return false;
         times[STEP_READY] = now_usec();
