@@ -159,11 +159,20 @@ bool connection_allowed(struct api *api, const struct peer *peer)
         return api->connections < CONNECTIONS_MAX - CONNECTIONS_KEPT;
 }
 
+/* A request that has arrived and was not looked at yet makes it no idle one. */
+static bool is_idle(const struct connection *connection)
+{
+        char byte;
+
+        return connection->state == CONNECTION_IDLE
+               && recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+}
+
 bool connection_close_idle(struct api *api, const struct peer *peer)
 {
         for (struct connection *connection = api->clients; connection; connection = connection->next)
-                if (connection->state == CONNECTION_IDLE && connection != api->last_client
-                        && (!peer || is_same_user(&connection->peer, peer))) {
+                if (connection != api->last_client && (!peer || is_same_user(&connection->peer, peer))
+                        && is_idle(connection)) {
                         shut_down(connection);
                         return true;
                 }

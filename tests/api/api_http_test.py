@@ -230,9 +230,10 @@ def test_a_hundred_idle_connections(server):
 
 
 def test_a_full_house_waits_instead_of_failing(server):
-    busy = [server.socket() for _ in range(512)]
-    for raw in busy:
-        raw.sendall(b"GET /healthz HTTP/1.1\r\n")
+    busy = []
+    for _ in range(512):  # each is busy before the next one comes, or the server might take it for idle
+        busy.append(server.socket())
+        busy[-1].sendall(b"GET /healthz HTTP/1.1\r\n")
     server.until("connections", 512)
     late = server.connect()
     send(late, "GET", "/healthz")
