@@ -17,7 +17,8 @@ static enum data_path choose_path(enum data_path wanted, enum data_path fastest,
         return fastest != DATA_PATH_AUTO && kernel_has(fastest, features) ? fastest : DATA_PATH_COPY;
 }
 
-struct data_route device_route_choose(enum data_path wanted, enum data_path fastest, uint64_t features)
+struct data_route device_route_choose(
+        enum data_path wanted, enum data_path fastest, bool may_batch, uint64_t features)
 {
         struct data_route can = ublk_ctl_route(features);
         enum data_path path = choose_path(wanted, fastest, features);
@@ -25,7 +26,7 @@ struct data_route device_route_choose(enum data_path wanted, enum data_path fast
         return (struct data_route){
                 .path = path,
                 .auto_buffers = path == DATA_PATH_ZERO_COPY && can.auto_buffers,
-                .batch = can.batch,
+                .batch = may_batch && can.batch,
         };
 }
 

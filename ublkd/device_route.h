@@ -4,9 +4,11 @@
 #include "ublkd/ublk_ctl.h"
 
 /* What `auto` and the rest come to for a new disk. wanted: from the spec; fastest: what its worker says of
- * the backing store; features: the kernel's. A path that was asked for and that the kernel lacks is not
- * replaced: the flags of the disk will show it. */
-struct data_route device_route_choose(enum data_path wanted, enum data_path fastest, uint64_t features);
+ * the backing store; may_batch: a restart may replay what is in flight (a disk
+ * in batches cannot be quiesced); features: the kernel's. A path that was asked for and that the kernel lacks
+ * is not replaced: the flags of the disk will show it. */
+struct data_route device_route_choose(
+        enum data_path wanted, enum data_path fastest, bool may_batch, uint64_t features);
 
 /* A sentence on why a disk goes that way, for its status. fastest: DATA_PATH_AUTO when no worker says it. */
 const char *device_route_reason(

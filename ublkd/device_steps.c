@@ -159,13 +159,14 @@ static void add_device(struct managed_device *device, const struct device_record
 {
         const struct disk_params *params = worker_proc_params(device->worker);
         uint64_t features = device->reconciler->config.host->features;
-        struct data_route route = device_route_choose(
-                (enum data_path)record->spec->options.data_path, params->fastest, features);
+        enum kernel_recovery recovery = wanted_recovery(record);
+        struct data_route route = device_route_choose((enum data_path)record->spec->options.data_path,
+                params->fastest, recovery != KERNEL_RECOVERY_QUEUE, features);
         struct kernel_device_request request = {
                 .number = record->number,
                 .cookie = device_cookie(record->uid, record->epoch),
                 .flags = wanted_flags(record) | ublk_ctl_route_flags(&route)
-                         | ublk_ctl_extra_flags(wanted_recovery(record), features),
+                         | ublk_ctl_extra_flags(recovery, route.batch, features),
                 .queues = params->queues,
                 .queue_depth = params->queue_depth,
                 .max_io_size = params->max_io_size,

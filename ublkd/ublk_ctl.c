@@ -84,10 +84,13 @@ uint64_t ublk_ctl_flags(enum kernel_recovery recovery)
         return flags[recovery] | UBLK_F_CMD_IOCTL_ENCODE;
 }
 
-/* ublk_ctrl_add_dev() refuses QUIESCE without USER_RECOVERY. */
-uint64_t ublk_ctl_extra_flags(enum kernel_recovery recovery, uint64_t features)
+/* ublk_ctrl_add_dev() refuses QUIESCE without USER_RECOVERY. In batches it is not asked for: QUIESCE_DEV of a
+ * busy disk then says 0 again and again and no FETCH comes back as aborted, and after the worker was killed
+ * for it, requests that nobody was told of wait for ever (seen on 7.2.12). */
+uint64_t ublk_ctl_extra_flags(enum kernel_recovery recovery, bool batch, uint64_t features)
 {
-        uint64_t extra = UBLK_F_UPDATE_SIZE | (recovery == KERNEL_RECOVERY_NONE ? 0 : UBLK_F_QUIESCE);
+        bool quiesce = recovery != KERNEL_RECOVERY_NONE && !batch;
+        uint64_t extra = UBLK_F_UPDATE_SIZE | (quiesce ? UBLK_F_QUIESCE : 0);
 
         return extra & features;
 }

@@ -51,8 +51,9 @@ enum kernel_recovery {
 };
 /* The flags for ADD_DEV; 0 bits beyond `features` are not dropped: compare with ublk_ctl_missing(). */
 uint64_t ublk_ctl_flags(enum kernel_recovery recovery);
-/* What a disk can do more, where the driver can: to be added to the flags for ADD_DEV. */
-uint64_t ublk_ctl_extra_flags(enum kernel_recovery recovery, uint64_t features);
+/* What a disk can do more, where the driver can: to be added to the flags for ADD_DEV. batch: it is served in
+ * batches, which excludes QUIESCE. */
+uint64_t ublk_ctl_extra_flags(enum kernel_recovery recovery, bool batch, uint64_t features);
 /* The flags without which a disk has not that path; 0 for DATA_PATH_AUTO. */
 uint64_t ublk_ctl_path_flags(enum data_path path);
 /* All the flags of a route. */

@@ -32,8 +32,9 @@ static void test_choice(void)
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
                 struct data_route got =
-                        device_route_choose(rows[i].wanted, rows[i].fastest, rows[i].features);
+                        device_route_choose(rows[i].wanted, rows[i].fastest, true, rows[i].features);
 
+                CHECK(!device_route_choose(rows[i].wanted, rows[i].fastest, false, rows[i].features).batch);
                 CHECK_INT(got.path, rows[i].route.path);
                 CHECK_INT(got.auto_buffers, rows[i].route.auto_buffers);
                 CHECK_INT(got.batch, rows[i].route.batch);

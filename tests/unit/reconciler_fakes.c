@@ -52,7 +52,7 @@ uint64_t ublk_ctl_flags(enum kernel_recovery recovery)
         return recovery == KERNEL_RECOVERY_NONE ? 0 : 1;
 }
 
-uint64_t ublk_ctl_extra_flags(enum kernel_recovery recovery, uint64_t features)
+uint64_t ublk_ctl_extra_flags(enum kernel_recovery recovery, bool batch _unused_, uint64_t features)
 {
         return recovery == KERNEL_RECOVERY_NONE ? 0 : features;
 }

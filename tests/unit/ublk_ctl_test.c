@@ -424,6 +424,9 @@ static void test_flags(void)
                 == UBLK_F_USER_RECOVERY);
         CHECK(ublk_ctl_flags(KERNEL_RECOVERY_REISSUE) & UBLK_F_USER_RECOVERY_REISSUE);
         CHECK(ublk_ctl_flags(KERNEL_RECOVERY_FAIL) & UBLK_F_USER_RECOVERY_FAIL_IO);
+        CHECK(ublk_ctl_extra_flags(KERNEL_RECOVERY_QUEUE, false, UINT64_MAX) & UBLK_F_QUIESCE);
+        CHECK(!(ublk_ctl_extra_flags(KERNEL_RECOVERY_REISSUE, true, UINT64_MAX) & UBLK_F_QUIESCE));
+        CHECK(!(ublk_ctl_extra_flags(KERNEL_RECOVERY_NONE, false, UINT64_MAX) & UBLK_F_QUIESCE));
         CHECK(!ublk_ctl_missing(UBLK_F_USER_RECOVERY, UINT64_MAX));
         CHECK(!ublk_ctl_missing(0, 0));
         CHECK_STR(ublk_ctl_missing(UBLK_F_USER_RECOVERY | UBLK_F_ZONED, UBLK_F_ZONED), "USER_RECOVERY");

@@ -121,7 +121,7 @@ static void await_absence(struct test *test)
 static void test_features(struct test *test)
 {
         printf("features: %#jx\n", (uintmax_t)test->features);
-        extra_flags = ublk_ctl_extra_flags(KERNEL_RECOVERY_REISSUE, test->features);
+        extra_flags = ublk_ctl_extra_flags(KERNEL_RECOVERY_REISSUE, false, test->features);
         CHECK(!ublk_ctl_missing(ublk_ctl_flags(KERNEL_RECOVERY_REISSUE), test->features));
 }
 
