@@ -73,7 +73,9 @@ static struct told tell(
         if (device->facts.want == WANT_HELD)
                 return down ? (struct told){PHASE_QUIESCED, "WaitsForRecover"}
                             : (struct told){PHASE_FAILED, "WaitsForRecover"};
-        if (device->note.reason && (next_try != UINT64_MAX || device->attempt.deaths > 1))
+        /* EBUSY: the last of the dead worker is awaited, by a new one that is ready, for milliseconds. */
+        if (device->note.reason && device->attempt.busy == 0
+                && (next_try != UINT64_MAX || device->attempt.deaths > 1))
                 return (struct told){PHASE_BACKOFF, device->note.reason};
         if (device->facts.want == WANT_GIVEN_UP)
                 return (struct told){PHASE_STOPPING, "GaveUp"};
