@@ -3,8 +3,6 @@
 
 #include "ublkd/device_stats.h"
 
-#include <assert.h>
-
 /* A bucket is four times as wide as the one before; the first bound is 4.096 µs, the last 17.2 s. All are
  * bounds of the worker's own buckets, so nothing is guessed. */
 enum { IO_BUCKETS = 12, IO_BUCKET_FIRST_SHIFT = 12 };
@@ -20,16 +18,6 @@ struct device_sample {
         double rounds;
         struct op_sample ops[_STATS_OP_MAX];
 };
-
-static const char *const op_labels[] = {
-        [STATS_READ] = "read",
-        [STATS_WRITE] = "write",
-        [STATS_FLUSH] = "flush",
-        [STATS_DISCARD] = "discard",
-        [STATS_WRITE_ZEROES] = "write_zeroes",
-        [STATS_OTHER] = "other",
-};
-static_assert(ARRAY_SIZE(op_labels) == _STATS_OP_MAX, "every operation has a label");
 
 static void take_op(const struct op_counts *counts, struct op_sample *ret)
 {
@@ -160,7 +148,8 @@ static void write_ops(FILE *out, const struct device_sample *devices, size_t cou
                                 metric_sample(out, families[f].name,
                                         *(const double *)((const char *)&devices[i].ops[op]
                                                           + families[f].offset),
-                                        "device=\"%s\",op=\"%s\"", devices[i].record->name, op_labels[op]);
+                                        "device=\"%s\",op=\"%s\"", devices[i].record->name,
+                                        stats_op_to_string(op));
         }
 }
 
@@ -182,7 +171,7 @@ static void write_latencies(FILE *out, const struct device_sample *devices, size
                         if (sample->requests == 0)
                                 continue;
                         snprintf(labels, sizeof(labels), "device=\"%s\",op=\"%s\"", devices[i].record->name,
-                                op_labels[op]);
+                                stats_op_to_string(op));
                         metric_histogram(out, name,
                                 &(struct metric_histogram){
                                         .bounds = bounds,

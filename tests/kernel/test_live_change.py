@@ -29,30 +29,33 @@ def _close(process):
     process.wait()
 
 
-def _restart_under_load(daemon, fio, disk):
-    for _ in range(_RESTARTS):
-        before = daemon.api.get("data")["status"]["worker"]
-        after = daemon.api.restart("data")["status"]
-        assert after["phase"] == "Live" and after["worker"]["pid"] != before["pid"]
-        assert after["worker"]["restarts"] == before["restarts"] + 1
-        disk.wait_progress(20)
-        assert fio.running
+def _restart(daemon, fio, disk):
+    before = daemon.api.get("data")["status"]["worker"]
+    after = daemon.api.restart("data")["status"]
+    assert after["phase"] == "Live" and after["worker"]["pid"] != before["pid"]
+    assert after["worker"]["restarts"] == before["restarts"] + 1
+    disk.wait_progress(20)
+    assert fio.running
 
 
-@pytest.mark.parametrize("on_crash", ["reissue", "queue"])
-def test_restarts_under_load_without_an_error(ext4, file_of, daemon, directory, on_crash):
-    if on_crash == "queue" and not ublk.features()["QUIESCE"]:
-        return  # it is refused there: see below
-    path = file_of(where=ext4)
-    spec = loop_spec("data", path, queues=2, recovery={"onCrash": on_crash, "trigger": "manual"})
-    disk = Disk(daemon.api.create(spec)["status"]["id"])
-    fio = Fio(directory, disk, jobs=2)
+def _restart_under_load(daemon, directory, disk, **load):
+    fio = Fio(directory, disk, **load)
     try:
         fio.wait_running()
-        _restart_under_load(daemon, fio, disk)
+        for _ in range(_RESTARTS):
+            _restart(daemon, fio, disk)
         fio.finish().assert_clean()
     finally:
         fio.kill()
+
+
+# Without QUIESCE a restart of "queue" is refused: see below.
+@pytest.mark.parametrize("on_crash", ["reissue", "queue"] if ublk.features()["QUIESCE"] else ["reissue"])
+def test_restarts_under_load_without_an_error(ext4, file_of, daemon, directory, on_crash):
+    path = file_of(where=ext4)
+    spec = loop_spec("data", path, queues=2, recovery={"onCrash": on_crash, "trigger": "manual"})
+    disk = Disk(daemon.api.create(spec)["status"]["id"])
+    _restart_under_load(daemon, directory, disk, jobs=2)
     assert daemon.api.get("data")["generation"] == 1
 
 
@@ -60,13 +63,7 @@ def test_restart_of_a_queue_that_is_full(ext4, file_of, daemon, directory):
     """Where every tag is in use the driver has none left to tell the worker with."""
     path = file_of(where=ext4)
     disk = Disk(daemon.api.create(loop_spec("data", path, queues=1, queueDepth=2))["status"]["id"])
-    fio = Fio(directory, disk, depth=32)
-    try:
-        fio.wait_running()
-        _restart_under_load(daemon, fio, disk)
-        fio.finish().assert_clean()
-    finally:
-        fio.kill()
+    _restart_under_load(daemon, directory, disk, depth=32)
 
 
 def test_restart_survives_the_supervisor(daemon, file_of):

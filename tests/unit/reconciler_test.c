@@ -459,7 +459,6 @@ static void a_disk_without_a_worker_keeps_its_store(void)
         world_free(&world);
 }
 
-/* A supervisor that has just started does not know what a disk without a worker writes to. */
 /* The same over a restart of ublkd: nobody is there who could tell what the disk writes to. */
 static void a_disk_without_a_worker_keeps_its_store_over_a_restart(void)
 {
@@ -485,6 +484,8 @@ static void a_disk_without_a_worker_keeps_its_store_over_a_restart(void)
         world_free(&world);
 }
 
+/* A supervisor that has just started, and found no claim, does not know what a disk without a worker writes
+ * to. */
 static void a_recovery_does_not_join_another_writer(void)
 {
         static const char *const names[] = {"data"};
