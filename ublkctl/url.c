@@ -30,7 +30,7 @@ char *url_add_parameter(char *path, const char *name, const char *value)
         char *longer;
 
         if (!encoded
-                || asprintf(&longer, "%s%c%s=%s", path, strchr(path, '?') ? '&' : '?', name, encoded) < 0)
+                || asprintf(&longer, "%s%c%s=%s", before, strchr(before, '?') ? '&' : '?', name, encoded) < 0)
                 return NULL;
         return longer;
 }

@@ -223,8 +223,8 @@ static void test_nonsense_is_refused(void)
                 "{\"type\":\"failed\",\"problems\":[1]}",
                 "{\"type\":\"failed\",\"problems\":[{}]}",
                 "{\"type\":\"failed\",\"problems\":[{\"error\":1,\"pointer\":\"\",\"reason\":\"X\"}]}",
-                "{\"type\":\"failed\",\"problems\":[{\"error\":-1,\"pointer\":\"\",\"reason\":\"X\","
-                "\"detail\":\"\"}]}",
+                ("{\"type\":\"failed\",\"problems\":[{\"error\":-1,\"pointer\":\"\",\"reason\":\"X\","
+                 "\"detail\":\"\"}]}"),
                 "{\"type\":\"failed\",\"problems\":[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]}",
                 "{\"type\":\"go\",\"number\":1,\"x\":\"\xff\"}",
                 "{\"type\":\"go\",\"number\":1,\"x\":\"\xc0\x80\"}",
