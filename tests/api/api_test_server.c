@@ -20,6 +20,7 @@
 #include "api/server.h"
 #include "api/wait.h"
 #include "api/watch.h"
+#include "tests/unit/store_faulty.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -31,80 +32,20 @@ enum { LISTEN_MAX = 8 };
 
 struct server {
         sd_event *event;
-        const struct device_backend *real; /* what `full` stands before */
-        void *real_context;
+        struct store_faulty disk; /* `full` makes it fail */
         struct device_store *store;
         struct host host;
         struct api *api;
         sd_event_source *reconcile;
         char **queue; /* names */
         size_t queued;
-        bool automatic, settled, full;
+        bool automatic, settled;
         int flooded;
         char counted[64]; /* the name of the device that has statistics */
         int region_fd, stats_error;
         void *region; /* NULL: none yet */
         int busy;     /* the number of the disk in use, or -1 */
         char busy_text[256];
-};
-
-static int load(void *context,
-        int (*each)(void *userdata, const struct device_record *record, const char *document), void *userdata,
-        uint64_t *ret_revision)
-{
-        struct server *server = context;
-
-        return server->real->load(server->real_context, each, userdata, ret_revision);
-}
-
-static int save(void *context, const struct device_record *record, const char *document, uint64_t revision,
-        const struct device_event *event)
-{
-        struct server *server = context;
-
-        return server->full ? -ENOSPC
-                            : server->real->save(server->real_context, record, document, revision, event);
-}
-
-static int erase(void *context, const char *name, uint64_t revision, const struct device_event *event)
-{
-        struct server *server = context;
-
-        return server->full ? -ENOSPC : server->real->erase(server->real_context, name, revision, event);
-}
-
-static int load_events(void *context, int (*each)(void *userdata, const struct device_event *event),
-        void *userdata, uint64_t *ret_compacted)
-{
-        struct server *server = context;
-
-        return server->real->load_events(server->real_context, each, userdata, ret_compacted);
-}
-
-static int save_events(
-        void *context, const struct device_event *const *events, size_t count, uint64_t compacted)
-{
-        struct server *server = context;
-
-        return server->full ? -ENOSPC
-                            : server->real->save_events(server->real_context, events, count, compacted);
-}
-
-static void close_backend(void *context)
-{
-        struct server *server = context;
-
-        server->real->close(server->real_context);
-}
-
-static const struct device_backend backend = {
-        .name = "test",
-        .load = load,
-        .save = save,
-        .erase = erase,
-        .load_events = load_events,
-        .save_events = save_events,
-        .close = close_backend,
 };
 
 static int set_status(struct server *server, const struct device_record *record, enum device_phase phase,
@@ -258,7 +199,7 @@ static int command_settled(struct server *server, char *arguments)
 
 static int command_full(struct server *server, char *arguments)
 {
-        server->full = strcmp(arguments, "on") == 0;
+        server->disk.write_error = strcmp(arguments, "on") == 0 ? -ENOSPC : 0;
         return 0;
 }
 
@@ -384,8 +325,8 @@ static int on_command(sd_event_source *source _unused_, int fd, uint32_t events 
 static int open_backend(
         struct server *server, const char *state_dir, bool sqlite, struct problem_list *problems)
 {
-        return sqlite ? store_sqlite_open(state_dir, &server->real, &server->real_context, problems)
-                      : store_memory_open(&server->real, &server->real_context);
+        return sqlite ? store_sqlite_open(state_dir, &server->disk.real, &server->disk.real_context, problems)
+                      : store_memory_open(&server->disk.real, &server->disk.real_context);
 }
 
 static int start(struct server *server, const struct api_config *config, struct problem_list *problems)
@@ -476,7 +417,7 @@ int main(int argc, char *argv[])
                 return 2;
         r = open_backend(&server, config.state_dir, sqlite, &problems);
         if (r >= 0)
-                r = device_store_new(&backend, &server, &server.store);
+                r = device_store_new(&store_faulty_backend, &server.disk, &server.store);
         config.store = server.store;
         if (r >= 0)
                 r = start(&server, &config, &problems);

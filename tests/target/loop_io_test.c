@@ -160,7 +160,7 @@ static void test_file(const char *parent, const char *direct, uint32_t block_siz
                 run(&host, &model);
                 check_file(&model, path);
         }
-        if (*check_failures() > 0)
+        if (check_failures > 0)
                 fprintf(stderr, "  on %s with UBLKD_TEST_SEED=%ju\n", spec, (uintmax_t)first_seed);
         target_host_close(&host);
         scratch_remove(&scratch);

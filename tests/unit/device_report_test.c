@@ -165,7 +165,7 @@ static void check_row(struct world *world, const struct row *row)
         struct managed_device *device = &world->device;
         uint64_t next_try = row->next_try ? monotonic_now() + (uint64_t)row->next_try * SECOND : UINT64_MAX;
         const struct device_status *status;
-        unsigned before = *check_failures();
+        unsigned before = check_failures;
 
         world->record = *device_store_get(world->store, "data");
         world->record.deleting = row->deleting;
@@ -188,7 +188,7 @@ static void check_row(struct world *world, const struct row *row)
         CHECK(is_text_of_sentences(status->message));
         for (size_t i = 0; i < ARRAY_SIZE(row->words) && row->words[i]; i++)
                 CHECK(strstr(status->message, row->words[i]));
-        if (*check_failures() > before)
+        if (check_failures > before)
                 fprintf(stderr, "%s: %s\n", row->what, status->message);
 }
 

@@ -1,0 +1,129 @@
+/* Whom a backing store belongs to: the reconciler over a pretended kernel and pretended workers. */
+#include "check.h"
+#include "reconciler_world.h"
+
+#include <stdlib.h>
+
+/* A manual disk whose worker has died. */
+static void world_new_with_orphan(struct world *world)
+{
+        world_new(world);
+        world_put_loop(world, "data", ",\"recovery\":{\"trigger\":\"manual\"}");
+        world_bring_up(world, "data", "file:1");
+        fake_worker_die(fake_worker("data"));
+        world_settle(world, 5);
+        CHECK_INT(world_phase(world, "data"), PHASE_QUIESCED);
+}
+
+static void of_two_that_open_one_store_at_once_one_wins(void)
+{
+        static const char *const names[] = {"one", "two"};
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "one", "");
+        world_put_loop(&world, "two", "");
+        world_settle(&world, 0);
+        fake_worker_open(fake_worker("one"), "file:1");
+        fake_worker_open(fake_worker("two"), "file:1");
+        world_settle(&world, 5);
+        world_churn(&world, names, 2, "file:1");
+        CHECK_INT((world_phase(&world, "one") == PHASE_LIVE) + (world_phase(&world, "two") == PHASE_LIVE), 1);
+        CHECK_STR(
+                world_record(&world, world_phase(&world, "one") == PHASE_LIVE ? "two" : "one")->status.reason,
+                "BackingInUse");
+        world_free(&world);
+}
+
+static void a_disk_does_not_grow_into_another(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world.host.features = WORLD_GROWS;
+        world_put_size(&world, "low", 1024, 0);
+        world_bring_up(&world, "low", "file:1");
+        world_put_size(&world, "high", 1024, 1536 << 10);
+        world_settle(&world, 0);
+        fake_worker_place(fake_worker("high"), 1536 << 10);
+        world_bring_up(&world, "high", "file:1");
+        world_put_size(&world, "low", 2048, 0);
+        world_settle(&world, 5);
+        CHECK_INT(fake_worker_asked(fake_worker("low")), 0);
+        CHECK_STR(world_record(&world, "low")->status.reason, "CannotGrow");
+        CHECK(strstr(world_record(&world, "low")->status.message, "\"high\""));
+        CHECK_INT(world_phase(&world, "low"), PHASE_LIVE);
+        world_free(&world);
+}
+
+/* What waits in a disk without a worker will be written: nobody else may have its store meanwhile. */
+static void a_disk_without_a_worker_keeps_its_store(void)
+{
+        static const char *const names[] = {"thief"};
+        struct world world;
+
+        world_new_with_orphan(&world);
+        world_put_loop(&world, "thief", "");
+        world_churn(&world, names, 1, "file:1");
+        CHECK_STR(world_record(&world, "thief")->status.reason, "BackingInUse");
+        CHECK_INT(device_store_request_recover(world.store, "data"), 0);
+        world_bring_up(&world, "data", "file:1");
+        world_free(&world);
+}
+
+/* The same over a restart of ublkd: nobody is there who could tell what the disk writes to. */
+static void a_disk_without_a_worker_keeps_its_store_over_a_restart(void)
+{
+        static const char *const names[] = {"athief"};
+        struct world world;
+
+        world_new_with_orphan(&world);
+        world_stop_reconciler(&world);
+        world_start_reconciler(&world);
+        world_put_loop(&world, "athief", "");
+        world_churn(&world, names, 1, "file:1");
+        CHECK_INT(world_phase(&world, "data"), PHASE_QUIESCED);
+        CHECK_STR(world_record(&world, "athief")->status.reason, "BackingInUse");
+        CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
+        world_settle(&world, 50);
+        CHECK(!world_record(&world, "data"));
+        world_put_loop(&world, "heir", "");
+        world_bring_up(&world, "heir", "file:1");
+        world_free(&world);
+}
+
+/* A supervisor that has just started, and found no claim, does not know what a disk without a worker writes
+ * to. */
+static void a_recovery_does_not_join_another_writer(void)
+{
+        static const char *const names[] = {"data"};
+        struct world world;
+        char command[128];
+
+        world_new_with_orphan(&world);
+        world_stop_reconciler(&world);
+        snprintf(command, sizeof(command), "rm %s/workers/*.claim",
+                world.path); /* an older ublkd wrote none */
+        CHECK_INT(system(command), 0);
+        world_start_reconciler(&world);
+        world_settle(&world, 5);
+        CHECK_INT(world_phase(&world, "data"), PHASE_QUIESCED);
+        world_put_loop(&world, "thief", "");
+        world_bring_up(&world, "thief", "file:1");
+        CHECK_INT(device_store_request_recover(world.store, "data"), 0);
+        world_settle(&world, 5);
+        world_churn(&world, names, 1, "file:1");
+        CHECK_STR(world_record(&world, "data")->status.reason, "BackingInUse");
+        CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_QUIESCED);
+        world_free(&world);
+}
+
+int main(void)
+{
+        of_two_that_open_one_store_at_once_one_wins();
+        a_disk_does_not_grow_into_another();
+        a_disk_without_a_worker_keeps_its_store();
+        a_disk_without_a_worker_keeps_its_store_over_a_restart();
+        a_recovery_does_not_join_another_writer();
+        return check_report();
+}

@@ -1,0 +1,122 @@
+/* When a worker is started, replaced and mourned: the reconciler over a pretended kernel and pretended
+ * workers. */
+#include "check.h"
+#include "reconciler_world.h"
+
+static void a_restart_replaces_the_worker_once(void)
+{
+        static const char *const names[] = {"data"};
+        struct world world;
+
+        for (unsigned quiesce = 0; quiesce < 2; quiesce++) {
+                world_new(&world);
+                world.host.features = quiesce ? WORLD_QUIESCES : 1;
+                world_put_loop(&world, "data", ",\"recovery\":{\"trigger\":\"manual\"}");
+                world_bring_up(&world, "data", "file:1");
+                CHECK_INT(device_store_request_restart(world.store, "data"), 0);
+                world_settle(&world, 20);
+                world_churn(&world, names, 1, "file:1");
+                CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+                CHECK(world_record(&world, "data")->status.settled
+                        && !world_record(&world, "data")->recover_requested);
+                CHECK_INT(world_record(&world, "data")->status.worker.restarts, 1);
+                CHECK_INT(fake_kills, !quiesce);
+                CHECK_INT(fake_quiesces, quiesce);
+                world_free(&world);
+        }
+}
+
+static void a_second_request_to_recover_skips_the_back_off_again(void)
+{
+        static const char *const names[] = {"data"};
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        for (unsigned i = 0; i < 2; i++) {
+                for (unsigned death = 0; death < 6; death++) {
+                        world_settle(&world, 1);
+                        if (fake_worker(names[0]))
+                                fake_worker_die(fake_worker(names[0]));
+                }
+                world_settle(&world, 5);
+                CHECK(!fake_worker(names[0]));
+                CHECK_INT(device_store_request_recover(world.store, names[0]), 0);
+                world_settle(&world, 1);
+                CHECK(fake_worker(names[0]));
+        }
+        world_free(&world);
+}
+
+/* Another worker beside one that lives would wait for its queues for ever. */
+static void no_worker_is_started_while_one_may_live(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_stop_reconciler(&world);
+        fake_adopt_error = -EMFILE;
+        world_start_reconciler(&world);
+        world_settle(&world, 5);
+        CHECK(!fake_worker("data"));
+        CHECK_STR(world_record(&world, "data")->status.reason, "WorkerUnreachable");
+        fake_adopt_error = -ENOENT;
+        world_put_loop(&world, "data", ",\"labels\":{\"a\":\"b\"}"); /* looks again at once */
+        world_settle(&world, 5);
+        CHECK(fake_worker("data"));
+        world_free(&world);
+}
+
+/* One that a supervisor started as it died leaves without having said whom it was made for. That says nothing
+ * about the disk, whose I/O waits for the next worker. */
+static void a_worker_that_leaves_without_a_word_does_not_take_the_disk_along(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        world_stop_reconciler(&world);
+        fake_disks[0].device.state = KERNEL_STATE_QUIESCED;
+        fake_adopt_error = 0;
+        world_start_reconciler(&world);
+        world_settle(&world, 0);
+        fake_worker_leave(fake_worker("data"));
+        fake_adopt_error = -ENOENT;
+        world_settle(&world, 5);
+        CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_QUIESCED);
+        fake_worker_die(fake_worker("data"));
+        world_bring_up(&world, "data", "file:1");
+        CHECK(fake_disks[0].there);
+        world_free(&world);
+}
+
+/* While a try is under way, its deadline is not the time of the next one. */
+static void a_next_try_is_told_only_while_one_is_waited_for(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_settle(&world, 5);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 5); /* the second starts at once, and does not say anything */
+        CHECK(fake_worker("data"));
+        CHECK(!strstr(world_record(&world, "data")->status.message, "next try"));
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 5);
+        CHECK(!fake_worker("data"));
+        CHECK(strstr(world_record(&world, "data")->status.message, "next try"));
+        world_free(&world);
+}
+
+int main(void)
+{
+        a_restart_replaces_the_worker_once();
+        a_second_request_to_recover_skips_the_back_off_again();
+        no_worker_is_started_while_one_may_live();
+        a_worker_that_leaves_without_a_word_does_not_take_the_disk_along();
+        a_next_try_is_told_only_while_one_is_waited_for();
+        return check_report();
+}

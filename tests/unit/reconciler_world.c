@@ -1,0 +1,162 @@
+/* The store in memory, the directory under /tmp, and the loop that drives them. */
+#include "reconciler_world.h"
+
+#include "check.h"
+
+#include <stdlib.h>
+
+enum { WAIT_MS_MAX = 20000 };
+
+static void on_settled(void *userdata _unused_)
+{
+}
+
+void world_start_reconciler(struct world *world)
+{
+        const struct reconciler_config config = {.event = world->event,
+                .store = world->store,
+                .runtime_dir = world->dir,
+                .host = &world->host,
+                .worker_program = "worker",
+                .settled = on_settled};
+
+        CHECK_INT(reconciler_new(&config, &world->reconciler), 0);
+        reconciler_set_control(world->reconciler, (struct ublk_ctl *)world); /* the fakes do not look at it */
+}
+
+void world_stop_reconciler(struct world *world)
+{
+        world->reconciler = reconciler_free(world->reconciler);
+}
+
+void world_new(struct world *world)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+
+        *world = (struct world){
+                .host = {.features = 1, .cpus = 1}
+        };
+        memset(fake_disks, 0, sizeof(fake_disks));
+        fake_kills = fake_quiesces = fake_adds = 0;
+        fake_add_error = 0;
+        fake_dropped_flags = 0;
+        fake_get_info_error = 0;
+        strcpy(world->path, "/tmp/ublkd-reconciler-XXXXXX");
+        CHECK(mkdtemp(world->path));
+        CHECK_INT(sd_event_new(&world->event), 0);
+        CHECK_INT(store_memory_open(&world->disk.real, &world->disk.real_context), 0);
+        CHECK_INT(device_store_new(&store_faulty_backend, &world->disk, &world->store), 0);
+        CHECK_INT(runtime_dir_open(world->path, &world->dir, &problems), 0);
+        world_start_reconciler(world);
+}
+
+void world_free(struct world *world)
+{
+        char command[128];
+
+        reconciler_free(world->reconciler);
+        device_store_free(world->store);
+        runtime_dir_free(world->dir);
+        sd_event_unref(world->event);
+        snprintf(command, sizeof(command), "rm -r %s", world->path);
+        CHECK_INT(system(command), 0);
+}
+
+static void put(struct world *world, const char *text)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        const struct put_condition condition = {.mode = PUT_CREATE_OR_REPLACE};
+        cJSON *document = cJSON_Parse(text);
+        const struct device_record *record;
+        enum put_outcome outcome;
+        struct device_spec *spec;
+
+        if (CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0))
+                CHECK_INT(device_store_put(world->store, spec, &condition, &record, &outcome, &problems), 0);
+        cJSON_Delete(document);
+}
+
+void world_put_loop(struct world *world, const char *name, const char *more)
+{
+        char text[256];
+
+        snprintf(text, sizeof(text), "{\"name\":\"%s\",\"target\":{\"type\":\"loop\",\"path\":\"/f\"}%s}",
+                name, more);
+        put(world, text);
+}
+
+void world_put_size(struct world *world, const char *name, uint64_t kib, uint64_t offset)
+{
+        char text[256];
+
+        snprintf(text, sizeof(text),
+                "{\"name\":\"%s\",\"target\":{\"type\":\"loop\",\"path\":\"/"
+                "f\",\"offset\":%llu},\"size\":\"%lluKiB\"}",
+                name, (unsigned long long)offset, (unsigned long long)kib);
+        put(world, text);
+}
+
+/* True: something happened; false: not within a millisecond. */
+static bool step(struct world *world)
+{
+        return sd_event_run(world->event, 0) > 0 || fake_ctl_answer() || sd_event_run(world->event, 1000) > 0;
+}
+
+void world_settle(struct world *world, unsigned milliseconds)
+{
+        for (unsigned quiet = 0; quiet <= milliseconds;)
+                quiet += !step(world);
+}
+
+void world_wait_gone(struct world *world, const char *name)
+{
+        for (unsigned quiet = 0; quiet < WAIT_MS_MAX && world_record(world, name);)
+                quiet += !step(world);
+        CHECK(!world_record(world, name));
+}
+
+const struct device_record *world_record(const struct world *world, const char *name)
+{
+        return device_store_get(world->store, name);
+}
+
+enum device_phase world_phase(const struct world *world, const char *name)
+{
+        return world_record(world, name)->status.phase;
+}
+
+void world_bring_up(struct world *world, const char *name, const char *key)
+{
+        struct worker_proc *worker;
+
+        world_settle(world, 0);
+        worker = fake_worker(name);
+        if (!CHECK(worker))
+                return;
+        fake_worker_open(worker, key);
+        world_settle(world, 5);
+        worker = fake_worker(name);
+        if (!CHECK(worker && worker_proc_number(worker) >= 0))
+                return;
+        fake_worker_ready(worker);
+        world_settle(world, 5);
+        CHECK_INT(world_phase(world, name), PHASE_LIVE);
+}
+
+void world_churn(struct world *world, const char *const *names, size_t count, const char *key)
+{
+        for (unsigned round = 0; round < 10; round++) {
+                for (size_t i = 0; i < count; i++) {
+                        struct worker_proc *worker = fake_worker(names[i]);
+                        enum worker_stage stage = worker ? worker_proc_stage(worker) : WORKER_STAGE_SERVING;
+
+                        if (stage == WORKER_STAGE_LEAVING)
+                                fake_worker_die(worker);
+                        else if (stage == WORKER_STAGE_OPENING)
+                                fake_worker_open(worker, key);
+                        else if (stage == WORKER_STAGE_FETCHING)
+                                fake_worker_ready(worker);
+                }
+                world_settle(world, 20);
+        }
+}
