@@ -1,4 +1,4 @@
-/* The records of all devices: sorted by name in memory, written through to a backend.
+/* The records of all devices: kept in memory (store_entries), written through to a backend.
  *
  * Every change goes the same way: build the record as it shall be, have the backend save it, then (nothing
  * can fail any more) take it over, then tell the subscribers.
@@ -12,6 +12,7 @@
 #include "ublkd/device_news.h"
 #include "ublkd/device_record.h"
 #include "ublkd/put_check.h"
+#include "ublkd/store_entries.h"
 #include "ublkd/store_subscribers.h"
 
 #include <assert.h>
@@ -22,93 +23,16 @@
 
 enum { REVISION_BLOCK = 1 << 16 };
 
-struct entry {
-        struct device_record record;
-        char *text; /* the spec as it is stored, whether or not it can be parsed */
-};
-
 struct device_store {
         const struct device_backend *backend;
         void *context;
-        struct entry **entries; /* sorted by name */
-        size_t count, allocated;
+        struct store_entries entries;
         uint64_t revision, ceiling;
         struct event_log *events;
         struct store_subscribers subscribers;
 };
 
-static struct entry *entry_free(struct entry *entry)
-{
-        if (!entry)
-                return NULL;
-        free(entry->record.name);
-        free(entry->record.quarantine);
-        device_spec_free(entry->record.spec);
-        device_status_clear(&entry->record.status);
-        free(entry->text);
-        free(entry);
-        return NULL;
-}
-DEFINE_CLEANUP(struct entry, entry_free);
-#define _cleanup_entry_ _cleanup_(entry_free_pointer)
-
-/* The index of `name`, or (false) the index where it would have to be inserted. */
-static bool find_index(const struct device_store *store, const char *name, size_t *ret)
-{
-        size_t low = 0, high = store->count;
-
-        while (low < high) {
-                size_t middle = low + (high - low) / 2;
-                int order = strcmp(store->entries[middle]->record.name, name);
-
-                if (order == 0) {
-                        *ret = middle;
-                        return true;
-                }
-                if (order < 0)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        *ret = low;
-        return false;
-}
-
-static struct entry *find_entry(const struct device_store *store, const char *name)
-{
-        size_t i;
-
-        return find_index(store, name, &i) ? store->entries[i] : NULL;
-}
-
-/* Makes room for one more, so that inserting cannot fail. */
-static int reserve_entry(struct device_store *store)
-{
-        size_t wanted = store->allocated ? store->allocated * 2 : 16;
-        struct entry **entries;
-
-        if (store->count < store->allocated)
-                return 0;
-        entries = reallocarray(store->entries, wanted, sizeof(struct entry *));
-        if (!entries)
-                return -ENOMEM;
-        store->entries = entries;
-        store->allocated = wanted;
-        return 0;
-}
-
-static void insert_entry(struct device_store *store, struct entry *entry)
-{
-        size_t i;
-
-        (void)find_index(store, entry->record.name, &i); /* it is not there: i is where it belongs */
-        assert(store->count < store->allocated);
-        memmove(&store->entries[i + 1], &store->entries[i], (store->count - i) * sizeof(struct entry *));
-        store->entries[i] = entry;
-        store->count++;
-}
-
-static void announce(struct device_store *store, enum store_event_kind kind, const struct entry *entry)
+static void announce(struct device_store *store, enum store_event_kind kind, const struct store_entry *entry)
 {
         const struct store_event event = {
                 .kind = kind,
@@ -155,7 +79,8 @@ static int save_record(struct device_store *store, struct device_record *record,
 
 /* The next revision for what is not written at once, and its event. A full disk must not keep the truth from
  * users; at worst a revision comes twice after a crash. Without memory the event is lost, the change not. */
-static void step_revision(struct device_store *store, struct entry *entry, const struct device_news *news)
+static void step_revision(
+        struct device_store *store, struct store_entry *entry, const struct device_news *news)
 {
         struct device_event *event;
 
@@ -167,7 +92,7 @@ static void step_revision(struct device_store *store, struct entry *entry, const
 
 /* Saves `changed`, a copy of the entry's record in which only values differ, and takes it over. `reason` and
  * `message` tell of it; NULL: nothing is told. */
-static int update_entry(struct device_store *store, struct entry *entry, struct device_record *changed,
+static int update_entry(struct device_store *store, struct store_entry *entry, struct device_record *changed,
         const char *reason, const char *message)
 {
         const struct device_news news = news_of(&entry->record, EVENT_NORMAL, reason, message);
@@ -183,8 +108,7 @@ static int update_entry(struct device_store *store, struct entry *entry, struct 
 static int load_record(void *userdata, const struct device_record *stored, const char *text)
 {
         struct device_store *store = userdata;
-        _cleanup_entry_ struct entry *entry = calloc(1, sizeof(*entry));
-        size_t i;
+        _cleanup_store_entry_ struct store_entry *entry = calloc(1, sizeof(*entry));
         int r;
 
         if (!entry)
@@ -201,19 +125,19 @@ static int load_record(void *userdata, const struct device_record *stored, const
         if (r >= 0)
                 r = device_record_parse(&entry->record, text);
         if (r >= 0)
-                r = reserve_entry(store);
+                r = store_entries_reserve(&store->entries);
         if (r < 0)
                 return r;
-        if (find_index(store, entry->record.name, &i))
+        if (store_entries_find(&store->entries, entry->record.name))
                 return -EBADMSG;
-        insert_entry(store, TAKE_PTR(entry));
+        store_entries_insert(&store->entries, TAKE_PTR(entry));
         return 0;
 }
 
 static void note_quarantined(struct device_store *store)
 {
-        for (size_t i = 0; i < store->count; i++) {
-                const struct device_record *record = &store->entries[i]->record;
+        for (size_t i = 0; i < store->entries.count; i++) {
+                const struct device_record *record = &store->entries.items[i]->record;
 
                 if (record->quarantine)
                         (void)device_store_note(store, record->name, EVENT_WARNING, "Quarantined", "%s",
@@ -256,10 +180,8 @@ struct device_store *device_store_free(struct device_store *store)
         if (!store)
                 return NULL;
         if (store->events)
-                (void)device_store_save_events(store);
-        for (size_t i = 0; i < store->count; i++)
-                entry_free(store->entries[i]);
-        free(store->entries);
+                (void)device_store_save_events(store); /* at worst the last second of events is lost */
+        store_entries_clear(&store->entries);
         free(store->subscribers.entries);
         event_log_free(store->events);
         store->backend->close(store->context);
@@ -274,12 +196,12 @@ uint64_t device_store_revision(const struct device_store *store)
 
 size_t device_store_count(const struct device_store *store)
 {
-        return store->count;
+        return store->entries.count;
 }
 
 const struct device_record *device_store_get(const struct device_store *store, const char *name)
 {
-        const struct entry *entry = find_entry(store, name);
+        const struct store_entry *entry = store_entries_find(&store->entries, name);
 
         return entry ? &entry->record : NULL;
 }
@@ -288,16 +210,16 @@ const struct device_record *device_store_next(const struct device_store *store, 
 {
         size_t i = 0;
 
-        if (name && find_index(store, name, &i))
+        if (name && store_entries_index(&store->entries, name, &i))
                 i++;
-        return i < store->count ? &store->entries[i]->record : NULL;
+        return i < store->entries.count ? &store->entries.items[i]->record : NULL;
 }
 
 const struct device_record *device_store_number_owner(
         const struct device_store *store, int number, const char *name)
 {
-        for (size_t i = 0; i < store->count; i++) {
-                const struct device_record *record = &store->entries[i]->record;
+        for (size_t i = 0; i < store->entries.count; i++) {
+                const struct device_record *record = &store->entries.items[i]->record;
                 bool wants = record->spec && record->spec->options.id == number;
 
                 if ((record->number == number || wants) && strcmp(record->name, name) != 0)
@@ -309,13 +231,13 @@ const struct device_record *device_store_number_owner(
 static int create_entry(
         struct device_store *store, struct device_spec *spec, char *text, const struct device_record **ret)
 {
-        _cleanup_entry_ struct entry *entry = calloc(1, sizeof(*entry));
+        _cleanup_store_entry_ struct store_entry *entry = calloc(1, sizeof(*entry));
         struct device_news news;
         int r;
 
         if (!entry)
                 return -ENOMEM;
-        r = reserve_entry(store);
+        r = store_entries_reserve(&store->entries);
         if (r >= 0)
                 r = device_record_new(spec, &entry->record);
         if (r < 0)
@@ -328,12 +250,12 @@ static int create_entry(
         entry->record.spec = spec;
         entry->text = text;
         *ret = &entry->record;
-        insert_entry(store, entry);
+        store_entries_insert(&store->entries, entry);
         announce(store, STORE_SPEC, TAKE_PTR(entry));
         return 0;
 }
 
-static int replace_entry(struct device_store *store, struct entry *entry, struct device_spec *spec,
+static int replace_entry(struct device_store *store, struct store_entry *entry, struct device_spec *spec,
         char *text, const struct device_record **ret)
 {
         struct device_record *record = &entry->record, changed = *record;
@@ -381,7 +303,7 @@ int device_store_put(struct device_store *store, struct device_spec *spec,
         const struct put_condition *condition, const struct device_record **ret,
         enum put_outcome *ret_outcome, struct problem_list *problems)
 {
-        struct entry *entry = find_entry(store, spec->options.name);
+        struct store_entry *entry = store_entries_find(&store->entries, spec->options.name);
         char *text;
         int r = put_check(store, spec, entry ? &entry->record : NULL, condition, problems);
 
@@ -409,7 +331,7 @@ int device_store_put(struct device_store *store, struct device_spec *spec,
 
 int device_store_request_delete(struct device_store *store, const char *name, bool force)
 {
-        struct entry *entry = find_entry(store, name);
+        struct store_entry *entry = store_entries_find(&store->entries, name);
         struct device_record changed;
 
         if (!entry)
@@ -425,7 +347,7 @@ int device_store_request_delete(struct device_store *store, const char *name, bo
 
 int device_store_request_recover(struct device_store *store, const char *name)
 {
-        struct entry *entry = find_entry(store, name);
+        struct store_entry *entry = store_entries_find(&store->entries, name);
         struct device_record changed;
 
         if (!entry)
@@ -442,7 +364,7 @@ int device_store_request_recover(struct device_store *store, const char *name)
 
 int device_store_request_restart(struct device_store *store, const char *name)
 {
-        struct entry *entry = find_entry(store, name);
+        struct store_entry *entry = store_entries_find(&store->entries, name);
         struct device_record changed;
 
         if (!entry)
@@ -455,7 +377,7 @@ int device_store_request_restart(struct device_store *store, const char *name)
 
 int device_store_remove(struct device_store *store, const char *name)
 {
-        _cleanup_entry_ struct entry *entry = NULL;
+        _cleanup_store_entry_ struct store_entry *entry = NULL;
         uint64_t ceiling = ceiling_above(store, store->revision + 1);
         const struct device_record *record;
         struct device_event *event = NULL;
@@ -464,9 +386,9 @@ int device_store_remove(struct device_store *store, const char *name)
         int r;
 
         assert(!store->subscribers.announcing);
-        if (!find_index(store, name, &i))
+        if (!store_entries_index(&store->entries, name, &i))
                 return -ENOENT;
-        record = &store->entries[i]->record;
+        record = &store->entries.items[i]->record;
         news = news_of(record, EVENT_NORMAL, "Removed", "The disk and its record are gone.");
         r = news_make(store->events, record, &news, store->revision + 1, &event);
         if (r >= 0)
@@ -475,9 +397,7 @@ int device_store_remove(struct device_store *store, const char *name)
                 device_event_free(event);
                 return r;
         }
-        entry = store->entries[i];
-        store->count--;
-        memmove(&store->entries[i], &store->entries[i + 1], (store->count - i) * sizeof(struct entry *));
+        entry = store_entries_take(&store->entries, i);
         store->revision++;
         store->ceiling = ceiling;
         event_log_take(store->events, event, true);
@@ -487,7 +407,7 @@ int device_store_remove(struct device_store *store, const char *name)
 
 int device_store_assign_number(struct device_store *store, const char *name, int number)
 {
-        struct entry *entry = find_entry(store, name);
+        struct store_entry *entry = store_entries_find(&store->entries, name);
         struct device_record changed;
 
         if (!entry)
@@ -503,7 +423,7 @@ int device_store_assign_number(struct device_store *store, const char *name, int
 
 int device_store_set_held(struct device_store *store, const char *name, bool held)
 {
-        struct entry *entry = find_entry(store, name);
+        struct store_entry *entry = store_entries_find(&store->entries, name);
         struct device_record changed;
         sd_id128_t boot;
         int r;
@@ -527,7 +447,7 @@ int device_store_set_held(struct device_store *store, const char *name, bool hel
 
 int device_store_set_status(struct device_store *store, const char *name, const struct device_status *status)
 {
-        struct entry *entry = find_entry(store, name);
+        struct store_entry *entry = store_entries_find(&store->entries, name);
         struct device_status copy;
         struct device_news news;
         int r;
@@ -554,7 +474,7 @@ int device_store_set_status(struct device_store *store, const char *name, const 
 int device_store_note(struct device_store *store, const char *name, enum event_type type, const char *reason,
         const char *format, ...)
 {
-        struct entry *entry = find_entry(store, name);
+        struct store_entry *entry = store_entries_find(&store->entries, name);
         char message[EVENT_MESSAGE_MAX];
         struct device_news news;
         va_list arguments;
