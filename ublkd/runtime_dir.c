@@ -176,31 +176,50 @@ static int unlink_file(const struct runtime_dir *dir, const struct file_name *na
         return unlinkat(dir->workers_fd, name->name, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-int runtime_dir_bind_worker(struct runtime_dir *dir, const char *uid)
+/* Makes UID`suffix` anew, under another name at first, so that whoever finds it finds it whole. `make` makes
+ * a file of the name that it is given, and returns a descriptor or -errno; so does this. */
+static int make_whole(const struct runtime_dir *dir, const char *uid, const char *suffix,
+        const char *fresh_suffix,
+        int (*make)(const struct runtime_dir *dir, const struct file_name *name, const void *how),
+        const void *how)
 {
         struct file_name final, fresh;
-        struct sockaddr_un address;
         _cleanup_close_ int fd = -1;
-        int r = file_name(uid, ".sock", &final);
+        int r = file_name(uid, suffix, &final);
 
         if (r >= 0)
-                r = file_name(uid, ".new", &fresh);
+                r = file_name(uid, fresh_suffix, &fresh);
         if (r >= 0)
                 r = unlink_file(dir, &fresh); /* left by a supervisor that died right here */
         if (r < 0)
                 return r;
-        fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd < 0)
-                return -errno;
-        socket_address(dir, &fresh, &address);
-        if (fchmod(fd, 0600) < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-                return -errno;
-        if (renameat(dir->workers_fd, fresh.name, dir->workers_fd, final.name) < 0) {
+        fd = make(dir, &fresh, how);
+        r = fd;
+        if (r >= 0 && renameat(dir->workers_fd, fresh.name, dir->workers_fd, final.name) < 0)
                 r = -errno;
-                (void)unlink_file(dir, &fresh);
+        if (r < 0) {
+                (void)unlink_file(dir, &fresh); /* else the next attempt does */
                 return r;
         }
         return TAKE_FD(fd);
+}
+
+static int bind_socket(const struct runtime_dir *dir, const struct file_name *name, const void *how _unused_)
+{
+        struct sockaddr_un address;
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+        if (fd < 0)
+                return -errno;
+        socket_address(dir, name, &address);
+        if (fchmod(fd, 0600) < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+                return -errno;
+        return TAKE_FD(fd);
+}
+
+int runtime_dir_bind_worker(struct runtime_dir *dir, const char *uid)
+{
+        return make_whole(dir, uid, ".sock", ".new", bind_socket, NULL);
 }
 
 int runtime_dir_connect_worker(struct runtime_dir *dir, const char *uid)
@@ -252,37 +271,20 @@ static int open_region_for(struct runtime_dir *dir, const char *uid, const struc
         return header.queues == key->queues && header.epoch == key->epoch ? TAKE_FD(fd) : -ESTALE;
 }
 
-/* Made under another name, so that whoever finds it finds it whole. */
-static int make_region(struct runtime_dir *dir, const char *uid, const struct device_region_key *key)
+static int make_region(const struct runtime_dir *dir, const struct file_name *name, const void *how)
 {
-        struct file_name final, fresh;
-        _cleanup_close_ int fd = -1;
-        int r = file_name(uid, ".region", &final);
+        _cleanup_close_ int fd =
+                openat(dir->workers_fd, name->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        int r = fd < 0 ? -errno : device_region_format(fd, how);
 
-        if (r >= 0)
-                r = file_name(uid, ".region-new", &fresh);
-        if (r >= 0)
-                r = unlink_file(dir, &fresh); /* left by a supervisor that died right here */
-        if (r < 0)
-                return r;
-        fd = openat(dir->workers_fd, fresh.name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (fd < 0)
-                return -errno;
-        r = device_region_format(fd, key);
-        if (r >= 0 && renameat(dir->workers_fd, fresh.name, dir->workers_fd, final.name) < 0)
-                r = -errno;
-        if (r < 0) {
-                (void)unlink_file(dir, &fresh);
-                return r;
-        }
-        return TAKE_FD(fd);
+        return r < 0 ? r : TAKE_FD(fd);
 }
 
 int runtime_dir_provide_region(struct runtime_dir *dir, const char *uid, const struct device_region_key *key)
 {
         int fd = open_region_for(dir, uid, key);
 
-        return fd < 0 ? make_region(dir, uid, key) : fd;
+        return fd < 0 ? make_whole(dir, uid, ".region", ".region-new", make_region, key) : fd;
 }
 
 int runtime_dir_forget_region(struct runtime_dir *dir, const char *uid)
