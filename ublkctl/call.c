@@ -3,6 +3,7 @@
 
 #include "ublkctl/json_path.h"
 #include "ublkctl/terminal.h"
+#include "ublkctl/text.h"
 #include "ublkctl/url.h"
 
 #include <stdarg.h>
@@ -25,8 +26,7 @@ void say(const char *about, const char *format, ...)
         va_list arguments;
 
         va_start(arguments, format);
-        if (vasprintf(&text, format, arguments) < 0)
-                text = NULL;
+        text = text_format(format, arguments);
         va_end(arguments);
         say_about(about);
         print_safely(stderr, text ? text : "out of memory");

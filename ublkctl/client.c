@@ -2,6 +2,8 @@
  * that another request can be made while the answer to a first one is waited for (progress). */
 #include "ublkctl/client.h"
 
+#include "ublkctl/text.h"
+
 #include <curl/curl.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -34,7 +36,7 @@ struct exchange {
         struct curl_slist *headers;
         char *body, *url;
         struct answer answer;
-        size_t capacity;
+        struct text received; /* to be the answer's body */
         bool done;
         CURLcode result;
 };
@@ -192,27 +194,6 @@ static enum exit_status explain(const struct client *client, CURLcode result, bo
 
 /* ---- one exchange ---- */
 
-static bool append(struct exchange *exchange, const char *data, size_t size)
-{
-        struct answer *answer = &exchange->answer;
-
-        if (size > ANSWER_MAX - answer->size)
-                return false;
-        if (answer->size + size + 1 > exchange->capacity) {
-                size_t capacity = (answer->size + size + 1) * 2;
-                char *body = realloc(answer->body, capacity);
-
-                if (!body)
-                        return false;
-                answer->body = body;
-                exchange->capacity = capacity;
-        }
-        memcpy(answer->body + answer->size, data, size);
-        answer->size += size;
-        answer->body[answer->size] = '\0';
-        return true;
-}
-
 static size_t on_body(char *data, size_t size, size_t count, void *userdata)
 {
         struct exchange *exchange = userdata;
@@ -222,7 +203,7 @@ static size_t on_body(char *data, size_t size, size_t count, void *userdata)
         (void)curl_easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &status);
         if (request->take && status < 300)
                 return request->take(request->userdata, data, size * count) ? size * count : 0;
-        return append(exchange, data, size * count) ? size * count : 0;
+        return text_append(&exchange->received, data, size * count, ANSWER_MAX) ? size * count : 0;
 }
 
 static size_t on_header(char *data, size_t size, size_t count, void *userdata)
@@ -253,15 +234,12 @@ static _printf_(2, 3) bool add_header(struct exchange *exchange, const char *for
         _cleanup_free_ char *line = NULL;
         struct curl_slist *headers;
         va_list arguments;
-        int n;
 
         va_start(arguments, format);
-        n = vasprintf(&line, format, arguments);
+        line = text_format(format, arguments);
         va_end(arguments);
-        if (n < 0) {
-                line = NULL;
+        if (!line)
                 return false;
-        }
         headers = curl_slist_append(exchange->headers, line);
         if (headers)
                 exchange->headers = headers;
@@ -296,10 +274,8 @@ static bool prepare(const struct client *client, struct exchange *exchange)
         long patience = request->take ? 0 : ANSWER_PATIENCE_MS + (long)(request->patience / 1000);
         CURL *easy = exchange->easy = curl_easy_init();
 
-        exchange->answer.body = calloc(1, 1);
-        exchange->capacity = 1;
         exchange->body = request->body ? cJSON_PrintUnformatted(request->body) : NULL;
-        if (!easy || !exchange->answer.body || (request->body && !exchange->body)
+        if (!easy || !text_append(&exchange->received, "", 0, 0) || (request->body && !exchange->body)
                 || asprintf(&exchange->url, "%s%s", client->base, request->path) < 0
                 || !add_headers(client, exchange))
                 return false;
@@ -371,6 +347,7 @@ static void release(struct client *client, struct exchange *exchange)
         curl_slist_free_all(exchange->headers);
         free(exchange->body);
         free(exchange->url);
+        free(exchange->received.bytes);
         answer_clear(&exchange->answer);
 }
 
@@ -394,6 +371,8 @@ enum exit_status client_ask(
                 release(client, &exchange);
                 return explain(client, result, quiet);
         }
+        exchange.answer.body = TAKE_PTR(exchange.received.bytes);
+        exchange.answer.size = exchange.received.size;
         exchange.answer.json = cJSON_Parse(exchange.answer.body);
         *ret = exchange.answer;
         exchange.answer = (struct answer){};

@@ -1,16 +1,11 @@
 /* Server-Sent Events, from pieces of any size. */
 #include "ublkctl/sse.h"
 
-#include "ublkd/base/cleanup.h"
+#include "ublkctl/text.h"
 
 #include <string.h>
 
-enum { ID_SIZE = 64, LINE_MAX_SIZE = 1 << 20, RETRY_MAX_MS = 60 * 1000 };
-
-struct text {
-        char *bytes; /* NUL-terminated, or NULL: empty */
-        size_t size, capacity;
-};
+enum { ID_SIZE = 64, TEXT_SIZE_MAX = (1 << 20) - 1, RETRY_MAX_MS = 60 * 1000 };
 
 struct sse {
         bool (*each)(void *userdata, const char *data);
@@ -43,25 +38,6 @@ struct sse *sse_free(struct sse *sse)
         return NULL;
 }
 
-static bool append(struct text *text, const char *bytes, size_t size)
-{
-        if (size >= LINE_MAX_SIZE - text->size)
-                return false;
-        if (text->size + size + 1 > text->capacity) {
-                size_t capacity = (text->size + size + 1) * 2;
-                char *more = realloc(text->bytes, capacity);
-
-                if (!more)
-                        return false;
-                text->bytes = more;
-                text->capacity = capacity;
-        }
-        memcpy(text->bytes + text->size, bytes, size);
-        text->size += size;
-        text->bytes[text->size] = '\0';
-        return true;
-}
-
 static bool end_event(struct sse *sse)
 {
         bool goes_on = true;
@@ -76,12 +52,12 @@ static bool end_event(struct sse *sse)
 
 static bool add_data(struct sse *sse, const char *value)
 {
-        bool good = !sse->has_data || append(&sse->data, "\n", 1);
+        bool good = !sse->has_data || text_append(&sse->data, "\n", 1, TEXT_SIZE_MAX);
 
         if (!sse->has_data)
                 sse->data.size = 0;
         sse->has_data = true;
-        return good && append(&sse->data, value, strlen(value));
+        return good && text_append(&sse->data, value, strlen(value), TEXT_SIZE_MAX);
 }
 
 static bool take_field(struct sse *sse, const char *name, const char *value)
@@ -128,7 +104,7 @@ bool sse_feed(struct sse *sse, const char *data, size_t size)
                 }
                 while (length < size && data[length] != '\n' && data[length] != '\r')
                         length++;
-                if (!append(&sse->line, data, length))
+                if (!text_append(&sse->line, data, length, TEXT_SIZE_MAX))
                         return false;
                 sse->after_cr = length < size && data[length] == '\r';
                 if (length == size)

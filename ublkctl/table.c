@@ -1,6 +1,8 @@
 /* Aligned columns of text. */
 #include "ublkctl/table.h"
 
+#include "ublkctl/text.h"
+
 #include <stdarg.h>
 #include <string.h>
 
@@ -81,8 +83,7 @@ void table_add_format(struct table *table, const char *format, ...)
         va_list arguments;
 
         va_start(arguments, format);
-        if (vasprintf(&text, format, arguments) < 0)
-                text = NULL;
+        text = text_format(format, arguments);
         va_end(arguments);
         if (text)
                 table_add(table, text);
