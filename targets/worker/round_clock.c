@@ -19,20 +19,31 @@ static uint64_t monotonic(void)
         return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Both clocks at one instant: the pair with the shortest time between its two looks at the counter. */
+/* Both clocks at one instant, and how much the counter went on while they were looked at. */
+struct pair {
+        uint64_t ticks, ns, took;
+};
+
+static struct pair look_at_both(void)
+{
+        uint64_t before = round_clock_ticks(), ns = monotonic(), took = round_clock_ticks() - before;
+
+        return (struct pair){.ticks = before + took / 2, .ns = ns, .took = took};
+}
+
+/* The one of some pairs that took the shortest time. */
 static void take_pair(uint64_t *ret_ticks, uint64_t *ret_ns)
 {
-        uint64_t shortest = UINT64_MAX;
+        struct pair best = look_at_both();
 
-        for (unsigned i = 0; i < PAIR_TRIES; i++) {
-                uint64_t before = round_clock_ticks(), ns = monotonic(), took = round_clock_ticks() - before;
+        for (unsigned i = 1; i < PAIR_TRIES; i++) {
+                struct pair next = look_at_both();
 
-                if (took >= shortest)
-                        continue;
-                shortest = took;
-                *ret_ticks = before + took / 2;
-                *ret_ns = ns;
+                if (next.took < best.took)
+                        best = next;
         }
+        *ret_ticks = best.ticks;
+        *ret_ns = best.ns;
 }
 
 bool round_clock_has_ticks(void)
