@@ -3,6 +3,7 @@ set(worker ${PROJECT_SOURCE_DIR}/targets/worker)
 ublkd_unit_test(co_test LIBS worker_core)
 if(CMAKE_C_COMPILER_ID STREQUAL "Clang") # valgrind 3.19 gives up at clang's DWARF 5
   target_compile_options(co_test PRIVATE -gdwarf-4)
+  target_compile_options(worker_core PRIVATE -gdwarf-4)
 endif()
 # The same over ucontext(3), which machines without assembly here use.
 ublkd_unit_test(co_ucontext_test SOURCES co_test.c ${worker}/co.c ${worker}/co_switch_ucontext.c)
