@@ -4,7 +4,6 @@
 
 #include "ublkd/base/log.h"
 #include "ublkd/device_route.h"
-#include "ublkd/disk_node.h"
 #include "ublkd/disk_timeout.h"
 
 #include <stdio.h>
@@ -89,16 +88,31 @@ static void note_failure(struct managed_device *device, int number, int error)
                         plan_action_to_string(device->action), number, strerror(-error));
 }
 
+/* The answer of a command has come. Returns it, noted when it is a failure. */
+static int take_answer(struct managed_device *device, const struct device_record *record, int result)
+{
+        device->call = NULL;
+        if (result < 0)
+                note_failure(device, record->number, result);
+        return result;
+}
+
+/* The same for a command after which the worker is told something. -ECONNRESET: it is gone, or not wanted. */
+static int take_answer_for_worker(
+        struct managed_device *device, const struct device_record *record, int result)
+{
+        int r = take_answer(device, record, result);
+
+        return r >= 0 && (!device->worker || !record->spec) ? -ECONNRESET : r;
+}
+
 /* For commands after which nothing else is to be done. */
 static void on_command_done(void *userdata, int result, const struct kernel_device *kernel _unused_)
 {
         struct managed_device *device = userdata;
         const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
 
-        device->call = NULL;
-        if (result < 0)
-                note_failure(device, record->number, result);
-        device_step_done(device, result);
+        device_step_done(device, take_answer(device, record, result));
 }
 
 /* A command that could not even be sent is a command that failed. */
@@ -266,19 +280,6 @@ static void step_add_dev(struct managed_device *device, const struct device_reco
 
 /* ---- SET_PARAMS, START_DEV ---- */
 
-static struct disk_node node_of(const struct device_record *record)
-{
-        const struct device_options *options = &record->spec->options;
-
-        return (struct disk_node){
-                .name = record->name,
-                .number = record->number,
-                .uid = (uid_t)options->owner.uid,
-                .gid = options->owner.gid < 0 ? disk_node_default_gid() : (gid_t)options->owner.gid,
-                .mode = (mode_t)strtoul(options->owner.mode, NULL, 8),
-        };
-}
-
 static int tell_go(struct managed_device *device, const struct device_record *record)
 {
         struct data_route route = ublk_ctl_route(device->kernel.flags); /* what the driver has agreed to */
@@ -292,8 +293,7 @@ static int tell_go(struct managed_device *device, const struct device_record *re
 /* For a new disk: what it is called must be known before it appears. */
 static int announce_and_go(struct managed_device *device, const struct device_record *record)
 {
-        struct disk_node node = node_of(record);
-        int r = disk_node_announce(runtime_dir_path(device->reconciler->config.runtime_dir), &node);
+        int r = device_announce_node(device, record);
 
         if (r < 0) {
                 device_note(device, "RuntimeDirectory", "%s cannot be written: %s.",
@@ -324,11 +324,7 @@ static void on_params_set(void *userdata, int result, const struct kernel_device
         struct managed_device *device = userdata;
         const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
 
-        device->call = NULL;
-        if (result < 0)
-                note_failure(device, record->number, result);
-        else if (!device->worker || !record->spec)
-                result = -ECONNRESET;
+        result = take_answer_for_worker(device, record, result);
         if (result >= 0) {
                 device_cpus_forget(device); /* a disk that was there before may have had other queues */
                 device_cpus_learn(device, go_with_cpus);
@@ -343,24 +339,6 @@ static void step_set_params(struct managed_device *device, const struct device_r
                 ublk_ctl_set_params(device->reconciler->ctl, record->number,
                         worker_proc_params(device->worker), on_params_set, device, &device->call),
                 on_params_set);
-}
-
-void device_show_node(struct managed_device *device, const struct device_record *record)
-{
-        struct disk_node node = node_of(record);
-        int r;
-
-        if (device->shown_generation == record->generation)
-                return;
-        device->shown_generation = record->generation;
-        r = disk_node_announce(runtime_dir_path(device->reconciler->config.runtime_dir), &node);
-        if (r >= 0)
-                r = disk_node_publish(&node);
-        if (r < 0)
-                log_errno(LOG_WARNING, device->name, r,
-                        "Owner, mode or link of /dev/ublkb%d cannot be set: %s; the disk is served all the "
-                        "same",
-                        record->number, strerror(-r));
 }
 
 static int mark_serving(struct managed_device *device, const struct device_record *record)
@@ -383,14 +361,8 @@ static void on_live(void *userdata, int result, const struct kernel_device *kern
         struct managed_device *device = userdata;
         const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
 
-        device->call = NULL;
-        if (result < 0)
-                note_failure(device, record->number, result);
-        else if (!device->worker || !record->spec)
-                result = -ECONNRESET;
-        else
-                result = mark_serving(device, record);
-        device_step_done(device, result);
+        result = take_answer_for_worker(device, record, result);
+        device_step_done(device, result < 0 ? result : mark_serving(device, record));
 }
 
 static void step_start_dev(struct managed_device *device, const struct device_record *record)
@@ -437,9 +409,7 @@ static void on_recovery_begun(void *userdata, int result, const struct kernel_de
         const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
         int r = 0;
 
-        device->call = NULL;
-        if (result < 0)
-                note_failure(device, record->number, result);
+        take_answer(device, record, result);
         if (result >= 0 && !device->queue_cpus && device->worker && record->spec) {
                 device_cpus_learn(device, go_with_cpus); /* of a disk that an earlier supervisor made */
                 return;
@@ -496,19 +466,6 @@ static void step_stop_dev(struct managed_device *device, const struct device_rec
                 r = ublk_ctl_stop(ctl, record->number, on_command_done, device, &device->call);
         }
         command_sent(device, r, on_command_done);
-}
-
-void device_hide_node(struct managed_device *device, const struct device_record *record)
-{
-        int r = record->number < 0
-                        ? 0
-                        : disk_node_withdraw(runtime_dir_path(device->reconciler->config.runtime_dir),
-                                record->name, record->number);
-
-        if (r < 0)
-                log_errno(LOG_WARNING, device->name, r,
-                        "Its link in /dev/ublk/by-name cannot be removed: %s; remove it by hand",
-                        strerror(-r));
 }
 
 /* DEL_DEV_ASYNC only asks for it: the number is free once the last reference is gone. */

@@ -83,9 +83,11 @@ struct plan_wish device_wish(struct managed_device *device, const struct device_
 /* device_steps.c: carries out device->action. Calls device_step_done() exactly once: later, or before it
  * returns. */
 void device_step(struct managed_device *device, const struct device_record *record);
-/* device_steps.c: lets owner, mode and link of a live disk's node follow the spec, if they do not yet. */
+/* device_node.c: says what the node of a disk is to be called, before it appears. 0 or -errno. */
+int device_announce_node(const struct managed_device *device, const struct device_record *record);
+/* device_node.c: lets owner, mode and link of a live disk's node follow the spec, if they do not yet. */
 void device_show_node(struct managed_device *device, const struct device_record *record);
-/* device_steps.c: takes back what was told of the node of a disk that is gone: the number may be somebody
+/* device_node.c: takes back what was told of the node of a disk that is gone: the number may be somebody
  * else's next. */
 void device_hide_node(struct managed_device *device, const struct device_record *record);
 /* A sentence when this build or this kernel cannot do what the spec asks, with its reason; NULL when it can.

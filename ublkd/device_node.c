@@ -1,0 +1,60 @@
+/* What udev and users see of a disk beside its blocks: owner, mode and link of the node. It is served all the
+ * same when that fails. */
+#include "ublkd/managed_device.h"
+
+#include "ublkd/base/log.h"
+#include "ublkd/disk_node.h"
+
+#include <string.h>
+
+static struct disk_node node_of(const struct device_record *record)
+{
+        const struct device_options *options = &record->spec->options;
+
+        return (struct disk_node){
+                .name = record->name,
+                .number = record->number,
+                .uid = (uid_t)options->owner.uid,
+                .gid = options->owner.gid < 0 ? disk_node_default_gid() : (gid_t)options->owner.gid,
+                .mode = (mode_t)strtoul(options->owner.mode, NULL, 8),
+        };
+}
+
+int device_announce_node(const struct managed_device *device, const struct device_record *record)
+{
+        struct disk_node node = node_of(record);
+
+        return disk_node_announce(runtime_dir_path(device->reconciler->config.runtime_dir), &node);
+}
+
+void device_show_node(struct managed_device *device, const struct device_record *record)
+{
+        struct disk_node node;
+        int r;
+
+        if (device->shown_generation == record->generation)
+                return;
+        device->shown_generation = record->generation;
+        node = node_of(record);
+        r = device_announce_node(device, record);
+        if (r >= 0)
+                r = disk_node_publish(&node);
+        if (r < 0)
+                log_errno(LOG_WARNING, device->name, r,
+                        "Owner, mode or link of /dev/ublkb%d cannot be set: %s; the disk is served all the "
+                        "same",
+                        record->number, strerror(-r));
+}
+
+void device_hide_node(struct managed_device *device, const struct device_record *record)
+{
+        int r = record->number < 0
+                        ? 0
+                        : disk_node_withdraw(runtime_dir_path(device->reconciler->config.runtime_dir),
+                                record->name, record->number);
+
+        if (r < 0)
+                log_errno(LOG_WARNING, device->name, r,
+                        "Its link in /dev/ublk/by-name cannot be removed: %s; remove it by hand",
+                        strerror(-r));
+}
