@@ -281,6 +281,8 @@ static bool prepare(const struct client *client, struct exchange *exchange)
                 return false;
         curl_easy_setopt(easy, CURLOPT_PRIVATE, exchange);
         curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+        curl_easy_setopt(easy, CURLOPT_PATH_AS_IS,
+                1L); /* no device is called ".."; libcurl 8 would take %2E%2E for it */
         curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* $http_proxy is not for a daemon of this machine */
         curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_PATIENCE_MS);
         curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, patience);
