@@ -26,6 +26,7 @@ struct head {
         size_t seen[ARRAY_SIZE(single)];
         const char *bad;       /* a name that is no token, or NULL */
         const char *bad_value; /* the name of a value with control characters, or NULL */
+        bool padded;           /* a value ends in white space */
 };
 
 static bool is_token(const char *text)
@@ -48,10 +49,13 @@ static enum MHD_Result on_header(
         void *userdata, enum MHD_ValueKind kind _unused_, const char *name, const char *value)
 {
         struct head *head = userdata;
+        size_t size;
 
         value = value ? value : "";
+        size = strlen(value);
+        head->padded = head->padded || (size > 0 && strchr(" \t", value[size - 1]));
         head->count++;
-        head->size += strlen(name) + strlen(": ") + strlen(value) + strlen("\r\n");
+        head->size += strlen(name) + strlen(": ") + size + strlen("\r\n");
         if (!is_token(name))
                 head->bad = name;
         if (has_control_characters(value))
@@ -126,8 +130,9 @@ static bool check_framing(struct request *request, const char *version)
         return true;
 }
 
-/* The library hides what follows a NUL, line ends without CR, folded lines and white space; what it shows is
- * then shorter or longer than what came. The one thing that is left to taste is the space after a colon. */
+/* The library hides what follows a NUL, line ends without CR, folded lines and white space (since 1.0 also
+ * behind a value); what it shows is then shorter or longer than what came. The one thing that is left to
+ * taste is the space after a colon. */
 static bool check_hidden(
         struct request *request, const struct head *head, const char *method, size_t target_size)
 {
@@ -135,11 +140,11 @@ static bool check_hidden(
                 MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
         size_t most = strlen(method) + strlen("  HTTP/1.1\r\n\r\n") + target_size + head->size;
 
-        if (info && info->header_size <= most && info->header_size + head->count >= most)
+        if (!head->padded && info && info->header_size <= most && info->header_size + head->count >= most)
                 return true;
         reply_problem(request, PROBLEM_BAD_REQUEST,
                 "The head of the request is not well-formed: lines end in CR and LF, a header is one line "
-                "'Name: value' with one space at most, and there are no NUL bytes.");
+                "'Name: value' with one space at most and none at its end, and there are no NUL bytes.");
         return refuse(request);
 }
 

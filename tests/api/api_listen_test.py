@@ -121,7 +121,7 @@ def test_tcp_needs_the_token(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     token = path.read_text().strip()
     assert len(token) == 64
-    for bad in (None, "", "Bearer", "Bearer ", f"Basic {token}", f"Bearer {token[:-1]}", f"Bearer {token}0",
+    for bad in (None, "", "Bearer", f"Basic {token}", f"Bearer {token[:-1]}", f"Bearer {token}0",
                 "Bearer " + token[:-1] + ("0" if token[-1] != "0" else "1")):
         headers = {} if bad is None else {"Authorization": bad}
         for method, target in (("GET", "/healthz"), ("POST", "/devices"), ("GET", "/nothing")):
