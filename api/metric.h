@@ -9,6 +9,7 @@
 
 enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, _METRIC_TYPE_MAX };
 
+/* Begins a family: its HELP and TYPE. What cannot be written is left to ferror(out), here and below. */
 void metric_family(FILE *out, const char *name, enum metric_type type, const char *help);
 /* `labels`: a format that comes to `a="b",c="d"`, or "". */
 void metric_sample(FILE *out, const char *name, double value, const char *labels, ...) _printf_(4, 5);

@@ -81,5 +81,6 @@ cJSON *request_parse_body(struct request *request);
 int request_watch_client(
         struct request *request, sd_event_io_handler_t left, void *userdata, sd_event_source **ret);
 
+/* With its reply. NULL is fine. Returns NULL. */
 struct request *request_free(struct request *request);
 DEFINE_CLEANUP(struct request, request_free);

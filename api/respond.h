@@ -52,6 +52,7 @@ void reply_text(struct request *request, unsigned status, const char *content_ty
 void reply_stream(struct request *request, const char *content_type);
 void reply_empty(struct request *request, unsigned status);
 
+/* A problem whose detail is the sentence of `format`. */
 void reply_problem(struct request *request, enum problem_type type, const char *format, ...) _printf_(3, 4);
 /* With `errors`: every entry of `problems`. The detail is the first entry's sentence, or says how many there
  * are. */
@@ -72,4 +73,5 @@ void reply_device(struct request *request, unsigned status, const struct device_
  * paths. */
 void make_valid_utf8(char *text);
 
+/* Frees what the reply holds; it is empty then. */
 void reply_clear(struct reply *reply);

@@ -27,6 +27,7 @@ void watch_on_store_event(void *userdata, const struct store_event *event);
 /* Ends every watch, so that the server can stop. */
 void watch_abandon_all(struct api *api);
 
+/* How many clients watch. */
 size_t watch_count(const struct api *api);
 
 /* NULL is fine. Returns NULL. */

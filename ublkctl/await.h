@@ -12,6 +12,7 @@ struct watch {
         uint64_t began;   /* microseconds, monotonic */
 };
 
+/* CLOCK_MONOTONIC, microseconds. */
 uint64_t now_usec(void);
 
 /* Zero, or the tick of a request that the daemon holds: shows how `watch->name` is doing. */

@@ -84,6 +84,7 @@ struct device_store;
 int device_store_new(const struct device_backend *backend, void *context, struct device_store **ret);
 struct device_store *device_store_free(struct device_store *store);
 
+/* Of the last change or event; goes on upwards over a restart. */
 uint64_t device_store_revision(const struct device_store *store);
 size_t device_store_count(const struct device_store *store);
 /* NULL: no such device. */

@@ -15,6 +15,7 @@ enum {
 
 struct event_log;
 
+/* An empty log. 0 or -ENOMEM. */
 int event_log_new(struct event_log **ret);
 struct event_log *event_log_free(struct event_log *log);
 

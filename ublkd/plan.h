@@ -108,6 +108,7 @@ struct plan_wish {
         uint64_t now;
 };
 
+/* What is wanted of the device now. Pure, as all here. */
 enum plan_want plan_want(const struct plan_wish *wish);
 /* When plan_want() changes its answer merely because time passes, or UINT64_MAX. */
 uint64_t plan_want_until(const struct plan_wish *wish);

@@ -11,6 +11,7 @@ struct runtime_dir;
 int runtime_dir_open(const char *path, struct runtime_dir **ret, struct problem_list *problems);
 struct runtime_dir *runtime_dir_free(struct runtime_dir *dir);
 
+/* As it was given to runtime_dir_open(). Valid as long as `dir`. */
 const char *runtime_dir_path(const struct runtime_dir *dir);
 
 /* A new non-blocking SOCK_SEQPACKET socket bound to workers/UID.sock, not listening yet (the worker does

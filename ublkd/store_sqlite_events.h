@@ -10,6 +10,7 @@ struct event_statements {
         sqlite3_stmt *put, *forget, *compacted;
 };
 
+/* `*ret` is zeroed before; to be released with event_statements_clear(), also on failure. */
 int event_statements_prepare(sqlite3 *db, struct event_statements *ret);
 void event_statements_clear(struct event_statements *statements);
 

@@ -54,6 +54,7 @@ struct ublk_port_class {
 };
 extern const struct ublk_port_class ublk_port_single, ublk_port_batch;
 
+/* Empty, with room for `size` tags; `tags` is the owner's to free(). 0 or -ENOMEM. */
 int tag_queue_init(struct tag_queue *queue, unsigned size);
 
 static inline void tag_queue_put(struct tag_queue *queue, uint16_t tag)
