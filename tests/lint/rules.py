@@ -8,7 +8,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 LINES_MAX = 600
-LINES_MAX_TEST = 800  # a test has its module's one purpose, and a table of cases is long
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 
@@ -126,11 +125,10 @@ def who_sees_the_uapi(path, text):
             yield line, f"may not see the ublk UAPI ({name}); only ublkd/ublk_ctl* and targets/worker do"
 
 
-def is_short(path, text):
+def is_short(_path, text):
     lines = text.count("\n")
-    limit = LINES_MAX if is_product(path) else LINES_MAX_TEST
-    if lines > limit:
-        yield limit, f"has {lines} lines; past {limit}, find the second purpose and give it a file"
+    if lines > LINES_MAX:
+        yield LINES_MAX, f"has {lines} lines; past {LINES_MAX}, find the second purpose and give it a file"
 
 
 def says_its_purpose(_path, text):
