@@ -30,15 +30,17 @@ int device_announce_node(const struct managed_device *device, const struct devic
 void device_show_node(struct managed_device *device, const struct device_record *record)
 {
         struct disk_node node;
-        int r;
+        int r, announced;
 
         if (device->shown_generation == record->generation)
                 return;
         device->shown_generation = record->generation;
         node = node_of(record);
-        r = device_announce_node(device, record);
+        r = announced = device_announce_node(device, record);
         if (r >= 0)
                 r = disk_node_publish(&node);
+        if (announced > 0 && r >= 0)
+                r = disk_node_notify(node.number);
         if (r < 0)
                 log_errno(LOG_WARNING, device->name, r,
                         "Owner, mode or link of /dev/ublkb%d cannot be set: %s; the disk is served all the "

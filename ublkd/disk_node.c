@@ -7,9 +7,12 @@
 #include <grp.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+enum { ANNOUNCEMENT_SIZE = 256 };
 
 static const char link_dir[] = "/dev/ublk/by-name";
 
@@ -51,9 +54,18 @@ static int write_file_atomically(const char *path, const char *text)
         return 0;
 }
 
+static bool file_has(const char *path, const char *text)
+{
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+        char found[ANNOUNCEMENT_SIZE];
+        ssize_t n = fd < 0 ? -1 : read(fd, found, sizeof(found));
+
+        return n >= 0 && (size_t)n == strlen(text) && memcmp(found, text, (size_t)n) == 0;
+}
+
 int disk_node_announce(const char *runtime_dir, const struct disk_node *node)
 {
-        char path[PATH_MAX], text[256];
+        char path[PATH_MAX], text[ANNOUNCEMENT_SIZE];
         int r = path_format(path, "%s/disks", runtime_dir);
 
         if (r < 0)
@@ -66,7 +78,22 @@ int disk_node_announce(const char *runtime_dir, const struct disk_node *node)
                 return r;
         snprintf(text, sizeof(text), "UBLKD_NAME=%s\nUBLKD_UID=%u\nUBLKD_GID=%u\nUBLKD_MODE=%04o\n",
                 node->name, node->uid, node->gid, node->mode);
-        return write_file_atomically(path, text);
+        if (file_has(path, text))
+                return 0;
+        r = write_file_atomically(path, text);
+        return r < 0 ? r : 1;
+}
+
+int disk_node_notify(int number)
+{
+        _cleanup_close_ int fd = -1;
+        char path[PATH_MAX];
+        int r = path_format(path, "/sys/block/ublkb%d/uevent", number);
+
+        if (r < 0)
+                return r;
+        fd = open(path, O_WRONLY | O_CLOEXEC);
+        return fd < 0 || write(fd, "change", strlen("change")) < 0 ? -errno : 0;
 }
 
 static int publish_owner(const char *path, const struct disk_node *node)

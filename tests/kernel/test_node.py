@@ -59,11 +59,34 @@ def test_node_is_of_root_and_group_disk_by_default(api):
 def test_owner_changes_on_a_live_disk(api):
     before = api.create(null_spec("data"))
     disk = Disk(before["status"]["id"])
-    run("udevadm", "settle")  # without our rule udev sets its own owner as it handles the new disk, be it late
     after = api.put(null_spec("data", owner={"uid": 77, "gid": 78, "mode": "0600"}))
-    run("udevadm", "settle")
     assert after["status"]["id"] == disk.number
-    wait_until(lambda: _owner(disk) == (77, 78, 0o600), lambda: f"the new owner, not {_owner(disk)}")
+    run("udevadm", "settle")
+    assert _owner(disk) == (77, 78, 0o600)
+
+
+@pytest.fixture(name="slow_udev")
+def udev_that_stops_between_reading_and_setting(directory):
+    """Udev stops at every new disk after the rule of ublkd has read the owner, and goes on once `go` is there."""
+    rule = _RULE.with_name("61-slow.rules")
+    script = directory / "slow"
+    script.write_text(f"#!/bin/sh\n: > {directory}/stopped\nuntil [ -e {directory}/go ]; do sleep 0.05; done\n")
+    script.chmod(0o755)
+    rule.write_text(f'ACTION=="add", KERNEL=="ublkb*", IMPORT{{program}}="{script}"\n')
+    run("udevadm", "control", "--reload")
+    yield directory
+    (directory / "go").touch()
+    rule.unlink()
+    run("udevadm", "control", "--reload")
+
+
+def test_a_new_owner_outlasts_what_udev_has_read_before(api, slow_udev):
+    disk = Disk(api.create(null_spec("data"))["status"]["id"])
+    wait_until((slow_udev / "stopped").exists, "udev in the middle of the new disk")
+    api.put(null_spec("data", owner={"uid": 77, "gid": 78, "mode": "0600"}))
+    (slow_udev / "go").touch()
+    run("udevadm", "settle")
+    assert _owner(disk) == (77, 78, 0o600)
 
 
 def test_a_name_is_linked_without_udev_rules_too(make_daemon):
