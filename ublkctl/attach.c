@@ -2,6 +2,7 @@
 #include "ublkctl/await.h"
 #include "ublkctl/change.h"
 #include "ublkctl/disk_name.h"
+#include "ublkctl/file_fault.h"
 #include "ublkctl/json_path.h"
 #include "ublkctl/remove.h"
 #include "ublkctl/show.h"
@@ -104,7 +105,7 @@ static enum exit_status print_node(const struct attach *attach, const cJSON *dev
         const char *node = json_text(device, "status.device");
 
         if (!node) {
-                say(attach->name, "It is there, but has no disk: %s", device_message(device));
+                say(attach->name, "The device is there, but has no disk. %s", device_message(device));
                 return STATUS_FAILED;
         }
         print_safely(stdout, node);
@@ -124,7 +125,7 @@ static enum exit_status give_up(
 
         if (!ours)
                 return report_problem(request, attach->path, answer);
-        say(attach->path, "%s", *message ? message : "It cannot be made a disk.");
+        say(attach->path, "%s", *message ? message : "It cannot be made a disk; look into the log of ublkd.");
         if (!path || call(attach->context, &removal, attach->name, &removed) != STATUS_OK)
                 say(attach->name, "The device stays; remove it with 'ublkctl delete %s'.", attach->name);
         else
@@ -188,7 +189,7 @@ static enum exit_status create_under_free_name(struct attach *attach)
 static enum exit_status check_settings(const struct settings *settings, uint64_t *ret_offset)
 {
         if (settings->name && strlen(settings->name) >= DISK_NAME_SIZE) {
-                say(NULL, "The name is too long: 63 bytes at most.");
+                say(NULL, "The name is too long; give one of 63 bytes at most.");
                 return STATUS_USAGE;
         }
         *ret_offset = 0;
@@ -196,6 +197,15 @@ static enum exit_status check_settings(const struct settings *settings, uint64_t
                 return STATUS_OK;
         say(NULL, "'%s' is no offset; give bytes, or a number with KiB, MiB, GiB or TiB.", settings->offset);
         return STATUS_USAGE;
+}
+
+static enum exit_status refuse_file(const char *path, int error)
+{
+        if (error != ENOENT)
+                return say_file_fault(path, error);
+        say(path, "There is no such file; check the path, or make the file first, as with 'truncate -s 10G "
+                  "FILE'.");
+        return STATUS_FAILED;
 }
 
 enum exit_status verb_attach(struct context *context, int argc _unused_, char *argv[])
@@ -207,10 +217,8 @@ enum exit_status verb_attach(struct context *context, int argc _unused_, char *a
 
         if (status != STATUS_OK)
                 return status;
-        if (!realpath(argv[0], path)) {
-                say(argv[0], "It cannot be attached: %s.", strerror(errno));
-                return STATUS_FAILED;
-        }
+        if (!realpath(argv[0], path))
+                return refuse_file(argv[0], errno);
         attach.path = path;
         status = fetch_devices(context, &(struct text_list){}, &attach.devices);
         if (status != STATUS_OK)
@@ -271,7 +279,7 @@ static enum exit_status find_meant(const cJSON *devices, const char *word, const
                 found = name;
         }
         if (!found) {
-                say(word, "There is no disk with this node, file or name.");
+                say(word, "There is no disk with this node, file or name; 'ublkctl list -o wide' shows all.");
                 return STATUS_NOT_FOUND;
         }
         *ret = found;

@@ -159,7 +159,7 @@ enum exit_status verb_patch(struct context *context, int argc, char *argv[])
         patch = cJSON_ParseWithOpts(argv[1], NULL, true);
         if (patch)
                 return patch_and_free(context, argv[0], patch);
-        say(NULL, "The patch is not valid JSON: %s", argv[1]);
+        say(NULL, "The patch is not valid JSON: %s; give one like '{\"size\": \"20GiB\"}'.", argv[1]);
         return STATUS_USAGE;
 }
 

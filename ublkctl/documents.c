@@ -2,6 +2,7 @@
 #include "ublkctl/documents.h"
 
 #include "ublkctl/call.h"
+#include "ublkctl/file_fault.h"
 #include "ublkctl/json_path.h"
 
 #include <dirent.h>
@@ -48,13 +49,11 @@ static enum exit_status read_all(int fd, const char *source, char **ret)
                         capacity *= 2;
                 }
         }
-        if (!text || n != 0) {
-                say(source, "It cannot be read: %s.", strerror(n < 0 ? errno : ENOMEM));
-                return STATUS_FAILED;
-        }
+        if (!text || n != 0)
+                return say_file_fault(source, n < 0 ? errno : ENOMEM);
         text[size] = '\0';
         if (strlen(text) != size) {
-                say(source, "This is no JSON: there is a byte of 0 in it.");
+                say(source, "This is no JSON, there is a byte of 0 in it; name a file with specs.");
                 return STATUS_FAILED;
         }
         *ret = TAKE_PTR(text);
@@ -65,10 +64,8 @@ static enum exit_status read_file(const char *path, char **ret)
 {
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-        if (fd < 0) {
-                say(path, "It cannot be opened: %s.", strerror(errno));
-                return errno == EACCES ? STATUS_NOT_ALLOWED : STATUS_FAILED;
-        }
+        if (fd < 0)
+                return say_file_fault(path, errno);
         return read_all(fd, path, ret);
 }
 
@@ -95,7 +92,7 @@ static enum exit_status add(struct documents *documents, cJSON *spec, const char
 {
         if (documents->count == DOCUMENTS_MAX) {
                 cJSON_Delete(spec);
-                say(source, "There are more than %d specs.", DOCUMENTS_MAX);
+                say(source, "There are more than %d specs; apply them in several parts.", DOCUMENTS_MAX);
                 return STATUS_FAILED;
         }
         if (documents->count == documents->capacity) {
@@ -153,7 +150,7 @@ static enum exit_status refuse(const char *source, const char *text, const char 
         if (*place)
                 say(source, "Line %d is not valid JSON.", line_of(text, place));
         else
-                say(source, "The JSON ends in the middle of a value.");
+                say(source, "The JSON ends in the middle of a value; is the file complete?");
         return STATUS_FAILED;
 }
 
@@ -175,7 +172,7 @@ enum exit_status documents_parse(struct documents *documents, const char *text, 
                 return no_memory();
         sources[documents->source_count++] = kept;
         if (!*next) {
-                say(source, "There is no spec in it.");
+                say(source, "There is no spec in it; a spec is a JSON object with a name and a target.");
                 return STATUS_FAILED;
         }
         for (; *next; next = skip_blanks(end)) {
@@ -209,10 +206,8 @@ static enum exit_status read_folder(struct documents *documents, const char *pat
         struct dirent **entries;
         int count = scandir(path, &entries, is_json, alphasort);
 
-        if (count < 0) {
-                say(path, "The folder cannot be read: %s.", strerror(errno));
-                return errno == EACCES ? STATUS_NOT_ALLOWED : STATUS_FAILED;
-        }
+        if (count < 0)
+                return say_file_fault(path, errno);
         for (int i = 0; i < count; i++) {
                 char file[PATH_MAX + 256];
 
@@ -222,7 +217,7 @@ static enum exit_status read_folder(struct documents *documents, const char *pat
         }
         free(entries);
         if (count == 0) {
-                say(path, "There is no file *.json in this folder.");
+                say(path, "There is no file *.json in this folder; name another one, or a file.");
                 return STATUS_FAILED;
         }
         return status;

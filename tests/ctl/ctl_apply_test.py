@@ -56,7 +56,7 @@ def test_a_file_that_is_no_json_names_its_line(ctl, tmp_path):
     assert "cut.json" in ctl("apply", "-f", "cut.json", status=FAILED).err
     (tmp_path / "nul.json").write_bytes(b'{"name"\0: "a"}')
     assert "byte of 0" in ctl("apply", "-f", "nul.json", status=FAILED).err
-    assert "cannot be opened" in ctl("apply", "-f", "missing.json", status=FAILED).err
+    assert "no such file; check the path." in ctl("apply", "-f", "missing.json", status=FAILED).err
 
 
 def test_prune_removes_what_has_the_label_and_no_spec(ctl):

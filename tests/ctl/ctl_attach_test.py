@@ -45,8 +45,16 @@ def test_a_name_that_is_taken_is_refused(ctl, tmp_path):
 
 
 def test_a_file_that_is_not_there(ctl, server):
-    assert "No such file" in ctl("attach", "nowhere.img", status=FAILED).err
+    said = "There is no such file; check the path, or make the file first, as with 'truncate -s 10G FILE'."
+    assert ctl("attach", "nowhere.img", status=FAILED).err == f"ublkctl: nowhere.img: {said}\n"
     assert server.ask("GET", "/devices").json["items"] == []
+
+
+def test_other_paths_that_lead_nowhere(ctl, tmp_path):
+    (tmp_path / "circle").symlink_to("circle")
+    path = image(tmp_path)
+    for word, said in (("circle", "in a circle; name the file"), (path + "/x", "check the path"), ("x" * 300, "use a shorter one")):
+        assert said in ctl("attach", str(tmp_path / word), status=FAILED).err
 
 
 def test_a_disk_that_cannot_be_made_leaves_nothing_behind(ctl, server, tmp_path):
