@@ -1,16 +1,20 @@
 /* Waiting for devices, with a line of progress on a terminal. */
 #include "ublkctl/await.h"
 
+#include "ublkctl/device_news.h"
 #include "ublkctl/json_path.h"
 #include "ublkctl/terminal.h"
 #include "ublkctl/verbs.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-enum { LOOK_AGAIN_MS = 200, SECOND = 1000 * 1000 };
+enum {
+        SECOND = 1000 * 1000,
+        LOOK_AGAIN =
+                2 * SECOND, /* not all that is waited for is an event: a new generation that is observed */
+};
 
 uint64_t now_usec(void)
 {
@@ -76,8 +80,8 @@ static enum exit_status time_is_over(const struct watch *watch, const cJSON *dev
 {
         const char *phase = json_text(device, "status.phase");
 
-        say(watch->name, "It is not %s in the given time (it is %s). %s", watch->goal,
-                phase ? phase : "there", device_message(device));
+        say(watch->name, "It is not %s in the given time (it is %s); wait longer with --timeout. %s",
+                watch->goal, phase ? phase : "there", device_message(device));
         return STATUS_TIMED_OUT;
 }
 
@@ -115,10 +119,15 @@ enum exit_status await_device(
                 .name = name,
                 .goal = goal == WAIT_FOR_LIVE ? "Live" : "gone",
                 .began = now_usec()};
-        enum exit_status status;
+        struct device_news *news = device_news_new(context, name);
+        enum exit_status status = STATUS_FAILED;
 
-        while (!look(&watch, goal, deadline, &status))
-                (void)poll(NULL, 0, LOOK_AGAIN_MS);
+        while (news && !look(&watch, goal, deadline, &status)) {
+                uint64_t now = now_usec(), left = deadline > now ? deadline - now : 0;
+
+                device_news_await(news, left < LOOK_AGAIN ? left : LOOK_AGAIN, watch_tick(context), &watch);
+        }
+        device_news_free(news);
         progress_end();
         return status;
 }

@@ -271,7 +271,7 @@ static bool add_headers(const struct client *client, struct exchange *exchange)
 static bool prepare(const struct client *client, struct exchange *exchange)
 {
         const struct request *request = exchange->request;
-        long patience = request->take ? 0 : ANSWER_PATIENCE_MS + (long)(request->patience / 1000);
+        long patience = (request->take ? 0 : ANSWER_PATIENCE_MS) + (long)((request->patience + 999) / 1000);
         CURL *easy = exchange->easy = curl_easy_init();
 
         exchange->body = request->body ? cJSON_PrintUnformatted(request->body) : NULL;

@@ -17,7 +17,9 @@ struct request {
         const char *body_type;     /* NULL: application/json */
         const char *if_match;      /* an ETag, or NULL */
         bool if_none_match;        /* If-None-Match: * */
-        uint64_t patience;         /* microseconds that the daemon may hold the answer, beside its own time */
+        /* Microseconds that the daemon may hold the answer, beside its own time; with `take`: how long the
+         * answer may come in all, and 0 is without an end. */
+        uint64_t patience;
         /* Called about twice a second while the answer is waited for; may use the client. Or NULL. */
         void (*tick)(void *userdata);
         /* Takes the body of a good answer piece by piece, for as long as it comes; false ends it. Or NULL. */

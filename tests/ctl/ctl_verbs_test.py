@@ -186,6 +186,41 @@ def test_wait_until_it_is_live(ctl, server):
     assert process.wait(20) == 0
 
 
+def _asked(server, route):
+    """How many requests the server has answered there, or has begun to."""
+    lines = server.ask("GET", "/metrics").body.decode().splitlines()
+    return sum(int(line.split()[-1]) for line in lines if "http_requests_total{" in line and f'route="{route}"' in line)
+
+
+def test_wait_is_woken_by_events(ctl, server):
+    server.tell("auto off")
+    ctl("create", "data", *NULL, "--no-wait")
+    process = ctl.start("wait", "data")
+    for nth in range(5):
+        server.until("watches", 1)
+        streams = _asked(server, "/events")
+        server.tell(f"status data Backoff Reason{nth} It is tried again.")
+        while _asked(server, "/events") == streams:
+            assert process.poll() is None
+    server.tell("status data Live Live It serves.")
+    assert process.wait(20) == 0
+
+
+def test_wait_does_without_events(ctl, server):
+    """All streams are taken."""
+    server.tell("auto off")
+    ctl("create", "data", *NULL, "--no-wait")
+    connections = [server.connect() for _ in range(64)]
+    for connection in connections:
+        connection.request("GET", "/events")
+    server.until("watches", 64)
+    process = ctl.start("wait", "data")
+    server.tell("status data Live Live It serves.")
+    assert process.wait(20) == 0
+    for connection in connections:
+        connection.close()
+
+
 def test_recover(ctl, server):
     ctl("create", "data", *NULL)
     server.tell("status data Quiesced WorkerDied It waits for 'recover'.")
