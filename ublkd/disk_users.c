@@ -138,6 +138,13 @@ static bool is_prober(const char *comm)
         return false;
 }
 
+/* A worker has its backing store open for as long as it serves it, and maps none: what it has mapped need not
+ * be read as well. With hundreds of disks most processes are workers, and their maps most of the work. */
+static bool is_worker(const char *comm)
+{
+        return strcmp(comm, "ublkd-worker") == 0;
+}
+
 static bool has_open(const struct search *search, int process)
 {
         int fd = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -277,7 +284,7 @@ static int search_process(struct search *search, int proc, const char *pid)
         read_comm(process, comm);
         if (r < 0 || is_prober(comm))
                 return r;
-        if (has_open(search, process) || has_mapped(search, process))
+        if (has_open(search, process) || (!is_worker(comm) && has_mapped(search, process)))
                 r = add_user(search, "process %s (%s)", pid, comm);
         return r;
 }

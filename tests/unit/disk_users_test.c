@@ -131,6 +131,8 @@ static void make_machine(void)
         make_process("51", "ublkd-worker", "mnt:[1]");
         make_link("proc/51/fd/3", "/dev/ublkc0");
         make_link("proc/51/fd/4", "socket:[ublkb0]");
+        make_process("53", "ublkd-worker", "mnt:[1]"); /* of a disk on a disk */
+        make_link("proc/53/fd/5", "/dev/ublkb8");
         make_process("52", "other", "mnt:[1]");
         make_link("proc/52/fd/3", "/dev/ublkb07");
         make_link("proc/52/fd/4", "/dev/ublkb0px");
@@ -153,6 +155,7 @@ static void test_made_up_machine(void)
         check_users(5, "process 42 (leftover)", NULL);
         check_users(6, NULL);                        /* a probe by udev is no user */
         check_users(7, "mounted at /by-link", NULL); /* whatever name it was mounted by */
+        check_users(8, "process 53 (ublkd-worker)", NULL);
 }
 
 static void test_too_many_users(void)
