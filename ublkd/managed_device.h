@@ -83,7 +83,8 @@ struct plan_wish device_wish(struct managed_device *device, const struct device_
 /* device_steps.c: carries out device->action. Calls device_step_done() exactly once: later, or before it
  * returns. */
 void device_step(struct managed_device *device, const struct device_record *record);
-/* device_node.c: says what the node of a disk is to be called, before it appears. 0 or -errno. */
+/* device_node.c: says what the node of a disk is to be called, before it appears. 1; 0: it said so before;
+ * -errno. */
 int device_announce_node(const struct managed_device *device, const struct device_record *record);
 /* device_node.c: lets owner, mode and link of a live disk's node follow the spec, if they do not yet. */
 void device_show_node(struct managed_device *device, const struct device_record *record);
