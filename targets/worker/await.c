@@ -28,7 +28,7 @@ __attribute__((cold, noinline)) static struct io_uring_sqe *await_sqe_slowly(str
 
 struct io_uring_sqe *await_sqe(struct io_loop *loop)
 {
-        struct io_uring_sqe *sqe = io_uring_get_sqe(&loop->ring);
+        struct io_uring_sqe *sqe = io_ring_sqe(&loop->ring);
 
         return __builtin_expect(sqe != NULL, 1) ? sqe : await_sqe_slowly(loop);
 }

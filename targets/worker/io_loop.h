@@ -7,9 +7,9 @@
 
 #include "targets/target.h"
 #include "targets/worker/co.h"
+#include "targets/worker/io_ring.h"
 
 #include <assert.h>
-#include <liburing.h>
 
 enum {
         IO_LOOP_COMMAND_FILE = 0, /* fixed file 0: /dev/ublkcN, the fence (see ublk_queue.c) */

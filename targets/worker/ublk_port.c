@@ -72,7 +72,7 @@ int ublk_port_submit_all(struct ublk_port *port)
         unsigned head;
 
         while (io_uring_sq_ready(&port->loop->ring) > 0) {
-                int r = io_uring_submit(&port->loop->ring);
+                int r = io_ring_submit(&port->loop->ring);
 
                 if (r < 0 && r != -EINTR && r != -EAGAIN)
                         return r;

@@ -9,10 +9,10 @@
 static inline bool io_uring_is_there(void)
 {
         struct io_uring ring;
-        int r = io_uring_queue_init(2, &ring, 0);
+        int r = io_ring_open(&ring, 2, 4);
 
         if (r == 0)
-                io_uring_queue_exit(&ring);
+                io_ring_close(&ring);
         return r != -ENOSYS && r != -EPERM && r != -EACCES;
 }
 

@@ -1,0 +1,115 @@
+/* Opens a ring in the best way that the kernel has, and hands over its entries. */
+#include "targets/worker/io_ring.h"
+#include "ublkd/base/cleanup.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#ifndef IORING_SETUP_NO_SQARRAY
+#define IORING_SETUP_NO_SQARRAY (1U << 16) /* Linux 6.6 */
+#endif
+#ifndef IORING_FEAT_NO_IOWAIT
+#define IORING_FEAT_NO_IOWAIT (1U << 17) /* Linux 6.15 */
+#endif
+
+/* From the fastest way to run a ring to the plainest: what a kernel does not know is EINVAL.
+ *
+ * DEFER_TASKRUN would be there since 6.1, but on 6.12 the kernel sometimes crashes (a null pointer in
+ * io_fallback_tw()) when a process is killed that has direct I/O in flight on such a ring: 4 times in some
+ * 300 deaths, and never in as many without it. A worker must be safe to kill, so it is for kernels with a
+ * feature that came later only. */
+static const struct {
+        unsigned flags, features;
+} ring_modes[] = {
+        {IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_COOP_TASKRUN
+                        | IORING_SETUP_NO_SQARRAY,
+         IORING_FEAT_NO_IOWAIT                                                              },
+        {IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_COOP_TASKRUN | IORING_SETUP_NO_SQARRAY, 0},
+        {IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_COOP_TASKRUN,                           0},
+        {IORING_SETUP_COOP_TASKRUN,                                                        0},
+        {0,                                                                                0},
+};
+
+static int map_ring(struct io_uring *ring, int fd, struct io_uring_params *params, unsigned features)
+{
+        int r;
+
+        if ((params->features & features) != features)
+                return -EINVAL;
+        r = io_uring_queue_mmap(fd, params, ring);
+        if (r < 0)
+                return r;
+        ring->features = params->features;
+        if (!(params->flags & IORING_SETUP_NO_SQARRAY))
+                for (unsigned i = 0; i < params->sq_entries; i++)
+                        ring->sq.array[i] = i;
+        return 0;
+}
+
+/* -EINVAL: not in this way on this kernel. */
+static int open_as(
+        struct io_uring *ring, unsigned submissions, unsigned completions, unsigned flags, unsigned features)
+{
+        struct io_uring_params params = {
+                .flags = flags | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | IORING_SETUP_SUBMIT_ALL,
+                .cq_entries = completions,
+        };
+        int fd = io_uring_setup(submissions, &params), r;
+
+        if (fd < 0)
+                return fd;
+        r = map_ring(ring, fd, &params, features);
+        if (r < 0)
+                (void)close(fd);
+        return r;
+}
+
+int io_ring_open(struct io_uring *ring, unsigned submissions, unsigned completions)
+{
+        int r = -EINVAL;
+
+        for (size_t i = 0; r == -EINVAL && i < ARRAY_SIZE(ring_modes); i++)
+                r = open_as(ring, submissions, completions, ring_modes[i].flags, ring_modes[i].features);
+        if (r < 0)
+                return r;
+        /* Saves a look-up of the ring's descriptor in every system call; older kernels do without. */
+        (void)io_uring_register_ring_fd(ring);
+        return 0;
+}
+
+void io_ring_close(struct io_uring *ring)
+{
+        io_uring_queue_exit(ring);
+}
+
+static unsigned hand_over(struct io_uring_sq *sq)
+{
+        sq->sqe_head = sq->sqe_tail;
+        io_uring_smp_store_release(sq->ktail, sq->sqe_tail);
+        return sq->sqe_tail - *sq->khead;
+}
+
+/* A registered descriptor is an index, which the descriptor itself is never equal to: those of standard
+ * streams are taken. */
+static unsigned registered(const struct io_uring *ring)
+{
+        return ring->enter_ring_fd != ring->ring_fd ? IORING_ENTER_REGISTERED_RING : 0;
+}
+
+int io_ring_submit(struct io_uring *ring)
+{
+        unsigned count = hand_over(&ring->sq);
+
+        if (count == 0)
+                return 0;
+        return io_uring_enter2((unsigned)ring->enter_ring_fd, count, 0, registered(ring), NULL, 0);
+}
+
+int io_ring_submit_and_wait(struct io_uring *ring, unsigned count, const struct __kernel_timespec *timeout)
+{
+        struct io_uring_getevents_arg argument = {.ts = (uintptr_t)timeout};
+        unsigned flags = registered(ring) | IORING_ENTER_GETEVENTS | (timeout ? IORING_ENTER_EXT_ARG : 0);
+
+        return io_uring_enter2((unsigned)ring->enter_ring_fd, hand_over(&ring->sq), count, flags,
+                timeout ? (sigset_t *)(void *)&argument : NULL, timeout ? sizeof(argument) : 0);
+}

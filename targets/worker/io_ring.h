@@ -1,0 +1,36 @@
+/* A queue's way into the kernel: liburing's rings, with entries that are handed over by us.
+ *
+ * Since Linux 6.6 a ring can do without its array of indices (IORING_SETUP_NO_SQARRAY); on older ones the
+ * array is written once, because entries are always used in their order. liburing 2.3 knows neither, and
+ * would write the array with each submission. So none of its submitting functions may be used on these rings.
+ * Everything here belongs to the one thread that opened the ring. */
+#pragma once
+
+#include <liburing.h>
+
+#pragma GCC poison io_uring_submit io_uring_submit_and_wait io_uring_submit_and_get_events
+#pragma GCC poison io_uring_submit_and_wait_timeout io_uring_queue_init io_uring_queue_init_params
+
+/* For `submissions` entries and `completions` at a time, in the best way that the kernel has. 0 or -errno. */
+int io_ring_open(struct io_uring *ring, unsigned submissions, unsigned completions);
+/* Of a ring that is open. */
+void io_ring_close(struct io_uring *ring);
+
+/* Hands over all entries that are ready. How many the kernel took, or -errno: then it took none. */
+int io_ring_submit(struct io_uring *ring);
+/* The same, and looks for completions; waits until there are `count` of them (0: does not wait), or until
+ * `timeout` has passed (NULL: without end), which is -ETIME. */
+int io_ring_submit_and_wait(struct io_uring *ring, unsigned count, const struct __kernel_timespec *timeout);
+
+/* A free entry, or NULL. What is in it is what was there before. */
+static inline struct io_uring_sqe *io_ring_sqe(struct io_uring *ring)
+{
+        struct io_uring_sq *sq = &ring->sq;
+        unsigned tail = sq->sqe_tail;
+
+        /* The head moves only while we are in the kernel: no SQPOLL here. */
+        if (__builtin_expect(tail - *sq->khead == sq->ring_entries, 0))
+                return NULL;
+        sq->sqe_tail = tail + 1;
+        return &sq->sqes[tail & sq->ring_mask];
+}
