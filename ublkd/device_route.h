@@ -4,11 +4,14 @@
 #include "ublkd/ublk_ctl.h"
 
 /* What `auto` and the rest come to for a new disk. wanted: from the spec; fastest: what its worker says of
- * the backing store; may_batch: a restart may replay what is in flight (a disk
- * in batches cannot be quiesced); features: the kernel's. A path that was asked for and that the kernel lacks
+ * the backing store; may_batch: batches pay, and a restart may replay what is in flight (a disk in batches
+ * cannot be quiesced); features: the kernel's. A path that was asked for and that the kernel lacks
  * is not replaced: the flags of the disk will show it. */
 struct data_route device_route_choose(
         enum data_path wanted, enum data_path fastest, bool may_batch, uint64_t features);
+
+/* Whether requests of a queue that is `queue_depth` deep come together often enough to be worth batches. */
+bool device_route_batches_pay(unsigned queue_depth);
 
 /* A sentence on why a disk goes that way, for its status. fastest: DATA_PATH_AUTO when no worker says it. */
 const char *device_route_reason(

@@ -174,8 +174,9 @@ static void add_device(struct managed_device *device, const struct device_record
         const struct disk_params *params = worker_proc_params(device->worker);
         uint64_t features = device->reconciler->config.host->features;
         enum kernel_recovery recovery = wanted_recovery(record);
-        struct data_route route = device_route_choose((enum data_path)record->spec->options.data_path,
-                params->fastest, recovery != KERNEL_RECOVERY_QUEUE, features);
+        bool may_batch = recovery != KERNEL_RECOVERY_QUEUE && device_route_batches_pay(params->queue_depth);
+        struct data_route route = device_route_choose(
+                (enum data_path)record->spec->options.data_path, params->fastest, may_batch, features);
         struct kernel_device_request request = {
                 .number = record->number,
                 .cookie = device_cookie(record->uid, record->epoch),

@@ -66,9 +66,16 @@ static void test_reasons(void)
         CHECK(strstr(device_route_reason(DATA_PATH_AUTO, DATA_PATH_AUTO, &zero), "auto"));
 }
 
+static void test_batches_are_for_many(void)
+{
+        CHECK(!device_route_batches_pay(1));
+        CHECK(device_route_batches_pay(64));
+}
+
 int main(void)
 {
         test_choice();
+        test_batches_are_for_many();
         test_flags_and_back();
         test_reasons();
         return check_report();
