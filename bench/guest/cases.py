@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-DEPTH = 64  # of every server's queue
+DEPTH = 64  # of every server's queue; see Case.depth
 
 # With one CPU, I/O in batches keeps the CPU busy: 1/IOPS is then the whole
 # path.  One I/O at a time shows task switches more than the server.
@@ -14,6 +14,7 @@ WORKLOADS = {
     "randread-4k": ("--rw=randread", "--bs=4k", *_BATCHED),
     "randwrite-4k": ("--rw=randwrite", "--bs=4k", *_BATCHED),
     "randread-4k-d1": ("--rw=randread", "--bs=4k", *_SINGLE),
+    "randread-4k-d1-q64": ("--rw=randread", "--bs=4k", *_SINGLE),
     "randwrite-4k-d1": ("--rw=randwrite", "--bs=4k", *_SINGLE),
     "read-512k": ("--rw=read", "--bs=512k", *_LARGE),
 }
@@ -22,6 +23,7 @@ DESCRIPTIONS = {
     "randread-4k": "4 KiB random reads, depth 64 in batches of 16",
     "randwrite-4k": "4 KiB random writes, depth 64 in batches of 16",
     "randread-4k-d1": "4 KiB random reads, depth 1",
+    "randread-4k-d1-q64": "4 KiB random reads, depth 1, from a queue of 64",
     "randwrite-4k-d1": "4 KiB random writes, depth 1",
     "read-512k": "512 KiB sequential reads, depth 16 in batches of 4",
 }
@@ -38,6 +40,11 @@ class Case:
     @property
     def subject(self):
         return self.target if self.target == "null" else f"{self.target}-{self.backend}"
+
+    @property
+    def depth(self):
+        """Of every server's queue."""
+        return 1 if self.workload.endswith("-d1") else DEPTH
 
     @property
     def name(self):

@@ -58,7 +58,7 @@ def _share(disk, case, seconds, outcome, spent):
 
 def _measure(environment, case, row, seconds):
     backing = environment.backends.path(case.backend) if case.backend else ""
-    want = servers.Want(target=case.target, backing=backing, queues=1, depth=cases.DEPTH)
+    want = servers.Want(target=case.target, backing=backing, queues=1, depth=case.depth)
     _tidy_memory()
     with row.start(row, environment, want) as disk:
         run("udevadm", "settle")
