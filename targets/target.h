@@ -78,6 +78,13 @@ struct target_device {
         int files[TARGET_FILES_MAX]; /* descriptors that await_*() may use, by index; set in open(), closed by
                                         the core */
         unsigned file_count;
+        /* Set in open(), where the disk lies in one file as it is: byte N of the disk is byte linear_offset +
+         * N of files[linear_file]. The core then moves the bytes of reads and of writes without FUA by
+         * itself, on shorter ways than a callback could; read() and write() are called for all others, and
+         * for the whole of a request that could not be moved so. */
+        bool linear;
+        unsigned linear_file;
+        uint64_t linear_offset; /* bytes */
 };
 
 /* What the disk may show; I/O beyond it does not reach the target. Any thread. */

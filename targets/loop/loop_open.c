@@ -389,6 +389,9 @@ int loop_open(struct target_device *device, struct target_geometry *ret, struct 
         geometry.claim_key = TAKE_PTR(claim_key);
         device->files[LOOP_FILE] = TAKE_FD(fd);
         device->file_count = 1;
+        device->linear = true;
+        device->linear_file = LOOP_FILE;
+        device->linear_offset = opening.options->offset;
         *ret = geometry;
         return 0;
 }

@@ -65,7 +65,7 @@ struct await {
 enum user_data_kind {
         USER_DATA_AWAIT,   /* the rest: struct await * */
         USER_DATA_COMMAND, /* the rest: the owner's, at most 62 bits */
-        USER_DATA_IGNORED, /* the result is of no interest */
+        USER_DATA_PLAIN,   /* the rest: a pointer of the owner's */
         USER_DATA_TICK,    /* time has passed */
         _USER_DATA_KIND_MAX
 };
@@ -87,6 +87,16 @@ static inline uint64_t user_data_await(const struct await *await)
 static inline uint64_t user_data_command(uint64_t of_owner)
 {
         return of_owner << USER_DATA_KIND_BITS | USER_DATA_COMMAND;
+}
+
+static inline uint64_t user_data_plain(void *of_owner)
+{
+        return (uintptr_t)of_owner | USER_DATA_PLAIN;
+}
+
+static inline void *user_data_of_plain(uint64_t user_data)
+{
+        return (void *)(uintptr_t)(user_data - USER_DATA_PLAIN);
 }
 
 static inline uint64_t user_data_of_command(uint64_t user_data)

@@ -46,7 +46,7 @@ static int check(const struct target_device *device, const struct target_io *io)
 }
 
 /* A callback answers with the full length or an error. Anything else must not pass for success. */
-static int answer(const struct target_io *io, int result)
+int perform_answer(const struct target_io *io, int result)
 {
         if (result < 0)
                 return result >= -ERRNO_MAX ? result : -EIO;
@@ -59,7 +59,7 @@ static int answer(const struct target_io *io, int result)
 __attribute__((noinline)) static int flush_after_co(
         const struct target *target, struct target_io *io, int result)
 {
-        int r = answer(&(struct target_io){.op = IO_FLUSH}, target->flush(io));
+        int r = perform_answer(&(struct target_io){.op = IO_FLUSH}, target->flush(io));
 
         return r < 0 ? r : result;
 }
@@ -76,7 +76,7 @@ int perform_co(struct target_io *io)
         r = check(device, io);
         if (r < 0)
                 return r;
-        result = answer(io, call(io));
+        result = perform_answer(io, call(io));
         if (__builtin_expect(result < 0 || !(io->flags & IO_FUA), 1) || !changes_data(io->op)
                 || !target->flush || (io->op == IO_WRITE && (target->desc->flags & TARGET_NATIVE_FUA)))
                 return result;

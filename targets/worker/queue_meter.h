@@ -16,6 +16,9 @@ struct queue_meter {
         struct queue_stats *stats;
         uint64_t now; /* of this round, nanoseconds */
         struct round_clock clock;
+        /* Requests often come together and go together: the last one's latency, and its bucket. */
+        int64_t latency;
+        unsigned bucket;
 };
 
 /* What a request carries from its arrival to its end. */
@@ -63,6 +66,27 @@ static inline void queue_meter_arrived(
         request->arrived = meter->now;
 }
 
+/* A request came, and is answered in the same round. */
+static inline void queue_meter_at_once(
+        const struct queue_meter *meter, enum io_op op, uint32_t length, int result)
+{
+        struct op_stats *stats = &meter->stats->ops[op];
+
+        stats->begun++;
+        stats->latency[0]++;
+        if (__builtin_expect(result < 0, 0))
+                stats->errors++;
+        else
+                stats->bytes += length;
+}
+
+/* Less than 0: when the CPU's counter was learnt, or has lost its way. */
+static inline void queue_meter_find_bucket(struct queue_meter *meter, int64_t latency)
+{
+        meter->latency = latency > 0 ? latency : 0;
+        meter->bucket = latency_bucket((uint64_t)meter->latency);
+}
+
 /* It is answered with `result`: -errno, or success. */
 static inline void queue_meter_ended(
         struct queue_meter *meter, const struct request_meter *request, uint32_t length, int result)
@@ -70,12 +94,10 @@ static inline void queue_meter_ended(
         struct op_stats *stats = request->stats;
         int64_t latency = (int64_t)(meter->now - request->arrived);
 
-        if (latency > 0) { /* less than 0: when the CPU's counter was learnt, or has lost its way */
-                stats->latency[latency_bucket((uint64_t)latency)]++;
-                stats->latency_sum += (uint64_t)latency;
-        } else {
-                stats->latency[0]++;
-        }
+        if (latency != meter->latency)
+                queue_meter_find_bucket(meter, latency);
+        stats->latency[meter->bucket]++;
+        stats->latency_sum += (uint64_t)meter->latency;
         if (__builtin_expect(result < 0, 0))
                 stats->errors++;
         else
@@ -95,6 +117,11 @@ static inline void queue_meter_round(struct queue_meter *meter _unused_)
 
 static inline void queue_meter_arrived(
         struct queue_meter *meter _unused_, struct request_meter *request _unused_, enum io_op op _unused_)
+{
+}
+
+static inline void queue_meter_at_once(const struct queue_meter *meter _unused_, enum io_op op _unused_,
+        uint32_t length _unused_, int result _unused_)
 {
 }
 

@@ -28,16 +28,6 @@ struct io_uring_sqe *ublk_port_command(struct ublk_port *port, uint32_t operatio
         return sqe;
 }
 
-uint16_t ublk_port_buffer_index(const struct ublk_port *port, uint16_t tag)
-{
-#ifdef UBLKD_TEST_WITHOUT_REGISTRATION
-        return (uint16_t)(port->depth + tag); /* beyond the ring's table: the driver cannot register there */
-#else
-        (void)port;
-        return tag;
-#endif
-}
-
 int ublk_port_init(
         struct ublk_port *port, struct io_loop *loop, struct io_data *data, unsigned depth, int command_fd)
 {
@@ -48,6 +38,8 @@ int ublk_port_init(
                 .data = data,
                 .class = data->route.batch ? &ublk_port_batch : &ublk_port_single,
                 .depth = depth,
+                .batched = data->route.batch,
+                .copies = data->route.path == DATA_PATH_COPY,
                 .command_fd = command_fd,
                 .results = calloc(depth, sizeof(*port->results)),
         };
@@ -90,10 +82,8 @@ int ublk_port_fetch(struct ublk_port *port)
         return port->class->fetch(port);
 }
 
-void ublk_port_commit(struct ublk_port *port, uint16_t tag, int result)
+void ublk_port_commit_later(struct ublk_port *port, uint16_t tag, int result)
 {
-        if (__builtin_expect(port->class->commit(port, tag, result), 1))
-                return;
         port->results[tag] = result;
         tag_queue_put(&port->unsent, tag);
 }

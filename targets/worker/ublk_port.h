@@ -3,8 +3,7 @@
 #pragma once
 
 #include "targets/worker/io_data.h"
-
-struct ublk_batch_element;
+#include "ublkd/base/ublk_uapi.h"
 
 /* Tags in the order of arrival; never more than there are. */
 struct tag_queue {
@@ -12,10 +11,16 @@ struct tag_queue {
         unsigned size, first, count;
 };
 
+/* What comes after an element where the driver copies. */
+struct ublk_batch_element_with_address {
+        struct ublk_batch_element element;
+        uint64_t address;
+};
+
 /* Of a port with batches; see ublk_port_batch.c. */
 struct ublk_batch {
-        char *elements; /* a circle: what is being committed, then what is to be */
-        unsigned element_size, size;
+        char *elements;              /* a circle: what is being committed, then what is to be */
+        unsigned element_size, size; /* bytes; places, a power of two */
         unsigned first, sent,
                 end; /* counted on and on: sent ones begin, unsent ones begin, free ones begin */
         struct io_uring_buf_ring *buffers; /* for lists of tags that have arrived */
@@ -32,6 +37,8 @@ struct ublk_port {
         const struct ublk_port_class *class;
         unsigned depth;
         unsigned taken_back; /* tags that the driver has aborted; batches: all or none */
+        bool batched;        /* which class it is */
+        bool copies;         /* the driver has to be told a tag's memory with each answer */
         uint16_t arrived;    /* single: what `completed` returns */
         int command_fd;
         int failure;             /* -errno of a command that the driver did not take, or 0 */
@@ -83,9 +90,58 @@ void ublk_port_destroy(struct ublk_port *port);
 
 /* Offers every tag to the driver. 0; -errno: the driver refused. */
 int ublk_port_fetch(struct ublk_port *port);
+/* For the classes: what the driver has to be told of a tag's next pages, for AUTO_BUF_REG. */
+static inline uint16_t ublk_port_buffer_index(const struct ublk_port *port, uint16_t tag)
+{
+#ifdef UBLKD_TEST_WITHOUT_REGISTRATION
+        return (uint16_t)(port->depth + tag); /* beyond the ring's table: the driver cannot register there */
+#else
+        (void)port;
+        return tag;
+#endif
+}
+
+static inline char *ublk_batch_place(const struct ublk_batch *batch, unsigned index)
+{
+        return batch->elements + (size_t)(index & (batch->size - 1)) * batch->element_size;
+}
+
+static inline void ublk_batch_put(const struct ublk_port *port, char *place, uint16_t tag, int result)
+{
+        struct ublk_batch_element_with_address *element = (struct ublk_batch_element_with_address *)place;
+
+        element->element = (struct ublk_batch_element){
+                .tag = tag, .buffer = ublk_port_buffer_index(port, tag), .result = result};
+        if (port->copies)
+                element->address = (uintptr_t)io_data_of(port->data, tag);
+}
+
+/* For a port with batches: puts the answer to the others that go with the next submission. False: no room. */
+static inline bool ublk_batch_commit(struct ublk_port *port, uint16_t tag, int result)
+{
+        struct ublk_batch *batch = &port->batch;
+
+        if (__builtin_expect(batch->end - batch->first == batch->size, 0))
+                return false;
+        ublk_batch_put(port, ublk_batch_place(batch, batch->end), tag, result);
+        batch->end++;
+        batch->in_hand--;
+        return true;
+}
+
+/* Not now: ublk_port_commit_unsent() shall try it. */
+void ublk_port_commit_later(struct ublk_port *port, uint16_t tag, int result);
+
 /* Answers a request: once for every tag that has arrived. The tag may arrive again after the next submission.
- */
-void ublk_port_commit(struct ublk_port *port, uint16_t tag, int result);
+ * Inline for batches, where an answer is a matter of a few instructions. */
+static inline void ublk_port_commit(struct ublk_port *port, uint16_t tag, int result)
+{
+        bool sent =
+                port->batched ? ublk_batch_commit(port, tag, result) : port->class->commit(port, tag, result);
+
+        if (__builtin_expect(!sent, 0))
+                ublk_port_commit_later(port, tag, result);
+}
 /* To be called in each round, before the completions are looked at: commits what there was no room for. */
 void ublk_port_commit_unsent(struct ublk_port *port);
 /* True: answers wait for room, so that a round must not wait for news. */
@@ -99,5 +155,3 @@ static inline bool ublk_port_is_stuck(const struct ublk_port *port)
 int ublk_port_submit_all(struct ublk_port *port);
 /* For the classes: an entry with a command; NULL when none is free in this round. */
 struct io_uring_sqe *ublk_port_command(struct ublk_port *port, uint32_t operation, const void *command);
-/* For the classes: what the driver has to be told of a tag's next pages, for AUTO_BUF_REG. */
-uint16_t ublk_port_buffer_index(const struct ublk_port *port, uint16_t tag);

@@ -27,30 +27,9 @@ enum {
 _Static_assert(_COMMAND_MAX <= 1 << COMMAND_BITS, "a command fits into its bits");
 _Static_assert(UBLK_QUEUE_DEPTH_LIMIT < 1 << COUNT_BITS, "a count of tags fits into its bits");
 
-/* What comes after an element where the driver copies. */
-struct element_with_address {
-        struct ublk_batch_element element;
-        uint64_t address;
-};
-
 static uint64_t mark(enum command command, unsigned count)
 {
         return user_data_command((uint64_t)count << COMMAND_BITS | command);
-}
-
-static char *place(const struct ublk_batch *batch, unsigned index)
-{
-        return batch->elements + (size_t)(index % batch->size) * batch->element_size;
-}
-
-static void put_element(const struct ublk_port *port, char *where, uint16_t tag, int result)
-{
-        struct element_with_address *element = (struct element_with_address *)where;
-
-        element->element = (struct ublk_batch_element){
-                .tag = tag, .buffer = ublk_port_buffer_index(port, tag), .result = result};
-        if (port->data->route.path == DATA_PATH_COPY)
-                element->address = (uintptr_t)io_data_of(port->data, tag);
 }
 
 /* False: no submission entry is free in this round. */
@@ -142,10 +121,12 @@ static int init(struct ublk_port *port)
 {
         struct ublk_batch *batch = &port->batch;
 
-        batch->element_size = port->data->route.path == DATA_PATH_COPY ? sizeof(struct element_with_address)
-                                                                       : sizeof(struct ublk_batch_element);
+        batch->element_size = port->data->route.path == DATA_PATH_COPY
+                                      ? sizeof(struct ublk_batch_element_with_address)
+                                      : sizeof(struct ublk_batch_element);
         batch->lent = -1;
-        batch->size = 2 * port->depth;
+        for (batch->size = 1; batch->size < 2 * port->depth;)
+                batch->size *= 2;
         batch->elements = calloc(batch->size, batch->element_size);
         return batch->elements ? make_buffers(port) : -ENOMEM;
 }
@@ -166,7 +147,7 @@ static int fetch(struct ublk_port *port)
         int r;
 
         for (unsigned tag = 0; tag < port->depth; tag++)
-                put_element(port, place(&port->batch, tag), (uint16_t)tag, 0);
+                ublk_batch_put(port, ublk_batch_place(&port->batch, tag), (uint16_t)tag, 0);
         if (!send_elements(port, UBLK_U_IO_PREP_IO_CMDS, COMMAND_PREP, port->batch.elements, port->depth))
                 return -EBUSY;
         r = ublk_port_submit_all(port);
@@ -182,18 +163,6 @@ static int fetch(struct ublk_port *port)
         if (!send_fetch(port))
                 return -EBUSY;
         return ublk_port_submit_all(port);
-}
-
-static bool commit(struct ublk_port *port, uint16_t tag, int result)
-{
-        struct ublk_batch *batch = &port->batch;
-
-        if (batch->end - batch->first == batch->size)
-                return false;
-        put_element(port, place(batch, batch->end), tag, result);
-        batch->end++;
-        batch->in_hand--;
-        return true;
 }
 
 /* One COMMIT, or two where the circle closes. */
@@ -212,8 +181,8 @@ static void send_all(struct ublk_port *port)
                         count = to_edge;
                 if (count > port->depth) /* E2BIG */
                         count = port->depth;
-                if (!send_elements(
-                            port, UBLK_U_IO_COMMIT_IO_CMDS, COMMAND_COMMIT, place(batch, batch->sent), count))
+                if (!send_elements(port, UBLK_U_IO_COMMIT_IO_CMDS, COMMAND_COMMIT,
+                            ublk_batch_place(batch, batch->sent), count))
                         return;
                 batch->sent += count;
         }
@@ -234,9 +203,9 @@ static void committed(struct ublk_port *port, unsigned count, int result)
         }
         for (; __builtin_expect(taken < count, 0); taken++) {
                 struct ublk_batch_element again =
-                        *(const struct ublk_batch_element *)place(batch, batch->first + taken);
+                        *(const struct ublk_batch_element *)ublk_batch_place(batch, batch->first + taken);
 
-                put_element(port, place(batch, batch->end), again.tag, again.result);
+                ublk_batch_put(port, ublk_batch_place(batch, batch->end), again.tag, again.result);
                 batch->end++;
         }
         batch->first += count;
@@ -296,7 +265,7 @@ const struct ublk_port_class ublk_port_batch = {
         .init = init,
         .destroy = destroy,
         .fetch = fetch,
-        .commit = commit,
+        .commit = ublk_batch_commit,
         .completed = completed,
         .send = send_all,
         .finished = finished,

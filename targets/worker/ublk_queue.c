@@ -12,6 +12,7 @@
 #include "targets/worker/io_data.h"
 #include "targets/worker/io_loop.h"
 #include "targets/worker/perform.h"
+#include "targets/worker/plain.h"
 #include "targets/worker/queue_control.h"
 #include "targets/worker/queue_meter.h"
 #include "targets/worker/throttle.h"
@@ -21,14 +22,16 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { SECTOR_SHIFT = 9, TICK_SECONDS = 1 };
+enum { TICK_SECONDS = 1 };
 
 /* One per tag. */
 struct request {
         struct target_io io;
         struct request_meter meter;
         struct throttled throttled;
-        bool registered; /* zero copy: the driver has registered its pages */
+        const struct ublksrv_io_desc *descriptor; /* written by the driver; stays until the answer */
+        void *data;                               /* of reads and writes, as in struct target_io */
+        bool registered;                          /* zero copy: the driver has registered its pages */
 };
 
 struct ublk_queue {
@@ -45,6 +48,7 @@ struct ublk_queue {
         struct ublk_port port;
         struct tag_queue waiting; /* arrived, but there was no stack to run them on */
         unsigned depth;
+        struct plain_rules plain;
         bool direct;  /* requests are performed without a coroutine: nothing of them waits */
         bool ticking; /* a tick is under way */
         bool ticked;  /* and has come */
@@ -66,8 +70,8 @@ static const enum io_op operations[] = {
 /* Reads the driver's descriptor. What is beyond this program's means gets an operation that nobody has. */
 static void describe(struct ublk_queue *queue, struct request *request)
 {
-        const struct ublksrv_io_desc *descriptor = &queue->descriptors[request->io.tag];
-        uint32_t op_flags = descriptor->op_flags, op = op_flags & 0xff;
+        const struct ublksrv_io_desc *descriptor = request->descriptor;
+        uint32_t op_flags = descriptor->op_flags, op = op_flags & UBLK_OPERATION_MASK;
         uint64_t length = (uint64_t)descriptor->nr_sectors << SECTOR_SHIFT;
         struct target_io *io = &request->io;
 
@@ -84,7 +88,7 @@ static void describe(struct ublk_queue *queue, struct request *request)
         if (length > UINT32_MAX || descriptor->start_sector > UINT64_MAX >> SECTOR_SHIFT)
                 io->op = _IO_OP_MAX;
         if (io->op == IO_READ || io->op == IO_WRITE) {
-                io->data = io_data_of(&queue->data, io->tag);
+                io->data = request->data;
                 request->registered = queue->data.route.auto_buffers && !(op_flags & UBLK_IO_F_NEED_REG_BUF);
                 if (io->data && length > queue->data.stride)
                         io->op = _IO_OP_MAX;
@@ -95,11 +99,17 @@ static void describe(struct ublk_queue *queue, struct request *request)
 
 /* The one place where a request ends. */
 __attribute__((always_inline)) static inline void request_ends(
-        struct ublk_queue *queue, struct request *request, int result)
+        struct ublk_queue *queue, struct request *request, uint32_t length, int result)
 {
-        queue_meter_ended(&queue->meter, &request->meter, request->io.length, result);
+        queue_meter_ended(&queue->meter, &request->meter, length, result);
         io_data_return(&queue->data, request->io.tag);
         ublk_port_commit(&queue->port, request->io.tag, result);
+}
+
+/* Whether nothing but its target stands between the request and its bytes. */
+static inline bool data_is_ready(const struct ublk_queue *queue, const struct request *request)
+{
+        return !queue->data.moves || request->registered;
 }
 
 /* What has to be moved or registered first, and what after it. Its locals shall not burden requests without
@@ -119,10 +129,10 @@ static void request_co(void *argument)
         struct request *request = argument;
         struct ublk_queue *queue = (struct ublk_queue *)io_loop_of(request->io.queue);
 
-        if (queue->data.moves && !request->registered)
-                request_ends(queue, request, perform_moving_co(queue, request));
+        if (!data_is_ready(queue, request))
+                request_ends(queue, request, request->io.length, perform_moving_co(queue, request));
         else
-                request_ends(queue, request, perform_co(&request->io));
+                request_ends(queue, request, request->io.length, perform_co(&request->io));
 }
 _Static_assert(offsetof(struct ublk_queue, loop) == 0, "a queue's loop leads back to the queue");
 
@@ -134,7 +144,7 @@ static bool start(struct ublk_queue *queue, struct request *request)
         if (__builtin_expect(r < 0, 0)) {
                 if (queue->loop.coroutines.busy > 0)
                         return false;
-                request_ends(queue, request, r);
+                request_ends(queue, request, request->io.length, r);
         }
         return true;
 }
@@ -148,25 +158,70 @@ static void start_waiting(struct ublk_queue *queue)
         }
 }
 
-static void begin(struct ublk_queue *queue, struct request *request)
+static void begin_on_coroutine(struct ublk_queue *queue, struct request *request)
 {
-        if (queue->direct)
-                request_ends(queue, request, perform_co(&request->io));
-        else if (queue->waiting.count > 0 || !start(queue, request))
+        if (queue->waiting.count > 0 || !start(queue, request))
                 tag_queue_put(&queue->waiting, request->io.tag);
 }
 
+static void begin_any(struct ublk_queue *queue, struct request *request)
+{
+        if (queue->direct)
+                request_ends(queue, request, request->io.length, perform_co(&request->io));
+        else
+                begin_on_coroutine(queue, request);
+}
+
+/* Not inlined: what most requests do without shall not burden them. */
+__attribute__((noinline)) static void any_arrived(struct ublk_queue *queue, struct request *request)
+{
+        describe(queue, request);
+        queue_meter_arrived(&queue->meter, &request->meter, request->io.op);
+        if (queue->throttle.limited
+                && throttle_hold(&queue->throttle, &request->throttled, request->io.op, request->io.length))
+                return;
+        begin_any(queue, request);
+}
+
+/* Of a target that never waits: it comes and ends here. */
+static inline void plain_performed(struct ublk_queue *queue, struct request *request)
+{
+        int result;
+
+        plain_describe(&request->io, request->descriptor, request->data);
+        io_data_take(&queue->data, request->io.tag, request->io.length);
+        io_data_return(&queue->data, request->io.tag);
+        result = perform_plain(&request->io);
+        queue_meter_at_once(&queue->meter, request->io.op, request->io.length, result);
+        ublk_port_commit(&queue->port, request->io.tag, result);
+}
+
+/* Of a linear disk: ends in plain_moved(). False: there was no room for its operation. */
+static inline bool plain_begun(struct ublk_queue *queue, struct request *request)
+{
+        const struct plain_data data = {.address = request->data, .buffer = request->io.tag};
+
+        if (!plain_move(&queue->plain, &queue->loop, request->descriptor, &data, user_data_plain(request)))
+                return false;
+        io_data_take(&queue->data, request->io.tag, plain_length(request->descriptor));
+        queue_meter_arrived(&queue->meter, &request->meter, plain_op(request->descriptor));
+        return true;
+}
+
 /* The one place where a request comes in. */
-static void request_arrived(struct ublk_queue *queue, uint16_t tag)
+static inline void request_arrived(struct ublk_queue *queue, uint16_t tag)
 {
         struct request *request = &queue->requests[tag];
 
-        describe(queue, request);
-        queue_meter_arrived(&queue->meter, &request->meter, request->io.op);
-        if (__builtin_expect(queue->throttle.limited, 0)
-                && throttle_hold(&queue->throttle, &request->throttled, request->io.op, request->io.length))
-                return;
-        begin(queue, request);
+        if (__builtin_expect(plain_is(&queue->plain, request->descriptor) && !queue->throttle.limited, 1)) {
+                if (queue->plain.linear && plain_begun(queue, request))
+                        return;
+                if (queue->direct) {
+                        plain_performed(queue, request);
+                        return;
+                }
+        }
+        any_arrived(queue, request);
 }
 
 static void command_completed(struct ublk_queue *queue, const struct io_uring_cqe *cqe)
@@ -185,7 +240,21 @@ static void command_completed(struct ublk_queue *queue, const struct io_uring_cq
                 atomic_store_explicit(queue->served, true, memory_order_relaxed);
 }
 
-static void take_completion(struct ublk_queue *queue, const struct io_uring_cqe *cqe)
+/* A linear disk's request was moved, or not: see plain.h. */
+static inline void plain_moved(struct ublk_queue *queue, const struct io_uring_cqe *cqe)
+{
+        struct request *request = user_data_of_plain(cqe->user_data);
+        uint32_t length = plain_length(request->descriptor);
+
+        if (__builtin_expect(cqe->res == (int)length, 1)) {
+                request_ends(queue, request, length, (int)length);
+        } else {
+                describe(queue, request);
+                begin_on_coroutine(queue, request);
+        }
+}
+
+static inline void take_completion(struct ublk_queue *queue, const struct io_uring_cqe *cqe)
 {
         switch (user_data_kind(cqe->user_data)) {
         case USER_DATA_AWAIT:
@@ -198,26 +267,23 @@ static void take_completion(struct ublk_queue *queue, const struct io_uring_cqe 
                 queue->ticking = false;
                 queue->ticked = true;
                 break;
-        case USER_DATA_IGNORED:
+        case USER_DATA_PLAIN:
+                plain_moved(queue, cqe);
+                break;
         case _USER_DATA_KIND_MAX:
                 break;
         }
 }
 
 /* Those that were there when it began: with new ones coming it would have no end. */
-static void take_completions(struct ublk_queue *queue)
+__attribute__((noinline)) static void take_completions(struct ublk_queue *queue)
 {
-        struct io_uring_cqe *cqe;
-        unsigned head, count = 0, there = io_uring_cq_ready(&queue->loop.ring);
+        struct io_uring_cq *cq = &queue->loop.ring.cq;
+        unsigned head = *cq->khead, tail = io_uring_smp_load_acquire(cq->ktail);
 
-        io_uring_for_each_cqe(&queue->loop.ring, head, cqe)
-        {
-                if (count == there)
-                        break;
-                take_completion(queue, cqe);
-                count++;
-        }
-        io_uring_cq_advance(&queue->loop.ring, count);
+        for (; head != tail; head++)
+                take_completion(queue, &cq->cqes[head & cq->ring_mask]);
+        io_uring_smp_store_release(cq->khead, head);
 }
 
 /* ---- memory that is not needed any more ---- */
@@ -273,7 +339,7 @@ static void begin_throttled(struct ublk_queue *queue)
 
         throttle_round(&queue->throttle);
         while ((throttled = throttle_next(&queue->throttle)))
-                begin(queue, (struct request *)((char *)throttled - offsetof(struct request, throttled)));
+                begin_any(queue, (struct request *)((char *)throttled - offsetof(struct request, throttled)));
 }
 
 /* Sends what there is, and waits for something to do. */
@@ -333,8 +399,11 @@ static int make_requests(struct ublk_queue *queue)
         if (!queue->requests)
                 return -ENOMEM;
         for (unsigned tag = 0; tag < queue->depth; tag++)
-                queue->requests[tag].io =
-                        (struct target_io){.queue = &queue->loop.queue, .tag = (uint16_t)tag};
+                queue->requests[tag] = (struct request){
+                        .io = {.queue = &queue->loop.queue, .tag = (uint16_t)tag},
+                        .descriptor = &queue->descriptors[tag],
+                        .data = io_data_of(&queue->data, (uint16_t)tag),
+                };
         return tag_queue_init(&queue->waiting, queue->depth);
 }
 
@@ -382,6 +451,7 @@ static int queue_open(struct ublk_queue *queue, const struct ublk_queue_setup *s
                 r = ublk_port_init(&queue->port, &queue->loop, &queue->data, setup->depth, setup->command_fd);
         if (r < 0)
                 return r;
+        queue->plain = plain_rules_of(setup->device, &queue->data, setup->max_io_size);
         r = make_requests(queue);
         return r < 0 ? r : start_target(queue);
 }

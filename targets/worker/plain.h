@@ -1,0 +1,115 @@
+/* Plain requests: a read or a write without FUA, within the disk, aligned, allowed, and with its data where
+ * the target can use it. Most requests are plain, and one look at the driver's descriptor tells it; what
+ * perform.c would find out about them is known then. All others go through perform_co().
+ *
+ * Two kinds of plain requests need no coroutine: those of a target that never waits, and those of a disk that
+ * lies in one file as it is (target_device.linear), which one operation moves. Such an operation ends the
+ * request only if it has moved every byte. Whatever else it comes back with, the request begins anew on a
+ * coroutine, from its first byte: nothing of it was answered yet, and nothing of it is under way. So short
+ * transfers, EAGAIN and the like are known to await.c alone.
+ *
+ * Inline: most requests pass here. On the queue's thread. */
+#pragma once
+
+#include "targets/worker/io_data.h"
+#include "ublkd/base/ublk_uapi.h"
+
+enum { SECTOR_SHIFT = 9, UBLK_OPERATION_MASK = 0xff };
+_Static_assert(
+        (int)UBLK_IO_OP_READ == (int)IO_READ && (int)UBLK_IO_OP_WRITE == (int)IO_WRITE && IO_WRITE == 1,
+        "both have the number that the driver calls them");
+
+/* What a queue knows of its requests beforehand. */
+struct plain_rules {
+        const struct target_device *device;
+        uint32_t
+                deciding; /* the bits of a descriptor's op_flags that decide; only the operation may be set */
+        uint32_t operations;  /* how many operations may be plain: 0, reads, or reads and writes */
+        uint32_t sectors_max; /* of one request */
+        uint32_t unaligned;   /* bits that a number of sectors must not have */
+        uint64_t file_offset; /* bytes, as target_device.linear_offset */
+        int file;             /* in the ring's table */
+        bool linear;
+        uint8_t read; /* the ring's operation for reads; the one for writes is the next */
+};
+
+/* The device must be open. max_io_size: bytes. */
+static inline struct plain_rules plain_rules_of(
+        const struct target_device *device, const struct io_data *data, uint32_t max_io_size)
+{
+        bool copies = data->route.path == DATA_PATH_COPY, registers = data->route.auto_buffers;
+        const struct target *target = device->target;
+        unsigned writable = !device->read_only && target->write;
+
+        return (struct plain_rules){
+                .device = device,
+                .deciding = UBLK_OPERATION_MASK | UBLK_IO_F_FUA | (registers ? UBLK_IO_F_NEED_REG_BUF : 0),
+                .operations = copies || registers ? 1 + writable : 0,
+                .sectors_max = max_io_size >> SECTOR_SHIFT,
+                .unaligned = (device->logical_block_size >> SECTOR_SHIFT) - 1,
+                .file_offset = device->linear_offset,
+                .file = (int)(IO_LOOP_FIRST_FILE + device->linear_file),
+                .linear = device->linear,
+                .read = registers ? IORING_OP_READ_FIXED : IORING_OP_READ,
+        };
+}
+
+static inline bool plain_is(const struct plain_rules *rules, const struct ublksrv_io_desc *descriptor)
+{
+        uint64_t start = descriptor->start_sector, size = target_size(rules->device) >> SECTOR_SHIFT;
+        uint32_t sectors = descriptor->nr_sectors;
+
+        return (descriptor->op_flags & rules->deciding) < rules->operations
+               && ((start | sectors) & rules->unaligned) == 0 && sectors - 1 < rules->sectors_max
+               && start < size && sectors <= size - start;
+}
+
+static inline enum io_op plain_op(const struct ublksrv_io_desc *descriptor)
+{
+        return (enum io_op)(descriptor->op_flags & UBLK_OPERATION_MASK);
+}
+
+/* Bytes. */
+static inline uint32_t plain_length(const struct ublksrv_io_desc *descriptor)
+{
+        return descriptor->nr_sectors << SECTOR_SHIFT;
+}
+
+/* For a target; io->queue and io->tag are there. */
+static inline void plain_describe(struct target_io *io, const struct ublksrv_io_desc *descriptor, void *data)
+{
+        io->op = plain_op(descriptor);
+        io->flags = 0;
+        io->offset = descriptor->start_sector << SECTOR_SHIFT;
+        io->length = plain_length(descriptor);
+        io->data = data;
+}
+
+struct plain_data {
+        void *address;   /* NULL, where it is a registered buffer */
+        uint16_t buffer; /* its index then */
+};
+
+/* Moves a linear disk's request. False: there is no room for it in this round. */
+static inline bool plain_move(const struct plain_rules *rules, struct io_loop *loop,
+        const struct ublksrv_io_desc *descriptor, const struct plain_data *data, uint64_t user_data)
+{
+        _Static_assert(
+                IORING_OP_WRITE == IORING_OP_READ + 1 && IORING_OP_WRITE_FIXED == IORING_OP_READ_FIXED + 1,
+                "reads and writes are neighbours");
+        struct io_uring_sqe *sqe = io_ring_sqe(&loop->ring);
+
+        if (__builtin_expect(!sqe, 0))
+                return false;
+        *sqe = (struct io_uring_sqe){
+                .opcode = (uint8_t)(rules->read + plain_op(descriptor)),
+                .flags = IOSQE_FIXED_FILE,
+                .fd = rules->file,
+                .off = rules->file_offset + (descriptor->start_sector << SECTOR_SHIFT),
+                .addr = (uintptr_t)data->address, /* in a registered buffer: from its beginning, which is 0 */
+                .len = plain_length(descriptor),
+                .buf_index = data->buffer, /* what is not registered does not look at it */
+                .user_data = user_data,
+        };
+        return true;
+}

@@ -1,0 +1,230 @@
+/* That a request is plain exactly when perform_co() would have found nothing wrong with it, and that what a
+ * linear disk's plain request becomes moves its bytes. */
+#include "targets/worker/perform.h"
+#include "targets/worker/plain.h"
+#include "tests/unit/check.h"
+#include "tests/unit/loop_driver.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { REQUESTS = 300000, DEPTH = 4, BLOCK = 4096, IO_MAX = 128 * 1024, FILE_OFFSET = 3 * BLOCK };
+
+static int full(struct target_io *io)
+{
+        return (int)io->length;
+}
+
+static const struct target_desc desc = {.name = "full"};
+static const struct target writable = {.desc = &desc, .read = full, .write = full};
+static const struct target unwritable = {.desc = &desc, .read = full};
+
+/* ---- which requests are plain ---- */
+
+static uint32_t number(unsigned *seed, uint32_t below)
+{
+        return (uint32_t)rand_r(seed) % below;
+}
+
+/* Mostly near the ends of what is allowed. */
+static struct ublksrv_io_desc random_descriptor(unsigned *seed, uint64_t disk_sectors)
+{
+        static const uint64_t odd_starts[] = {0, 1, 7, UINT64_MAX, UINT64_MAX >> SECTOR_SHIFT, 1ULL << 55};
+        static const uint32_t flags[] = {
+                0, 0, 0, UBLK_IO_F_FUA, UBLK_IO_F_NOUNMAP, UBLK_IO_F_NEED_REG_BUF, UBLK_IO_F_META};
+        uint64_t start = number(seed, 4) == 0 ? odd_starts[number(seed, ARRAY_SIZE(odd_starts))]
+                                              : disk_sectors - number(seed, 40);
+
+        return (struct ublksrv_io_desc){
+                .op_flags = (number(seed, 4) == 0 ? number(seed, 256) : number(seed, 3))
+                            | flags[number(seed, ARRAY_SIZE(flags))],
+                .nr_sectors = number(seed, 8) == 0 ? UINT32_MAX - number(seed, 3) : 8 * number(seed, 5),
+                .start_sector = number(seed, 8) == 0 ? start + 3 : start & ~7ULL,
+        };
+}
+
+/* As the queue does for any request, see describe() in ublk_queue.c. */
+static bool nothing_is_wrong(struct target_device *device, const struct ublksrv_io_desc *descriptor)
+{
+        struct target_queue queue = {.device = device};
+        uint64_t length = (uint64_t)descriptor->nr_sectors << SECTOR_SHIFT;
+        struct target_io io = {.queue = &queue,
+                .op = (enum io_op)(descriptor->op_flags & UBLK_OPERATION_MASK),
+                .offset = descriptor->start_sector << SECTOR_SHIFT,
+                .length = (uint32_t)length};
+
+        return length <= IO_MAX && descriptor->start_sector <= UINT64_MAX >> SECTOR_SHIFT && length > 0
+               && perform_co(&io) == (int)length;
+}
+
+static bool should_be_plain(struct target_device *device, const struct data_route *route,
+        const struct ublksrv_io_desc *descriptor)
+{
+        uint32_t op = descriptor->op_flags & UBLK_OPERATION_MASK;
+        bool ready = route->path == DATA_PATH_COPY
+                     || (route->auto_buffers && !(descriptor->op_flags & UBLK_IO_F_NEED_REG_BUF));
+
+        return (op == UBLK_IO_OP_READ || op == UBLK_IO_OP_WRITE) && !(descriptor->op_flags & UBLK_IO_F_FUA)
+               && ready && nothing_is_wrong(device, descriptor);
+}
+
+static void test_plain_is_what_has_nothing_wrong(unsigned seed)
+{
+        static const struct data_route routes[] = {
+                {.path = DATA_PATH_COPY     },
+                {.path = DATA_PATH_USER_COPY},
+                {.path = DATA_PATH_ZERO_COPY, .auto_buffers = true},
+                {.path = DATA_PATH_ZERO_COPY                          },
+        };
+        unsigned plain = 0;
+
+        for (unsigned i = 0; i < REQUESTS; i++) {
+                uint64_t sectors = 8 * (1 + (uint64_t)number(&seed, 100));
+                struct target_device device = {.target = number(&seed, 8) ? &writable : &unwritable,
+                        .read_only = number(&seed, 4) == 0,
+                        .size = sectors << SECTOR_SHIFT,
+                        .logical_block_size = number(&seed, 2) ? BLOCK : 512};
+                struct io_data data = {.route = routes[number(&seed, ARRAY_SIZE(routes))]};
+                struct plain_rules rules = plain_rules_of(&device, &data, IO_MAX);
+                struct ublksrv_io_desc descriptor = random_descriptor(&seed, sectors);
+                bool is = plain_is(&rules, &descriptor);
+
+                if (!CHECK_INT(is, should_be_plain(&device, &data.route, &descriptor)))
+                        fprintf(stderr, "%u: op_flags %#x, %u sectors at %" PRIu64 " of %" PRIu64 "\n", i,
+                                descriptor.op_flags, descriptor.nr_sectors, (uint64_t)descriptor.start_sector,
+                                sectors);
+                plain += is;
+        }
+        CHECK(plain > REQUESTS / 100 && plain < REQUESTS / 2);
+}
+
+static void test_a_disk_that_has_grown(void)
+{
+        struct target_device device = {.target = &writable, .size = BLOCK, .logical_block_size = BLOCK};
+        struct io_data data = {.route.path = DATA_PATH_COPY};
+        struct plain_rules rules = plain_rules_of(&device, &data, IO_MAX);
+        const struct ublksrv_io_desc descriptor = {.start_sector = 8, .nr_sectors = 8};
+
+        CHECK(!plain_is(&rules, &descriptor));
+        device.size = 2 * BLOCK;
+        CHECK(plain_is(&rules, &descriptor));
+}
+
+/* ---- how they move ---- */
+
+static int open_temporary(void)
+{
+        FILE *file = tmpfile();
+        int fd = file ? fcntl(fileno(file), F_DUPFD_CLOEXEC, 0) : -1;
+
+        if (file)
+                fclose(file);
+        CHECK(fd >= 0);
+        return fd;
+}
+
+/* What the ring says of it. */
+static int move(struct io_loop *loop, const struct plain_rules *rules,
+        const struct ublksrv_io_desc *descriptor, const struct plain_data *data)
+{
+        struct io_uring_cqe *cqe;
+        char owner[8] __attribute__((aligned(8)));
+        int result;
+
+        if (!CHECK(plain_move(rules, loop, descriptor, data, user_data_plain(owner))))
+                return -EIO;
+        CHECK_INT(io_loop_submit(loop, true), 0);
+        CHECK_INT(io_uring_wait_cqe(&loop->ring, &cqe), 0);
+        CHECK_INT(user_data_kind(cqe->user_data), USER_DATA_PLAIN);
+        CHECK(user_data_of_plain(cqe->user_data) == owner);
+        result = cqe->res;
+        io_uring_cqe_seen(&loop->ring, cqe);
+        return result;
+}
+
+static void check_moves(
+        struct target_device *device, struct io_loop *loop, struct io_data *data, char *memory)
+{
+        const struct plain_rules rules = plain_rules_of(device, data, IO_MAX);
+        const struct plain_data whole = {.address = memory, .buffer = 2};
+        const struct ublksrv_io_desc write = {.op_flags = UBLK_IO_OP_WRITE,
+                                             .start_sector = 8,
+                                             .nr_sectors = 8},
+                                     read = {.op_flags = UBLK_IO_OP_READ, .start_sector = 8, .nr_sectors = 8};
+        char seen[BLOCK];
+
+        memset(memory, 'a', BLOCK);
+        CHECK_INT(move(loop, &rules, &write, &whole), BLOCK);
+        CHECK_INT(pread(device->files[0], seen, BLOCK, FILE_OFFSET + BLOCK), BLOCK);
+        CHECK(memcmp(seen, memory, BLOCK) == 0);
+        memset(seen, 'b', BLOCK);
+        CHECK_INT(pwrite(device->files[0], seen, BLOCK, FILE_OFFSET + BLOCK), BLOCK);
+        CHECK_INT(move(loop, &rules, &read, &whole), BLOCK);
+        CHECK(memcmp(seen, memory, BLOCK) == 0);
+        CHECK_INT(ftruncate(device->files[0], FILE_OFFSET + BLOCK + 512), 0);
+        CHECK_INT(move(loop, &rules, &read, &whole), 512); /* so the queue lets it begin anew */
+}
+
+static void test_moves(bool registered)
+{
+        struct target_device device = {.target = &writable,
+                .size = 16 * BLOCK,
+                .logical_block_size = BLOCK,
+                .files = {open_temporary()},
+                .file_count = 1,
+                .linear = true,
+                .linear_offset = FILE_OFFSET};
+        struct io_data data = {.route.path = registered ? DATA_PATH_ZERO_COPY : DATA_PATH_COPY,
+                .route.auto_buffers = registered};
+        char *memory = aligned_alloc(BLOCK, BLOCK);
+        struct io_loop loop;
+
+        if (memory && CHECK_INT(io_loop_init(&loop, &device, 0, DEPTH, 0, -1), 0)) {
+                const struct iovec buffers[] = {
+                        {memory, BLOCK},
+                        {memory, BLOCK},
+                        {memory, BLOCK}
+                };
+
+                if (registered)
+                        CHECK_INT(io_uring_register_buffers(&loop.ring, buffers, ARRAY_SIZE(buffers)), 0);
+                check_moves(&device, &loop, &data, memory);
+                io_loop_destroy(&loop);
+        }
+        free(memory);
+        (void)close(device.files[0]);
+}
+
+static void test_no_room(void)
+{
+        struct target_device device = {.target = &writable, .files = {open_temporary()}, .file_count = 1};
+        const struct plain_rules rules = {.file = IO_LOOP_FIRST_FILE};
+        const struct ublksrv_io_desc descriptor = {.nr_sectors = 8};
+        struct io_loop loop;
+        unsigned count = 0;
+
+        if (!CHECK_INT(io_loop_init(&loop, &device, 0, DEPTH, 0, -1), 0))
+                return;
+        while (count <= DEPTH && plain_move(&rules, &loop, &descriptor, &(struct plain_data){}, 0))
+                count++;
+        CHECK_INT(count, DEPTH);
+        io_loop_destroy(&loop);
+        (void)close(device.files[0]);
+}
+
+int main(int argc, char **argv)
+{
+        unsigned seed = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 0) : (unsigned)time(NULL);
+
+        printf("seed %u (give it as an argument to see the same again)\n", seed);
+        test_plain_is_what_has_nothing_wrong(seed);
+        test_a_disk_that_has_grown();
+        if (!io_uring_is_there())
+                return CHECK_SKIP;
+        test_moves(false);
+        test_moves(true);
+        test_no_room();
+        return check_report();
+}
