@@ -24,7 +24,7 @@ struct plain_rules {
         const struct target_device *device;
         uint32_t
                 deciding; /* the bits of a descriptor's op_flags that decide; only the operation may be set */
-        uint32_t operations;  /* how many operations may be plain: 0, reads, or reads and writes */
+        uint32_t operations;  /* how many of IO_READ and IO_WRITE may be plain; the queue may set it to 0 */
         uint32_t sectors_max; /* of one request */
         uint32_t unaligned;   /* bits that a number of sectors must not have */
         uint64_t file_offset; /* bytes, as target_device.linear_offset */
@@ -60,7 +60,7 @@ static inline bool plain_is(const struct plain_rules *rules, const struct ublksr
         uint32_t sectors = descriptor->nr_sectors;
 
         return (descriptor->op_flags & rules->deciding) < rules->operations
-               && ((start | sectors) & rules->unaligned) == 0 && sectors - 1 < rules->sectors_max
+               && (((uint32_t)start | sectors) & rules->unaligned) == 0 && sectors - 1 < rules->sectors_max
                && start < size && sectors <= size - start;
 }
 

@@ -87,21 +87,35 @@ static inline void queue_meter_find_bucket(struct queue_meter *meter, int64_t la
         meter->bucket = latency_bucket((uint64_t)meter->latency);
 }
 
-/* It is answered with `result`: -errno, or success. */
-static inline void queue_meter_ended(
-        struct queue_meter *meter, const struct request_meter *request, uint32_t length, int result)
+/* It is answered: the part that success and failure have in common. */
+static inline void queue_meter_took(struct queue_meter *meter, const struct request_meter *request)
 {
-        struct op_stats *stats = request->stats;
         int64_t latency = (int64_t)(meter->now - request->arrived);
 
         if (latency != meter->latency)
                 queue_meter_find_bucket(meter, latency);
-        stats->latency[meter->bucket]++;
-        stats->latency_sum += (uint64_t)meter->latency;
-        if (__builtin_expect(result < 0, 0))
-                stats->errors++;
-        else
-                stats->bytes += length;
+        request->stats->latency[meter->bucket]++;
+        request->stats->latency_sum += (uint64_t)meter->latency;
+}
+
+/* It is answered, and its `length` bytes are done. */
+static inline void queue_meter_succeeded(
+        struct queue_meter *meter, const struct request_meter *request, uint32_t length)
+{
+        queue_meter_took(meter, request);
+        request->stats->bytes += length;
+}
+
+/* It is answered with `result`: -errno, or success. */
+static inline void queue_meter_ended(
+        struct queue_meter *meter, const struct request_meter *request, uint32_t length, int result)
+{
+        if (__builtin_expect(result >= 0, 1)) {
+                queue_meter_succeeded(meter, request, length);
+        } else {
+                queue_meter_took(meter, request);
+                request->stats->errors++;
+        }
 }
 
 #else
@@ -122,6 +136,11 @@ static inline void queue_meter_arrived(
 
 static inline void queue_meter_at_once(const struct queue_meter *meter _unused_, enum io_op op _unused_,
         uint32_t length _unused_, int result _unused_)
+{
+}
+
+static inline void queue_meter_succeeded(struct queue_meter *meter _unused_,
+        const struct request_meter *request _unused_, uint32_t length _unused_)
 {
 }
 

@@ -49,9 +49,10 @@ struct ublk_queue {
         struct tag_queue waiting; /* arrived, but there was no stack to run them on */
         unsigned depth;
         struct plain_rules plain;
-        bool direct;  /* requests are performed without a coroutine: nothing of them waits */
-        bool ticking; /* a tick is under way */
-        bool ticked;  /* and has come */
+        unsigned plain_operations; /* as long as nothing limits them */
+        bool direct;               /* requests are performed without a coroutine: nothing of them waits */
+        bool ticking;              /* a tick is under way */
+        bool ticked;               /* and has come */
         bool target_started;
         atomic_bool *served;
 };
@@ -97,13 +98,19 @@ static void describe(struct ublk_queue *queue, struct request *request)
         }
 }
 
-/* The one place where a request ends. */
-__attribute__((always_inline)) static inline void request_ends(
-        struct ublk_queue *queue, struct request *request, uint32_t length, int result)
+/* The one place where a request is answered. */
+__attribute__((always_inline)) static inline void answer(
+        struct ublk_queue *queue, struct request *request, int result)
 {
-        queue_meter_ended(&queue->meter, &request->meter, length, result);
         io_data_return(&queue->data, request->io.tag);
         ublk_port_commit(&queue->port, request->io.tag, result);
+}
+
+/* Of a request that has been described. */
+static inline void request_ends(struct ublk_queue *queue, struct request *request, int result)
+{
+        queue_meter_ended(&queue->meter, &request->meter, request->io.length, result);
+        answer(queue, request, result);
 }
 
 /* Whether nothing but its target stands between the request and its bytes. */
@@ -130,9 +137,9 @@ static void request_co(void *argument)
         struct ublk_queue *queue = (struct ublk_queue *)io_loop_of(request->io.queue);
 
         if (!data_is_ready(queue, request))
-                request_ends(queue, request, request->io.length, perform_moving_co(queue, request));
+                request_ends(queue, request, perform_moving_co(queue, request));
         else
-                request_ends(queue, request, request->io.length, perform_co(&request->io));
+                request_ends(queue, request, perform_co(&request->io));
 }
 _Static_assert(offsetof(struct ublk_queue, loop) == 0, "a queue's loop leads back to the queue");
 
@@ -144,7 +151,7 @@ static bool start(struct ublk_queue *queue, struct request *request)
         if (__builtin_expect(r < 0, 0)) {
                 if (queue->loop.coroutines.busy > 0)
                         return false;
-                request_ends(queue, request, request->io.length, r);
+                request_ends(queue, request, r);
         }
         return true;
 }
@@ -167,7 +174,7 @@ static void begin_on_coroutine(struct ublk_queue *queue, struct request *request
 static void begin_any(struct ublk_queue *queue, struct request *request)
 {
         if (queue->direct)
-                request_ends(queue, request, request->io.length, perform_co(&request->io));
+                request_ends(queue, request, perform_co(&request->io));
         else
                 begin_on_coroutine(queue, request);
 }
@@ -190,10 +197,9 @@ static inline void plain_performed(struct ublk_queue *queue, struct request *req
 
         plain_describe(&request->io, request->descriptor, request->data);
         io_data_take(&queue->data, request->io.tag, request->io.length);
-        io_data_return(&queue->data, request->io.tag);
         result = perform_plain(&request->io);
         queue_meter_at_once(&queue->meter, request->io.op, request->io.length, result);
-        ublk_port_commit(&queue->port, request->io.tag, result);
+        answer(queue, request, result);
 }
 
 /* Of a linear disk: ends in plain_moved(). False: there was no room for its operation. */
@@ -213,7 +219,7 @@ static inline void request_arrived(struct ublk_queue *queue, uint16_t tag)
 {
         struct request *request = &queue->requests[tag];
 
-        if (__builtin_expect(plain_is(&queue->plain, request->descriptor) && !queue->throttle.limited, 1)) {
+        if (__builtin_expect(plain_is(&queue->plain, request->descriptor), 1)) {
                 if (queue->plain.linear && plain_begun(queue, request))
                         return;
                 if (queue->direct) {
@@ -247,7 +253,8 @@ static inline void plain_moved(struct ublk_queue *queue, const struct io_uring_c
         uint32_t length = plain_length(request->descriptor);
 
         if (__builtin_expect(cqe->res == (int)length, 1)) {
-                request_ends(queue, request, length, (int)length);
+                queue_meter_succeeded(&queue->meter, &request->meter, length);
+                answer(queue, request, (int)length);
         } else {
                 describe(queue, request);
                 begin_on_coroutine(queue, request);
@@ -340,6 +347,8 @@ static void begin_throttled(struct ublk_queue *queue)
         throttle_round(&queue->throttle);
         while ((throttled = throttle_next(&queue->throttle)))
                 begin_any(queue, (struct request *)((char *)throttled - offsetof(struct request, throttled)));
+        /* While there are limits, every request has to ask first. */
+        queue->plain.operations = queue->throttle.limited ? 0 : queue->plain_operations;
 }
 
 /* Sends what there is, and waits for something to do. */
@@ -452,6 +461,7 @@ static int queue_open(struct ublk_queue *queue, const struct ublk_queue_setup *s
         if (r < 0)
                 return r;
         queue->plain = plain_rules_of(setup->device, &queue->data, setup->max_io_size);
+        queue->plain_operations = queue->plain.operations;
         r = make_requests(queue);
         return r < 0 ? r : start_target(queue);
 }
