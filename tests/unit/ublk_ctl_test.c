@@ -333,16 +333,35 @@ static void test_many_deadlines(sd_event *event)
         ublk_ctl_free(ctl);
 }
 
-/* A helper that is given up before it plays its part can be killed after all. */
-static void await_working(sd_event *event, struct ublk_ctl *ctl)
+/* Calls until a helper answers. How many were given up on the way: on a busy machine one may be slow, and
+ * hang for good like the others. -EAGAIN: there may be no more of them. */
+static int await_working(sd_event *event, struct ublk_ctl *ctl)
 {
-        struct answer answer;
+        for (int given_up = 0;; given_up++) {
+                struct answer answer = {};
+                int r = ublk_ctl_get_info(ctl, 7, on_done, &answer, NULL);
 
-        do {
-                answer = (struct answer){};
-                CHECK_INT(ublk_ctl_get_info(ctl, 7, on_done, &answer, NULL), 0);
+                if (r < 0)
+                        return r;
                 await(event, &answer);
-        } while (answer.result == -ETIMEDOUT);
+                if (answer.result != -ETIMEDOUT)
+                        return given_up;
+        }
+}
+
+/* False: there may be no more of those that hang. */
+static bool hang_one(sd_event *event, struct ublk_ctl *ctl)
+{
+        struct answer hangs = {};
+        int r = await_working(event, ctl);
+
+        if (r == -EAGAIN)
+                return false;
+        CHECK(r >= 0);
+        CHECK_INT(ublk_ctl_get_info(ctl, NUMBER_HANGS, on_done, &hangs, NULL), 0);
+        await(event, &hangs);
+        CHECK_INT(hangs.result, -ETIMEDOUT);
+        return true;
 }
 
 /* As if each hung in the driver for good: no slot comes free, and calls fail at once instead of waiting. */
@@ -358,14 +377,8 @@ static void test_too_many_helpers(sd_event *event)
                     &problems)
                 < 0)
                 return; /* one may not trace here */
-        for (unsigned i = 0; i < CTL_RETIRED_MAX + 1; i++) {
-                struct answer hangs = {};
-
-                await_working(event, ctl);
-                CHECK_INT(ublk_ctl_get_info(ctl, NUMBER_HANGS, on_done, &hangs, NULL), 0);
-                await(event, &hangs);
-                CHECK_INT(hangs.result, -ETIMEDOUT);
-        }
+        for (unsigned i = 0; i < CTL_RETIRED_MAX + 1 && hang_one(event, ctl); i++)
+                ;
         CHECK_INT(ublk_ctl_get_info(ctl, 7, on_done, &answer, NULL), -EAGAIN);
         ublk_ctl_free(ctl); /* does not wait for them for long */
 }
