@@ -1,9 +1,10 @@
 /* Metrics of the process, by the names that all Prometheus clients use (process_*). */
 #include "api/metrics.h"
 
+#include "ublkd/base/clock.h"
+
 #include <dirent.h>
 #include <sys/resource.h>
-#include <time.h>
 
 /* Fields of /proc/self/stat (proc_pid_stat(5)) after the name of the program, which may hold spaces. */
 struct process_stat {
@@ -48,12 +49,9 @@ static int count_open_files(void)
 /* Ticks since boot → seconds since 1970. */
 static double to_real_time(double seconds_since_boot)
 {
-        struct timespec real, boot;
+        int64_t booted = (int64_t)(clock_nsec(CLOCK_REALTIME) - clock_nsec(CLOCK_BOOTTIME));
 
-        (void)clock_gettime(CLOCK_REALTIME, &real); /* cannot fail with these clocks */
-        (void)clock_gettime(CLOCK_BOOTTIME, &boot);
-        return (double)real.tv_sec - (double)boot.tv_sec + (double)(real.tv_nsec - boot.tv_nsec) / 1e9
-               + seconds_since_boot;
+        return (double)booted / 1e9 + seconds_since_boot;
 }
 
 void metrics_of_process(FILE *out)

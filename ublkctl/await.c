@@ -5,23 +5,19 @@
 #include "ublkctl/json_path.h"
 #include "ublkctl/terminal.h"
 #include "ublkctl/verbs.h"
+#include "ublkd/base/clock.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 enum {
-        SECOND = 1000 * 1000,
-        LOOK_AGAIN =
-                2 * SECOND, /* not all that is waited for is an event: a new generation that is observed */
+        LOOK_AGAIN = 2 * USEC_PER_SEC, /* not all that is waited for is an event: a new generation that is
+                                          observed */
 };
 
 uint64_t now_usec(void)
 {
-        struct timespec time;
-
-        (void)clock_gettime(CLOCK_MONOTONIC, &time);
-        return (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec / 1000;
+        return clock_usec(CLOCK_MONOTONIC);
 }
 
 const char *device_message(const cJSON *device)
@@ -52,7 +48,7 @@ static void show(const struct watch *watch, const cJSON *device)
         _cleanup_free_ char *line = NULL;
 
         if (asprintf(&line, "%s: %s, waiting until it is %s (%d s) %s", watch->name, phase ? phase : "gone",
-                    watch->goal, (int)((now_usec() - watch->began) / SECOND), message)
+                    watch->goal, (int)((now_usec() - watch->began) / USEC_PER_SEC), message)
                 < 0) {
                 line = NULL;
                 return;

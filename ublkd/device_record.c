@@ -1,21 +1,19 @@
 /* One record: made, read back from where it was stored, shown. */
 #include "ublkd/device_record.h"
 
+#include "ublkd/base/clock.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <systemd/sd-id128.h>
-#include <time.h>
 
 static_assert(UID_TEXT_SIZE == SD_ID128_UUID_STRING_MAX, "a uid is a UUID");
 
 uint64_t device_record_now(void)
 {
-        struct timespec now;
-
-        (void)clock_gettime(CLOCK_REALTIME, &now);
-        return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+        return clock_usec(CLOCK_REALTIME);
 }
 
 int device_record_explain_pending(struct device_record *record)

@@ -2,6 +2,7 @@
  * what will be done next, and when. */
 #include "ublkd/managed_device.h"
 
+#include "ublkd/base/clock.h"
 #include "ublkd/device_route.h"
 
 #include <stdio.h>
@@ -86,17 +87,16 @@ static struct told tell(
 static void format_next_try(uint64_t next_try, char text[static 96])
 {
         uint64_t now = monotonic_now();
-        struct timespec real;
         struct tm tm;
+        time_t seconds;
         uint64_t at;
 
         text[0] = '\0';
         if (next_try == UINT64_MAX || next_try <= now)
                 return;
-        (void)clock_gettime(CLOCK_REALTIME, &real); /* cannot fail with this clock */
-        at = (uint64_t)real.tv_sec * 1000 + (uint64_t)real.tv_nsec / 1000000 + (next_try - now) / 1000;
-        real.tv_sec = (time_t)(at / 1000);
-        if (gmtime_r(&real.tv_sec, &tm))
+        at = (uint64_t)clock_msec(CLOCK_REALTIME) + (next_try - now) / 1000;
+        seconds = (time_t)(at / 1000);
+        if (gmtime_r(&seconds, &tm))
                 snprintf(text, 96, " The next try is at %04d-%02d-%02dT%02d:%02d:%02d.%03dZ.",
                         tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
                         (int)(at % 1000));

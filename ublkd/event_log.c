@@ -2,12 +2,11 @@
 #include "ublkd/event_log.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/clock.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
-
-enum { USEC_PER_SEC = 1000 * 1000 };
 
 struct event_log {
         struct device_event *events[EVENTS_MAX + 1]; /* one more than is kept: taking it cannot fail */

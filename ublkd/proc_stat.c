@@ -2,21 +2,13 @@
 #include "ublkd/proc_stat.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/clock.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 enum { STAT_TEXT_SIZE = 1024 };
-
-uint64_t clock_usec(clockid_t clock)
-{
-        struct timespec now;
-
-        (void)clock_gettime(clock, &now); /* cannot fail with these clocks */
-        return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 /* The 22nd field, in ticks since boot. */
 uint64_t proc_stat_started_at(pid_t pid)

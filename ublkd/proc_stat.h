@@ -3,10 +3,6 @@
 
 #include <stdint.h>
 #include <sys/types.h>
-#include <time.h>
 
 /* When it was started: CLOCK_REALTIME, microseconds; 0: unknown. */
 uint64_t proc_stat_started_at(pid_t pid);
-
-/* Now, microseconds. */
-uint64_t clock_usec(clockid_t clock);

@@ -4,13 +4,13 @@
  * asks for another turn. History (how often, since when) is in struct attempt; decisions read facts. */
 #include "ublkd/managed_device.h"
 
+#include "ublkd/base/clock.h"
 #include "ublkd/base/log.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <systemd/sd-id128.h>
-#include <time.h>
 
 DEFINE_CLEANUP(struct reconciler, reconciler_free);
 
@@ -24,10 +24,7 @@ static void device_turn_begin(struct managed_device *device);
 
 uint64_t monotonic_now(void)
 {
-        struct timespec now;
-
-        (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail with this clock */
-        return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+        return clock_usec(CLOCK_MONOTONIC);
 }
 
 /* ---- the first pass ---- */

@@ -10,6 +10,7 @@
 #include "ublkd/ublk_ctl_calls.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/clock.h"
 #include "ublkd/proc_spawn.h"
 
 #include <poll.h>
@@ -18,7 +19,6 @@
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 
 enum {
         PRIORITY_ANSWER = -10,
@@ -412,19 +412,11 @@ static void free_calls(struct call_list *list)
                 call_free(call);
 }
 
-static int64_t now_msec(void)
-{
-        struct timespec now = {};
-
-        (void)clock_gettime(CLOCK_MONOTONIC, &now);
-        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* The helper was killed. One that is stuck in the driver is left to init. */
 static void helper_bury(struct ctl_helper *helper, int64_t patience_ends)
 {
         struct pollfd dead = {.fd = helper->pidfd, .events = POLLIN};
-        int64_t left = patience_ends - now_msec();
+        int64_t left = patience_ends - clock_msec(CLOCK_MONOTONIC);
 
         if (poll(&dead, 1, left > 0 ? (int)left : 0) > 0)
                 (void)waitid(P_PIDFD, (id_t)helper->pidfd, &(siginfo_t){}, WEXITED | WNOHANG);
@@ -433,7 +425,7 @@ static void helper_bury(struct ctl_helper *helper, int64_t patience_ends)
 
 struct ctl_calls *ctl_calls_free(struct ctl_calls *calls)
 {
-        int64_t patience_ends = now_msec() + GOODBYE_MSEC;
+        int64_t patience_ends = clock_msec(CLOCK_MONOTONIC) + GOODBYE_MSEC;
 
         if (!calls)
                 return NULL;

@@ -9,6 +9,7 @@
  * cannot be known. */
 #include "ublkd/worker_proc.h"
 
+#include "ublkd/base/clock.h"
 #include "ublkd/proc_spawn.h"
 #include "ublkd/proc_stat.h"
 
@@ -21,7 +22,6 @@
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 
 enum {
         PRIORITY_MESSAGE = -20,

@@ -1,6 +1,8 @@
 /* One thread's world: an io_uring, its coroutines, and those of them that may go on. */
 #include "targets/worker/io_loop.h"
 
+#include "ublkd/base/clock.h"
+
 #include <time.h>
 
 static int register_files(struct io_loop *loop, const struct target_device *device, int command_fd)
@@ -71,22 +73,14 @@ int io_loop_submit(struct io_loop *loop, bool wait)
         return submitted(loop, io_ring_submit_and_wait(&loop->ring, wait ? 1 + loop->instant : 0, NULL));
 }
 
-static uint64_t monotonic(void)
-{
-        struct timespec now;
-
-        (void)clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 int io_loop_submit_for(struct io_loop *loop, uint64_t poll, uint64_t timeout)
 {
-        uint64_t begin = monotonic(), passed;
+        uint64_t begin = clock_nsec(CLOCK_MONOTONIC), passed;
         int r;
 
         do {
                 r = io_ring_submit_and_wait(&loop->ring, 0, NULL);
-                passed = monotonic() - begin;
+                passed = clock_nsec(CLOCK_MONOTONIC) - begin;
                 if (r < 0 || io_uring_cq_ready(&loop->ring) > 0 || passed >= timeout)
                         return submitted(loop, r);
         } while (passed < poll);

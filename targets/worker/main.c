@@ -10,6 +10,7 @@
 #include "targets/worker/queue_threads.h"
 #include "targets/worker/round_clock.h"
 #include "targets/worker/sandbox.h"
+#include "ublkd/base/clock.h"
 #include "ublkd/base/log.h"
 #include "ublkd/proto/device_region.h"
 
@@ -19,7 +20,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 enum {
         NODE_PATIENCE = 10000, /* milliseconds until /dev/ublkcN must be open */
@@ -46,10 +46,7 @@ struct worker {
 
 static int64_t now(void)
 {
-        struct timespec time;
-
-        (void)clock_gettime(CLOCK_MONOTONIC, &time);
-        return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+        return clock_msec(CLOCK_MONOTONIC);
 }
 
 /* ---- what is told to the supervisor ---- */

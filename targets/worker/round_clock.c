@@ -1,23 +1,15 @@
 /* The time, cheaply enough to look at it in every round of a queue. */
 #include "targets/worker/round_clock.h"
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/clock.h"
 
 #include <fcntl.h>
 #include <string.h>
-#include <time.h>
 
 enum {
         LEARN_NS = 20 * 1000 * 1000,
         PAIR_TRIES = 8,
 };
-
-static uint64_t monotonic(void)
-{
-        struct timespec now;
-
-        (void)clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* Both clocks at one instant, and how much the counter went on while they were looked at. */
 struct pair {
@@ -26,7 +18,8 @@ struct pair {
 
 static struct pair look_at_both(void)
 {
-        uint64_t before = round_clock_ticks(), ns = monotonic(), took = round_clock_ticks() - before;
+        uint64_t before = round_clock_ticks(), ns = clock_nsec(CLOCK_MONOTONIC),
+                 took = round_clock_ticks() - before;
 
         return (struct pair){.ticks = before + took / 2, .ns = ns, .took = took};
 }
@@ -68,7 +61,7 @@ void round_clock_open(struct round_clock *clock, bool ticks)
 
 uint64_t round_clock_slow(struct round_clock *clock)
 {
-        uint64_t now = monotonic(), ticks, ns;
+        uint64_t now = clock_nsec(CLOCK_MONOTONIC), ticks, ns;
 
         if (!clock->learning || now - clock->zero_ns < LEARN_NS)
                 return now;

@@ -1,15 +1,7 @@
 /* Holds a queue's requests back where the device has limits. */
 #include "targets/worker/throttle.h"
 
-#include <time.h>
-
-static uint64_t monotonic(void)
-{
-        struct timespec now;
-
-        (void)clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
+#include "ublkd/base/clock.h"
 
 void throttle_open(struct throttle *throttle, void *region)
 {
@@ -115,7 +107,7 @@ bool throttle_hold(struct throttle *throttle, struct throttled *request, enum io
 void throttle_round(struct throttle *throttle)
 {
         if (throttle->limited)
-                throttle->now = monotonic();
+                throttle->now = clock_nsec(CLOCK_MONOTONIC);
 }
 
 static struct throttled *lane_next(struct throttle_lane *lane, uint64_t now)

@@ -1,10 +1,10 @@
 /* Points of time in JSON: RFC 3339, UTC. */
 #include "ublkd/base/json_time.h"
 
+#include "ublkd/base/clock.h"
+
 #include <stdio.h>
 #include <time.h>
-
-enum { USEC_PER_SEC = 1000 * 1000 };
 
 bool json_add_time(cJSON *object, const char *name, uint64_t usec)
 {
