@@ -114,7 +114,7 @@ def test_what_can_be_read_in_two_ways_is_refused(server, data):
 @pytest.mark.parametrize("data,status", [
     (post(JSON + LENGTH), 201),
     (post(JSON + b"Transfer-Encoding: chunked\r\n", CHUNKED), 201),
-    (post(JSON + b"transfer-encoding: Chunked\r\n", CHUNKED.replace(b"\r\n", b";x=y\r\n", 1)), 201),
+    (post(JSON + b"transfer-encoding: Chunked\r\n", CHUNKED), 201),
     (post(b"content-type:application/json\r\ncontent-length:%d\r\n" % len(BODY)), 201),
     (post(JSON + LENGTH + b"X: \xe4\xff\t.\r\n"), 201),
     (b"\r\n" + post(JSON + LENGTH), 201),
@@ -132,6 +132,14 @@ def test_what_is_unusual(server, data, status):
     assert statuses(answer) == [status], answer
     if status >= 400:
         assert b"application/problem+json" in answer
+
+
+def test_a_chunk_extension_is_skipped_or_refused(server):
+    """libmicrohttpd 0.9.75 skips it, 1.0.1 refuses it; neither takes it for data, or goes on after a refusal."""
+    chunked = CHUNKED.replace(b"\r\n", b";x=y\r\n", 1)
+    answer = exchange(server, post(JSON + b"Transfer-Encoding: chunked\r\n", chunked) + NEXT)
+    names = [item["name"] for item in server.ask("GET", "/devices").json["items"]]
+    assert (statuses(answer), names) in [([201, 200], ["evil"]), ([400], [])], answer
 
 
 @pytest.mark.parametrize("data", [
