@@ -4,15 +4,17 @@
  *
  * Two kinds of plain requests need no coroutine: those of a target that never waits, and those of a disk that
  * lies in one file as it is (target_device.linear), which one operation moves. Such an operation ends the
- * request only if it has moved every byte. Whatever else it comes back with, the request begins anew on a
- * coroutine, from its first byte: nothing of it was answered yet, and nothing of it is under way. So short
- * transfers, EAGAIN and the like are known to await.c alone.
+ * request if it has moved every byte, or has failed for good. Otherwise the request begins anew on a
+ * coroutine, from its first byte: nothing of it was answered yet, and nothing of it is under way. So what
+ * becomes of short transfers and of EAGAIN is known to await.c alone.
  *
  * Inline: most requests pass here. On the queue's thread. */
 #pragma once
 
 #include "targets/worker/io_data.h"
 #include "ublkd/base/ublk_uapi.h"
+
+#include <errno.h>
 
 enum { SECTOR_SHIFT = 9, UBLK_OPERATION_MASK = 0xff };
 _Static_assert(
@@ -112,4 +114,11 @@ static inline bool plain_move(const struct plain_rules *rules, struct io_loop *l
                 .user_data = user_data,
         };
         return true;
+}
+
+/* What has come back of an operation that did not move every byte: whether it is what the request is
+ * answered. */
+static inline bool plain_has_failed(int result)
+{
+        return result < 0 && result != -EAGAIN && result != -EINTR;
 }

@@ -255,10 +255,13 @@ static inline void plain_moved(struct ublk_queue *queue, const struct io_uring_c
         if (__builtin_expect(cqe->res == (int)length, 1)) {
                 queue_meter_succeeded(&queue->meter, &request->meter, length);
                 answer(queue, request, (int)length);
-        } else {
-                describe(queue, request);
-                begin_on_coroutine(queue, request);
+                return;
         }
+        describe(queue, request);
+        if (plain_has_failed(cqe->res))
+                request_ends(queue, request, cqe->res);
+        else
+                begin_on_coroutine(queue, request);
 }
 
 static inline void take_completion(struct ublk_queue *queue, const struct io_uring_cqe *cqe)

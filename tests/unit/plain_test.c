@@ -164,7 +164,7 @@ static void check_moves(
         CHECK_INT(move(loop, &rules, &read, &whole), BLOCK);
         CHECK(memcmp(seen, memory, BLOCK) == 0);
         CHECK_INT(ftruncate(device->files[0], FILE_OFFSET + BLOCK + 512), 0);
-        CHECK_INT(move(loop, &rules, &read, &whole), 512); /* so the queue lets it begin anew */
+        CHECK_INT(move(loop, &rules, &read, &whole), 512);
 }
 
 static void test_moves(bool registered)
@@ -214,6 +214,13 @@ static void test_no_room(void)
         (void)close(device.files[0]);
 }
 
+static void test_what_begins_anew(void)
+{
+        CHECK(plain_has_failed(-EIO) && plain_has_failed(-ENOSPC) && plain_has_failed(-EINVAL));
+        CHECK(!plain_has_failed(-EAGAIN) && !plain_has_failed(-EINTR) && !plain_has_failed(0)
+                && !plain_has_failed(512));
+}
+
 int main(int argc, char **argv)
 {
         unsigned seed = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 0) : (unsigned)time(NULL);
@@ -221,6 +228,7 @@ int main(int argc, char **argv)
         printf("seed %u (give it as an argument to see the same again)\n", seed);
         test_plain_is_what_has_nothing_wrong(seed);
         test_a_disk_that_has_grown();
+        test_what_begins_anew();
         if (!io_uring_is_there())
                 return CHECK_SKIP;
         test_moves(false);
