@@ -1,11 +1,1 @@
-import pytest
-
-
-@pytest.fixture
-def server(tmp_path):
-    from api_server import Server
-
-    server = Server(tmp_path)
-    assert server.started, server.process.stderr.read()
-    yield server
-    server.stop()
+from server_fixture import server  # noqa: F401 (pytest finds it by its name)

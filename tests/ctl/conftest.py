@@ -5,15 +5,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "api"))
 
-
-@pytest.fixture
-def server(tmp_path):
-    from api_server import Server
-
-    server = Server(tmp_path)
-    assert server.started, server.process.stderr.read()
-    yield server
-    server.stop()
+from server_fixture import server  # noqa: E402, F401 (pytest finds it by its name)
 
 
 @pytest.fixture
