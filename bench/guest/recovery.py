@@ -48,26 +48,24 @@ def _ublkd_unasked(environment, want):
 
 
 @contextlib.contextmanager
+def _peer(row, environment, want):
+    """A disk of another server: the disk, its number, and what tells its server's pid."""
+    with servers.ROWS[row].start(servers.ROWS[row], environment, want) as disk:
+        number = disk.path.removeprefix("/dev/ublkb")
+        yield disk, number, lambda: servers.server_processes(number)[0]
+
+
+@contextlib.contextmanager
 def _kublk(environment, want):
     """kublk under a supervisor that does the least: waits for the death, runs `kublk recover`."""
-    with servers.ROWS["kublk/copy"].start(servers.ROWS["kublk/copy"], environment, want) as disk:
-        number = disk.path.removeprefix("/dev/ublkb")
-
-        def pid():
-            return servers.server_processes(number)[0]
-
+    with _peer("kublk/copy", environment, want) as (disk, _, pid):
         yield disk.path, pid, ["--", *disk.facts["recover"]], dict
 
 
 @contextlib.contextmanager
 def _rublk(environment, want):
     """rublk likewise; it has no REISSUE, so the first I/O that is completed is one that failed."""
-    with servers.ROWS["rublk/copy"].start(servers.ROWS["rublk/copy"], environment, want) as disk:
-        number = disk.path.removeprefix("/dev/ublkb")
-
-        def pid():
-            return servers.server_processes(number)[0]
-
+    with _peer("rublk/copy", environment, want) as (disk, number, pid):
         command = ["--", environment.program("rublk"), "recover", "-n", number]
         yield disk.path, pid, command, lambda: {"firstIo": None}
 
