@@ -99,6 +99,37 @@ static bool may_build(const struct plan_facts *f, enum plan_action action)
                && f->worker == needs[action].worker;
 }
 
+static const char *broken_wait(const struct plan_facts *f)
+{
+        if (!is_under_way(f))
+                return "WAIT is said only while something is under way";
+        if (f->trouble == TROUBLE_STUCK && f->want != WANT_HELD)
+                return "being stuck is never answered by waiting on";
+        if (f->want == WANT_ABSENT && (f->kernel == KERNEL_LIVE || f->kernel == KERNEL_DOWN))
+                return "an unwanted disk is stopped without waiting";
+        if (f->want == WANT_GIVEN_UP
+                && (f->kernel == KERNEL_DOWN || (f->kernel == KERNEL_LIVE && is_nobody(f))))
+                return "I/O that has waited too long waits no longer";
+        return NULL;
+}
+
+static const char *broken_stop_worker(const struct plan_facts *f)
+{
+        if (is_nobody(f))
+                return "STOP_WORKER needs a worker";
+        if (f->worker == PLAN_WORKER_LEAVING && f->trouble != TROUBLE_STUCK)
+                return "a worker that leaves is not killed before it is stuck";
+        if (f->want == WANT_ABSENT && f->kernel == KERNEL_LIVE && f->trouble != TROUBLE_STUCK)
+                return "an unwanted live disk is stopped first";
+        if (wants_it(f) && f->trouble == TROUBLE_NONE && f->worker != PLAN_WORKER_SERVING
+                && f->kernel != KERNEL_ABSENT)
+                return "a worker that gets on is not killed";
+        if (wants_it(f) && f->trouble == TROUBLE_NONE && f->kernel == KERNEL_ABSENT
+                && (f->worker == PLAN_WORKER_STARTING || f->worker == PLAN_WORKER_PARAMS))
+                return "a worker that gets on is not killed";
+        return NULL;
+}
+
 static const char *broken_rule(const struct plan_facts *f, enum plan_action action)
 {
         if (is_as_wanted(f) != (action == ACTION_NOTHING))
@@ -126,16 +157,7 @@ static const char *broken_rule(const struct plan_facts *f, enum plan_action acti
         case ACTION_NOTHING:
                 return NULL;
         case ACTION_WAIT:
-                if (!is_under_way(f))
-                        return "WAIT is said only while something is under way";
-                if (f->trouble == TROUBLE_STUCK && f->want != WANT_HELD)
-                        return "being stuck is never answered by waiting on";
-                if (f->want == WANT_ABSENT && (f->kernel == KERNEL_LIVE || f->kernel == KERNEL_DOWN))
-                        return "an unwanted disk is stopped without waiting";
-                if (f->want == WANT_GIVEN_UP
-                        && (f->kernel == KERNEL_DOWN || (f->kernel == KERNEL_LIVE && is_nobody(f))))
-                        return "I/O that has waited too long waits no longer";
-                return NULL;
+                return broken_wait(f);
         case ACTION_STOP_DEV:
                 return may_stop_dev(f) ? NULL : "STOP_DEV only where it is asked for or nothing else is left";
         case ACTION_DEL_DEV:
@@ -143,19 +165,7 @@ static const char *broken_rule(const struct plan_facts *f, enum plan_action acti
                                ? NULL
                                : "DEL_DEV only when stopped and without a worker";
         case ACTION_STOP_WORKER:
-                if (is_nobody(f))
-                        return "STOP_WORKER needs a worker";
-                if (f->worker == PLAN_WORKER_LEAVING && f->trouble != TROUBLE_STUCK)
-                        return "a worker that leaves is not killed before it is stuck";
-                if (f->want == WANT_ABSENT && f->kernel == KERNEL_LIVE && f->trouble != TROUBLE_STUCK)
-                        return "an unwanted live disk is stopped first";
-                if (wants_it(f) && f->trouble == TROUBLE_NONE && f->worker != PLAN_WORKER_SERVING
-                        && f->kernel != KERNEL_ABSENT)
-                        return "a worker that gets on is not killed";
-                if (wants_it(f) && f->trouble == TROUBLE_NONE && f->kernel == KERNEL_ABSENT
-                        && (f->worker == PLAN_WORKER_STARTING || f->worker == PLAN_WORKER_PARAMS))
-                        return "a worker that gets on is not killed";
-                return NULL;
+                return broken_stop_worker(f);
         default:
                 return may_build(f, action) ? NULL : "a step that builds needs what it builds on";
         }
