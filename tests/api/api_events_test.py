@@ -171,6 +171,36 @@ def test_a_list_and_the_stream_after_it_miss_nothing(server):
         assert stream.reasons(4)[:2] == [("one", "Created"), ("one", "Live")]
 
 
+def test_pages_and_the_stream_after_the_first_miss_nothing(server):
+    """What docs/api.md says: a change between two pages is in the list or in the events."""
+    for name in ("b", "d", "f"):
+        create(server, name)
+    first = server.ask("GET", "/devices?limit=1").json
+    create(server, "a")  # before the page that comes
+    create(server, "e")  # behind it
+    assert server.ask("PATCH", "/devices/b?wait=ready", {"labels": {"app": "db"}},
+                      {"Content-Type": "application/merge-patch+json"}).status == 200  # was listed already
+    assert server.ask("DELETE", "/devices/d?wait").status == 204  # never will be
+    pages = [first]
+    while "continue" in pages[-1]:
+        pages.append(server.ask("GET", f"/devices?limit=1&continue={pages[-1]['continue']}").json)
+    known = {item["name"]: item for page in pages for item in page["items"]}
+    assert set(known) == {"b", "e", "f"}
+    with Stream(server, f"?after={first['revision']}") as stream:
+        told = []
+        while ("d", "Removed") not in told:
+            event = stream.next()
+            told.append((event["device"]["name"], event["reason"]))
+    assert {("a", "Created"), ("e", "Created"), ("b", "SpecChanged")} <= set(told)
+    for name in {name for name, _ in told}:  # as a client does
+        answer = server.ask("GET", f"/devices/{name}")
+        known[name] = answer.json
+        if answer.status == 404:
+            del known[name]
+    assert sorted(known.values(), key=lambda item: item["name"]) == server.ask("GET", "/devices").json["items"]
+    assert events(server, f"?after={pages[-1]['revision']}")["items"] == []  # the last page's would have missed them
+
+
 def test_a_stream_is_filtered_and_moves_on_all_the_same(server):
     with Stream(server, "?device=two") as one, Stream(server, "?label=app=db") as other:
         create(server, "one", labels={"app": "db"})
