@@ -28,10 +28,15 @@ def end(connection):
     return answer
 
 
-def test_a_timeout_says_to_wait(server):
+def test_a_timeout_alone_says_to_wait(server):
     assert server.ask("POST", "/devices?timeout=20s", spec()).json["status"]["phase"] == "Live"
+    assert server.ask("PUT", "/devices/data?timeout=20s", spec(size="2MiB")).json["status"]["phase"] == "Live"
     server.tell("auto off")
-    check_problem(server.ask("DELETE", "/devices/data?timeout=0"), 504, "timeout")
+    for method, path, body in (("PUT", "", spec(size="3MiB")), ("PATCH", "", {"size": "4MiB"}), ("POST", "/restart", None),
+                               ("DELETE", "", None)):
+        headers = {"Content-Type": "application/merge-patch+json"} if method == "PATCH" else None
+        answer = server.ask(method, f"/devices/data{path}?timeout=0", body, headers)
+        check_problem(answer, 504, "timeout")
 
 
 def test_ready(manual):
