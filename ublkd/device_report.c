@@ -64,7 +64,7 @@ static struct told tell(
                     || (device->facts.kernel == KERNEL_LIVE && device->facts.worker != PLAN_WORKER_READY);
 
         if (!device->reconciler->ctl)
-                return (struct told){PHASE_PENDING, "HostNotReady"};
+                return (struct told){record->deleting ? PHASE_STOPPING : PHASE_PENDING, "HostNotReady"};
         if (!record->spec && !record->deleting)
                 return (struct told){PHASE_FAILED, "Quarantined"};
         if (device->facts.want == WANT_ABSENT)
@@ -180,14 +180,27 @@ static int explain_live(const struct managed_device *device, const struct device
         return device_status_explain(status, reason, "Serving /dev/ublkb%d.", record->number);
 }
 
+/* The kernel cannot be asked about any disk. */
+static int explain_host(const struct managed_device *device, const struct device_record *record,
+        const char *reason, struct device_status *status)
+{
+        const char *host = host_sentence(device);
+
+        if (!record->deleting)
+                return device_status_explain(
+                        status, reason, "%s%s It is tried again every few seconds.", host, full_stop(host));
+        return device_status_explain(status, reason,
+                "It is to be removed, which waits until the driver can tell that /dev/ublkb%d is gone. %s%s "
+                "The driver is looked for every few seconds.",
+                record->number, host, full_stop(host));
+}
+
 static int explain(const struct managed_device *device, const struct device_record *record,
         const struct told *told, uint64_t next_try, struct device_status *status)
 {
+        if (!device->reconciler->ctl)
+                return explain_host(device, record, told->reason, status);
         switch (told->phase) {
-        case PHASE_PENDING:
-                return device_status_explain(status, told->reason,
-                        "%s%s It is tried again every few seconds.", host_sentence(device),
-                        full_stop(host_sentence(device)));
         case PHASE_STARTING:
                 return device_status_explain(status, told->reason, "The disk is being made: %s is next.",
                         plan_action_to_string(device->action));
@@ -219,6 +232,7 @@ static int explain(const struct managed_device *device, const struct device_reco
                                 "I/O has waited for recovery.giveUpAfter: it is failed now, and the disk is "
                                 "made anew.");
                 return explain_absent(device, record, told->reason, status);
+        case PHASE_PENDING: /* above */
         case _PHASE_MAX:
                 break;
         }

@@ -1,9 +1,11 @@
 """What the host offers, and hosts that lack something: one clear sentence each."""
 
 import os
+import signal
 
-from harness import ublk
-from harness.api import null_spec
+from harness import programs, ublk
+from harness.api import condition_of, null_spec
+from harness.daemon import workers
 from harness.shell import run
 from harness.wait import wait_until
 
@@ -77,6 +79,30 @@ def test_without_the_driver_it_waits_for_it(make_daemon):
     for name in ("data", "other"):
         daemon.api.wait_phase(name, "Live")
     assert daemon.api.ask("GET", "/host", 200)["problems"] == []
+
+
+def test_a_removal_without_the_driver_says_what_it_waits_for(make_daemon):
+    """As after a reboot into a machine that does not load it: the record has a number, so it may have a disk."""
+    daemon = make_daemon().start()
+    number = daemon.api.create(null_spec("data"))["status"]["id"]
+    daemon.stop()
+    for pid in workers():
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not workers(), "the worker gone")
+    ublk.remove(number)
+    run("modprobe", "--remove", "ublk_drv")
+    try:
+        _started(daemon)
+        daemon.api.ask("DELETE", "/devices/data", 202)
+        device = daemon.api.wait_for("data", lambda d: d["status"]["phase"] == "Stopping", "being removed")
+        assert f"/dev/ublkb{number}" in condition_of(device)["message"]
+        problem = daemon.api.ask("DELETE", "/devices/data?wait&timeout=1s", 504)
+        command = (programs.ublkctl(), "--socket", daemon.runtime / "ublkd.sock", "delete", "data", "--timeout", "1s")
+        for said in (condition_of(device)["message"], problem["detail"], run(*command, check=False).stdout):
+            assert "modprobe ublk_drv" in said and "to be removed" in said, said
+    finally:
+        run("modprobe", "ublk_drv")
+    wait_until(lambda: daemon.api.names() == [], "the record gone")
 
 
 def test_with_io_uring_disabled(make_daemon):
