@@ -105,10 +105,10 @@ static void write_values(FILE *out, const struct device_sample *devices, size_t 
                 double (*value)(const struct device_sample *device);
                 bool counted; /* only of devices that have statistics */
         } families[] = {
-                {"ublkd_device_worker_restarts_total", "Workers that replaced another, since ublkd started.",
-                 METRIC_COUNTER,                                                                                              restarts_of,      false},
-                {"ublkd_device_recoveries_total",      "Recoveries that ended in Live, since ublkd started.",
-                 METRIC_COUNTER,                                                                                              recoveries_of,    false},
+                {"ublkd_device_worker_restarts_total", "Workers that replaced another.",                      METRIC_COUNTER,
+                 restarts_of,                                                                                                                   false},
+                {"ublkd_device_recoveries_total",      "Recoveries that ended in Live.",                      METRIC_COUNTER,
+                 recoveries_of,                                                                                                                 false},
                 {"ublkd_device_last_recovery_seconds", "From the death of a worker until Live; 0: none yet.",
                  METRIC_GAUGE,                                                                                                last_recovery_of, false},
                 {"ublkd_device_io_rounds_total",       "Turns of the loops of its queues.",                   METRIC_COUNTER,

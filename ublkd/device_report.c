@@ -266,8 +266,9 @@ static void fill(const struct managed_device *device, const struct device_record
                 .number = record->number,
                 .disk = disk,
                 .size = disk ? device->disk_size : 0,
-                .worker.restarts = device->restarts,
-                .recoveries = {.count = device->recoveries, .last_ms = device->last_recovery_ms},
+                .worker.restarts = device->history.restarts,
+                .recoveries = {.count = device->history.recoveries,
+                               .last_ms = device->history.last_recovery_ms},
                 .kernel_flags = device->facts.kernel == KERNEL_ABSENT ? 0 : device->kernel.flags,
         };
         if (disk)

@@ -52,6 +52,22 @@ void device_shared_lift(struct managed_device *device)
                         strerror(-r));
 }
 
+void device_shared_keep_history(const struct managed_device *device)
+{
+        _cleanup_close_ int fd = runtime_dir_open_region(device->reconciler->config.runtime_dir, device->uid);
+
+        if (fd >= 0)
+                (void)device_region_set_history(fd, &device->history);
+}
+
+void device_shared_recall_history(struct managed_device *device)
+{
+        _cleanup_close_ int fd = runtime_dir_open_region(device->reconciler->config.runtime_dir, device->uid);
+
+        if (fd >= 0)
+                (void)device_region_get_history(fd, &device->history);
+}
+
 void device_shared_forget(struct managed_device *device)
 {
         /* What cannot be removed is gone with the boot, and no other device has its uid. */

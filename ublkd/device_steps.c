@@ -124,6 +124,12 @@ static void command_sent(struct managed_device *device, int result, ublk_ctl_don
 
 /* ---- SPAWN ---- */
 
+static void count_restart(struct managed_device *device)
+{
+        device->history.restarts++;
+        device_shared_keep_history(device);
+}
+
 static void step_spawn(struct managed_device *device, const struct device_record *record)
 {
         int r;
@@ -137,7 +143,7 @@ static void step_spawn(struct managed_device *device, const struct device_record
                 device_note(device, "WorkerNotStarted", "The worker %s cannot be started: %s.",
                         device->reconciler->config.worker_program, strerror(-r));
         else if (device->had_worker)
-                device->restarts++;
+                count_restart(device);
         if (r >= 0)
                 device->had_worker = true;
         device_step_done(device, r);

@@ -59,8 +59,7 @@ struct managed_device {
         char *queue_cpus; /* as in GO; NULL: not asked yet, or not told */
         uint16_t queue_cpus_known;
         void (*queue_cpus_then)(struct managed_device *device, int result); /* while they are being asked */
-        uint64_t restarts, recoveries;
-        double last_recovery_ms;
+        struct region_history history; /* as in its region, which keeps it for the next supervisor */
         struct trouble_note note;
 };
 
@@ -129,6 +128,10 @@ void device_shared_apply(struct managed_device *device, const struct device_reco
 /* device_shared.c: lifts its limits: its disk is about to be stopped, which waits for all that is held back.
  */
 void device_shared_lift(struct managed_device *device);
+/* device_shared.c: its history, to its region and from there. It is shown, and nothing else: no region is no
+ * failure. */
+void device_shared_keep_history(const struct managed_device *device);
+void device_shared_recall_history(struct managed_device *device);
 /* device_shared.c: removes the region that its workers shared: with its record. */
 void device_shared_forget(struct managed_device *device);
 

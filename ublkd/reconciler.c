@@ -268,11 +268,12 @@ static bool device_settle(struct managed_device *device, const struct device_rec
                 device_hide_node(device, record);
         if (is_served(device)) {
                 if (device->died_at) {
-                        device->last_recovery_ms = (double)(monotonic_now() - device->died_at) / 1000;
-                        device->recoveries++;
+                        device->history.last_recovery_ms = (double)(monotonic_now() - device->died_at) / 1000;
+                        device->history.recoveries++;
                         device->died_at = 0;
+                        device_shared_keep_history(device);
                         device_tell(device, LOG_INFO, "Recovered", "Recovered %.1f ms after its worker died.",
-                                device->last_recovery_ms);
+                                device->history.last_recovery_ms);
                 }
                 if (device->facts.want == WANT_PRESENT
                         || device->attempt.tries == 0) /* nothing has failed since */
@@ -523,6 +524,7 @@ static int adopt_all(struct reconciler *reconciler)
                 device->unsettled = true;
                 reconciler->unsettled++;
                 device_claim_load(device);
+                device_shared_recall_history(device);
                 device_adopt(device);
                 device_wake(device);
         }

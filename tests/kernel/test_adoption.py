@@ -53,6 +53,11 @@ def test_the_next_ublkd_knows_the_same_workers(ext4, daemon, file_of, directory,
         status = api.get(name)["status"]
         assert status["worker"]["restarts"] == 0 and status["recoveries"]["count"] == 0
     api.wait_other_worker("one", daemon.kill_worker("one"))
+    counted = api.wait_for("one", lambda d: d["status"]["recoveries"]["count"] == 1, "recovered")["status"]
+    getattr(daemon, end)()
+    daemon.start()
+    status = api.get("one")["status"]
+    assert status["recoveries"] == counted["recoveries"] and status["worker"]["restarts"] == 1
     for name in _NAMES:
         api.delete(name)
 

@@ -1,9 +1,11 @@
 /* The memory that workers share: made, found again, and never misread. */
+#include "ublkd/base/cleanup.h"
 #include "ublkd/proto/device_region.h"
 #include "check.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -137,6 +139,35 @@ static void test_values(void)
         close(fd);
 }
 
+static void test_history(void)
+{
+        static const struct region_history bad[] = {
+                {.last_recovery_ms = NAN},
+                {.last_recovery_ms = -1},
+                {.restarts = UINT64_MAX},
+                {.recoveries = UINT64_MAX},
+        };
+        struct region_history history = {.restarts = 3, .recoveries = 2, .last_recovery_ms = 14.25}, got = {};
+        struct device_region_header header;
+        int fd = new_region();
+
+        CHECK_INT(device_region_get_history(fd, &got), 0);
+        CHECK(got.restarts == 0 && got.recoveries == 0 && got.last_recovery_ms == 0);
+        CHECK_INT(device_region_set_history(fd, &history), 0);
+        CHECK_INT(device_region_get_history(fd, &got), 0);
+        CHECK(got.restarts == 3 && got.recoveries == 2 && got.last_recovery_ms == 14.25);
+        CHECK_INT(device_region_read_header(fd, &header), 0);
+        for (size_t i = 0; i < ARRAY_SIZE(bad); i++) { /* as a worker that goes mad could leave it */
+                CHECK_INT(device_region_set_history(fd, &bad[i]), 0);
+                CHECK_INT(device_region_get_history(fd, &got), -ENODATA);
+        }
+        CHECK_INT(got.restarts, 3);
+        CHECK_INT(ftruncate(fd, 0), 0);
+        CHECK_INT(device_region_set_history(fd, &history), -ENODATA);
+        CHECK_INT(device_region_get_history(fd, &got), -ENODATA);
+        close(fd);
+}
+
 static void test_bad_keys(void)
 {
         int fd = memfd_create("region", MFD_CLOEXEC);
@@ -161,6 +192,7 @@ int main(void)
         test_never_misread();
         test_cut_off();
         test_values();
+        test_history();
         test_bad_keys();
         return check_report();
 }

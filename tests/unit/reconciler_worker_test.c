@@ -113,6 +113,38 @@ static void a_next_try_is_told_only_while_one_is_waited_for(void)
         world_free(&world);
 }
 
+static void check_counts(const struct world *world, unsigned restarts, unsigned recoveries)
+{
+        const struct device_status *status = &world_record(world, "data")->status;
+
+        CHECK_INT(status->worker.restarts, restarts);
+        CHECK_INT(status->recoveries.count, recoveries);
+        CHECK((status->recoveries.last_ms > 0) == (recoveries > 0));
+}
+
+static void restarts_and_recoveries_are_counted_on_by_the_next_supervisor(void)
+{
+        const struct device_region_key key = {.queues = 1};
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        /* which a real worker is given */
+        close_fd(runtime_dir_provide_region(world.dir, world_record(&world, "data")->uid, &key));
+        world_bring_up(&world, "data", "file:1");
+        fake_worker_die(fake_worker("data"));
+        fake_disks[0].device.state = KERNEL_STATE_QUIESCED;
+        world_settle(&world, 0);
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        check_counts(&world, 1, 1);
+        world_stop_reconciler(&world);
+        world_start_reconciler(&world);
+        world_settle(&world, 0);
+        check_counts(&world, 1, 1);
+        world_free(&world);
+}
+
 int main(void)
 {
         a_restart_replaces_the_worker_once();
@@ -120,5 +152,6 @@ int main(void)
         no_worker_is_started_while_one_may_live();
         a_worker_that_leaves_without_a_word_does_not_take_the_disk_along();
         a_next_try_is_told_only_while_one_is_waited_for();
+        restarts_and_recoveries_are_counted_on_by_the_next_supervisor();
         return check_report();
 }

@@ -8,8 +8,11 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+_Static_assert(sizeof(struct device_region_header) <= DEVICE_REGION_ALIGNMENT, "sections begin behind it");
 _Static_assert(
         (int)_REGION_SECTION_MAX <= (int)DEVICE_REGION_SECTIONS_MAX, "the header has room for every section");
+
+#define HISTORY_MAX (UINT64_C(1) << 53) /* whole in every JSON number */
 
 static const char *const ops[] = {
         [STATS_READ] = "read",
@@ -119,6 +122,43 @@ int device_region_read_header(int fd, struct device_region_header *ret)
         if (!headers_equal(&header, &expected) || st.st_size < (off_t)expected.size)
                 return -ENODATA;
         *ret = expected;
+        return 0;
+}
+
+int device_region_set_history(int fd, const struct region_history *history)
+{
+        struct device_region_header header;
+        int r = device_region_read_header(fd, &header);
+        ssize_t n;
+
+        if (r < 0)
+                return r;
+        n = pwrite(fd, history, sizeof(*history), offsetof(struct device_region_header, history));
+        if (n < 0)
+                return -errno;
+        return (size_t)n == sizeof(*history) ? 0 : -EIO;
+}
+
+int device_region_get_history(int fd, struct region_history *ret)
+{
+        struct device_region_header header;
+        struct region_history history;
+        int r = device_region_read_header(fd, &header);
+        ssize_t n;
+
+        if (r < 0)
+                return r;
+        n = pread(fd, &history, sizeof(history), offsetof(struct device_region_header, history));
+        if (n < 0)
+                return -errno;
+        if ((size_t)n != sizeof(history))
+                return -ENODATA;
+        /* A worker may have written to it: what is no time, nor a count that JSON can tell, is not believed.
+         */
+        if (!(history.last_recovery_ms >= 0 && history.last_recovery_ms <= HISTORY_MAX)
+                || history.restarts > HISTORY_MAX || history.recoveries > HISTORY_MAX)
+                return -ENODATA;
+        *ret = history;
         return 0;
 }
 

@@ -34,6 +34,13 @@ enum device_region_section {
         _REGION_SECTION_MAX
 };
 
+/* What the device has been through, counted by the supervisor for its successor; nobody else reads it. */
+struct region_history {
+        uint64_t restarts;   /* workers that replaced another */
+        uint64_t recoveries; /* that ended in Live */
+        double last_recovery_ms;
+};
+
 struct device_region_header {
         uint64_t magic;
         uint32_t version;
@@ -44,6 +51,7 @@ struct device_region_header {
         struct {
                 uint64_t offset, size; /* bytes */
         } section[DEVICE_REGION_SECTIONS_MAX];
+        struct region_history history; /* 0 where an older supervisor made the region */
 };
 
 enum region_direction { REGION_READ, REGION_WRITE, _REGION_DIRECTION_MAX };
@@ -132,6 +140,9 @@ uint64_t *device_region_bucket(void *base, enum region_direction direction, enum
 /* For the supervisor: writes the values into the region that is open as fd. 0: they were so already; 1: they
  * are now; -errno as of device_region_read_header(). */
 int device_region_set_values(int fd, const struct region_values *values);
+/* For the supervisor. 0; -errno as of device_region_read_header(). */
+int device_region_set_history(int fd, const struct region_history *history);
+int device_region_get_history(int fd, struct region_history *ret);
 /* For the worker: the number of the values that are there now. */
 uint32_t device_region_sequence(const void *base);
 /* For the worker: reads the values. False: they are just being written, try again. */
