@@ -145,6 +145,21 @@ def test_give_up_after_does_nothing_while_the_recovery_is_quick(api, daemon):
         disk.write(0, block("w"))
 
 
+def test_give_up_after_also_counts_when_a_restart_does_not_succeed(api, file_of):
+    """What waits does not care who took the worker away. The device says what is missing, as after a crash."""
+    path = file_of()
+    device = api.create(loop_spec("data", path, **_recovery("reissue", giveUpAfter="3s")))
+    disk = Disk(device["status"]["id"])
+    away = path.rename(path.with_name("away"))
+    api.ask("POST", "/devices/data/restart", 202)
+    api.wait_phase("data", "Backoff")
+    assert disk.read_later(0, 4096).result() in ("EIO", "ENODEV", "ENXIO")
+    given_up = api.wait_for("data", lambda d: d["status"]["phase"] == "Backoff" and not disk.exists(), "without a disk")
+    assert condition_of(given_up)["reason"] == "BackingFileMissing" and str(path) in condition_of(given_up)["message"]
+    away.rename(path)
+    assert api.wait_phase("data", "Live")["status"]["id"] == disk.number
+
+
 def test_recover_on_a_live_device_changes_nothing(api, daemon):
     before = api.create(null_spec("data"))
     api.ask("POST", "/devices/data/recover", (200, 202))
