@@ -1,5 +1,4 @@
 /* GET /events: a stream for who watches, a list (the newest first) for who asks for JSON and nothing else. */
-#include "api/accept.h"
 #include "api/event_filter.h"
 #include "api/respond.h"
 #include "api/routes.h"
@@ -135,7 +134,9 @@ void handle_events(struct request *request)
 {
         uint64_t revision;
 
-        if (accept_allows(request_header(request, MHD_HTTP_HEADER_ACCEPT), "text/event-stream"))
+        unsigned stream = request_likes(request, "text/event-stream");
+
+        if (stream > 0 && stream >= request_likes(request, "application/json"))
                 stream_events(request);
         else if (find_position(request, event_log_compacted(log_of(request)), &revision))
                 list_events(request, revision);

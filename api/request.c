@@ -92,13 +92,35 @@ static bool check_route(struct request *request)
         return true;
 }
 
+struct accepting {
+        struct accept accept;
+        const char *type;
+};
+
+static enum MHD_Result on_accept(
+        void *userdata, enum MHD_ValueKind kind _unused_, const char *name, const char *value)
+{
+        struct accepting *accepting = userdata;
+
+        if (strcasecmp(name, MHD_HTTP_HEADER_ACCEPT) == 0)
+                accept_read(&accepting->accept, value ? value : "", accepting->type);
+        return MHD_YES;
+}
+
+unsigned request_likes(const struct request *request, const char *type)
+{
+        struct accepting accepting = {.type = type};
+
+        (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, on_accept, &accepting);
+        return accept_quality(&accepting.accept);
+}
+
 static bool check_accept(struct request *request)
 {
-        const char *accept = request_header(request, MHD_HTTP_HEADER_ACCEPT);
         const char *const *type = request->route->produces;
 
         for (; *type; type++)
-                if (accept_allows(accept, *type))
+                if (request_likes(request, *type) > 0)
                         return true;
         if (type == request->route->produces) /* it has no answers with a body */
                 return true;

@@ -65,6 +65,9 @@ struct request {
 /* The value of a header, or NULL. */
 const char *request_header(const struct request *request, const char *name);
 
+/* How much the client would like an answer of that type: 0 (it cannot take it) to 1000. */
+unsigned request_likes(const struct request *request, const char *type);
+
 /* The first look at a request, when only its headers are known: sets a reply when they are enough to refuse
  * it. */
 void request_begin(struct request *request, const char *method);

@@ -270,6 +270,16 @@ def test_other_types_are_not_acceptable(server):
     check_problem(server.ask("GET", "/events", headers={"Accept": "text/html"}), 406, "not-acceptable")
 
 
+@pytest.mark.parametrize("accept,content_type", [
+    ("application/json;q=0.9, text/event-stream;q=0.1", "application/json"),
+    ("application/json, text/event-stream; q=0", "application/json"),
+    ("text/event-stream;q=0.9, application/json;q=0.1", "text/event-stream"),
+    ("*/*", "text/event-stream"),
+])
+def test_what_is_liked_more_is_sent(server, accept, content_type):
+    assert server.ask("HEAD", "/events", headers={"Accept": accept}).type == content_type
+
+
 def test_head_is_answered_at_once(server):
     answer = server.ask("HEAD", "/events")
     assert answer.status == 200 and answer.type == "text/event-stream" and answer.body == b""
