@@ -41,6 +41,7 @@ static bool add_limits(cJSON *object, const struct host *host)
                 {"connections",       CONNECTIONS_MAX                                  },
                 {"connectionsOfUser", CONNECTIONS_OF_A_USER                            },
                 {"watches",           WATCHES_MAX                                      },
+                {"watchesOfUser",     WATCHES_OF_A_USER                                },
                 {"devices",           DEVICES_MAX                                      },
                 {"labelFilters",      QUERY_LABELS_MAX                                 },
                 {"listLimit",         QUERY_LIMIT_MAX                                  },

@@ -276,11 +276,23 @@ static int watch_start(struct request *request, uint64_t revision)
         return r;
 }
 
+static size_t count_of(const struct api *api, uid_t uid)
+{
+        size_t count = 0;
+
+        for (const struct watch *watch = api->watches; watch; watch = watch->next)
+                count += !watch->request->peer.tcp && watch->request->peer.uid == uid;
+        return count;
+}
+
 static bool has_room(const struct request *request)
 {
-        size_t kept = !request->peer.tcp && peer_may_change(&request->peer) ? 0 : WATCHES_KEPT;
+        const struct peer *peer = &request->peer;
+        bool may_change = peer_may_change(peer);
+        size_t kept = !peer->tcp && may_change ? 0 : WATCHES_KEPT;
 
-        return watch_count(request->api) < WATCHES_MAX - kept;
+        return watch_count(request->api) < WATCHES_MAX - kept
+               && (may_change || count_of(request->api, peer->uid) < WATCHES_OF_A_USER);
 }
 
 void watch_begin(struct request *request, uint64_t revision)
@@ -289,9 +301,10 @@ void watch_begin(struct request *request, uint64_t revision)
 
         if (!has_room(request)) {
                 reply_problem(request, PROBLEM_TOO_MANY_WATCHES,
-                        "%zu clients watch events already, and that is as many as may; end one, or try again "
-                        "later.",
-                        watch_count(request->api));
+                        "As many clients watch events already as may (%d, and %d of one user who may not "
+                        "change "
+                        "devices); end one, or try again later.",
+                        WATCHES_MAX, WATCHES_OF_A_USER);
                 return;
         }
         r = watch_start(request, revision);

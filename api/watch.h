@@ -9,7 +9,8 @@
 
 enum {
         WATCHES_MAX = 64,
-        WATCHES_KEPT = 16, /* of them, only for those who may change things */
+        WATCHES_KEPT = 16,      /* of them, only for those who may change things */
+        WATCHES_OF_A_USER = 16, /* who may not */
 };
 
 struct watch;
