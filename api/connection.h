@@ -34,7 +34,8 @@ struct connection {
         struct peer peer;
         int fd; /* the library's */
         enum connection_state state;
-        size_t target_size;      /* of the request line */
+        size_t target_size; /* of the request line */
+        bool target_has_space;
         struct request *request; /* or NULL */
         sd_event_source *deadline;
         struct connection *previous, *next; /* in api->clients; who is longest in his state comes first */

@@ -6,6 +6,7 @@
  * here. */
 #include "api/head_check.h"
 
+#include "api/connection.h"
 #include "api/respond.h"
 
 #include <string.h>
@@ -71,13 +72,22 @@ static bool refuse(struct request *request)
         return false;
 }
 
-static bool check_size(struct request *request, const struct head *head, size_t target_size)
+static bool check_target(struct request *request)
 {
-        if (target_size > TARGET_SIZE_MAX) {
+        if (request->client->target_has_space) {
+                reply_problem(request, PROBLEM_BAD_REQUEST, "A path has no spaces; write %%20.");
+                return refuse(request);
+        }
+        if (request->client->target_size > TARGET_SIZE_MAX) {
                 reply_problem(request, PROBLEM_PATH_TOO_LONG,
                         "Path and parameters can have %d bytes at most.", TARGET_SIZE_MAX);
                 return refuse(request);
         }
+        return true;
+}
+
+static bool check_size(struct request *request, const struct head *head)
+{
         if (head->count > HEADERS_MAX || head->size > HEAD_SIZE_MAX) {
                 reply_problem(request, PROBLEM_HEADERS_TOO_LARGE,
                         "There can be %d headers at most, of %d bytes together.", HEADERS_MAX, HEAD_SIZE_MAX);
@@ -101,6 +111,14 @@ static bool check_names(struct request *request, const struct head *head)
                         return refuse(request);
                 }
         return true;
+}
+
+static bool check_host(struct request *request, const char *version)
+{
+        if (strcmp(version, MHD_HTTP_VERSION_1_1) != 0 || request_header(request, MHD_HTTP_HEADER_HOST))
+                return true;
+        reply_problem(request, PROBLEM_BAD_REQUEST, "HTTP/1.1 needs the header Host, whatever is in it.");
+        return refuse(request);
 }
 
 /* Where the body ends must not be said twice, nor in a way that is not understood. */
@@ -133,12 +151,12 @@ static bool check_framing(struct request *request, const char *version)
 /* The library hides what follows a NUL, line ends without CR, folded lines and white space (since 1.0 also
  * behind a value); what it shows is then shorter or longer than what came. The one thing that is left to
  * taste is the space after a colon. */
-static bool check_hidden(
-        struct request *request, const struct head *head, const char *method, size_t target_size)
+static bool check_hidden(struct request *request, const struct head *head, const char *method)
 {
         const union MHD_ConnectionInfo *info =
                 MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-        size_t most = strlen(method) + strlen("  HTTP/1.1\r\n\r\n") + target_size + head->size;
+        size_t most =
+                strlen(method) + strlen("  HTTP/1.1\r\n\r\n") + request->client->target_size + head->size;
 
         if (!head->padded && info && info->header_size <= most && info->header_size + head->count >= most)
                 return true;
@@ -148,11 +166,12 @@ static bool check_hidden(
         return refuse(request);
 }
 
-bool head_check(struct request *request, const char *method, const char *version, size_t target_size)
+bool head_check(struct request *request, const char *method, const char *version)
 {
         struct head head = {};
 
         (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, on_header, &head);
-        return check_size(request, &head, target_size) && check_names(request, &head)
-               && check_framing(request, version) && check_hidden(request, &head, method, target_size);
+        return check_target(request) && check_size(request, &head) && check_names(request, &head)
+               && check_host(request, version) && check_framing(request, version)
+               && check_hidden(request, &head, method);
 }

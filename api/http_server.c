@@ -122,7 +122,7 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
                         return MHD_NO;
                 *context = request;
                 connection_enter(request->client, CONNECTION_BODY);
-                if (head_check(request, method, version, request->client->target_size))
+                if (head_check(request, method, version))
                         request_begin(request, method);
                 return request->reply.close ? send_reply(request) : MHD_YES;
         }
@@ -166,6 +166,7 @@ static void *on_target(void *userdata _unused_, const char *target, struct MHD_C
 
         if (client) {
                 client->target_size = strlen(target);
+                client->target_has_space = strpbrk(target, " \t") != NULL;
                 connection_enter(client, CONNECTION_HEAD);
         }
         return NULL;
@@ -321,7 +322,7 @@ static int start_library(struct api *api)
                 NULL, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_CONNECTION_LIMIT,
                 (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)CONNECTION_SECONDS,
                 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT,
-                1, MHD_OPTION_END);
+                0, MHD_OPTION_END);
         if (!api->daemon)
                 return -EIO;
         info = MHD_get_daemon_info(api->daemon, MHD_DAEMON_INFO_EPOLL_FD);

@@ -134,6 +134,12 @@ def test_what_is_unusual(server, data, status):
         assert b"application/problem+json" in answer
 
 
+def test_a_missing_host_is_told_as_a_problem(server):
+    answer = exchange(server, b"GET /healthz HTTP/1.1\r\n\r\n" + NEXT)
+    assert statuses(answer) == [400] and b"application/problem+json" in answer and b"Host" in answer
+    assert statuses(exchange(server, b"GET /healthz HTTP/1.0\r\n\r\n")) == [200]
+
+
 def test_a_chunk_extension_is_skipped_or_refused(server):
     """libmicrohttpd 0.9.75 skips it, 1.0.1 refuses it; neither takes it for data, or goes on after a refusal."""
     chunked = CHUNKED.replace(b"\r\n", b";x=y\r\n", 1)

@@ -64,12 +64,21 @@ def test_head(server):
     ("application/json", 200), ("*/*", 200), ("application/*", 200), ("text/html, application/json;q=0.5", 200),
     ("", 200), ("application/problem+json", 200), ("APPLICATION/JSON", 200), ("text/html", 406), ("image/*", 406),
     ("application/json;q=0", 406), ("application/json;q=0.0, text/plain", 406), ("application/jsonp", 406),
+    ("application/json; q=0", 406), ("application/json ;\tQ=0.000", 406), ("application/json;q=0, */*", 406),
+    ("application/*;q=0, application/json", 200), ("application/json;v=1;q=0.001", 200), ("*/*;q=0", 406),
+    ("application/json;q=0, application/json;q=0.1", 200),
 ])
 def test_accept(server, accept, status):
     answer = server.ask("GET", "/host", headers={"Accept": accept})
     assert answer.status == status
     if status == 406:
         check_problem(answer, 406, "not-acceptable")
+
+
+def test_accept_in_several_lines(server):
+    with server.socket() as raw:
+        raw.sendall(b"GET /host HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\nAccept: application/json\r\n\r\n")
+        assert raw.recv(100).startswith(b"HTTP/1.1 200 ")
 
 
 @pytest.mark.parametrize("content_type,status", [
@@ -277,6 +286,13 @@ for method, target, body in (("POST", "/devices", spec()), ("PUT", "/devices/dat
                              ("DELETE", "/devices/data", None), ("POST", "/devices/data/recover", None)):
     problem = check_problem(ask(UnixConnection(path), method, target, body), 403, "forbidden")
     assert "65534" in problem["detail"]
+watchers, answers = [UnixConnection(path) for _ in range(17)], []
+for watcher in watchers:
+    watcher.request("GET", "/events")
+    answers.append(watcher.getresponse().status)
+assert answers == 16 * [200] + [503], answers
+for watcher in watchers:
+    watcher.close()
 idle = [UnixConnection(path) for _ in range(600)]
 for connection in idle:
     connection.connect()
