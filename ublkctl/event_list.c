@@ -56,9 +56,11 @@ enum exit_status fetch_events(struct context *context, const char *device, uint6
 {
         _cleanup_free_ char *continue_after = NULL;
         cJSON *all = cJSON_CreateArray();
-        enum exit_status status = all ? STATUS_OK : STATUS_FAILED;
+        enum exit_status status;
         uint64_t revision = 0;
 
+        if (!all)
+                return STATUS_FAILED;
         do {
                 _cleanup_free_ char *path = page_path(device, after, limit, continue_after);
                 _cleanup_answer_ struct answer answer = {};
@@ -73,6 +75,8 @@ enum exit_status fetch_events(struct context *context, const char *device, uint6
                 next = json_text(answer.json, "continue");
                 free(continue_after);
                 continue_after = next ? strdup(next) : NULL;
+                if (next && !continue_after)
+                        status = STATUS_FAILED;
         } while (continue_after && (limit == 0 || (size_t)cJSON_GetArraySize(all) < limit));
         if (status != STATUS_OK) {
                 cJSON_Delete(all);
