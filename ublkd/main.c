@@ -5,6 +5,7 @@
 #include "ublkd/ublk_ctl.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -53,7 +54,7 @@ static const struct option options[] = {
 struct arguments {
         struct manager_options manager;
         const char *listen[LISTEN_MAX];
-        char worker[4096];
+        char worker[PATH_MAX];
         bool helper, done;
 };
 
@@ -82,7 +83,7 @@ static int parse_log_level(const char *text)
 static int find_worker(char *path, size_t size)
 {
         static const char *const places[] = {"ublkd-worker", "../libexec/ublkd/ublkd-worker"};
-        char self[4096];
+        char self[PATH_MAX];
         ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
         char *slash;
 
