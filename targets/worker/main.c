@@ -51,6 +51,8 @@ static int64_t now(void)
 
 /* ---- what is told to the supervisor ---- */
 
+/* It says itself what went wrong, and whoever comes next is told all by greet(): the result is only for those
+ * who have more to say. */
 static int send_message(struct worker *worker, const struct worker_msg *msg)
 {
         int r = chan_send(&worker->chan, msg);
