@@ -1,0 +1,49 @@
+"""The memory of ublkd itself stays flat, however many devices have come and gone. Without a driver none of them gets a
+disk: that part is in tests/kernel/test_scale.py."""
+import os
+import subprocess
+import tempfile
+import time
+
+from api_server import DEADLINE, UnixConnection, ask
+
+PROGRAM, WORKER = os.environ["UBLKD_PROGRAM"], os.environ["UBLKD_WORKER"]
+PAIRS = 1500  # each makes events: after so many, their log and the database's cache are full
+GROWTH_KIB = 200  # so a leak of 150 bytes for a device shows
+
+
+def resident(process):
+    with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("RssAnon:"))
+
+
+def await_socket(path, process):
+    end = time.monotonic() + DEADLINE
+    while not os.path.exists(path):
+        assert process.poll() is None and time.monotonic() < end, "it does not start"
+        time.sleep(0.01)
+
+
+def come_and_go(connection):
+    for i in range(PAIRS):
+        name = f"device-{i % 7}"
+        spec = {"name": name, "target": {"type": "null"}, "size": "1MiB", "labels": {"round": str(i)}}
+        assert ask(connection, "POST", "/devices", spec).status == 201
+        assert ask(connection, "DELETE", f"/devices/{name}?wait").status in (200, 204)
+
+
+def test_devices_come_and_go():
+    with tempfile.TemporaryDirectory(prefix="ublkd-memory-", dir="/dev/shm") as directory:
+        path = os.path.join(directory, "run", "ublkd.sock")
+        command = [PROGRAM, "--worker", WORKER, "--state-dir", f"{directory}/state", "--runtime-dir", f"{directory}/run"]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            try:
+                await_socket(path, process)
+                connection = UnixConnection(path)
+                come_and_go(connection)
+                before = resident(process)
+                come_and_go(connection)
+                assert resident(process) - before <= GROWTH_KIB
+            finally:
+                process.terminate()
+            assert process.wait(DEADLINE) == 0
