@@ -138,8 +138,9 @@ static bool is_prober(const char *comm)
         return false;
 }
 
-/* A worker has its backing store open for as long as it serves it, and maps none: what it has mapped need not
- * be read as well. With hundreds of disks most processes are workers, and their maps most of the work. */
+/* With hundreds of disks most processes are workers. What one has open is looked at: a disk may be the
+ * backing store of another. It maps none; and its mount namespace is its own (targets/worker/sandbox.c) and
+ * keeps no mount alive, so that neither is to be read, and those of others are not crowded out. */
 static bool is_worker(const char *comm)
 {
         return strcmp(comm, "ublkd-worker") == 0;
@@ -275,16 +276,18 @@ static int search_process(struct search *search, int proc, const char *pid)
 {
         _cleanup_close_ int process = openat(proc, pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         char comm[32];
+        bool worker;
         int r = 0;
 
         if (process < 0)
                 return 0; /* gone meanwhile */
-        if (is_new_namespace(search, process))
-                r = add_mounts(search, process);
         read_comm(process, comm);
+        worker = is_worker(comm);
+        if (!worker && is_new_namespace(search, process))
+                r = add_mounts(search, process);
         if (r < 0 || is_prober(comm))
                 return r;
-        if (has_open(search, process) || (!is_worker(comm) && has_mapped(search, process)))
+        if (has_open(search, process) || (!worker && has_mapped(search, process)))
                 r = add_user(search, "process %s (%s)", pid, comm);
         return r;
 }

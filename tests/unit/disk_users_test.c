@@ -158,6 +158,34 @@ static void test_made_up_machine(void)
         check_users(8, "process 53 (ublkd-worker)", NULL);
 }
 
+/* As many workers as would fill the table of namespaces, if they were looked at; containers are anywhere
+ * between them, as the directory has it. */
+static void test_workers_do_not_hide_containers(void)
+{
+        enum { CONTAINERS = DISK_USERS_MAX, PROCESSES = 400 };
+        char proc[PATH_MAX], sys[PATH_MAX], pid[16], namespace[32], text[96];
+        const struct disk_users_roots roots = {.proc = proc, .sys = sys};
+        struct disk_users users = {};
+
+        for (unsigned i = 0; i < PROCESSES; i++) {
+                bool container = i % (PROCESSES / CONTAINERS) == 0;
+
+                snprintf(pid, sizeof(pid), "%u", 2000 + i);
+                snprintf(namespace, sizeof(namespace), "mnt:[%s]", pid);
+                make_process(pid, container ? "container" : "ublkd-worker", namespace);
+                if (!container)
+                        continue;
+                snprintf(text, sizeof(text), "99 1 98:0 / /in-%s rw - xfs /dev/ublkb10 rw\n", pid);
+                snprintf(proc, sizeof(proc), "proc/%s/mountinfo", pid);
+                make_file(proc, text);
+        }
+        strcpy(proc, path_of("proc"));
+        strcpy(sys, path_of("sys"));
+        CHECK_INT(disk_users_find(&roots, 10, &users), 0);
+        CHECK_INT(users.count, CONTAINERS);
+        disk_users_clear(&users);
+}
+
 static void test_too_many_users(void)
 {
         char proc[PATH_MAX], sys[PATH_MAX], pid[16], path[64];
@@ -220,6 +248,7 @@ int main(void)
         if (!mkdtemp(root))
                 return 1;
         test_made_up_machine();
+        test_workers_do_not_hide_containers();
         test_too_many_users();
         test_this_machine();
         test_a_user_on_this_machine();
