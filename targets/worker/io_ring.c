@@ -39,6 +39,9 @@ static int map_ring(struct io_uring *ring, int fd, struct io_uring_params *param
         r = io_uring_queue_mmap(fd, params, ring);
         if (r < 0)
                 return r;
+        ring->ring_fd = ring->enter_ring_fd =
+                fd; /* 2.3 has done so; 2.9 leaves all but the rings to its caller */
+        ring->flags = params->flags;
         ring->features = params->features;
         if (!(params->flags & IORING_SETUP_NO_SQARRAY))
                 for (unsigned i = 0; i < params->sq_entries; i++)
