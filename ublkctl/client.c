@@ -49,8 +49,13 @@ static enum exit_status read_token(const char *path, char token[static TOKEN_MAX
         ssize_t n = fd < 0 ? -1 : read(fd, token, TOKEN_MAX - 1);
 
         if (n < 0) {
-                fprintf(stderr, "ublkctl: the token cannot be read: %s: %s.\n", path, strerror(errno));
-                return errno == EACCES ? STATUS_NOT_ALLOWED : STATUS_FAILED;
+                int error = errno;
+
+                fprintf(stderr,
+                        "ublkctl: the token cannot be read from %s: %s; name its file with --token-file, "
+                        "and use sudo if it is not yours.\n",
+                        path, strerror(error));
+                return error == EACCES ? STATUS_NOT_ALLOWED : STATUS_FAILED;
         }
         token[n] = '\0';
         token[strcspn(token, "\r\n")] = '\0';
@@ -186,9 +191,14 @@ static enum exit_status explain(const struct client *client, CURLcode result, bo
         }
         if (client->socket && (result == CURLE_COULDNT_CONNECT || result == CURLE_COULDNT_RESOLVE_HOST))
                 return explain_socket(client, result, quiet);
-        if (!quiet)
-                fprintf(stderr, "ublkctl: ublkd cannot be reached at %s: %s.\n",
-                        client->socket ? client->socket : client->base, curl_easy_strerror(result));
+        if (!quiet && client->socket)
+                fprintf(stderr, "ublkctl: the connection to ublkd at %s broke: %s; try again.\n",
+                        client->socket, curl_easy_strerror(result));
+        else if (!quiet)
+                fprintf(stderr,
+                        "ublkctl: ublkd cannot be reached at %s: %s; check the address, and that ublkd "
+                        "listens there ('ublkd --listen').\n",
+                        client->base, curl_easy_strerror(result));
         return STATUS_NO_DAEMON;
 }
 

@@ -321,9 +321,11 @@ def test_tcp_needs_the_token(tmp_path):
     ctl("--url", url, "create", "data", *NULL, status=NOT_ALLOWED)
     ctl("--url", url + "/", "--token-file", str(tmp_path / "api-token"), "create", "data", *NULL)
     ctl("list", environment={"UBLKD_URL": url, "UBLKD_TOKEN_FILE": str(tmp_path / "api-token")})
-    assert "cannot be read" in ctl("--url", url, "--token-file", "/nowhere", "list", status=FAILED).err
+    said = ctl("--url", url, "--token-file", "/nowhere", "list", status=FAILED).err
+    assert "cannot be read from /nowhere" in said and "name its file with --token-file" in said
     server.stop()
-    assert "cannot be reached" in ctl("--url", url, "list", status=NO_DAEMON).err
+    said = ctl("--url", url, "list", status=NO_DAEMON).err
+    assert "cannot be reached" in said and "check the address" in said
 
 
 # ---- the command line ----
