@@ -257,6 +257,14 @@ static int add_mounts(struct search *search, int process)
         return r;
 }
 
+/* Threads of the kernel, often half of what is in /proc, run no program and have nothing open. */
+static bool runs_program(int process)
+{
+        char byte;
+
+        return readlinkat(process, "exe", &byte, 1) >= 0 || errno != ENOENT;
+}
+
 /* True once for every mount namespace. */
 static bool is_new_namespace(struct search *search, int process)
 {
@@ -279,8 +287,8 @@ static int search_process(struct search *search, int proc, const char *pid)
         bool worker;
         int r = 0;
 
-        if (process < 0)
-                return 0; /* gone meanwhile */
+        if (process < 0 || !runs_program(process))
+                return 0; /* or gone meanwhile */
         read_comm(process, comm);
         worker = is_worker(comm);
         if (!worker && is_new_namespace(search, process))

@@ -72,6 +72,8 @@ static void make_process(const char *pid, const char *comm, const char *namespac
         snprintf(path, sizeof(path), "proc/%s/comm", pid);
         snprintf(text, sizeof(text), "%s\n", comm);
         make_file(path, text);
+        snprintf(path, sizeof(path), "proc/%s/exe", pid);
+        make_link(path, "/usr/bin/program");
         snprintf(path, sizeof(path), "proc/%s/ns/mnt", pid);
         make_link(path, namespace);
         snprintf(path, sizeof(path), "proc/%s/mountinfo", pid);
