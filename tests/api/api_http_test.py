@@ -31,6 +31,23 @@ def test_wrong_method(server, method, path, allow):
     assert answer.headers["Allow"] == allow
 
 
+@pytest.mark.parametrize("data", [
+    b"GARBAGE\r\n\r\n",
+    b"SSH-2.0-OpenSSH_9.2\r\n",
+    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(32)) + b"\r\n\r\n",  # TLS
+    b"GET / HTTP/9.9\r\nHost: x\r\n\r\n",
+    b"GET /\r\n\r\n",
+])
+def test_what_is_no_http_ends_the_connection(server, data):
+    """As docs/api.md says: with the library's answer or none, and its versions differ in that."""
+    raw = server.socket()
+    raw.sendall(data)
+    answer = read_all(raw)
+    raw.close()
+    assert answer == b"" or int(answer.split(b" ", 2)[1]) in (400, 505)
+    assert server.ask("GET", "/healthz").status == 200
+
+
 @pytest.mark.parametrize("path", [
     "/", "/nothing", "/devices/", "/devices/data/", "/devices/data/restart/x", "/devices//recover", "/devices/../host",
     "/HOST", "/host/", "/schemas/", "/schemas/device/", "/devices/%zz", "/devices/a%00b", "/devices/" + "x" * 300,
