@@ -2,10 +2,12 @@
  *
  * usage: recovery_probe NUMBER PID [SOCKET DEVICE] [-- RECOVER-COMMAND...]
  *
- * NUMBER is the disk's, PID that of its server, which is killed. With SOCKET and DEVICE, ublkd's REST API is
- * asked as well. With a command, this is the supervisor: it runs the command when the server is dead, again
- * until it succeeds. Prints one line of JSON: milliseconds since the kill.
+ * NUMBER is the disk's, PID that of its server. The load is watched for a while; then the server is killed at
+ * a moment when more than half of the most that was seen is in flight. With SOCKET and DEVICE, ublkd's REST
+ * API is asked as well. With a command, this is the supervisor: it runs the command when the server is dead,
+ * again until it succeeds. Prints one line of JSON: milliseconds since the kill.
  *
+ *   inFlight   requests that the driver had been given and had not completed, right before the kill
  *   dead       the server's process is gone
  *   live       the kernel says LIVE, and another process serves
  *   firstIo    a request of whoever uses the disk was completed (its completion count moved)
@@ -18,6 +20,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <liburing.h>
 #include <linux/ublk_cmd.h>
 #include <poll.h>
@@ -44,6 +47,9 @@ enum {
         STATE_LIVE = 1,
         POLL_US = 1000,
         REST_POLL_US = 5000,
+        LOAD_POLL_US = 100,
+        LOAD_OBSERVED_MS = 300,
+        LOAD_PATIENCE_MS = 10000,
         GIVE_UP_MS = 60000,
         BLOCK = 4096,
         ANSWER_MAX = 65536
@@ -59,12 +65,12 @@ struct probe {
         char **recover; /* NULL: somebody else recovers */
 
         struct io_uring ring;
-        int control_fd, stat_fd, pidfd;
+        int control_fd, stat_fd, inflight_fd;
         int64_t killed_ns;
 
         /* Results, each written by one thread and read when that was joined; 0 is "not seen". */
         double dead_ms, live_ms, first_io_ms, own_read_ms, rest_live_ms;
-        int tries;
+        int tries, in_flight;
 };
 
 static void die(const char *format, ...)
@@ -138,14 +144,54 @@ static struct ublksrv_ctrl_dev_info disk_info(struct probe *probe)
         return info;
 }
 
-static void open_stat(struct probe *probe)
+static int open_attribute(const struct probe *probe, const char *name)
 {
         char path[64];
+        int fd;
 
-        snprintf(path, sizeof(path), "/sys/block/ublkb%d/stat", probe->number);
-        probe->stat_fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (probe->stat_fd < 0)
+        snprintf(path, sizeof(path), "/sys/block/ublkb%d/%s", probe->number, name);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
                 die("%s", path);
+        return fd;
+}
+
+static int in_flight(const struct probe *probe)
+{
+        int reads = 0, writes = 0;
+        char text[64];
+        ssize_t n = pread(probe->inflight_fd, text, sizeof(text) - 1, 0);
+
+        if (n < 0)
+                die("inflight of ublkb%d", probe->number);
+        text[n] = '\0';
+        sscanf(text, "%d %d", &reads, &writes);
+        return reads + writes;
+}
+
+/* Until at least `wanted` are in flight, or the time is over. The most that was seen. */
+static int await_in_flight(struct probe *probe, int wanted, int patience_ms)
+{
+        int64_t end = now_ns() + patience_ms * INT64_C(1000000);
+        int most = 0;
+
+        do {
+                probe->in_flight = in_flight(probe);
+                if (probe->in_flight > most)
+                        most = probe->in_flight;
+                if (probe->in_flight >= wanted)
+                        return most;
+                usleep(LOAD_POLL_US);
+        } while (now_ns() < end);
+        return most;
+}
+
+/* A server that is faster than its load is idle at most moments: this finds one at which it is not. */
+static void await_load(struct probe *probe)
+{
+        int most = await_in_flight(probe, INT_MAX, LOAD_OBSERVED_MS);
+
+        (void)await_in_flight(probe, most / 2 + 1, LOAD_PATIENCE_MS);
 }
 
 /* Reads and writes that were completed. */
@@ -300,6 +346,7 @@ static void kill_and_await_death(struct probe *probe)
         wait.fd = (int)syscall(SYS_pidfd_open, probe->pid, 0);
         if (wait.fd < 0)
                 die("pidfd_open %d", probe->pid);
+        await_load(probe);
         probe->killed_ns = now_ns();
         if (syscall(SYS_pidfd_send_signal, wait.fd, SIGKILL, NULL, 0) < 0)
                 die("kill %d", probe->pid);
@@ -337,7 +384,7 @@ int main(int argc, char *argv[])
         struct probe probe = {};
         int next = 3;
 
-        if (argc < 3) {
+        if (argc < next) {
                 fputs("usage: recovery_probe NUMBER PID [SOCKET DEVICE] [-- RECOVER-COMMAND...]\n", stderr);
                 return 2;
         }
@@ -352,7 +399,8 @@ int main(int argc, char *argv[])
                 probe.recover = &argv[next + 1];
 
         open_control(&probe);
-        open_stat(&probe);
+        probe.stat_fd = open_attribute(&probe, "stat");
+        probe.inflight_fd = open_attribute(&probe, "inflight");
         kill_and_await_death(&probe);
         watch_recovery(&probe);
 
@@ -362,6 +410,6 @@ int main(int argc, char *argv[])
         print_time("firstIo", probe.first_io_ms);
         print_time("ownRead", probe.own_read_ms);
         print_time("restLive", probe.rest_live_ms);
-        printf("\"tries\":%d}\n", probe.tries);
+        printf("\"inFlight\":%d,\"tries\":%d}\n", probe.in_flight, probe.tries);
         return 0;
 }

@@ -87,10 +87,23 @@ def _measure(environment, configuration, start, record):
             for number in range(1, configuration["kills"] + 1):
                 time.sleep(_PAUSE)
                 load.await_flow(_FLOW)
-                in_flight = load.in_flight()
-                times = _kill_once(configuration["probe"], path, pid(), arguments)
+                victim = pid()
+                T = "/sys/kernel/tracing/"
+                def tw(f, v):
+                    with open(T + f, "w") as o:
+                        o.write(v)
+                if number == 1:
+                    os.system("mount -t tracefs x /sys/kernel/tracing 2>/dev/null")
+                    tw("buffer_size_kb", "8192")
+                    tw("trace_clock", "mono")
+                    for e in ("sched/sched_switch", "sched/sched_process_exit", "sched/sched_process_exec", "sched/sched_process_fork", "signal/signal_generate", "raw_syscalls/sys_enter"):
+                        tw("events/" + e + "/enable", "1")
+                tw("trace", ""); tw("tracing_on", "1")
+                times = _kill_once(configuration["probe"], path, victim, arguments)
+                tw("tracing_on", "0")
+                os.system(f"ps -eLo pid,tid,comm,args | grep ublkd > {os.path.dirname(configuration['results'])}/ps{number}; cp {T}trace /tmp/trc; cp /tmp/trc {os.path.dirname(configuration['results'])}/trace{number}")
                 load.await_flow(1)
-                record({"kill": number, "inFlight": in_flight, **times, **after()})
+                record({"kill": number, **times, **after()})
 
 
 def main():
