@@ -141,7 +141,7 @@ static void step_spawn(struct managed_device *device, const struct device_record
                 device_shared_apply(device, record);
         if (r < 0)
                 device_note(device, "WorkerNotStarted", "The worker %s cannot be started: %s.",
-                        device->reconciler->config.worker_program, strerror(-r));
+                        worker_start_program(device->reconciler->config.worker_start), strerror(-r));
         else if (device->had_worker)
                 count_restart(device);
         if (r >= 0)

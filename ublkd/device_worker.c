@@ -124,15 +124,16 @@ int device_spawn(struct managed_device *device, const struct device_record *reco
         if (r < 0)
                 return r;
         msg.config.spec = spec;
-        return worker_proc_spawn(config->event, config->runtime_dir, config->worker_program, &msg,
+        return worker_proc_spawn(config->event, config->runtime_dir, config->worker_start, &msg,
                 on_worker_changed, device, &device->worker);
 }
 
 void device_adopt(struct managed_device *device)
 {
         struct reconciler *reconciler = device->reconciler;
-        int r = worker_proc_adopt(reconciler->config.event, reconciler->config.runtime_dir, device->name,
-                device->uid, on_worker_changed, device, &device->worker);
+        int r = worker_proc_adopt(reconciler->config.event, reconciler->config.runtime_dir,
+                reconciler->config.worker_start, device->name, device->uid, on_worker_changed, device,
+                &device->worker);
 
         device->unreached = r < 0 && r != -ENOENT;
         if (r >= 0)

@@ -29,6 +29,7 @@ struct manager {
         struct device_store *store;
         struct ublk_ctl *ctl;
         struct event_writer *event_writer;
+        struct worker_start *worker_start;
         struct reconciler *reconciler;
         struct api *api;
         sd_event_source *control_retry;
@@ -195,7 +196,7 @@ static int open_api(
                 &manager->api, problems);
 }
 
-static int open_reconciler(struct manager *manager, const struct manager_options *options)
+static int open_reconciler(struct manager *manager)
 {
         return reconciler_new(
                 &(struct reconciler_config){
@@ -203,7 +204,7 @@ static int open_reconciler(struct manager *manager, const struct manager_options
                         .store = manager->store,
                         .runtime_dir = manager->runtime_dir,
                         .host = &manager->host,
-                        .worker_program = options->worker,
+                        .worker_start = manager->worker_start,
                         .settled = on_settled,
                         .userdata = manager,
                 },
@@ -253,7 +254,9 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = open_event_writer(manager);
         if (r >= 0)
-                r = open_reconciler(manager, options);
+                r = worker_start_new(manager->event, options->worker, &manager->worker_start);
+        if (r >= 0)
+                r = open_reconciler(manager);
         if (r >= 0)
                 r = control_start(manager);
         if (r >= 0)
@@ -270,6 +273,7 @@ struct manager *manager_free(struct manager *manager)
                 return NULL;
         api_free(manager->api);
         reconciler_free(manager->reconciler);
+        worker_start_free(manager->worker_start);
         sd_event_source_disable_unref(manager->control_retry);
         ublk_ctl_free(manager->ctl);
         event_writer_free(manager->event_writer);

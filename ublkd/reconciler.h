@@ -7,6 +7,7 @@
 #include "ublkd/host.h"
 #include "ublkd/runtime_dir.h"
 #include "ublkd/ublk_ctl.h"
+#include "ublkd/worker_start.h"
 
 struct reconciler;
 
@@ -15,7 +16,7 @@ struct reconciler_config {
         struct device_store *store;
         struct runtime_dir *runtime_dir;
         const struct host *host;
-        const char *worker_program;
+        struct worker_start *worker_start;
         /* Called once, when every device that was there at the start had its first pass. */
         void (*settled)(void *userdata);
         void *userdata;

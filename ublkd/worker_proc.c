@@ -10,7 +10,6 @@
 #include "ublkd/worker_proc.h"
 
 #include "ublkd/base/clock.h"
-#include "ublkd/proc_spawn.h"
 #include "ublkd/proc_stat.h"
 
 #include <fcntl.h>
@@ -33,6 +32,7 @@ enum {
 struct worker_proc {
         sd_event *event;
         struct runtime_dir *dir;
+        struct worker_start *starter;
         char *name, *uid;
         worker_proc_changed changed;
         void *userdata;
@@ -164,6 +164,8 @@ static void believe_hello(struct worker_proc *worker, const struct worker_msg *m
         if (worker->adopted) {
                 worker->epoch = msg->hello.epoch;
                 worker->restart = msg->hello.restart;
+                if (msg->hello.started_at > 0)
+                        worker->started_at = msg->hello.started_at;
         }
         if (worker->claimed == WORKER_STAGE_LEAVING)
                 worker->stage = WORKER_STAGE_LEAVING;
@@ -318,8 +320,9 @@ static int on_death(sd_event_source *source, int fd _unused_, uint32_t events _u
 
 /* ---- the beginning ---- */
 
-static int new_worker(sd_event *event, struct runtime_dir *dir, const char *name, const char *uid,
-        worker_proc_changed changed, void *userdata, struct worker_proc **ret)
+static int new_worker(sd_event *event, struct runtime_dir *dir, struct worker_start *starter,
+        const char *name, const char *uid, worker_proc_changed changed, void *userdata,
+        struct worker_proc **ret)
 {
         struct worker_proc *worker = calloc(1, sizeof(*worker));
 
@@ -328,6 +331,7 @@ static int new_worker(sd_event *event, struct runtime_dir *dir, const char *name
         *worker = (struct worker_proc){
                 .event = sd_event_ref(event),
                 .dir = dir,
+                .starter = starter,
                 .name = strdup(name),
                 .uid = strdup(uid),
                 .changed = changed,
@@ -337,6 +341,7 @@ static int new_worker(sd_event *event, struct runtime_dir *dir, const char *name
                 .number = -1,
                 .params = {.type = WORKER_MSG_LIVE},
         };
+        worker_start_count(starter, 1);
         if (!worker->name || !worker->uid) {
                 worker_proc_free(worker);
                 return -ENOMEM;
@@ -360,33 +365,12 @@ static int watch(struct worker_proc *worker)
         return r < 0 ? r : 0;
 }
 
-/* A channel whose buffer takes the largest message, whatever the machine's default is. */
-static int make_channel(int ret[2])
+static int start(struct worker_proc *worker, const struct worker_msg *config)
 {
-        static const int size = 2 * WORKER_MSG_SIZE_MAX;
+        _cleanup_close_ int listener = -1, region = -1;
+        struct worker_process process;
+        int r;
 
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ret) < 0)
-                return -errno;
-        for (unsigned i = 0; i < 2; i++)
-                if (setsockopt(ret[i], SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)) < 0)
-                        (void)setsockopt(ret[i], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-        return 0;
-}
-
-/* Nothing is started before CONFIG is on its way, so that a failure leaves nothing behind. */
-static int start(struct worker_proc *worker, const char *program, const struct worker_msg *config)
-{
-        _cleanup_close_ int theirs = -1, listener = -1, region = -1;
-        int pair[2];
-        int r = make_channel(pair);
-
-        if (r < 0)
-                return r;
-        worker->channel = pair[0];
-        theirs = pair[1];
-        r = worker_msg_send(worker->channel, config);
-        if (r < 0)
-                return r;
         region = runtime_dir_provide_region(worker->dir, worker->uid,
                 &(struct device_region_key){.queues = config->config.queues, .epoch = config->config.epoch});
         if (region < 0)
@@ -394,32 +378,34 @@ static int start(struct worker_proc *worker, const char *program, const struct w
         listener = runtime_dir_bind_worker(worker->dir, worker->uid);
         if (listener < 0)
                 return listener;
-        worker->started_at = clock_usec(CLOCK_REALTIME);
-        r = proc_spawn(
-                &(struct proc_spawn){
-                        .program = program,
-                        .argv = (const char *[]){"ublkd-worker", worker->name, NULL  },
-                        .fds = {theirs,         listener,     region},
-                        .fd_count = 3,
-        },
-                &worker->pid, &worker->pidfd);
-        if (r < 0)
+        r = worker_start_run(worker->starter, config,
+                (const int[]){[CONFIG_FD_LISTENER] = listener, [CONFIG_FD_REGION] = region}, &process);
+        if (r < 0) {
                 (void)runtime_dir_forget_worker(worker->dir, worker->uid);
-        return r;
+                return r;
+        }
+        worker->pid = process.pid;
+        worker->pidfd = process.pidfd;
+        worker->channel = process.channel;
+        return 0;
 }
 
-int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, const char *program,
+int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_start *starter,
         const struct worker_msg *config, worker_proc_changed changed, void *userdata,
         struct worker_proc **ret)
 {
         _cleanup_(worker_proc_free_pointer) struct worker_proc *worker = NULL;
-        int r = new_worker(event, dir, config->config.name, config->config.uid, changed, userdata, &worker);
+        struct worker_msg msg = *config; /* its strings are borrowed */
+        int r = new_worker(
+                event, dir, starter, config->config.name, config->config.uid, changed, userdata, &worker);
 
         if (r < 0)
                 return r;
-        worker->epoch = config->config.epoch;
-        worker->restart = config->config.restart;
-        r = start(worker, program, config);
+        msg.config.started_at = clock_usec(CLOCK_REALTIME);
+        worker->epoch = msg.config.epoch;
+        worker->restart = msg.config.restart;
+        worker->started_at = msg.config.started_at;
+        r = start(worker, &msg);
         if (r < 0)
                 return r;
         r = watch(worker);
@@ -449,11 +435,12 @@ static int find_peer(struct worker_proc *worker)
         return poll(&(struct pollfd){.fd = worker->channel}, 1, 0) != 0 ? -ENOENT : 0;
 }
 
-int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, const char *name, const char *uid,
-        worker_proc_changed changed, void *userdata, struct worker_proc **ret)
+int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, struct worker_start *starter,
+        const char *name, const char *uid, worker_proc_changed changed, void *userdata,
+        struct worker_proc **ret)
 {
         _cleanup_(worker_proc_free_pointer) struct worker_proc *worker = NULL;
-        int r = new_worker(event, dir, name, uid, changed, userdata, &worker);
+        int r = new_worker(event, dir, starter, name, uid, changed, userdata, &worker);
 
         if (r < 0)
                 return r;
@@ -486,6 +473,7 @@ struct worker_proc *worker_proc_free(struct worker_proc *worker)
                         WEXITED | WNOHANG); /* if it just died */
         close_fd(worker->channel);
         close_fd(worker->pidfd);
+        worker_start_count(worker->starter, -1);
         worker_msg_clear(&worker->params);
         problem_list_clear(&worker->problems);
         problem_list_clear(&worker->refusal);

@@ -4,6 +4,7 @@
 
 #include "ublkd/proto/worker_msg.h"
 #include "ublkd/runtime_dir.h"
+#include "ublkd/worker_start.h"
 
 #include <systemd/sd-event.h>
 
@@ -22,15 +23,16 @@ struct worker_death {
  * such a call changes is not reported. May free it. */
 typedef void (*worker_proc_changed)(void *userdata, struct worker_proc *worker);
 
-/* Starts PROGRAM for the device in `config` (type CONFIG, copied) in the background. Never waits. 0 or
- * -errno. */
-int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, const char *program,
+/* Starts a worker for the device in `config` (type CONFIG, copied) in the background. `starter` outlives it.
+ * Never waits. 0 or -errno. */
+int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_start *starter,
         const struct worker_msg *config, worker_proc_changed changed, void *userdata,
         struct worker_proc **ret);
 /* Connects to a worker that serves the device `uid` already. 0; -ENOENT: there is none; other -errno. Until
  * its HELLO came its stage is WORKER_STAGE_OPENING. */
-int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, const char *name, const char *uid,
-        worker_proc_changed changed, void *userdata, struct worker_proc **ret);
+int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, struct worker_start *starter,
+        const char *name, const char *uid, worker_proc_changed changed, void *userdata,
+        struct worker_proc **ret);
 /* Lets go of it; the process lives on unless it is dead. One of our own that is let go alive will not be
  * reaped before ublkd ends. NULL is fine. */
 struct worker_proc *worker_proc_free(struct worker_proc *worker);

@@ -28,21 +28,28 @@ static int set_flags(int fd)
 
 int chan_open(struct chan *chan)
 {
-        static const int fds[] = {WORKER_CHANNEL_FD, WORKER_LISTEN_FD};
+        int r = check_socket(WORKER_CHANNEL_FD);
 
-        for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
-                int r = check_socket(fds[i]);
-
-                if (r >= 0)
-                        r = set_flags(fds[i]);
-                if (r < 0)
-                        return r;
-        }
-        /* Here, not in the supervisor, so that SO_PEERCRED tells callers that they reached this process. */
-        if (listen(WORKER_LISTEN_FD, SOMAXCONN) < 0)
-                return -errno;
-        *chan = (struct chan){.connection = WORKER_CHANNEL_FD, .listener = WORKER_LISTEN_FD};
+        if (r >= 0)
+                r = set_flags(WORKER_CHANNEL_FD);
+        if (r < 0)
+                return r;
+        *chan = (struct chan){.connection = WORKER_CHANNEL_FD, .listener = -1};
         return 0;
+}
+
+int chan_listen(struct chan *chan, int listener)
+{
+        int r;
+
+        chan->listener = listener;
+        r = check_socket(listener);
+        if (r >= 0)
+                r = set_flags(listener);
+        if (r < 0)
+                return r;
+        /* Here, not in the supervisor, so that SO_PEERCRED tells callers that they reached this process. */
+        return listen(listener, SOMAXCONN) < 0 ? -errno : 0;
 }
 
 void chan_close(struct chan *chan)

@@ -8,9 +8,12 @@ struct chan {
         int listener;
 };
 
-/* Takes over the two descriptors that the worker is started with, and listens. 0; -errno, -ENOTSOCK when they
- * are not what they should be. */
+/* Takes over the descriptor that the worker is started with. 0; -errno, -ENOTSOCK when it is not what it
+ * should be. */
 int chan_open(struct chan *chan);
+/* Listens on `listener`, which it takes over: later supervisors find this process from now on. The same
+ * results. */
+int chan_listen(struct chan *chan, int listener);
 void chan_close(struct chan *chan);
 
 /* A caller on the listener becomes the connection, in place of the one before. 1; 0: nobody is there, or

@@ -142,6 +142,7 @@ int worker_config_parse(
                 .uid = strdup(msg->config.uid),
                 .epoch = msg->config.epoch,
                 .restart = msg->config.restart,
+                .started_at = msg->config.started_at,
                 .wish = {.queues = msg->config.queues,
                          .queue_depth = msg->config.queue_depth,
                          .max_io_size = msg->config.max_io_size},

@@ -11,6 +11,7 @@ struct worker_config {
         char *name, *uid;
         uint16_t epoch;
         uint32_t restart;
+        uint64_t started_at;
         struct disk_wish wish;
         const struct target *target;
         void *options; /* of the target, parsed */

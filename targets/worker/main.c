@@ -29,7 +29,8 @@ enum {
 enum exit_status { EXIT_LEFT = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, STAY = -1 };
 
 struct worker {
-        const char *name; /* from argv, for the log */
+        char *shown;      /* argv[1], which ps(1) shows */
+        const char *name; /* of the device, for the log; NULL: not known yet */
         enum worker_stage stage;
         struct chan chan;
         struct worker_config config;
@@ -82,6 +83,7 @@ static int say_hello(struct worker *worker)
                                                       .version = version,
                                                       .epoch = worker->config.epoch,
                                                       .restart = worker->config.restart,
+                                                      .started_at = worker->config.started_at,
                                                       .pid = getpid(),
                                                       .number = worker->number,
                                                       .stage = told_stage(worker)}
@@ -140,29 +142,43 @@ static int choose_cpus(const struct worker_config *config, struct problem_list *
 }
 
 /* Nothing but the mapping is left of the descriptor. */
-static int map_region(struct worker *worker, struct problem_list *problems)
+static int map_region(struct worker *worker, int fd, struct problem_list *problems)
 {
-        int r = device_region_map(WORKER_REGION_FD, worker->config.wish.queues, &worker->shared.region);
+        int r = fd < 0 ? -EBADF : device_region_map(fd, worker->config.wish.queues, &worker->shared.region);
 
-        (void)close(WORKER_REGION_FD);
+        close_fd(fd);
         if (r >= 0)
                 return 0;
         r = problem_add(problems, -r, "", "RegionUnusable",
-                "The memory that workers of this device share (descriptor %d) cannot be used: %s; start the "
-                "worker "
-                "through ublkd.",
-                WORKER_REGION_FD, strerror(-r));
+                "The memory that workers of this device share cannot be used: %s; start the worker through "
+                "ublkd.",
+                strerror(-r));
         return r < 0 ? r : -EINVAL;
 }
 
-static enum exit_status open_backend(struct worker *worker, const struct worker_msg *msg)
+/* A spare has room for any name, and whoever was started for one device for that one's. */
+static void show_name(char *place, const char *name)
+{
+        size_t room = strlen(place), size = strlen(name) < room ? strlen(name) : room;
+
+        memset(place, 0, room);
+        memcpy(place, name, size);
+}
+
+/* From here on this process is the worker of one device. Sets those descriptors to -1 that it takes over. */
+static enum exit_status open_backend(struct worker *worker, const struct worker_msg *msg, int *fds)
 {
         _cleanup_problems_ struct problem_list problems = {};
         int r;
 
+        show_name(worker->shown, msg->config.name);
+        worker->name = worker->shown;
+        r = chan_listen(&worker->chan, TAKE_FD(fds[CONFIG_FD_LISTENER]));
+        if (r < 0)
+                return fail_with(worker, r, "NotStartedByUblkd", "The device's socket cannot be listened on");
         r = worker_config_parse(msg, &worker->config, &problems);
         if (r >= 0)
-                r = map_region(worker, &problems);
+                r = map_region(worker, TAKE_FD(fds[CONFIG_FD_REGION]), &problems);
         if (r >= 0)
                 r = choose_cpus(&worker->config, &problems);
         if (r >= 0)
@@ -295,12 +311,13 @@ static bool can_serve(const struct worker *worker, const struct data_route *rout
                || (worker->disk.device.target->desc->flags & TARGET_REGISTERED_BUFFERS);
 }
 
-static enum exit_status handle(struct worker *worker, const struct worker_msg *msg)
+/* Sets those descriptors to -1 that it takes over. */
+static enum exit_status handle(struct worker *worker, const struct worker_msg *msg, int *fds)
 {
         switch (msg->type) {
         case WORKER_MSG_CONFIG:
-                if (worker->stage == WORKER_STAGE_OPENING)
-                        return open_backend(worker, msg);
+                if (worker->stage == WORKER_STAGE_OPENING && !worker->config.uid)
+                        return open_backend(worker, msg, fds);
                 break;
         case WORKER_MSG_GO:
                 if (worker->stage == WORKER_STAGE_OPEN && !can_serve(worker, &msg->go.route))
@@ -346,17 +363,20 @@ static enum exit_status hung_up(struct worker *worker, int error)
 static enum exit_status read_messages(struct worker *worker)
 {
         while (worker->chan.connection >= 0) {
+                int fds[_CONFIG_FD_MAX] = {[0 ... _CONFIG_FD_MAX - 1] = -1};
                 struct worker_msg msg = {};
                 enum exit_status status;
                 int r;
 
-                r = worker_msg_receive(worker->chan.connection, &msg);
+                r = worker_msg_receive_fds(worker->chan.connection, &msg, fds);
                 if (r == -EAGAIN)
                         return STAY;
                 if (r <= 0)
                         return hung_up(worker, r);
-                status = handle(worker, &msg);
+                status = handle(worker, &msg, fds);
                 worker_msg_clear(&msg);
+                for (size_t i = 0; i < _CONFIG_FD_MAX; i++)
+                        close_fd(fds[i]);
                 if (status != STAY)
                         return status;
         }
@@ -398,6 +418,9 @@ static enum exit_status turn(struct worker *worker)
         };
         enum exit_status status = STAY;
 
+        /* The supervisor was gone before it was greeted: nobody will say what to serve. */
+        if (worker->chan.connection < 0 && worker->stage < WORKER_STAGE_FETCHING)
+                return EXIT_LEFT;
         if (poll(fds, ARRAY_SIZE(fds), time_left(worker)) < 0 && errno != EINTR) {
                 log_error(worker->name, "poll() failed: %s; leaving.", strerror(errno));
                 return EXIT_FAILED;
@@ -432,9 +455,8 @@ static enum exit_status run(struct worker *worker)
                 r = chan_open(&worker->chan);
         if (r < 0) {
                 log_error(worker->name,
-                        "Cannot begin: %s; ublkd starts this program, with its two sockets as descriptors %d "
-                        "and %d.",
-                        strerror(-r), WORKER_CHANNEL_FD, WORKER_LISTEN_FD);
+                        "Cannot begin: %s; ublkd starts this program, with a socket as descriptor %d.",
+                        strerror(-r), WORKER_CHANNEL_FD);
                 return EXIT_USAGE;
         }
         greet(worker);
@@ -446,7 +468,6 @@ static enum exit_status run(struct worker *worker)
 int main(int argc, char **argv)
 {
         struct worker worker = {
-                .name = argc == 2 ? argv[1] : NULL,
                 .chan = {.connection = -1, .listener = -1},
                 .number = -1,
                 .node_folder = -1,
@@ -466,6 +487,9 @@ int main(int argc, char **argv)
         (void)mallopt(M_ARENA_MAX, 1); /* threads allocate only as they start: no heap for each */
         ignore_signals();
         log_open(getpid());
+        worker.shown = argv[1];
+        if (strncmp(worker.shown, WORKER_SPARE_NAME, strlen(WORKER_SPARE_NAME)) != 0)
+                worker.name = worker.shown;
         status = run(&worker);
         /* Threads may still be serving what is about to be torn down: without a word to them. */
         if (status != EXIT_LEFT)

@@ -14,7 +14,7 @@ import pytest
 
 from harness import ublk
 from harness.backing import TestyStore
-from harness.daemon import Daemon, supervisors, workers
+from harness.daemon import Daemon, spares, supervisors, workers
 from harness.kernel_watch import KernelWatch
 from harness.shell import output, run
 from harness.wait import TimedOut, wait_until
@@ -91,7 +91,7 @@ def _remove_devices(daemon):
 
 
 def _remove_leftovers():
-    for pid in workers():
+    for pid in workers() + spares():
         os.kill(pid, signal.SIGKILL)
     for number in ublk.numbers():
         ublk.remove(number)
@@ -101,9 +101,13 @@ def _assert_nothing_left():
     """No device, no worker, and no supervisor or helper of one."""
 
     def what():
-        return f"nothing left behind: devices {ublk.numbers()}, workers {workers()}, others {supervisors()}"
+        processes = f"workers {workers()}, spares {spares()}, others {supervisors()}"
+        return f"nothing left behind: devices {ublk.numbers()}, {processes}"
 
-    wait_until(lambda: not ublk.numbers() and not workers() and not supervisors(), what, _GONE_LIMIT)
+    def gone():
+        return not ublk.numbers() and not workers() and not spares() and not supervisors()
+
+    wait_until(gone, what, _GONE_LIMIT)
 
 
 class _Daemons:

@@ -10,6 +10,7 @@ import pytest
 
 from harness import programs, ublk
 from harness.api import condition_of, loop_spec, null_spec
+from harness.daemon import spares
 from harness.disk import Disk, block
 from harness.fio import Fio
 from harness.shell import output, run
@@ -81,6 +82,13 @@ def test_restart_survives_the_supervisor(daemon, file_of):
     assert disk.exists()
 
 
+def _install(directory, path, program):
+    fresh = directory / "fresh"
+    fresh.write_bytes(program)
+    fresh.chmod(0o755)
+    os.replace(fresh, path)
+
+
 def test_restart_moves_to_a_newer_worker(make_daemon, directory, file_of):
     """An upgrade: the program is replaced, ublkd is started anew, disks follow one by one."""
     old = pathlib.Path(programs.worker()).read_bytes()
@@ -92,13 +100,14 @@ def test_restart_moves_to_a_newer_worker(make_daemon, directory, file_of):
     device = daemon.api.create(loop_spec("data", file_of()))
     assert device["status"]["worker"]["version"] == version
     daemon.stop()
-    fresh = directory / "fresh"
-    fresh.write_bytes(old.replace(version.encode() + b"\0", newer.encode() + b"\0"))
-    fresh.chmod(0o755)
-    os.replace(fresh, worker)
+    _install(directory, worker, old.replace(version.encode() + b"\0", newer.encode() + b"\0"))
     daemon.start()
     assert daemon.api.get("data")["status"]["worker"]["version"] == version
     assert daemon.api.restart("data")["status"]["worker"]["version"] == newer
+    # And without a new ublkd: the spare of the program that was replaced is not taken.
+    wait_until(lambda: len(spares()) == 1, "a spare worker")
+    _install(directory, worker, old)
+    assert daemon.api.restart("data")["status"]["worker"]["version"] == version
 
 
 @pytest.mark.parametrize("on_crash", ["queue", "fail", "none"])

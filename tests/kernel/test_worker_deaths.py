@@ -1,9 +1,12 @@
-"""Workers that die before they serve."""
+"""Workers that die before they serve, and the spare that is there for those that die later."""
 
+import os
+import signal
 import time
 
 from harness import programs
 from harness.api import condition_of, null_spec
+from harness.daemon import spares, workers
 from harness.disk import Disk, block
 from harness.wait import wait_until
 
@@ -14,7 +17,8 @@ _DEATHS = 10
 
 @pytest.fixture(name="doomed")
 def doomed_worker(directory):
-    """A worker that kills itself for the device "doomed", until a file is there; it leaves a line each time."""
+    """A worker that kills itself for the device "doomed", until a file is there; it leaves a line each time.
+    No spare of it lives either, which would not know whom it is for."""
 
     class Doomed:
         """Where its files are."""
@@ -33,6 +37,7 @@ if [ "$1" = doomed ] && [ ! -e {Doomed.spared} ]; then
     cut -d' ' -f1 /proc/uptime >>{Doomed.log}
     kill -KILL $$
 fi
+case "$1" in "(spare)"*) kill -KILL $$ ;; esac
 exec {programs.worker()} "$@"
 """
     )
@@ -84,3 +89,39 @@ def test_a_worker_program_that_is_missing(make_daemon, directory):
     daemon.api.create(null_spec("data"), wait=None)
     device = daemon.api.wait_phase("data", "Backoff")
     assert str(directory / "absent") in condition_of(device)["message"]
+
+
+def _wait_spare(other_than=None):
+    wait_until(lambda: len(spares()) == 1 and spares() != [other_than], lambda: f"a spare worker, not {spares()}")
+    return spares()[0]
+
+
+def test_a_spare_takes_over_and_is_replaced(daemon):
+    disk = Disk(daemon.api.create(null_spec("data"))["status"]["id"])
+    spare = _wait_spare()
+    before = daemon.kill_worker("data")
+    after = daemon.api.wait_other_worker("data", before)
+    assert after["status"]["worker"]["pid"] == spare
+    disk.write(0, block("s"))
+    _wait_spare(other_than=spare)
+    assert workers() == [spare]
+
+
+def test_a_spare_that_dies_is_missed_by_nobody(daemon):
+    daemon.api.create(null_spec("data"))
+    spare = _wait_spare()
+    os.kill(spare, signal.SIGKILL)
+    daemon.api.wait_other_worker("data", daemon.kill_worker("data"))
+    _wait_spare(other_than=spare)
+
+
+def test_a_spare_leaves_with_its_supervisor(daemon):
+    daemon.api.create(null_spec("data"))
+    pid, spare = daemon.worker_pid("data"), _wait_spare()
+    daemon.kill()
+    wait_until(lambda: spares() == [], lambda: f"no spare worker, not {spares()}")
+    daemon.start()
+    assert daemon.worker_pid("data") == pid
+    _wait_spare(other_than=spare)
+    daemon.api.delete("data")
+    wait_until(lambda: spares() == [], lambda: f"no spare without a device, not {spares()}")

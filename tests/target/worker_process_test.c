@@ -22,30 +22,27 @@ static struct scratch scratch;
 struct process {
         pid_t pid;
         int channel;
+        int fds[_CONFIG_FD_MAX];    /* for its CONFIG; -1: none, or sent */
         struct sockaddr_un address; /* where it listens */
 };
 
-/* In the child: the descriptors in their places, and nothing else. region: or -1. */
-static void become_worker(int channel, int listener, int region)
+/* In the child: the descriptor in its place. */
+static void become_worker(int channel, const char *name)
 {
-        int fds[] = {channel, listener, region};
-
         (void)freopen("/dev/null", "w", stderr); /* its log of what goes wrong here on purpose */
-        for (unsigned i = 0; i < ARRAY_SIZE(fds); i++)
-                fds[i] = fcntl(fds[i], F_DUPFD, WORKER_REGION_FD + 1);
-        for (unsigned i = 0; i < ARRAY_SIZE(fds); i++) {
-                close(WORKER_CHANNEL_FD + (int)i);
-                dup2(fds[i], WORKER_CHANNEL_FD + (int)i);
-                close(fds[i]);
-        }
-        execl(program, "ublkd-worker", "test", NULL);
+        channel = fcntl(channel, F_DUPFD_CLOEXEC, WORKER_CHANNEL_FD + 1);
+        dup2(channel, WORKER_CHANNEL_FD);
+        execl(program, "ublkd-worker", name, NULL);
         _exit(127);
 }
 
+/* Takes the region over. */
 static void start_with(struct process *process, const char *name, int region)
 {
         int pair[2], listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
+        process->fds[CONFIG_FD_LISTENER] = listener;
+        process->fds[CONFIG_FD_REGION] = region;
         process->address = (struct sockaddr_un){.sun_family = AF_UNIX};
         snprintf(
                 process->address.sun_path, sizeof(process->address.sun_path), "%.80s/%s", scratch.path, name);
@@ -53,16 +50,15 @@ static void start_with(struct process *process, const char *name, int region)
         CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
         process->pid = fork();
         if (process->pid == 0)
-                become_worker(pair[1], listener, region);
+                become_worker(pair[1], name);
         close(pair[1]);
-        close(listener);
         process->channel = pair[0];
 }
 
 /* With a region for the two queues of configure(). */
 static void start(struct process *process, const char *name)
 {
-        _cleanup_close_ int region = memfd_create("region", MFD_CLOEXEC);
+        int region = memfd_create("region", MFD_CLOEXEC);
 
         CHECK_INT(device_region_format(region, &(struct device_region_key){.queues = 2}), 0);
         start_with(process, name, region);
@@ -107,7 +103,13 @@ static void expect_hello(int fd, enum worker_stage stage, const char *uid, pid_t
         CHECK_INT(msg.hello.pid, pid);
 }
 
-static void configure(const struct process *process, const char *spec)
+static void close_fds(struct process *process)
+{
+        for (size_t i = 0; i < _CONFIG_FD_MAX; i++)
+                process->fds[i] = close_fd(process->fds[i]);
+}
+
+static void configure(struct process *process, const char *spec)
 {
         const struct worker_msg msg = {
                 .type = WORKER_MSG_CONFIG,
@@ -120,14 +122,19 @@ static void configure(const struct process *process, const char *spec)
                            .max_io_size = 1 << 20}
         };
 
-        CHECK_INT(worker_msg_send(process->channel, &msg), 0);
+        if (process->fds[CONFIG_FD_REGION] < 0)
+                CHECK_INT(worker_msg_send(process->channel, &msg), 0);
+        else
+                CHECK_INT(worker_msg_send_fds(process->channel, &msg, process->fds), 0);
+        close_fds(process);
 }
 
 /* How it left: its exit status, or -1. */
-static int left(const struct process *process)
+static int left(struct process *process)
 {
         int status = 0;
 
+        close_fds(process);
         CHECK_INT(waitpid(process->pid, &status, 0), process->pid);
         return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
@@ -226,27 +233,44 @@ static void test_refused(const char *spec, const char *pointer, const char *reas
 }
 
 /* Without the memory that its predecessor left, or with another's, it does not serve. */
-static void test_region(int region)
+static void test_region(int region, const char *reason)
 {
         _cleanup_worker_msg_ struct worker_msg msg = {.type = WORKER_MSG_LIVE};
         struct process process;
 
-        start_with(&process, region < 0 ? "no region" : "bad region", region);
+        start_with(&process, reason, region);
         expect_hello(process.channel, WORKER_STAGE_OPENING, "", process.pid);
         configure(&process, "{\"target\":{\"type\":\"null\"},\"size\":\"1GiB\"}");
         if (expect(process.channel, WORKER_MSG_FAILED, &msg) && CHECK_INT(msg.failed.count, 1))
-                CHECK_STR(msg.failed.items[0].reason, "RegionUnusable");
+                CHECK_STR(msg.failed.items[0].reason, reason);
         CHECK_INT(left(&process), 1);
         close(process.channel);
 }
 
 static void test_bad_regions(void)
 {
-        _cleanup_close_ int region = memfd_create("region", MFD_CLOEXEC);
+        int region = memfd_create("region", MFD_CLOEXEC);
 
-        test_region(-1);
+        test_region(-1, "NotStartedByUblkd");
         CHECK_INT(device_region_format(region, &(struct device_region_key){.queues = 1}), 0);
-        test_region(region);
+        test_region(region, "RegionUnusable");
+}
+
+/* Its supervisor is dead before it can be greeted. */
+static void test_orphan(void)
+{
+        struct process process = {
+                .fds = {-1, -1}
+        };
+        int pair[2];
+
+        CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+        close(pair[0]);
+        process.pid = fork();
+        if (process.pid == 0)
+                become_worker(pair[1], WORKER_SPARE_NAME);
+        close(pair[1]);
+        CHECK_INT(left(&process), 0);
 }
 
 static void test_alone(void)
@@ -262,6 +286,44 @@ static void test_alone(void)
         CHECK_INT(send(process.channel, "what?", 5, 0), 5);
         CHECK_INT(left(&process), 0);
         close(process.channel);
+}
+
+/* What ps(1) shows. */
+static void check_shown(pid_t pid, const char *name)
+{
+        char path[32], text[256] = "";
+        _cleanup_close_ int fd = -1;
+
+        snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        CHECK(read(fd, text, sizeof(text) - 1) > 0);
+        CHECK_STR(text, "ublkd-worker");
+        CHECK_STR(text + strlen(text) + 1, name);
+}
+
+/* A process that was started before it was known for what. */
+static void test_spare(void)
+{
+        char name[64];
+        struct process process;
+        int second;
+
+        snprintf(name, sizeof(name), "%-63s", WORKER_SPARE_NAME);
+        start(&process, name);
+        expect_hello(process.channel, WORKER_STAGE_OPENING, "", process.pid);
+        check_shown(process.pid, name);
+        /* Nobody can take it for the worker of a device yet. */
+        second = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        CHECK_INT(connect(second, (struct sockaddr *)&process.address, sizeof(process.address)), -1);
+        close(second);
+        configure(&process, "{\"target\":{\"type\":\"null\"},\"size\":\"1GiB\"}");
+        (void)expect(process.channel, WORKER_MSG_PARAMS, NULL);
+        check_shown(process.pid, "test");
+        second = call(&process);
+        expect_hello(second, WORKER_STAGE_OPEN, "some-uid", process.pid);
+        close(second);
+        close(process.channel);
+        CHECK_INT(left(&process), 0);
 }
 
 /* GO for a device that does not come: it stays without a supervisor, and then says why it leaves. */
@@ -303,8 +365,10 @@ int main(int argc, char **argv)
         test_refused("{\"target\":{\"type\":\"null\"},\"size\":512,\"cpus\":\"1023\"}", "/cpus",
                 "CpusUnavailable");
         test_bad_regions();
+        test_orphan();
         test_alone();
         test_growth();
+        test_spare();
         test_no_node();
         scratch_remove(&scratch);
         return check_report();

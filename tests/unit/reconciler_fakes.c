@@ -300,7 +300,7 @@ struct worker_proc *fake_worker(const char *name)
 }
 
 int worker_proc_spawn(sd_event *event _unused_, struct runtime_dir *dir _unused_,
-        const char *program _unused_, const struct worker_msg *config, worker_proc_changed changed,
+        struct worker_start *starter _unused_, const struct worker_msg *config, worker_proc_changed changed,
         void *userdata, struct worker_proc **ret)
 {
         struct worker_proc *worker = calloc(1, sizeof(*worker));
@@ -326,8 +326,9 @@ int worker_proc_spawn(sd_event *event _unused_, struct runtime_dir *dir _unused_
         return 0;
 }
 
-int worker_proc_adopt(sd_event *event _unused_, struct runtime_dir *dir _unused_, const char *name,
-        const char *uid _unused_, worker_proc_changed changed, void *userdata, struct worker_proc **ret)
+int worker_proc_adopt(sd_event *event _unused_, struct runtime_dir *dir _unused_,
+        struct worker_start *starter _unused_, const char *name, const char *uid _unused_,
+        worker_proc_changed changed, void *userdata, struct worker_proc **ret)
 {
         struct worker_proc *worker;
 

@@ -17,7 +17,6 @@ void world_start_reconciler(struct world *world)
                 .store = world->store,
                 .runtime_dir = world->dir,
                 .host = &world->host,
-                .worker_program = "worker",
                 .settled = on_settled};
 
         CHECK_INT(reconciler_new(&config, &world->reconciler), 0);

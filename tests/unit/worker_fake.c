@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -32,6 +33,7 @@ static void say_hello(const char *as_uid, pid_t pid, enum worker_stage stage, in
                           .uid = (char *)as_uid,
                           .version = (char *)"test",
                           .epoch = WORKER_FAKE_EPOCH,
+                          .started_at = stage == WORKER_STAGE_SERVING ? WORKER_FAKE_STARTED : 0,
                           .pid = pid,
                           .number = number,
                           .stage = stage},
@@ -56,18 +58,22 @@ static void say_failed(void)
         worker_msg_clear(&msg);
 }
 
+static int listener = -1; /* from CONFIG */
+
 /* Waits for one message of that type, or for the end of the channel (false). */
 static bool listen_for(enum worker_msg_type type)
 {
         struct worker_msg msg = {};
         struct pollfd channel = {.fd = WORKER_CHANNEL_FD, .events = POLLIN};
+        int fds[_CONFIG_FD_MAX] = {-1, -1}, r;
         bool right;
-        int r;
 
         poll(&channel, 1, -1);
-        r = worker_msg_receive(WORKER_CHANNEL_FD, &msg);
+        r = worker_msg_receive_fds(WORKER_CHANNEL_FD, &msg, fds);
         if (r == 0)
                 return false;
+        if (type == WORKER_MSG_CONFIG)
+                listener = fds[CONFIG_FD_LISTENER];
         right = r == 1 && msg.type == type;
         worker_msg_clear(&msg);
         if (!right)
@@ -76,11 +82,11 @@ static bool listen_for(enum worker_msg_type type)
 }
 
 /* Every later supervisor gets the whole story. */
-void worker_fake_serve(void)
+void worker_fake_serve(int at)
 {
         for (;;) {
-                struct pollfd listener = {.fd = WORKER_LISTEN_FD, .events = POLLIN};
-                int fd = poll(&listener, 1, -1) < 0 ? -1 : accept(WORKER_LISTEN_FD, NULL, NULL);
+                struct pollfd calls = {.fd = at, .events = POLLIN};
+                int fd = poll(&calls, 1, -1) < 0 ? -1 : accept(at, NULL, NULL);
 
                 if (fd < 0 || dup2(fd, WORKER_CHANNEL_FD) < 0)
                         _exit(93);
@@ -95,10 +101,10 @@ void worker_fake_serve(void)
 
 static void be_good(void)
 {
-        if (listen(WORKER_LISTEN_FD, 4) < 0)
-                _exit(92);
         if (!listen_for(WORKER_MSG_CONFIG))
                 _exit(96);
+        if (listen(listener, 4) < 0)
+                _exit(92);
         say_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
         say_params();
         if (!listen_for(WORKER_MSG_GO))
@@ -107,7 +113,7 @@ static void be_good(void)
         if (listen_for(WORKER_MSG_LIVE))
                 while (listen_for(WORKER_MSG_LIVE))
                         continue;
-        worker_fake_serve();
+        worker_fake_serve(listener);
 }
 
 static void be_failing(void)
@@ -191,7 +197,6 @@ static void be_closing(void)
 {
         say_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
         close(WORKER_CHANNEL_FD);
-        close(WORKER_LISTEN_FD);
         nanosleep(&(struct timespec){.tv_nsec = 50 * 1000 * 1000}, NULL);
         _exit(7);
 }
@@ -201,11 +206,12 @@ static void be_inspecting(void)
 {
         sigset_t mask;
         struct worker_msg config = {};
+        int fds[_CONFIG_FD_MAX] = {-1, -1};
         DIR *dir = opendir("/proc/self/fd");
         char null[64] = "";
 
         for (struct dirent *entry; (entry = readdir(dir));)
-                if (atoi(entry->d_name) > WORKER_REGION_FD && atoi(entry->d_name) != dirfd(dir))
+                if (atoi(entry->d_name) > WORKER_CHANNEL_FD && atoi(entry->d_name) != dirfd(dir))
                         _exit(10);
         if (sigprocmask(SIG_SETMASK, NULL, &mask) < 0 || sigismember(&mask, SIGTERM)
                 || signal(SIGPIPE, SIG_DFL) != SIG_DFL)
@@ -216,10 +222,11 @@ static void be_inspecting(void)
                 _exit(13);
         if (getenv("NOTIFY_SOCKET") || !getenv("KEPT"))
                 _exit(14);
-        if (worker_msg_receive(WORKER_CHANNEL_FD, &config) != 1 || config.type != WORKER_MSG_CONFIG
+        if (worker_msg_receive_fds(WORKER_CHANNEL_FD, &config, fds) != 1 || config.type != WORKER_MSG_CONFIG
                 || strcmp(config.config.uid, worker_fake_uid) != 0 || strcmp(config.config.spec, "{}") != 0)
                 _exit(15);
-        if (fcntl(1, F_GETFD) < 0 || listen(WORKER_LISTEN_FD, 1) < 0)
+        if (fcntl(1, F_GETFD) < 0 || listen(fds[CONFIG_FD_LISTENER], 1) < 0
+                || fcntl(fds[CONFIG_FD_REGION], F_GETFD) != FD_CLOEXEC)
                 _exit(16);
         _exit(0);
 }
@@ -245,9 +252,31 @@ static const struct {
         {"inspecting",       be_inspecting      },
 };
 
-int worker_fake(const char *name)
+/* Leaves CONFIG where it is. */
+static void become_named(char name[static 64])
 {
+        struct pollfd channel = {.fd = WORKER_CHANNEL_FD, .events = POLLIN};
+        _cleanup_worker_msg_ struct worker_msg config = {};
+        char text[4096];
+        ssize_t n;
+
+        poll(&channel, 1, -1);
+        n = recv(WORKER_CHANNEL_FD, text, sizeof(text), MSG_PEEK);
+        if (n == 0)
+                _exit(0); /* there is nobody left to be a worker for */
+        if (n < 0 || worker_msg_decode(text, (size_t)n, &config) < 0)
+                _exit(97);
+        snprintf(name, 64, "%s", config.config.name);
+}
+
+int worker_fake(const char *as)
+{
+        char name[64];
+
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        snprintf(name, sizeof(name), "%s", as);
+        if (strncmp(as, WORKER_SPARE_NAME, strlen(WORKER_SPARE_NAME)) == 0)
+                become_named(name);
         for (size_t i = 0; i < ARRAY_SIZE(characters); i++)
                 if (strcmp(name, characters[i].name) == 0)
                         characters[i].be();

@@ -15,6 +15,7 @@ enum { PATIENCE_USEC = 20 * 1000 * 1000 };
 struct watch {
         sd_event *event;
         struct runtime_dir *dir;
+        struct worker_start *starter; /* of this program */
         struct worker_proc *worker;
         unsigned changes;
         bool in_loop; /* a change may be told only then */
@@ -65,9 +66,9 @@ static bool is_serving(const struct watch *watch)
         return worker_proc_stage(watch->worker) == WORKER_STAGE_SERVING;
 }
 
-static int try_spawn(struct watch *watch, const char *program, const char *name, const char *spec)
+static int try_spawn(struct watch *watch, struct worker_start *starter, const char *name, const char *spec)
 {
-        return worker_proc_spawn(watch->event, watch->dir, program,
+        return worker_proc_spawn(watch->event, watch->dir, starter,
                 &(struct worker_msg){
                         .type = WORKER_MSG_CONFIG,
                         .config = {.name = (char *)name,
@@ -83,7 +84,7 @@ static int try_spawn(struct watch *watch, const char *program, const char *name,
 static void spawn(struct watch *watch, const char *name)
 {
         watch->changes = 0;
-        CHECK_INT(try_spawn(watch, "/proc/self/exe", name, "{}"), 0);
+        CHECK_INT(try_spawn(watch, watch->starter, name, "{}"), 0);
         CHECK_INT(worker_proc_stage(watch->worker), WORKER_STAGE_OPENING);
         CHECK_INT(worker_proc_number(watch->worker), -1);
         CHECK(!worker_proc_params(watch->worker));
@@ -144,8 +145,8 @@ static void test_life(struct watch *watch)
 
 static int adopt(struct watch *watch)
 {
-        return worker_proc_adopt(
-                watch->event, watch->dir, "good", worker_fake_uid, on_change, watch, &watch->worker);
+        return worker_proc_adopt(watch->event, watch->dir, watch->starter, "good", worker_fake_uid, on_change,
+                watch, &watch->worker);
 }
 
 static void test_adoption(struct watch *watch)
@@ -173,6 +174,7 @@ static void test_adoption(struct watch *watch)
                 started_at = worker_proc_started_at(watch->worker);
                 CHECK(started_at + 1000000 > first_start && started_at < first_start + 1000000);
                 CHECK(run_until(watch, is_serving));
+                CHECK_INT(worker_proc_started_at(watch->worker), WORKER_FAKE_STARTED);
                 CHECK_INT(worker_proc_number(watch->worker), WORKER_FAKE_NUMBER);
                 CHECK_INT(worker_proc_epoch(watch->worker), WORKER_FAKE_EPOCH);
                 CHECK(worker_proc_params(watch->worker));
@@ -198,10 +200,9 @@ static void test_adoption_of_a_stranger(struct watch *watch)
 
                 if (fork() > 0)
                         _exit(0);
-                if (listen(listener, 4) < 0 || write(ready[1], "x", 1) != 1
-                        || dup2(listener, WORKER_LISTEN_FD) < 0)
+                if (listen(listener, 4) < 0 || write(ready[1], "x", 1) != 1)
                         _exit(92);
-                worker_fake_serve();
+                worker_fake_serve(listener);
         }
         CHECK_INT(read(ready[0], &byte, 1), 1);
         close(ready[0]);
@@ -221,16 +222,16 @@ static void test_adoption_of_nobody(struct watch *watch)
 {
         int listener;
 
-        CHECK_INT(worker_proc_adopt(
-                          watch->event, watch->dir, "x", worker_fake_uid, on_change, watch, &watch->worker),
+        CHECK_INT(worker_proc_adopt(watch->event, watch->dir, watch->starter, "x", worker_fake_uid, on_change,
+                          watch, &watch->worker),
                 -ENOENT);
         listener = runtime_dir_bind_worker(watch->dir, worker_fake_uid);
-        CHECK_INT(worker_proc_adopt(
-                          watch->event, watch->dir, "x", worker_fake_uid, on_change, watch, &watch->worker),
+        CHECK_INT(worker_proc_adopt(watch->event, watch->dir, watch->starter, "x", worker_fake_uid, on_change,
+                          watch, &watch->worker),
                 -ENOENT);
         close(listener);
-        CHECK_INT(worker_proc_adopt(
-                          watch->event, watch->dir, "x", worker_fake_uid, on_change, watch, &watch->worker),
+        CHECK_INT(worker_proc_adopt(watch->event, watch->dir, watch->starter, "x", worker_fake_uid, on_change,
+                          watch, &watch->worker),
                 -ENOENT);
         CHECK(!watch->worker);
         runtime_dir_forget_worker(watch->dir, worker_fake_uid);
@@ -252,17 +253,26 @@ static void test_failed(struct watch *watch)
         let_go(watch);
 }
 
+static void check_program(struct watch *watch, const char *program, int error)
+{
+        struct worker_start *starter = NULL;
+
+        CHECK_INT(worker_start_new(watch->event, program, &starter), 0);
+        CHECK_INT(try_spawn(watch, starter, "good", "{}"), error);
+        worker_start_free(starter);
+}
+
 static void test_spawn_that_cannot_be(struct watch *watch)
 {
         char *spec = malloc(WORKER_MSG_SIZE_MAX + 1);
 
         memset(spec, ' ', WORKER_MSG_SIZE_MAX);
         spec[WORKER_MSG_SIZE_MAX] = '\0';
-        CHECK_INT(try_spawn(watch, "/nonexistent", "good", "{}"), -ENOENT);
-        CHECK_INT(try_spawn(watch, "/etc/passwd", "good", "{}"), -EACCES);
-        CHECK_INT(try_spawn(watch, "/proc/self/exe", "good", spec), -EMSGSIZE);
+        check_program(watch, "/nonexistent", -ENOENT);
+        check_program(watch, "/etc/passwd", -EACCES);
+        CHECK_INT(try_spawn(watch, watch->starter, "good", spec), -EMSGSIZE);
         spec[WORKER_MSG_SIZE_MAX - 300] = '\0';
-        CHECK_INT(try_spawn(watch, "/proc/self/exe", "silent", spec), 0); /* nobody reads it, and it fits */
+        CHECK_INT(try_spawn(watch, watch->starter, "silent", spec), 0); /* nobody reads it, and it fits */
         worker_proc_kill(watch->worker);
         CHECK(run_until(watch, is_dead));
         let_go(watch);
@@ -300,8 +310,8 @@ static void test_freed_within_the_callback(struct watch *watch)
                 };
                 pid_t pid;
 
-                CHECK_INT(worker_proc_spawn(watch->event, watch->dir, "/proc/self/exe", &config, free_it,
-                                  watch, &watch->worker),
+                CHECK_INT(worker_proc_spawn(watch->event, watch->dir, watch->starter, &config, free_it, watch,
+                                  &watch->worker),
                         0);
                 pid = worker_proc_pid(watch->worker);
                 if (strcmp(names[i], "silent") == 0)
@@ -364,9 +374,11 @@ int main(int argc, char *argv[])
         setenv("KEPT", "1", 1);
         signal(SIGPIPE, SIG_IGN);
         if (!CHECK(mkdtemp(base)) || !CHECK_INT(sd_event_new(&watch.event), 0)
-                || !CHECK_INT(runtime_dir_open(base, &watch.dir, &problems), 0))
+                || !CHECK_INT(runtime_dir_open(base, &watch.dir, &problems), 0)
+                || !CHECK_INT(worker_start_new(watch.event, "/proc/self/exe", &watch.starter), 0))
                 return check_report();
         run_tests(&watch);
+        worker_start_free(watch.starter);
         runtime_dir_free(watch.dir);
         sd_event_unref(watch.event);
         snprintf(command, sizeof(command), "rm -r %s", base);

@@ -1,7 +1,7 @@
 /* The memory of a device that outlives its worker: a file in the supervisor's runtime directory, which the
  * worker maps and its successor maps again.
  *
- * The supervisor makes it, and passes it to each worker as descriptor WORKER_REGION_FD. It lasts as long as
+ * The supervisor makes it, and passes it to each worker beside its CONFIG. It lasts as long as
  * the device, through the deaths of workers and of supervisors. A region of another version, device or number
  * of queues is never misread: a new one is made in its place before the next worker starts.
  *
@@ -18,7 +18,6 @@
 #include <stdint.h>
 
 enum {
-        WORKER_REGION_FD = 5, /* after WORKER_LISTEN_FD */
         DEVICE_REGION_VERSION = 1,
         DEVICE_REGION_ALIGNMENT = 4096, /* of sections, and of each queue's statistics: nobody's cache line is
                                            another's */

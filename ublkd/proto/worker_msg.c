@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 enum field_kind {
         FIELD_BOOL,
@@ -61,7 +60,8 @@ static const struct field config_fields[] = {
          .min = 1,
          .max = UINT16_MAX},
         {.name = "maxIoSize",       .kind = FIELD_U32,.offset = AT(config.max_io_size),.max = UINT32_MAX},
-        {.name = "reissue",               .kind = FIELD_BOOL,                                        .offset = AT(config.reissue)                                                                 },
+        {.name = "startedAt",               .kind = FIELD_U64,                                        .offset = AT(config.started_at),                                                                  .optional = true},
+        {.name = "reissue",                  .kind = FIELD_BOOL,                                      .offset = AT(config.reissue)                                                          },
 };
 
 static const struct field go_fields[] = {
@@ -81,21 +81,22 @@ static const struct field go_fields[] = {
 };
 
 static const struct field hello_fields[] = {
-        {.name = "protocol",            .kind = FIELD_INT, .offset = AT(hello.protocol),     .max = INT_MAX},
-        {.name = "uid",                             .kind = FIELD_STRING,                                  .offset = AT(hello.uid),                  .length_max = UID_LENGTH_MAX},
+        {.name = "startedAt",      .kind = FIELD_U64,                        .offset = AT(hello.started_at),                          .optional = true},
+        {.name = "protocol",                        .kind = FIELD_INT,                                               .offset = AT(hello.protocol),                                                              .max = INT_MAX},
+        {.name = "uid",          .kind = FIELD_STRING,                                                  .offset = AT(hello.uid),                                .length_max = UID_LENGTH_MAX},
         {.name = "version",
          .kind = FIELD_STRING,
          .offset = AT(hello.version),
          .length_max = VERSION_LENGTH_MAX},
-        {.name = "epoch",   .kind = FIELD_U16,                 .offset = AT(hello.epoch),                                                 .max = UINT16_MAX},
+        {.name = "epoch",     .kind = FIELD_U16,                                        .offset = AT(hello.epoch),                                                                                            .max = UINT16_MAX},
         {.name = "restart",
          .kind = FIELD_U32,
          .offset = AT(hello.restart),
          .optional = true,
          .max = UINT32_MAX},
-        {.name = "pid",             .kind = FIELD_INT,                                .offset = AT(hello.pid),                                                        .min = 1, .max = INT_MAX},
-        {.name = "number",             .kind = FIELD_INT,                              .offset = AT(hello.number),                                                  .min = -1, .max = NUMBER_MAX},
-        {.name = "stage",      .kind = FIELD_STAGE,.offset = AT(hello.stage)},
+        {.name = "pid",                        .kind = FIELD_INT,                                                .offset = AT(hello.pid),                                                                                                           .min = 1, .max = INT_MAX},
+        {.name = "number",         .kind = FIELD_INT,                                                  .offset = AT(hello.number),                                                                                                         .min = -1, .max = NUMBER_MAX},
+        {.name = "stage",.kind = FIELD_STAGE,.offset = AT(hello.stage)},
 };
 
 static const struct field params_fields[] = {
@@ -286,30 +287,6 @@ int worker_msg_encode(const struct worker_msg *msg, char **ret_text)
                 return -ENOMEM;
         *ret_text = text;
         return 0;
-}
-
-int worker_msg_send(int fd, const struct worker_msg *msg)
-{
-        _cleanup_free_ char *text = NULL;
-        size_t size;
-        int r = worker_msg_encode(msg, &text);
-
-        if (r < 0)
-                return r;
-        size = strlen(text);
-        if (size > WORKER_MSG_SIZE_MAX)
-                return -EMSGSIZE;
-        if (send(fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
-                return 0;
-        switch (errno) {
-        case ECONNRESET: /* the peer went with messages unread */
-        case ENOTCONN:
-                return -EPIPE;
-        case ENOBUFS:
-                return -EAGAIN;
-        default:
-                return -errno;
-        }
 }
 
 /* ---- reading ---- */
@@ -511,46 +488,6 @@ int worker_msg_decode(const char *text, size_t size, struct worker_msg *ret)
         }
         *ret = msg;
         return 0;
-}
-
-/* recv(), but not disturbed by a peer that went with messages unread: that error comes once, and before the
- * messages which it sent. */
-static ssize_t receive(int fd, void *buffer, size_t size, int flags)
-{
-        for (;;) {
-                ssize_t n = recv(fd, buffer, size, flags | MSG_DONTWAIT);
-
-                if (n >= 0)
-                        return n;
-                if (errno != ECONNRESET && errno != EINTR)
-                        return -errno;
-        }
-}
-
-int worker_msg_receive(int fd, struct worker_msg *ret)
-{
-        _cleanup_free_ char *text = NULL;
-        char nothing;
-        ssize_t size, n;
-        int r;
-
-        size = receive(fd, &nothing, 0, MSG_PEEK | MSG_TRUNC);
-        if (size <= 0)
-                return (int)size; /* an empty message looks like the end, and is as good as the end */
-        if (size > WORKER_MSG_SIZE_MAX) {
-                (void)receive(fd, &nothing, sizeof(nothing), 0);
-                return -EBADMSG;
-        }
-        text = malloc((size_t)size);
-        if (!text)
-                return -ENOMEM;
-        n = receive(fd, text, (size_t)size, MSG_TRUNC);
-        if (n < 0)
-                return (int)n;
-        if (n != size)
-                return -EBADMSG;
-        r = worker_msg_decode(text, (size_t)size, ret);
-        return r < 0 ? r : 1;
 }
 
 void worker_msg_clear(struct worker_msg *msg)

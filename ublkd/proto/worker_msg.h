@@ -4,6 +4,9 @@
  *   supervisor → worker:  CONFIG  GO  LIVE  GROW
  *   worker → supervisor:  HELLO  PARAMS  READY  FAILED  GROWN
  *
+ * A worker is started with one end of a socket pair, perhaps before it is known for which device. CONFIG
+ * tells, and brings the descriptors of that device. Without a CONFIG it leaves when its supervisor does.
+ *
  * A worker says HELLO first on every connection (it is adopted by a later supervisor over its listening
  * socket) and then repeats PARAMS and READY if it has got that far. A worker that has not been told GO leaves
  * when its connection closes; after GO it stays, and waits for the next supervisor. It leaves by itself once
@@ -20,10 +23,19 @@
 enum {
         WORKER_PROTOCOL = 1,
         WORKER_MSG_SIZE_MAX = 128 * 1024,
-        WORKER_CHANNEL_FD = 3,
-        WORKER_LISTEN_FD = 4,
+        WORKER_CHANNEL_FD = 3, /* the only descriptor that a worker is started with, beside stdio */
         WORKER_VERSION_SIZE = 129
 };
+
+/* What travels with CONFIG, and makes a process the worker of one device. */
+enum worker_config_fd {
+        CONFIG_FD_LISTENER, /* the device's socket, bound; the worker is to listen on it */
+        CONFIG_FD_REGION,   /* proto/device_region.h */
+        _CONFIG_FD_MAX
+};
+
+/* The NAME of a process that has no device yet. */
+#define WORKER_SPARE_NAME "(spare)"
 
 enum worker_msg_type {
         WORKER_MSG_CONFIG,
@@ -83,10 +95,11 @@ struct worker_msg {
         union {
                 struct {
                         int protocol;
-                        char *uid;        /* of the device it was made for */
-                        char *version;    /* of the program */
-                        uint16_t epoch;   /* see device_record */
-                        uint32_t restart; /* from CONFIG; an older program does not say it: 0 */
+                        char *uid;           /* of the device it was made for */
+                        char *version;       /* of the program */
+                        uint16_t epoch;      /* see device_record */
+                        uint32_t restart;    /* from CONFIG; an older program does not say it: 0 */
+                        uint64_t started_at; /* likewise */
                         pid_t pid;
                         int number; /* from GO, or -1 */
                         enum worker_stage stage;
@@ -94,8 +107,9 @@ struct worker_msg {
                 struct {
                         char *name, *uid;
                         uint16_t epoch;
-                        uint32_t restart; /* how many restarts were asked for; repeated in HELLO */
-                        char *spec;       /* the device's spec, JSON text; checked by the supervisor */
+                        uint32_t restart;    /* how many restarts were asked for; repeated in HELLO */
+                        uint64_t started_at; /* CLOCK_REALTIME, microseconds; repeated in HELLO */
+                        char *spec;          /* the device's spec, JSON text; checked by the supervisor */
                         uint16_t queues, queue_depth;
                         uint32_t max_io_size; /* bytes */
                         bool reissue; /* requests in flight will be replayed by the kernel after a death */
@@ -120,9 +134,13 @@ struct worker_msg {
 /* Sends one message. Never blocks. 0; -EAGAIN: the peer does not read; -EPIPE: it is gone; -EMSGSIZE;
  * -ENOMEM. */
 int worker_msg_send(int fd, const struct worker_msg *msg);
+/* The same with descriptors beside it, which stay the caller's. */
+int worker_msg_send_fds(int fd, const struct worker_msg *msg, const int fds[_CONFIG_FD_MAX]);
 /* Receives one message. Never blocks. 1 and a message to be cleared; 0: the peer closed; -EAGAIN: none there;
  * -EBADMSG: not a message of this protocol; other -errno. */
 int worker_msg_receive(int fd, struct worker_msg *ret);
+/* The same; what came beside it is the caller's to close, -1 where nothing came. */
+int worker_msg_receive_fds(int fd, struct worker_msg *ret, int ret_fds[_CONFIG_FD_MAX]);
 /* For fuzzing and tests: text ↔ message. 0, -EBADMSG, -ENOMEM. */
 int worker_msg_decode(const char *text, size_t size, struct worker_msg *ret);
 int worker_msg_encode(const struct worker_msg *msg, char **ret_text);

@@ -32,7 +32,7 @@ struct test {
         struct ublk_ctl *ctl;
         uint64_t features;
         struct runtime_dir *dir;
-        const char *worker_program;
+        struct worker_start *starter;
         /* the answer to the call under way */
         bool done;
         int result;
@@ -228,8 +228,8 @@ static void spawn(struct test *test)
                                  },
         };
 
-        CHECK_INT(worker_proc_spawn(test->event, test->dir, test->worker_program, &config, on_change, test,
-                          &test->worker),
+        CHECK_INT(worker_proc_spawn(
+                          test->event, test->dir, test->starter, &config, on_change, test, &test->worker),
                 0);
 }
 
@@ -419,7 +419,9 @@ static void adopt(struct test *test)
         pid_t pid = worker_proc_pid(test->worker);
 
         test->worker = worker_proc_free(test->worker);
-        CHECK_INT(worker_proc_adopt(test->event, test->dir, "data", uid, on_change, test, &test->worker), 0);
+        CHECK_INT(worker_proc_adopt(
+                          test->event, test->dir, test->starter, "data", uid, on_change, test, &test->worker),
+                0);
         if (!CHECK(reaches(test, WORKER_STAGE_READY)))
                 return;
         CHECK_INT(worker_proc_pid(test->worker), pid);
@@ -540,7 +542,7 @@ int main(int argc, char *argv[])
 {
         _cleanup_problems_ struct problem_list problems = {};
         char base[] = "/tmp/ctl_test.XXXXXX";
-        struct test test = {.worker_program = argv[argc - 1]};
+        struct test test = {};
 
         if (argc == 2 && strcmp(argv[1], "--control-helper") == 0)
                 return ublk_ctl_helper_main(HELPER_FD);
@@ -551,11 +553,13 @@ int main(int argc, char *argv[])
         signal(SIGPIPE, SIG_IGN);
         if (CHECK(mkdtemp(base)) && CHECK_INT(sd_event_new(&test.event), 0)
                 && CHECK_INT(runtime_dir_open(base, &test.dir, &problems), 0)
+                && CHECK_INT(worker_start_new(test.event, argv[1], &test.starter), 0)
                 && CHECK_INT(ublk_ctl_new(test.event, &test.ctl, &test.features, &problems), 0))
                 run_tests(&test);
         for (size_t i = 0; i < problems.count; i++)
                 fprintf(stderr, "%s: %s\n", problems.items[i].reason, problems.items[i].detail);
         ublk_ctl_free(test.ctl);
+        worker_start_free(test.starter);
         runtime_dir_free(test.dir);
         sd_event_unref(test.event);
         return check_report();

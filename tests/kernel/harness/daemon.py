@@ -109,9 +109,26 @@ def _processes(condition):
     )
 
 
-def workers():
-    """The pids of all workers on this machine."""
+def _is_spare(pid):
+    """It has no device yet; once it has, its command line says so."""
+    try:
+        return b"\0(spare)" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def spares():
+    """The pids of all workers that wait for a device."""
+    return [pid for pid in _all_workers() if _is_spare(pid)]
+
+
+def _all_workers():
     return _processes(lambda name: name.startswith("ublkd-worker"))
+
+
+def workers():
+    """The pids of all workers on this machine that have a device."""
+    return [pid for pid in _all_workers() if not _is_spare(pid)]
 
 
 def supervisors():

@@ -133,6 +133,18 @@ int WRAP(worker_msg_send)(int fd, const struct worker_msg *msg)
         return r;
 }
 
+int REAL(worker_msg_send_fds)(int fd, const struct worker_msg *msg, const int *fds);
+int WRAP(worker_msg_send_fds)(int fd, const struct worker_msg *msg, const int *fds);
+int WRAP(worker_msg_send_fds)(int fd, const struct worker_msg *msg, const int *fds)
+{
+        int r;
+
+        operation("before", "a configuration for a worker");
+        r = REAL(worker_msg_send_fds)(fd, msg, fds);
+        operation("after", "a configuration for a worker");
+        return r;
+}
+
 enum MHD_Result REAL(MHD_queue_response)(
         struct MHD_Connection *connection, unsigned int status, struct MHD_Response *response);
 enum MHD_Result WRAP(MHD_queue_response)(

@@ -1,0 +1,161 @@
+/* Messages of worker_msg.c over a socket, and descriptors beside them. */
+#include "ublkd/proto/worker_msg.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+enum { FDS_SIZE = _CONFIG_FD_MAX * sizeof(int) };
+
+/* Room for the descriptors beside a message, aligned as the kernel wants it. */
+union control {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(FDS_SIZE)];
+};
+
+/* ---- sending ---- */
+
+static void attach(struct msghdr *header, union control *control, const int *fds)
+{
+        struct cmsghdr *item;
+
+        memset(control, 0, sizeof(*control));
+        header->msg_control = control;
+        header->msg_controllen = sizeof(control->space);
+        item = CMSG_FIRSTHDR(header);
+        item->cmsg_level = SOL_SOCKET;
+        item->cmsg_type = SCM_RIGHTS;
+        item->cmsg_len = CMSG_LEN(FDS_SIZE);
+        memcpy(CMSG_DATA(item), fds, FDS_SIZE);
+}
+
+/* fds: or NULL. */
+static int send_text(int fd, char *text, const int *fds)
+{
+        struct iovec bytes = {.iov_base = text, .iov_len = strlen(text)};
+        struct msghdr header = {.msg_iov = &bytes, .msg_iovlen = 1};
+        union control control;
+
+        if (bytes.iov_len > WORKER_MSG_SIZE_MAX)
+                return -EMSGSIZE;
+        if (fds)
+                attach(&header, &control, fds);
+        if (sendmsg(fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+                return 0;
+        switch (errno) {
+        case ECONNRESET: /* the peer went with messages unread */
+        case ENOTCONN:
+                return -EPIPE;
+        case ENOBUFS:
+                return -EAGAIN;
+        default:
+                return -errno;
+        }
+}
+
+int worker_msg_send(int fd, const struct worker_msg *msg)
+{
+        _cleanup_free_ char *text = NULL;
+        int r = worker_msg_encode(msg, &text);
+
+        return r < 0 ? r : send_text(fd, text, NULL);
+}
+
+int worker_msg_send_fds(int fd, const struct worker_msg *msg, const int fds[_CONFIG_FD_MAX])
+{
+        _cleanup_free_ char *text = NULL;
+        int r = worker_msg_encode(msg, &text);
+
+        return r < 0 ? r : send_text(fd, text, fds);
+}
+
+/* ---- receiving ---- */
+
+/* recvmsg(), but not disturbed by a peer that went with messages unread: that error comes once, and before
+ * the messages which it sent. */
+static ssize_t receive(int fd, struct msghdr *header, int flags)
+{
+        for (;;) {
+                ssize_t n = recvmsg(fd, header, flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+                if (n >= 0)
+                        return n;
+                if (errno != ECONNRESET && errno != EINTR)
+                        return -errno;
+        }
+}
+
+/* More than there is room for is closed by the kernel. */
+static void detach(struct msghdr *header, int *ret_fds)
+{
+        for (struct cmsghdr *item = CMSG_FIRSTHDR(header); item; item = CMSG_NXTHDR(header, item))
+                if (item->cmsg_level == SOL_SOCKET && item->cmsg_type == SCM_RIGHTS
+                        && item->cmsg_len <= CMSG_LEN(FDS_SIZE))
+                        memcpy(ret_fds, CMSG_DATA(item), item->cmsg_len - CMSG_LEN(0));
+}
+
+static void drop(int *fds)
+{
+        for (size_t i = 0; i < _CONFIG_FD_MAX; i++)
+                fds[i] = close_fd(fds[i]);
+}
+
+/* Takes the next message, and the descriptors beside it unless ret_fds is NULL. Its size, 0: the end, or
+ * -errno. */
+static ssize_t receive_text(int fd, char **ret_text, int *ret_fds)
+{
+        struct iovec bytes = {};
+        struct msghdr header = {.msg_iov = &bytes, .msg_iovlen = 1};
+        _cleanup_free_ char *text = NULL;
+        union control control;
+        ssize_t size = receive(fd, &header, MSG_PEEK | MSG_TRUNC), n;
+
+        if (size <= 0)
+                return size; /* an empty message looks like the end, and is as good as the end */
+        if (size > WORKER_MSG_SIZE_MAX) {
+                (void)receive(fd, &header, 0);
+                return -EBADMSG;
+        }
+        text = malloc((size_t)size);
+        if (!text)
+                return -ENOMEM;
+        bytes = (struct iovec){text, (size_t)size};
+        header = (struct msghdr){.msg_iov = &bytes, .msg_iovlen = 1};
+        if (ret_fds) {
+                header.msg_control = &control;
+                header.msg_controllen = sizeof(control.space);
+        }
+        n = receive(fd, &header, MSG_TRUNC);
+        if (n < 0)
+                return n;
+        if (ret_fds)
+                detach(&header, ret_fds);
+        *ret_text = TAKE_PTR(text);
+        return n == size ? n : -EBADMSG;
+}
+
+/* fds: all -1, or NULL. */
+static int receive_message(int fd, struct worker_msg *ret, int *fds)
+{
+        _cleanup_free_ char *text = NULL;
+        ssize_t size = receive_text(fd, &text, fds);
+        int r = size > 0 ? worker_msg_decode(text, (size_t)size, ret) : (int)size;
+
+        if (r < 0 && fds)
+                drop(fds);
+        return size > 0 && r >= 0 ? 1 : r;
+}
+
+int worker_msg_receive(int fd, struct worker_msg *ret)
+{
+        return receive_message(fd, ret, NULL);
+}
+
+int worker_msg_receive_fds(int fd, struct worker_msg *ret, int ret_fds[_CONFIG_FD_MAX])
+{
+        int fds[_CONFIG_FD_MAX] = {[0 ... _CONFIG_FD_MAX - 1] = -1};
+        int r = receive_message(fd, ret, fds);
+
+        if (r > 0)
+                memcpy(ret_fds, fds, sizeof(fds));
+        return r;
+}

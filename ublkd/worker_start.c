@@ -1,0 +1,255 @@
+/* Starts worker processes, and keeps a spare.
+ *
+ * A spare is a worker that has not been told for which device: it holds its end of a socket pair and nothing
+ * else of ours, does not listen, and so cannot be adopted. It leaves when that channel closes, hence never
+ * outlives this supervisor. It runs as the worker of a device would at that point: nothing is set for a
+ * device before its CONFIG is read.
+ *
+ * Nothing depends on it. One that is dead, or was executed from a file that has been replaced since, is let
+ * go, and a process is started as if there had been none. It is started on a timer that every start pushes
+ * on, so never in the middle of a recovery, and when many workers die at once only for the first of them. */
+#include "ublkd/worker_start.h"
+
+#include "ublkd/backoff.h"
+#include "ublkd/device_spec.h"
+#include "ublkd/proc_spawn.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+enum {
+        CALM_USEC = 1000 * 1000,
+        PRIORITY_DEATH = -10,
+        PRIORITY_SPARE = 10, /* whatever else there is to do comes first */
+};
+
+enum spare_state {
+        SPARE_NONE,
+        SPARE_WAITS,   /* for its CONFIG */
+        SPARE_LEAVING, /* its channel is closed, and it has not died yet */
+};
+
+struct worker_start {
+        sd_event *event;
+        const char *program;
+        unsigned workers;
+        sd_event_source *timer;
+        enum spare_state state;
+        struct worker_process spare; /* unless SPARE_NONE */
+        sd_event_source *spare_death;
+        struct stat spare_file; /* the program as it was before the spare was started */
+        unsigned failures;      /* to keep one, in a row */
+};
+
+DEFINE_CLEANUP(struct worker_start, worker_start_free);
+
+/* ---- processes ---- */
+
+/* A channel whose buffer takes the largest message, whatever the machine's default is. */
+static int make_channel(int ret[2])
+{
+        static const int size = 2 * WORKER_MSG_SIZE_MAX;
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ret) < 0)
+                return -errno;
+        for (unsigned i = 0; i < 2; i++)
+                if (setsockopt(ret[i], SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)) < 0)
+                        (void)setsockopt(ret[i], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+        return 0;
+}
+
+/* config: NULL for a spare. It is sent before anything is started, so that a failure leaves nothing behind.
+ */
+static int start_process(const struct worker_start *start, const char *name, const struct worker_msg *config,
+        const int *fds, struct worker_process *ret)
+{
+        _cleanup_close_ int ours = -1, theirs = -1;
+        struct worker_process process;
+        int pair[2];
+        int r = make_channel(pair);
+
+        if (r < 0)
+                return r;
+        ours = pair[0];
+        theirs = pair[1];
+        if (config)
+                r = worker_msg_send_fds(ours, config, fds);
+        if (r >= 0)
+                r = proc_spawn(
+                        &(struct proc_spawn){
+                                .program = start->program,
+                                .argv = (const char *[]){"ublkd-worker", name, NULL},
+                                .fds = {theirs         },
+                                .fd_count = 1,
+                },
+                        &process.pid, &process.pidfd);
+        if (r < 0)
+                return r;
+        process.channel = TAKE_FD(ours);
+        *ret = process;
+        return 0;
+}
+
+/* ---- the spare ---- */
+
+/* Looks after the spare when nothing has been for a while. A timer that cannot be set costs a spare. */
+static void plan_spare(struct worker_start *start)
+{
+        uint64_t delay = backoff_delay(start->failures);
+
+        if (sd_event_source_set_time_relative(start->timer, delay > CALM_USEC ? delay : CALM_USEC) >= 0)
+                (void)sd_event_source_set_enabled(start->timer, SD_EVENT_ONESHOT);
+}
+
+/* What it was executed from is what would be executed now. */
+static bool is_current(const struct worker_start *start)
+{
+        const struct stat *then = &start->spare_file;
+        struct stat now;
+
+        return stat(start->program, &now) == 0 && now.st_dev == then->st_dev && now.st_ino == then->st_ino
+               && now.st_size == then->st_size && now.st_ctim.tv_sec == then->st_ctim.tv_sec
+               && now.st_ctim.tv_nsec == then->st_ctim.tv_nsec;
+}
+
+static void forget_spare(struct worker_start *start)
+{
+        start->state = SPARE_NONE;
+        start->spare_death = sd_event_source_disable_unref(start->spare_death);
+        start->spare.channel = close_fd(start->spare.channel);
+        start->spare.pidfd = close_fd(start->spare.pidfd);
+}
+
+static void let_go(struct worker_start *start)
+{
+        start->state = SPARE_LEAVING;
+        start->spare.channel = close_fd(start->spare.channel);
+}
+
+static int on_spare_death(sd_event_source *source _unused_, int fd, uint32_t events _unused_, void *userdata)
+{
+        struct worker_start *start = userdata;
+
+        (void)waitid(P_PIDFD, (id_t)fd, &(siginfo_t){}, WEXITED | WNOHANG);
+        if (start->state == SPARE_WAITS)
+                start->failures++; /* not worth a word: the next worker is started without it */
+        forget_spare(start);
+        plan_spare(start);
+        return 0;
+}
+
+static int start_spare(struct worker_start *start)
+{
+        char name[DEVICE_NAME_MAX + 1]; /* room for the name of any device, to be shown later */
+        int r;
+
+        snprintf(name, sizeof(name), "%-*s", DEVICE_NAME_MAX, WORKER_SPARE_NAME);
+        if (stat(start->program, &start->spare_file) < 0)
+                return -errno;
+        r = start_process(start, name, NULL, NULL, &start->spare);
+        if (r < 0)
+                return r;
+        start->state = SPARE_WAITS;
+        r = sd_event_add_io(
+                start->event, &start->spare_death, start->spare.pidfd, EPOLLIN, on_spare_death, start);
+        if (r >= 0)
+                r = sd_event_source_set_priority(start->spare_death, PRIORITY_DEATH);
+        if (r < 0)
+                forget_spare(start); /* it leaves, and is reaped by whoever comes after us */
+        return r;
+}
+
+static int on_calm(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        struct worker_start *start = userdata;
+
+        if (start->state == SPARE_WAITS && (start->workers == 0 || !is_current(start)))
+                let_go(start);
+        if (start->state == SPARE_NONE && start->workers > 0 && start_spare(start) < 0) {
+                start->failures++; /* the next worker has the same trouble, and its device says so */
+                plan_spare(start);
+        }
+        return 0;
+}
+
+/* 0; -EPIPE: there is none that can be used; other -errno: CONFIG cannot be sent. */
+static int take_spare(struct worker_start *start, const struct worker_msg *config, const int *fds,
+        struct worker_process *ret)
+{
+        int r;
+
+        if (start->state == SPARE_WAITS && !is_current(start))
+                let_go(start);
+        if (start->state != SPARE_WAITS)
+                return -EPIPE;
+        r = worker_msg_send_fds(start->spare.channel, config, fds);
+        if (r < 0)
+                return r;
+        start->failures = 0;
+        *ret = start->spare;
+        start->spare = (struct worker_process){.pidfd = -1, .channel = -1};
+        forget_spare(start);
+        return 0;
+}
+
+/* ---- what others call ---- */
+
+int worker_start_run(struct worker_start *start, const struct worker_msg *config,
+        const int fds[_CONFIG_FD_MAX], struct worker_process *ret)
+{
+        int r = take_spare(start, config, fds, ret);
+
+        plan_spare(start);
+        return r == -EPIPE ? start_process(start, config->config.name, config, fds, ret) : r;
+}
+
+void worker_start_count(struct worker_start *start, int change)
+{
+        start->workers += (unsigned)change;
+        plan_spare(start);
+}
+
+const char *worker_start_program(const struct worker_start *start)
+{
+        return start->program;
+}
+
+pid_t worker_start_spare(const struct worker_start *start)
+{
+        return start->state == SPARE_WAITS ? start->spare.pid : 0;
+}
+
+int worker_start_new(sd_event *event, const char *program, struct worker_start **ret)
+{
+        _cleanup_(worker_start_free_pointer) struct worker_start *start = calloc(1, sizeof(*start));
+        int r;
+
+        if (!start)
+                return -ENOMEM;
+        *start = (struct worker_start){
+                .event = sd_event_ref(event),
+                .program = program,
+                .spare = {.pidfd = -1, .channel = -1},
+        };
+        r = sd_event_add_time(event, &start->timer, CLOCK_MONOTONIC, UINT64_MAX, 0, on_calm, start);
+        if (r >= 0)
+                r = sd_event_source_set_priority(start->timer, PRIORITY_SPARE);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(start);
+        return 0;
+}
+
+struct worker_start *worker_start_free(struct worker_start *start)
+{
+        if (!start)
+                return NULL;
+        forget_spare(start);
+        sd_event_source_disable_unref(start->timer);
+        sd_event_unref(start->event);
+        free(start);
+        return NULL;
+}

@@ -1,0 +1,34 @@
+/* Starts worker processes, and keeps a spare: one that was started ahead of need, and waits for its CONFIG.
+ * The next worker to be started takes it, so that a recovery does not wait for a process to begin. Another
+ * one is started when nothing has been for a second. There is a spare only while there are workers. Runs on
+ * the supervisor's loop. */
+#pragma once
+
+#include "ublkd/proto/worker_msg.h"
+
+#include <systemd/sd-event.h>
+
+struct worker_start;
+
+/* A worker's process, and our end of its channel. */
+struct worker_process {
+        pid_t pid;
+        int pidfd;
+        int channel; /* CONFIG is on its way */
+};
+
+/* program: a path, which outlives this. 0 or -errno. */
+int worker_start_new(sd_event *event, const char *program, struct worker_start **ret);
+/* The spare leaves. NULL is fine. */
+struct worker_start *worker_start_free(struct worker_start *start);
+
+const char *worker_start_program(const struct worker_start *start);
+/* The pid of the spare; 0: there is none. */
+pid_t worker_start_spare(const struct worker_start *start);
+
+/* There is a worker more, or (-1) one less. */
+void worker_start_count(struct worker_start *start, int change);
+/* Starts a process, or takes the spare, for the device in `config` (type CONFIG). fds stay the caller's.
+ * Never waits. 0; -errno and nothing was started. */
+int worker_start_run(struct worker_start *start, const struct worker_msg *config,
+        const int fds[_CONFIG_FD_MAX], struct worker_process *ret);
