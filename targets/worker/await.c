@@ -30,7 +30,10 @@ struct io_uring_sqe *await_sqe(struct io_loop *loop)
 {
         struct io_uring_sqe *sqe = io_ring_sqe(&loop->ring);
 
-        return __builtin_expect(sqe != NULL, 1) ? sqe : await_sqe_slowly(loop);
+        if (__builtin_expect(!sqe, 0))
+                return await_sqe_slowly(loop);
+        io_ring_clear(sqe);
+        return sqe;
 }
 
 int await_operation(struct io_loop *loop, struct io_uring_sqe *sqe)

@@ -101,6 +101,8 @@ struct io_uring_sqe *io_loop_sqe(struct io_loop *loop)
                 loop->instant = 0;
                 sqe = io_ring_sqe(&loop->ring);
         }
+        if (sqe)
+                io_ring_clear(sqe);
         return sqe;
 }
 

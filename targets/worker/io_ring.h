@@ -22,7 +22,18 @@ int io_ring_submit(struct io_uring *ring);
  * `timeout` has passed (NULL: without end), which is -ETIME. */
 int io_ring_submit_and_wait(struct io_uring *ring, unsigned count, const struct __kernel_timespec *timeout);
 
-/* A free entry, or NULL. What is in it is what was there before. */
+/* What io_uring_prep_*() expects of an entry: since liburing 2.4 they leave to io_uring_get_sqe() the fields
+ * that most operations have no use for. */
+static inline void io_ring_clear(struct io_uring_sqe *sqe)
+{
+#ifdef IO_URING_VERSION_MAJOR /* 2.4 and later say so */
+        io_uring_initialize_sqe(sqe);
+#else
+        (void)sqe;
+#endif
+}
+
+/* A free entry, or NULL. What is in it is what was there before: see io_ring_clear(). */
 static inline struct io_uring_sqe *io_ring_sqe(struct io_uring *ring)
 {
         struct io_uring_sq *sq = &ring->sq;
