@@ -19,6 +19,15 @@
 #include <strings.h>
 #include <sys/socket.h>
 
+/* libmicrohttpd before 1.0 answers a missing Host by itself, if it may be strict, and sends the head of that
+ * answer twice: head_check.c does better what strictness is about. From 1.0 on it has to be strict, or it
+ * mends folded lines and spaces before we see them. */
+#if MHD_VERSION >= 0x01000000
+#define LIBRARY_STRICTNESS 1
+#else
+#define LIBRARY_STRICTNESS 0
+#endif
+
 enum {
         CONNECTION_SECONDS = 30,
         CONNECTION_MEMORY = 64 * 1024, /* headers, and what is being read and written */
@@ -322,7 +331,7 @@ static int start_library(struct api *api)
                 NULL, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_CONNECTION_LIMIT,
                 (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)CONNECTION_SECONDS,
                 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT,
-                0, MHD_OPTION_END);
+                LIBRARY_STRICTNESS, MHD_OPTION_END);
         if (!api->daemon)
                 return -EIO;
         info = MHD_get_daemon_info(api->daemon, MHD_DAEMON_INFO_EPOLL_FD);
