@@ -4,7 +4,8 @@
 enum {
         DELAY_FIRST = 100 * 1000,
         DELAY_MAX = 30 * 1000 * 1000,
-        BUSY_FIRST = 2 * 1000,
+        BUSY_FIRST = 1000,
+        BUSY_TRIES = 4, /* at each delay */
         BUSY_MAX = 100 * 1000,
         POLL_MIN = 2 * 1000,
         POLL_MAX = 1000 * 1000,
@@ -26,7 +27,7 @@ uint64_t backoff_delay(unsigned failures)
 
 uint64_t backoff_busy(unsigned failures)
 {
-        return doubled(BUSY_FIRST, failures > 0 ? (failures - 1) / 2 : 0, BUSY_MAX);
+        return doubled(BUSY_FIRST, failures > 0 ? (failures - 1) / BUSY_TRIES : 0, BUSY_MAX);
 }
 
 uint64_t backoff_poll(uint64_t elapsed)

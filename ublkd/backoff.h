@@ -7,7 +7,8 @@
 uint64_t backoff_delay(unsigned failures);
 
 /* For a START_USER_RECOVERY that is EBUSY until a dead worker's last reference is gone, which is a matter of
- * milliseconds: 2, 2, 4, 4, 8, 8, 16 … up to 100 ms. `failures` in a row, at least 1. */
+ * milliseconds (bench/RESULTS.md): four times 1 ms, four times 2, 4, 8 … up to 100 ms. `failures` in a row,
+ * at least 1. */
 uint64_t backoff_busy(unsigned failures);
 
 /* For something that the kernel will not report: look again after half of the time that it has lasted, at

@@ -390,9 +390,9 @@ static void step_mark_serving(struct managed_device *device, const struct device
 static int check_geometry(struct managed_device *device, const struct device_record *record)
 {
         const struct disk_params *params = worker_proc_params(device->worker);
-        uint64_t size;
-        uint32_t block_size;
-        int r = observe_disk_geometry(record->number, &size, &block_size);
+        uint64_t size = device->disk_size;
+        uint32_t block_size = device->disk_block_size;
+        int r = device->geometry_error;
 
         if (r < 0) {
                 device_note(device, "ControlPlane", "/sys does not tell the size of /dev/ublkb%d: %s.",

@@ -14,13 +14,16 @@ static void note_loss(struct managed_device *device, uint64_t now)
                 device->lost_since = now;
 }
 
-static uint64_t disk_size(const struct managed_device *device)
+/* Once in a turn: it is a part of every recovery, and files of /sys are slow to open. */
+static void note_geometry(struct managed_device *device)
 {
         bool disk = device->facts.kernel == KERNEL_LIVE || device->facts.kernel == KERNEL_DOWN;
-        uint64_t size;
-        uint32_t block_size;
 
-        return disk && observe_disk_geometry(device->kernel.number, &size, &block_size) >= 0 ? size : 0;
+        device->disk_size = 0;
+        device->geometry_error = -ENODEV;
+        if (disk)
+                device->geometry_error = observe_disk_geometry(
+                        device->kernel.number, &device->disk_size, &device->disk_block_size);
 }
 
 /* A spec without a size means as much as the backing store had when the worker looked at it last; an older
@@ -45,7 +48,7 @@ struct plan_wish device_wish(struct managed_device *device, const struct device_
         bool unready = device->facts.kernel == KERNEL_ABSENT || device->facts.kernel == KERNEL_ADDED;
 
         note_loss(device, now);
-        device->disk_size = disk_size(device);
+        note_geometry(device);
         device->size_wanted = size_wanted(device, options);
         return (struct plan_wish){
                 .deleting = record->deleting,

@@ -80,16 +80,14 @@ static int set_number(cJSON *object, const char *name, double value)
 static int spec_text(const struct managed_device *device, const struct device_record *record, char **ret)
 {
         cJSON *document = cJSON_Duplicate(record->spec->document, true);
-        uint64_t size;
-        uint32_t block_size;
         int r = document ? 0 : -ENOMEM;
 
         if (r >= 0 && device->facts.kernel == KERNEL_DOWN)
-                r = observe_disk_geometry(record->number, &size, &block_size);
+                r = device->geometry_error;
         if (r >= 0 && device->facts.kernel == KERNEL_DOWN)
-                r = set_number(document, "size", (double)size);
+                r = set_number(document, "size", (double)device->disk_size);
         if (r >= 0 && device->facts.kernel == KERNEL_DOWN)
-                r = set_number(document, "blockSize", block_size);
+                r = set_number(document, "blockSize", device->disk_block_size);
         if (r >= 0) {
                 *ret = cJSON_PrintUnformatted(document);
                 r = *ret ? 0 : -ENOMEM;

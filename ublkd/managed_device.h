@@ -43,9 +43,11 @@ struct managed_device {
         /* of this turn, bytes: that the kernel shows (0: no disk, or unknown), that it shall show (0:
          * whatever) */
         uint64_t disk_size, size_wanted;
-        bool stranger;          /* our number is taken by a device that is not ours */
-        uint64_t dropped_flags; /* that the kernel has left out of what ADD_DEV asked for, with this spec */
-        int candidate;          /* the number that is being tried for a device that had none; -1: not so */
+        uint32_t disk_block_size; /* of this turn, bytes, with disk_size */
+        int geometry_error;       /* of this turn: 0, or -errno, why they are unknown */
+        bool stranger;            /* our number is taken by a device that is not ours */
+        uint64_t dropped_flags;   /* that the kernel has left out of what ADD_DEV asked for, with this spec */
+        int candidate;            /* the number that is being tried for a device that had none; -1: not so */
         struct backing_claim claim; /* what its disk writes to, with or without a worker; key NULL: nothing */
 
         uint64_t generation;       /* that the attempts are about */

@@ -14,7 +14,8 @@ int main(void)
 {
         static const unsigned delays[] = {
                 0, 100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000, 30000};
-        static const unsigned busy[] = {2, 2, 4, 4, 8, 8, 16, 16, 32, 32, 64, 64, 100, 100, 100};
+        static const unsigned busy[] = {1, 1, 1, 1, 2, 2, 2, 2, 4, 4, 4, 4, 8, 8, 8, 8, 16, 16, 16, 16, 32,
+                32, 32, 32, 64, 64, 64, 64, 100, 100, 100};
 
         check_ladder(backoff_delay, delays, sizeof(delays) / sizeof(delays[0]));
         CHECK_INT(backoff_delay(0), 0);
