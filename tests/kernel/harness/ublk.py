@@ -19,6 +19,14 @@ def numbers():
     return sorted(int(match[1]) for match in found if match)
 
 
+def _identity(number):
+    """What tells a device from the next one of its number; None: there is none."""
+    try:
+        return os.stat(f"/sys/class/ublk-char/ublkc{number}").st_ino
+    except FileNotFoundError:
+        return None
+
+
 def disks():
     """The numbers of all ublk disks."""
     found = (re.fullmatch(r"ublkb(\d+)", entry.name) for entry in pathlib.Path("/sys/block").glob("ublkb*"))
@@ -61,12 +69,13 @@ class Stranger:
         )
         line = self.process.stdout.readline()
         assert line == "live\n", f"the stranger's disk {number} did not come up"
+        self._identity = _identity(number)
 
     def close(self):
-        """Take it away."""
+        """Take it away. Somebody else may have its number at once."""
         run(programs.stranger(), "stop", self.number, check=False)
         self.process.kill()
         self.process.wait()
         self.process.stdout.close()
         run(programs.stranger(), "del", self.number)
-        wait_until(lambda: self.number not in numbers(), f"the stranger's device {self.number} gone")
+        wait_until(lambda: _identity(self.number) != self._identity, f"the stranger's device {self.number} gone")
