@@ -94,7 +94,7 @@ static bool check_unused(struct request *request, const struct device_record *re
                         "%s: %s Unmount it or end those processes, and repeat%s.", what,
                         problems.count > 0 ? problems.items[0].detail : "The disk is in use.",
                         request->method == METHOD_DELETE
-                                ? "; or give ?force=true, and its users will see I/O errors"
+                                ? "; or give --force (?force=true), and its users will see I/O errors"
                                 : "");
         return false;
 }
@@ -222,7 +222,7 @@ void handle_device_patch(struct request *request)
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
                         "The stored spec of the device cannot be used, so there is nothing to merge into; "
                         "replace it "
-                        "with PUT.");
+                        "with 'ublkctl apply' (PUT).");
                 return;
         }
         if (parse_patch(request, record, &spec) >= 0 && check_replaceable(request, record, spec))

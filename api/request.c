@@ -55,9 +55,12 @@ static bool check_access(struct request *request)
         if (!request->peer.tcp || token_matches(request->api->token, authorization))
                 return true;
         reply_problem(request, PROBLEM_UNAUTHORIZED,
-                "Over TCP every request needs the header 'Authorization: Bearer TOKEN'; the token is in the "
-                "file "
-                "api-token of the state directory.");
+                authorization
+                        ? "The token is not the one of this ublkd; it is in the file api-token of its state "
+                          "directory, for --token-file of ublkctl."
+                        : "Over TCP every request needs the token that is in the file api-token of the "
+                          "state directory: ublkctl takes it with --token-file, others send it as "
+                          "'Authorization: Bearer TOKEN'.");
         request->reply.authenticate = "Bearer realm=\"ublkd\"";
         return false;
 }

@@ -129,10 +129,9 @@ void handle_device_stats(struct request *request)
         r = config->read_stats ? config->read_stats(config->userdata, record, &stats) : -ENODATA;
         if (r == -EPROTO)
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
-                        "The worker is of another version, and counts in another form; POST "
-                        "/devices/%s/restart "
-                        "replaces it.",
-                        record->name);
+                        "The worker is of another version, and counts in another form; "
+                        "'ublkctl restart %s' (POST /devices/%s/restart) replaces it.",
+                        record->name, record->name);
         else if (r < 0 && r != -ENOENT && r != -ENODATA)
                 reply_error(request, r, "The statistics cannot be read");
         else

@@ -107,7 +107,7 @@ static bool check_ready(const struct wait *wait, const struct device_record *rec
         if (!is_verdict(&record->status))
                 return false;
         reply_device_problem(request, PROBLEM_CANNOT_START, record,
-                "%s The device is kept and tried again: correct it with PUT, or remove it with DELETE.",
+                "%s The device is kept and tried again: correct its spec, or remove it.",
                 status_message(&record->status));
         return true;
 }

@@ -4,6 +4,7 @@
 #include "ublkctl/json_path.h"
 #include "ublkctl/remove.h"
 #include "ublkctl/show.h"
+#include "ublkctl/shrink.h"
 #include "ublkctl/spec_diff.h"
 #include "ublkctl/terminal.h"
 #include "ublkctl/url.h"
@@ -162,13 +163,14 @@ static enum exit_status apply_once(
                         print_outcome(context, name, OUTCOME_CREATED);
                 else
                         (void)compare(context, name, stored, spec);
-                return STATUS_OK;
+                return check_shrink(context, name, missing ? NULL : before.json, json_find(spec, "size"));
         }
         if (stored && cJSON_Compare(stored, spec, true)) {
                 *ret = OUTCOME_UNCHANGED;
                 return STATUS_OK;
         }
-        return put_once(context, name, spec, &before, ret, ret_collision);
+        status = check_shrink(context, name, missing ? NULL : before.json, json_find(spec, "size"));
+        return status == STATUS_OK ? put_once(context, name, spec, &before, ret, ret_collision) : status;
 }
 
 static enum exit_status apply_one(struct context *context, const char *name, const cJSON *spec)
@@ -275,37 +277,64 @@ static void wait_for_all(struct apply *apply)
         }
 }
 
-static enum exit_status prune_one(struct context *context, const char *name, uint64_t deadline)
+/* What is to be gone, in `names` (the texts are those of `devices`): what no file names. */
+static size_t find_superfluous(const struct apply *apply, const cJSON *devices, const char **names)
 {
-        enum exit_status status = STATUS_OK;
+        const cJSON *device;
+        size_t count = 0;
 
-        if (!context->settings->dry_run)
-                status = request_removal(context, name, true);
-        if (status == STATUS_OK && context->settings->wait && !context->settings->dry_run)
-                status = await_device(context, name, WAIT_FOR_GONE, deadline);
-        if (status == STATUS_OK)
-                print_outcome(context, name, OUTCOME_REMOVED);
+        cJSON_ArrayForEach (device, devices) {
+                const char *name = json_text(device, "name");
+
+                if (name && !find_document(&apply->documents, name, apply->documents.count))
+                        names[count++] = name;
+        }
+        return count;
+}
+
+/* All are asked for before the first one is waited for. */
+static enum exit_status prune_names(struct context *context, size_t count, const char **names)
+{
+        uint64_t deadline = now_usec() + context->settings->timeout;
+        enum exit_status status = STATUS_OK;
+        size_t asked = 0;
+
+        for (size_t i = 0; i < count; i++) {
+                enum exit_status one = context->settings->dry_run
+                                               ? STATUS_OK
+                                               : request_removal(context, names[i], true, NULL);
+
+                status = exit_status_merge(status, one);
+                if (one == STATUS_NO_DAEMON)
+                        return status;
+                if (one == STATUS_OK)
+                        names[asked++] = names[i];
+        }
+        for (size_t i = 0; i < asked; i++) {
+                enum exit_status one = STATUS_OK;
+
+                if (context->settings->wait && !context->settings->dry_run)
+                        one = await_device(context, names[i], WAIT_FOR_GONE, deadline);
+                if (one == STATUS_OK)
+                        print_outcome(context, names[i], OUTCOME_REMOVED);
+                status = exit_status_merge(status, one);
+        }
         return status;
 }
 
 static void prune(struct apply *apply)
 {
-        uint64_t deadline = now_usec() + apply->context->settings->timeout;
+        _cleanup_free_ const char **names = NULL;
         cJSON *devices = NULL;
-        const cJSON *device;
         enum exit_status status = fetch_devices(apply->context, &apply->context->settings->labels, &devices);
 
-        if (status != STATUS_OK) {
-                apply->status = exit_status_merge(apply->status, status);
-                return;
-        }
-        cJSON_ArrayForEach (device, devices) {
-                const char *name = json_text(device, "name");
-
-                if (name && !find_document(&apply->documents, name, apply->documents.count))
-                        apply->status =
-                                exit_status_merge(apply->status, prune_one(apply->context, name, deadline));
-        }
+        if (status == STATUS_OK)
+                names = calloc((size_t)cJSON_GetArraySize(devices) + 1, sizeof(*names));
+        if (names)
+                status = prune_names(apply->context, find_superfluous(apply, devices, names), names);
+        else if (status == STATUS_OK)
+                status = STATUS_FAILED;
+        apply->status = exit_status_merge(apply->status, status);
         cJSON_Delete(devices);
 }
 

@@ -244,39 +244,43 @@ enum exit_status verb_attach(struct context *context, int argc _unused_, char *a
 
 /* ---- detach ---- */
 
-static bool is_meant(const cJSON *device, const char *word, const char *resolved)
+enum meaning { MEANING_NONE, MEANING_FILE, MEANING_NODE, MEANING_NAME };
+
+static enum meaning meaning_of(const cJSON *device, const char *word, const char *resolved)
 {
         const char *name = json_text(device, "name"), *node = json_text(device, "status.device");
 
         if (name && strcmp(name, word) == 0)
-                return true;
-        if (!resolved)
-                return node && strcmp(node, word) == 0;
-        return (node && strcmp(node, resolved) == 0) || has_backing(device, resolved);
+                return MEANING_NAME;
+        if (node && strcmp(node, resolved ? resolved : word) == 0)
+                return MEANING_NODE;
+        /* a file that is gone may still have its disk */
+        return has_backing(device, resolved ? resolved : word) ? MEANING_FILE : MEANING_NONE;
 }
 
-/* The one device that is meant by the word, in *ret. A name goes before a file of the same name. */
+/* The one device that is meant by the word, in *ret. A name goes before a node, and a node before the disks
+ * that it backs. */
 static enum exit_status find_meant(const cJSON *devices, const char *word, const char **ret)
 {
         char resolved[PATH_MAX];
-        const char *path = realpath(word, resolved), *found = NULL;
+        const char *path = realpath(word, resolved), *found = NULL, *second = NULL;
+        enum meaning best = MEANING_NONE;
         const cJSON *device;
 
         cJSON_ArrayForEach (device, devices) {
                 const char *name = json_text(device, "name");
+                enum meaning meaning = name ? meaning_of(device, word, path) : MEANING_NONE;
 
-                if (!name || !is_meant(device, word, path))
+                if (meaning == MEANING_NONE || meaning < best)
                         continue;
-                if (strcmp(name, word) == 0) {
-                        *ret = name;
-                        return STATUS_OK;
-                }
-                if (found) {
-                        say(word, "Several disks are meant, %s and %s among them; name the one.", found,
-                                name);
-                        return STATUS_REFUSED;
-                }
-                found = name;
+                second = meaning == best ? name : NULL;
+                if (!second)
+                        found = name;
+                best = meaning;
+        }
+        if (second) {
+                say(word, "Several disks are meant, %s and %s among them; name the one.", found, second);
+                return STATUS_REFUSED;
         }
         if (!found) {
                 say(word, "There is no disk with this node, file or name; 'ublkctl list -o wide' shows all.");

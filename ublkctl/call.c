@@ -38,8 +38,12 @@ char *device_path(const char *name, const char *rest)
         _cleanup_free_ char *encoded = url_encode(name);
         char *path;
 
-        /* "." and ".." are parts of a path to everybody, and no names of devices */
-        if (!encoded || asprintf(&path, "/devices/%s%s", *encoded == '.' ? "%2E" : encoded, rest) < 0)
+        /* "." and ".." are parts of a path to everybody, and no names of devices. Only those two: of any
+         * other name the daemon shall say that it is none. */
+        if (!encoded
+                || asprintf(&path, "/devices/%s%s",
+                           strcmp(encoded, ".") == 0 || strcmp(encoded, "..") == 0 ? "%2E" : encoded, rest)
+                           < 0)
                 return NULL;
         return path;
 }

@@ -5,6 +5,7 @@
 #include "ublkctl/documents.h"
 #include "ublkctl/json_path.h"
 #include "ublkctl/show.h"
+#include "ublkctl/shrink.h"
 #include "ublkctl/terminal.h"
 #include "ublkctl/verbs.h"
 
@@ -110,25 +111,48 @@ enum exit_status verb_create(struct context *context, int argc, char *argv[])
 
 /* ---- merge patches ---- */
 
-enum exit_status patch_device(struct context *context, const char *name, const cJSON *patch)
+/* What is printed when it is done. */
+struct words {
+        const char *done;    /* and waited for */
+        const char *ordered; /* with --no-wait */
+};
+
+static const struct words changed = {.done = "changed and ready", .ordered = "changed"};
+
+static void print_change(const struct context *context, const char *name, const struct words *words,
+        const cJSON *before, const cJSON *after)
 {
-        _cleanup_answer_ struct answer answer = {};
+        bool same = json_number(before, "generation", 0) == json_number(after, "generation", 0);
+
+        print_safely(stdout, name);
+        printf(" %s\n", same ? "unchanged" : context->settings->no_wait ? words->ordered : words->done);
+}
+
+/* PATCH /devices/NAME, unless it cuts off data that nobody said may be cut off. */
+static enum exit_status patch_device(
+        struct context *context, const char *name, const cJSON *patch, const struct words *words)
+{
+        _cleanup_answer_ struct answer before = {}, after = {};
         _cleanup_free_ char *path = device_path(name, "");
         struct request request = {
                 .method = "PATCH", .body = patch, .body_type = "application/merge-patch+json"};
+        enum exit_status status = path ? call_get(context, name, &before) : STATUS_FAILED;
 
-        return path ? send_change(context, &request, name, path, &answer) : STATUS_FAILED;
+        if (status == STATUS_OK)
+                status = check_shrink(context, name, before.json, json_find(patch, "size"));
+        if (status == STATUS_OK)
+                status = send_change(context, &request, name, path, &after);
+        if (status == STATUS_OK)
+                print_change(context, name, words, before.json, after.json);
+        return status;
 }
 
-static enum exit_status patch_and_free(struct context *context, const char *name, cJSON *patch)
+static enum exit_status patch_and_free(
+        struct context *context, const char *name, cJSON *patch, const struct words *words)
 {
-        enum exit_status status = patch ? patch_device(context, name, patch) : STATUS_FAILED;
+        enum exit_status status = patch ? patch_device(context, name, patch, words) : STATUS_FAILED;
 
         cJSON_Delete(patch);
-        if (status == STATUS_OK) {
-                print_safely(stdout, name);
-                puts(context->settings->no_wait ? " changed" : " changed and ready");
-        }
         return status;
 }
 
@@ -138,7 +162,7 @@ enum exit_status verb_set(struct context *context, int argc, char *argv[])
         enum exit_status status = patch ? assignments_add(patch, argc - 1, argv + 1) : STATUS_FAILED;
 
         if (status == STATUS_OK)
-                return patch_and_free(context, argv[0], patch);
+                return patch_and_free(context, argv[0], patch, &changed);
         cJSON_Delete(patch);
         return status;
 }
@@ -154,11 +178,11 @@ enum exit_status verb_patch(struct context *context, int argc, char *argv[])
         }
         if (argc == 1) {
                 status = document_read_one(context->settings->file, &patch);
-                return status == STATUS_OK ? patch_and_free(context, argv[0], patch) : status;
+                return status == STATUS_OK ? patch_and_free(context, argv[0], patch, &changed) : status;
         }
         patch = cJSON_ParseWithOpts(argv[1], NULL, true);
         if (patch)
-                return patch_and_free(context, argv[0], patch);
+                return patch_and_free(context, argv[0], patch, &changed);
         say(NULL, "The patch is not valid JSON: %s; give one like '{\"size\": \"20GiB\"}'.", argv[1]);
         return STATUS_USAGE;
 }
@@ -179,17 +203,21 @@ enum exit_status verb_resize(struct context *context, int argc _unused_, char *a
                 && (strspn(argv[1], "0123456789") == strlen(argv[1])
                                 ? cJSON_AddNumberToObject(patch, "size", (double)bytes)
                                 : cJSON_AddStringToObject(patch, "size", argv[1])))
-                return patch_and_free(context, argv[0], patch);
+                return patch_and_free(context, argv[0], patch, &changed);
         cJSON_Delete(patch);
         return STATUS_FAILED;
 }
 
 static enum exit_status set_enabled(struct context *context, const char *name, bool enabled)
 {
+        static const struct words words[] = {
+                [false] = {.done = "disabled",          .ordered = "is being disabled"},
+                [true] = {.done = "enabled and ready", .ordered = "is being enabled" },
+        };
         cJSON *patch = cJSON_CreateObject();
 
         if (patch && cJSON_AddBoolToObject(patch, "enabled", enabled))
-                return patch_and_free(context, name, patch);
+                return patch_and_free(context, name, patch, &words[enabled]);
         cJSON_Delete(patch);
         return STATUS_FAILED;
 }

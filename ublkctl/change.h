@@ -7,6 +7,3 @@
  * daemon's limit are cut to it. */
 enum { WAIT_QUERY_SIZE = 64 };
 void wait_query(const struct context *context, bool wait, const char *what, char ret[static WAIT_QUERY_SIZE]);
-
-/* PATCH /devices/NAME with `patch` and waits as the options say. Says what is wrong. */
-enum exit_status patch_device(struct context *context, const char *name, const cJSON *patch);

@@ -24,6 +24,7 @@ enum {
 
 struct client {
         CURLM *multi;
+        int end_fd;         /* see client_end_on(), or -1 */
         const char *socket; /* NULL: TCP */
         char *base;         /* scheme and host, without a slash at the end */
         char *authorization;
@@ -95,8 +96,10 @@ enum exit_status client_new(const struct settings *settings, struct client **ret
         if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
                 return STATUS_FAILED;
         client = calloc(1, sizeof(*client));
-        if (client)
+        if (client) {
+                client->end_fd = -1;
                 client->multi = curl_multi_init();
+        }
         if (client && client->multi)
                 status = set_place(client, settings);
         if (status != STATUS_OK) {
@@ -117,6 +120,11 @@ struct client *client_free(struct client *client)
         free(client->authorization);
         free(client);
         return NULL;
+}
+
+void client_end_on(struct client *client, int fd)
+{
+        client->end_fd = fd;
 }
 
 /* ---- why there is no answer ---- */
@@ -176,6 +184,8 @@ static enum exit_status explain_socket(const struct client *client, CURLcode res
 
 static enum exit_status explain(const struct client *client, CURLcode result, bool quiet)
 {
+        if (result == CURLE_ABORTED_BY_CALLBACK) /* by client_end_on() */
+                return STATUS_FAILED;
         if (result == CURLE_OPERATION_TIMEDOUT) {
                 if (!quiet)
                         fputs("ublkctl: ublkd does not answer in time; look at its log, as with 'journalctl "
@@ -333,6 +343,7 @@ static void reap(struct client *client)
 static CURLcode carry_out(struct client *client, struct exchange *exchange)
 {
         const struct request *request = exchange->request;
+        struct curl_waitfd end = {.fd = client->end_fd, .events = CURL_WAIT_POLLIN};
         int running, events;
 
         if (curl_multi_add_handle(client->multi, exchange->easy) != CURLM_OK)
@@ -343,8 +354,10 @@ static CURLcode carry_out(struct client *client, struct exchange *exchange)
                 reap(client);
                 if (exchange->done)
                         return exchange->result;
-                if (curl_multi_poll(client->multi, NULL, 0, TICK_MS, &events) != CURLM_OK)
+                if (curl_multi_poll(client->multi, &end, client->end_fd >= 0, TICK_MS, &events) != CURLM_OK)
                         return CURLE_OUT_OF_MEMORY;
+                if (end.revents)
+                        return CURLE_ABORTED_BY_CALLBACK;
                 if (events == 0 && request->tick)
                         request->tick(request->userdata);
         }

@@ -40,6 +40,10 @@ struct answer {
 enum exit_status client_new(const struct settings *settings, struct client **ret);
 struct client *client_free(struct client *client);
 
+/* From now on a request ends at once, with STATUS_FAILED and without a word, while `fd` can be read from (-1:
+ * none any more). The descriptor stays the caller's. */
+void client_end_on(struct client *client, int fd);
+
 /* STATUS_OK: there is an answer, of whatever status, to be released with answer_clear(). Else (_NO_DAEMON,
  * _NOT_ALLOWED, _TIMED_OUT, _FAILED) there is none, and one sentence was printed on stderr, unless `quiet`.
  */

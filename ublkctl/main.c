@@ -47,6 +47,20 @@ static enum exit_status run_with_daemon(
         return status;
 }
 
+static enum exit_status check_labels(const struct text_list *labels)
+{
+        for (size_t i = 0; i < labels->count; i++) {
+                const char *equals = strchr(labels->items[i], '=');
+
+                if (equals && equals != labels->items[i])
+                        continue;
+                fprintf(stderr, "ublkctl: -l %s is no KEY=VALUE; give it like -l app=db.\n",
+                        labels->items[i]);
+                return STATUS_USAGE;
+        }
+        return STATUS_OK;
+}
+
 static enum exit_status run_verb(const struct verb *verb, struct settings *settings, int argc, char *argv[])
 {
         enum exit_status status;
@@ -71,6 +85,9 @@ static enum exit_status run_verb(const struct verb *verb, struct settings *setti
         }
         if (verb->local)
                 return verb->run(NULL, argc, argv);
+        status = check_labels(&settings->labels);
+        if (status != STATUS_OK)
+                return status;
         return run_with_daemon(verb, settings, argc, argv);
 }
 

@@ -7,7 +7,8 @@
 
 #include <stdio.h>
 
-enum exit_status request_removal(struct context *context, const char *name, bool quiet_missing)
+enum exit_status request_removal(
+        struct context *context, const char *name, bool quiet_missing, bool *ret_missing)
 {
         _cleanup_free_ char *path = device_path(name, context->settings->force ? "?force=true" : "");
         struct request request = {.method = "DELETE", .path = path};
@@ -15,34 +16,45 @@ enum exit_status request_removal(struct context *context, const char *name, bool
         enum exit_status status =
                 path ? client_ask(context->client, &request, false, &answer) : STATUS_FAILED;
 
-        if (status != STATUS_OK || answer.status < 400
-                || (quiet_missing && is_problem(&answer, "no-such-device")))
+        bool missing = quiet_missing && status == STATUS_OK && is_problem(&answer, "no-such-device");
+
+        if (ret_missing)
+                *ret_missing = missing;
+        if (status != STATUS_OK || answer.status < 400 || missing)
                 return status;
         return report_problem(&request, name, &answer);
 }
 
+struct removal {
+        enum exit_status status; /* of asking for it */
+        bool missing;            /* there was nothing to remove */
+};
+
 enum exit_status remove_devices(struct context *context, size_t count, const char *const *names)
 {
         uint64_t deadline = now_usec() + context->settings->timeout;
-        _cleanup_free_ enum exit_status *asked = calloc(count, sizeof(*asked));
+        _cleanup_free_ struct removal *asked = calloc(count, sizeof(*asked));
         enum exit_status status = STATUS_OK;
 
         for (size_t i = 0; asked && i < count; i++) {
-                asked[i] = request_removal(context, names[i], context->settings->ignore_missing);
-                status = exit_status_merge(status, asked[i]);
-                if (asked[i] == STATUS_NO_DAEMON)
+                asked[i].status = request_removal(
+                        context, names[i], context->settings->ignore_missing, &asked[i].missing);
+                status = exit_status_merge(status, asked[i].status);
+                if (asked[i].status == STATUS_NO_DAEMON)
                         return status;
         }
         for (size_t i = 0; asked && i < count; i++) {
                 enum exit_status one = STATUS_OK;
 
-                if (asked[i] != STATUS_OK)
+                if (asked[i].status != STATUS_OK)
                         continue;
-                if (!context->settings->no_wait)
+                if (!context->settings->no_wait && !asked[i].missing)
                         one = await_device(context, names[i], WAIT_FOR_GONE, deadline);
                 if (one == STATUS_OK) {
                         print_safely(stdout, names[i]);
-                        puts(context->settings->no_wait ? " is being removed" : " removed");
+                        puts(asked[i].missing                ? " is not there"
+                                : context->settings->no_wait ? " is being removed"
+                                                             : " removed");
                 }
                 status = exit_status_merge(status, one);
         }

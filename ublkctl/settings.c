@@ -56,6 +56,8 @@ static const struct setting settings_table[] = {
                 .help = "change nothing, say what would change"},
         [SETTING_FORCE] = {.name = "force", .kind = SETTING_KIND_FLAG, .offset = MEMBER(force),
                 .help = "also while the disk is in use; its users get I/O errors"},
+        [SETTING_FORCE_SHRINK] = {.name = "force", .kind = SETTING_KIND_FLAG, .offset = MEMBER(force),
+                .help = "also make a disk smaller, which cuts off what is beyond its new end"},
         [SETTING_WAIT] = {.name = "wait", .letter = 'w', .kind = SETTING_KIND_FLAG, .offset = MEMBER(wait),
                 .help = "wait until it is done"},
         [SETTING_NO_WAIT] = {.name = "no-wait", .kind = SETTING_KIND_FLAG, .offset = MEMBER(no_wait),

@@ -21,6 +21,7 @@ enum setting_id {
         SETTING_PRUNE,
         SETTING_DRY_RUN,
         SETTING_FORCE,
+        SETTING_FORCE_SHRINK,
         SETTING_WAIT,
         SETTING_NO_WAIT,
         SETTING_TIMEOUT,

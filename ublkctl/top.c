@@ -101,9 +101,11 @@ static void add_time(struct table *table, double value)
 static void add_row(struct table *table, const struct row *row)
 {
         const struct rate *rate = &row->rate;
-        char errors[AMOUNT_TEXT_SIZE];
+        char errors[AMOUNT_TEXT_SIZE], in_flight[AMOUNT_TEXT_SIZE];
 
         table_add(table, row->name);
+        format_count((double)(uint64_t)(rate->errors + 0.999), errors);
+        table_add_painted(table, rate->errors > 0 ? PAINT_BAD : PAINT_NONE, errors);
         add_count(table, rate->reads);
         add_bytes(table, rate->read_bytes);
         add_time(table, rate->read_p50);
@@ -113,16 +115,14 @@ static void add_row(struct table *table, const struct row *row)
         add_time(table, rate->write_p50);
         add_time(table, rate->write_p99);
         add_count(table, rate->others);
-        format_count(rate->in_flight, errors);
-        table_add(table, errors);
-        format_count((double)(uint64_t)(rate->errors + 0.999), errors);
-        table_add_painted(table, rate->errors > 0 ? PAINT_BAD : PAINT_NONE, errors);
+        format_count(rate->in_flight, in_flight);
+        table_add(table, in_flight);
 }
 
 static enum exit_status print_rows(const struct top *top, const struct row *rows, size_t count)
 {
-        static const char *const headings[] = {"NAME", ">READ/s", ">BYTES/s", ">P50", ">P99", ">WRITE/s",
-                ">BYTES/s", ">P50", ">P99", ">OTHER/s", ">IN FLIGHT", ">ERR/s", NULL};
+        static const char *const headings[] = {"NAME", ">ERR/s", ">READ/s", ">BYTES/s", ">P50", ">P99",
+                ">WRITE/s", ">BYTES/s", ">P50", ">P99", ">OTHER/s", ">IN FLIGHT", NULL};
         _cleanup_table_ struct table *table = table_new(headings);
         unsigned columns = 0, lines = 0;
 
@@ -173,6 +173,13 @@ static enum exit_status say_again(const struct top *top)
         return status;
 }
 
+static bool is_interrupted(const struct top *top)
+{
+        struct pollfd poll_fd = {.fd = top->signals, .events = POLLIN};
+
+        return poll(&poll_fd, 1, 0) > 0;
+}
+
 /* True: it is over. */
 static bool pause_is_interrupted(const struct top *top)
 {
@@ -196,10 +203,11 @@ static enum exit_status run(struct top *top)
                         break;
                 status = look(top);
         }
-        return status;
+        return is_interrupted(top) ? STATUS_OK : status;
 }
 
-/* Ctrl-C ends it between two tables, so that the terminal is left as it was. */
+/* Ctrl-C ends it between two tables, or while the daemon does not answer, so that the terminal is left as it
+ * was. */
 static int catch_signals(void)
 {
         sigset_t set;
@@ -223,6 +231,7 @@ enum exit_status verb_top(struct context *context, int argc, char *argv[])
 
         if (top.refreshes) {
                 top.signals = catch_signals();
+                client_end_on(context->client, top.signals);
                 fputs("\033[?1049h\033[?25l", stdout); /* the other screen, without a cursor */
                 fflush(stdout);
         }
@@ -233,6 +242,7 @@ enum exit_status verb_top(struct context *context, int argc, char *argv[])
                 if (status != STATUS_OK && !ferror(stdout)) /* what was said is gone with that screen */
                         status = say_again(&top);
         }
+        client_end_on(context->client, -1);
         close_fd(top.signals);
         cJSON_Delete(top.before);
         return status;

@@ -214,16 +214,17 @@ static int explain(const struct managed_device *device, const struct device_reco
                 return explain_backoff(device, told->reason, next_try, status);
         case PHASE_QUIESCED:
                 return device_status_explain(status, told->reason,
-                        "%s The disk waits for POST /devices/%s/recover (recovery.trigger is \"manual\").",
-                        note_or(device, "There is no worker that serves it."), record->name);
+                        "%s The disk waits for 'ublkctl recover %s' (POST /devices/%s/recover), as "
+                        "recovery.trigger is \"manual\".",
+                        note_or(device, "There is no worker that serves it."), record->name, record->name);
         case PHASE_FAILED:
                 if (!record->spec)
                         return device_status_explain(status, told->reason, "%s", record->quarantine);
                 if (device->facts.want == WANT_HELD)
                         return device_status_explain(status, told->reason,
-                                "%s There is no disk left to recover; POST /devices/%s/recover makes it "
-                                "anew.",
-                                note_or(device, "The worker died."), record->name);
+                                "%s There is no disk left to recover; 'ublkctl recover %s' (POST "
+                                "/devices/%s/recover) makes it anew.",
+                                note_or(device, "The worker died."), record->name, record->name);
                 return explain_absent(device, record, told->reason, status);
         case PHASE_STOPPING:
         case PHASE_DISABLED:

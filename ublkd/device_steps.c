@@ -35,10 +35,12 @@ static const char *path_unsupported(const struct device_record *record, uint64_t
         enum data_path path = (enum data_path)record->spec->options.data_path;
 
         if (path == DATA_PATH_ZERO_COPY && !(record->spec->target->flags & TARGET_REGISTERED_BUFFERS))
-                return "This target cannot do dataPath \"zero-copy\", because it has to see the bytes (GET "
-                       "/targets lists the paths of each); set dataPath to \"auto\".";
+                return "This target cannot do dataPath \"zero-copy\", because it has to see the bytes "
+                       "('ublkctl "
+                       "targets', or GET /targets, lists the paths of each); set dataPath to \"auto\".";
         if (ublk_ctl_missing(ublk_ctl_path_flags(path), got))
-                return "This kernel cannot do what dataPath asks for (GET /host lists the features that it "
+                return "This kernel cannot do what dataPath asks for ('ublkctl host', or GET /host, lists "
+                       "the features that it "
                        "has: "
                        "user-copy needs USER_COPY, zero-copy needs SUPPORT_ZERO_COPY); set dataPath to "
                        "\"auto\", "
@@ -56,7 +58,8 @@ const char *device_unsupported(
         if (sentence)
                 return sentence;
         if (ublk_ctl_missing(wanted_flags(record), got))
-                return "This kernel cannot do what recovery.onCrash asks for (GET /host lists the features "
+                return "This kernel cannot do what recovery.onCrash asks for ('ublkctl host', or GET /host, "
+                       "lists the features "
                        "that it has); "
                        "choose another recovery.onCrash, or a newer kernel.";
         return NULL;
@@ -72,7 +75,7 @@ static void note_failure(struct managed_device *device, int number, int error)
                 device_note(device, "InUse",
                         "Somebody has opened /dev/ublkb%d since; it is taken away once nobody has it open, "
                         "or at once "
-                        "with DELETE and ?force=true.",
+                        "with --force (DELETE and ?force=true).",
                         number);
         else if (error == -EEXIST && device->action == ACTION_ADD_DEV)
                 device_note(device, "NumberTaken",

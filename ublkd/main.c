@@ -109,7 +109,8 @@ static int parse_ignored(const char *name, uint64_t *features)
                         *features |= UINT64_C(1) << bit;
                         return 0;
                 }
-        fprintf(stderr, "ublkd: --ignore-feature %s is unknown; GET /host lists what the kernel has\n", name);
+        fprintf(stderr, "ublkd: --ignore-feature %s is unknown; 'ublkctl host' lists what the kernel has\n",
+                name);
         return -EINVAL;
 }
 

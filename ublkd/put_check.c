@@ -21,7 +21,7 @@ int put_check(const struct device_store *store, const struct device_spec *spec,
         if (record && condition->mode == PUT_CREATE
                 && !(record->spec && device_spec_equal(record->spec, spec))) {
                 (void)problem_add(problems, EEXIST, "/name", "NameTaken",
-                        "There is a device %s with another spec; replace it with PUT, or choose another "
+                        "There is a device %s with another spec; change that one, or choose another "
                         "name.",
                         name);
                 return -EEXIST;

@@ -148,3 +148,28 @@ def test_two_editors_do_not_overwrite_each_other_unseen(ctl, server, tmp_path):
     meddler = Meddler(server, tmp_path / "meddler2", 1000)
     run = Ctl(meddler.path)("apply", "-f", "-", stdin=json.dumps(spec("a", queueDepth=8)), status=REFUSED)
     assert "keeps changing" in run.err
+
+
+def test_a_disk_becomes_smaller_only_by_force(ctl, server):
+    ctl("apply", "-f", "-", stdin=json.dumps(spec("a", size="2MiB")))
+    for arguments in ([], ["--dry-run"]):
+        run = ctl("apply", "-f", "-", *arguments, stdin=json.dumps(spec("a")), status=REFUSED)
+        assert "would become smaller" in run.err and "--force" in run.err
+    assert server.ask("GET", "/devices/a").json["spec"]["size"] == "2MiB"
+    assert ctl("apply", "-f", "-", "--force", stdin=json.dumps(spec("a"))).lines == ["a changed"]
+
+
+def test_prune_asks_for_all_before_it_waits_for_the_first(ctl, server):
+    ours = {"labels": {"app": "x"}}
+    ctl("apply", "-f", "-", stdin=json.dumps([spec("a", **ours), spec("b", **ours), spec("c", **ours)]))
+    server.tell("auto off")
+    run = ctl("apply", "-f", "-", "--prune", "-l", "app=x", "--wait", "--timeout", "100ms", stdin="[]", status=TIMED_OUT)
+    assert run.err.count("It is not gone in the given time") == 3
+    for name in "abc":
+        server.tell(f"remove {name}")
+    ctl("wait", "a", "b", "c", "--for", "gone")
+
+
+def test_a_name_that_is_a_path_is_refused_as_it_was_written(ctl):
+    run = ctl("apply", "-f", "-", stdin=json.dumps(spec("../../x")), status=FAILED)
+    assert "../../x" in run.err and '"."' not in run.err

@@ -110,3 +110,11 @@ def test_detach_of_a_disk_in_use_names_its_users(ctl, server, tmp_path):
     server.tell("busy 0 mounted at /srv")
     assert "mounted at /srv" in ctl("detach", path, status=REFUSED).err
     ctl("detach", path, "--force")
+
+
+def test_the_node_itself_goes_before_what_it_backs(ctl):
+    ctl("create", "upper", "target.type=loop", "target.path=/dev/ublkb7", "id=8")
+    ctl("create", "lower", "target.type=null", "size=1MiB", "id=7")
+    ctl("create", "top", "target.type=loop", "target.path=/dev/ublkb7", "id=9")
+    assert ctl("detach", "/dev/ublkb7").out == "lower removed\n"
+    assert ctl("list", "-o", "name").lines == ["top", "upper"]

@@ -5,7 +5,7 @@ import resource
 import subprocess
 
 import pytest
-from ctl import FAILED, PROGRAM
+from ctl import FAILED, PROGRAM, USAGE
 
 NULL = ["target.type=null", "size=1MiB"]
 
@@ -42,7 +42,7 @@ def test_labels_and_pages(ctl, tmp_path):
     assert names == [spec["name"] for spec in specs]  # three pages
     assert ctl("list", "-l", "n=1", "-l", "x=a&b=c d", "-o", "name").lines == names[1::2]
     assert ctl("list", "-l", "n=7", "-o", "name").out == ""
-    assert "label" in ctl("list", "-l", "nonsense", status=FAILED).err
+    assert "no KEY=VALUE" in ctl("list", "-l", "nonsense", status=USAGE).err
 
 
 def test_big_numbers_stay_whole(ctl):

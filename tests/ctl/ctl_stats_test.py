@@ -42,13 +42,13 @@ def test_top_in_batch_mode(ctl, server):
         for line in process.stdout:  # all that was counted before the first look is no load
             if line.startswith("data"):
                 break
-        assert line.split()[1] == "0" and line.split()[3:5] == ["-", "-"]
+        assert line.split()[1:3] == ["0", "0"] and line.split()[4:6] == ["-", "-"]
         count(server, "data", READ, 100000)
         for line in process.stdout:
-            if line.startswith("data") and line.split()[1] != "0":
+            if line.startswith("data") and line.split()[2] != "0":
                 break
         cells = line.split()
-        assert cells[1].endswith(("k", "M")) and cells[2].endswith("iB") and cells[3].endswith("us")
+        assert cells[2].endswith(("k", "M")) and cells[3].endswith("iB") and cells[4].endswith("us")
     finally:
         process.terminate()
         process.communicate(timeout=20)

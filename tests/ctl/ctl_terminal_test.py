@@ -3,6 +3,7 @@ import fcntl
 import os
 import pty
 import select
+import signal
 import termios
 
 import pytest
@@ -104,3 +105,16 @@ def test_progress_is_for_a_terminal_at_stderr_only(ctl, server):
 def test_an_empty_list_says_so_on_a_terminal(ctl):
     assert "There are no devices." in Terminal(ctl, "list").end()[0]
     assert ctl("list").err == ""
+
+
+def test_top_ends_while_the_daemon_does_not_answer(ctl, server):
+    ctl("create", "data", *NULL)
+    terminal = Terminal(ctl, "top", "-i", "100ms")
+    terminal.read_until(b"ERR/s")
+    os.kill(server.process.pid, signal.SIGSTOP)
+    try:
+        terminal.send(b"\x03")
+        text, status = terminal.end()
+    finally:
+        os.kill(server.process.pid, signal.SIGCONT)
+    assert status == 0 and text.endswith("\x1b[?1049l") and "does not answer" not in text

@@ -127,7 +127,7 @@ def test_resize(ctl, server):
     ctl("resize", "data", "4294967296")
     assert server.ask("GET", "/devices/data").json["spec"]["size"] == 4 << 30
     assert "is no size" in ctl("resize", "data", "2GB", status=USAGE).err
-    assert "/size" in ctl("resize", "data", "1", status=FAILED).err
+    assert "/size" in ctl("resize", "data", "1", "--force", status=FAILED).err
 
 
 def test_disable_and_enable(ctl, server):
@@ -363,3 +363,39 @@ def test_no_verb_has_two_options_of_one_letter():
     for verb in ctl("--help").out.split("Verbs:\n")[1].split("\n\n")[0].splitlines():
         letters = [line[3] for line in ctl("help", verb.split()[0]).lines if line.startswith("  -")]
         assert len(letters) == len(set(letters)), verb
+
+
+# ---- a disk that becomes smaller ----
+
+@pytest.mark.parametrize("shrink", [["resize", "data", "1MiB"], ["set", "data", "size=1048576"], ["patch", "data", '{"size": "1024KiB"}']])
+def test_a_disk_becomes_smaller_only_by_force(ctl, server, shrink):
+    ctl("create", "data", "target.type=null", "size=2MiB")
+    run = ctl(*shrink, status=REFUSED)
+    assert "1MiB (1048576 bytes) instead of 2MiB" in run.err and "--force" in run.err and run.out == ""
+    assert server.ask("GET", "/devices/data").json["spec"]["size"] == "2MiB"
+    assert ctl(*shrink, "--force").out == "data changed and ready\n"
+    assert server.ask("GET", "/devices/data").json["spec"]["size"] != "2MiB"
+
+
+# ---- words that are true ----
+
+def test_what_changes_nothing_says_so(ctl):
+    ctl("create", "data", *NULL)
+    assert ctl("enable", "data").out == "data unchanged\n"
+    assert ctl("disable", "data").out == "data disabled\n"
+    assert ctl("disable", "data").out == "data unchanged\n"
+    assert ctl("enable", "data").out == "data enabled and ready\n"
+    assert ctl("set", "data", "size=1048576").out == "data unchanged\n"
+    assert ctl("delete", "nope", "--ignore-missing").out == "nope is not there\n"
+
+
+def test_the_daemon_speaks_of_options_too(ctl, server):
+    ctl("create", "data", *NULL, "id=0")
+    server.tell("busy 0 mounted at /srv")
+    assert "give --force (" in ctl("delete", "data", status=REFUSED).err
+    assert "PUT" not in ctl("create", "data", "target.type=null", "size=2MiB", status=REFUSED).err
+
+
+@pytest.mark.parametrize("label", ["set", "=x"])
+def test_a_label_has_a_key_and_a_value(ctl, label):
+    assert "no KEY=VALUE" in ctl("list", "-l", label, status=USAGE).err

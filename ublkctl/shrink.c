@@ -1,0 +1,50 @@
+/* A disk that becomes smaller: what is beyond its new end is cut off, so that has to be asked for. */
+#include "ublkctl/shrink.h"
+
+#include "ublkctl/amounts.h"
+#include "ublkctl/json_path.h"
+
+#include "ublkd/base/quantity.h"
+
+/* 0: not known. What is no size is for the daemon to refuse. */
+static uint64_t bytes_of(const cJSON *size)
+{
+        uint64_t bytes = 0;
+
+        if (cJSON_IsNumber(size) && size->valuedouble > 0 && size->valuedouble < 0x1p63)
+                return (uint64_t)size->valuedouble;
+        if (cJSON_IsString(size) && parse_bytes(size->valuestring, &bytes) >= 0)
+                return bytes;
+        return 0;
+}
+
+bool shrink_is_wanted(const cJSON *device, const cJSON *size, uint64_t *ret_from, uint64_t *ret_to)
+{
+        uint64_t from = bytes_of(json_find(device, "status.size")), to = bytes_of(size);
+
+        if (from == 0) /* no disk just now: what it had, and is to have again */
+                from = bytes_of(json_find(device, "spec.size"));
+        if (to == 0 || from <= to)
+                return false;
+        *ret_from = from;
+        *ret_to = to;
+        return true;
+}
+
+enum exit_status check_shrink(
+        const struct context *context, const char *name, const cJSON *device, const cJSON *size)
+{
+        char old[AMOUNT_TEXT_SIZE], new[AMOUNT_TEXT_SIZE];
+        uint64_t from, to;
+
+        if (context->settings->force || !shrink_is_wanted(device, size, &from, &to))
+                return STATUS_OK;
+        format_bytes((double)from, old);
+        format_bytes((double)to, new);
+        say(name,
+                "The disk would become smaller, %s (%llu bytes) instead of %s, and what is beyond would be "
+                "cut "
+                "off; make what is on it smaller first, then repeat with --force. Nothing was changed.",
+                new, (unsigned long long)to, old);
+        return STATUS_REFUSED;
+}
