@@ -23,27 +23,78 @@ int device_record_explain_pending(struct device_record *record)
         return device_status_explain(&record->status, "Pending", "The device waits for its first look.");
 }
 
-/* Keeps what cannot be used: it can be seen and deleted, and others start. */
-static int quarantine(struct device_record *record, const struct problem_list *problems)
+int device_record_explain_quarantine(const struct device_record *record, struct device_status *status)
 {
-        const struct problem *first = problems->count > 0 ? &problems->items[0] : NULL;
-        int n;
-
-        if (!first)
-                n = asprintf(&record->quarantine, "its stored spec is not JSON");
-        else
-                n = asprintf(&record->quarantine, "%s%s%s", first->pointer, *first->pointer ? ": " : "",
-                        first->detail);
-        if (n < 0) {
-                record->quarantine = NULL;
-                return -ENOMEM;
-        }
-        record->status.phase = PHASE_FAILED;
-        record->status.observed_generation = record->generation;
-        return device_status_explain(&record->status, "Quarantined",
-                "The stored spec cannot be used (%s); nothing is done with this device until it is replaced "
+        return device_status_explain(status, "Quarantined",
+                "The stored record cannot be used (%s); nothing is done with this device until it is "
+                "replaced "
                 "or deleted.",
                 record->quarantine);
+}
+
+/* Keeps what cannot be used: it can be seen and deleted, and others start. Takes `why` over. */
+static int quarantine(struct device_record *record, char *why)
+{
+        if (!why)
+                return -ENOMEM;
+        free(record->quarantine);
+        record->quarantine = why;
+        record->status.phase = PHASE_FAILED;
+        record->status.observed_generation = record->generation;
+        return device_record_explain_quarantine(record, &record->status);
+}
+
+static int quarantine_spec(struct device_record *record, const struct problem_list *problems)
+{
+        const struct problem *first = problems->count > 0 ? &problems->items[0] : NULL;
+        char *why = NULL;
+
+        if (!first)
+                return quarantine(record, strdup("its spec is not JSON"));
+        if (asprintf(&why, "%s%s%s", first->pointer, *first->pointer ? ": " : "", first->detail) < 0)
+                return -ENOMEM;
+        return quarantine(record, why);
+}
+
+static bool uid_is_valid(const char *uid)
+{
+        sd_id128_t id;
+
+        return strlen(uid) == UID_TEXT_SIZE - 1 && sd_id128_from_string(uid, &id) >= 0;
+}
+
+int device_record_mend(struct device_record *record)
+{
+        const char *wrong = NULL;
+        sd_id128_t id;
+        int r;
+
+        if (record->generation == 0 || record->generation > (UINT64_C(1) << 53)) {
+                wrong = "its generation is not a number above 0";
+                record->generation = 1;
+        }
+        if (record->epoch == 0) {
+                wrong = "its epoch is 0";
+                record->epoch = 1;
+        }
+        if (record->number < -1 || record->number > DEVICE_NUMBER_MAX) {
+                wrong = "its kernel number cannot be one";
+                record->number = -1;
+        }
+        if (!uid_is_valid(record->uid)) {
+                wrong = "its uid is not a UUID";
+                r = sd_id128_randomize(&id);
+                if (r < 0)
+                        return r;
+                sd_id128_to_uuid_string(id, record->uid);
+        }
+        if (!device_name_is_valid(record->name))
+                wrong = "its name cannot be that of a device";
+        if (!wrong)
+                return 0;
+        device_spec_free(record->spec);
+        record->spec = NULL;
+        return quarantine(record, strdup(wrong));
 }
 
 int device_record_parse(struct device_record *record, const char *text)
@@ -53,7 +104,7 @@ int device_record_parse(struct device_record *record, const char *text)
         int r = document ? device_spec_parse(document, record->name, &record->spec, &problems) : -EINVAL;
 
         cJSON_Delete(document);
-        return r == -EINVAL ? quarantine(record, &problems) : r;
+        return r == -EINVAL ? quarantine_spec(record, &problems) : r;
 }
 
 int device_record_new(const struct device_spec *spec, struct device_record *ret)

@@ -18,6 +18,14 @@ int device_record_explain_pending(struct device_record *record);
  * 0). -ENOMEM otherwise. */
 int device_record_parse(struct device_record *record, const char *text);
 
+/* Quarantines a record that was stored with a column which no device has (0 as well), and gives that column a
+ * value with which the record can be shown, replaced and deleted: a new uid, no number. After
+ * device_record_parse(). -ENOMEM, or what the random numbers say. */
+int device_record_mend(struct device_record *record);
+
+/* Tells in `status` why a quarantined record is not used. 0 or -ENOMEM. */
+int device_record_explain_quarantine(const struct device_record *record, struct device_status *status);
+
 /* Whether `condition` holds for `record` (NULL: there is none). 0; -ESTALE and one problem. */
 int device_record_check(const struct device_record *record, const struct put_condition *condition,
         struct problem_list *problems);

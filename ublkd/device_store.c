@@ -125,6 +125,8 @@ static int load_record(void *userdata, const struct device_record *stored, const
         if (r >= 0)
                 r = device_record_parse(&entry->record, text);
         if (r >= 0)
+                r = device_record_mend(&entry->record);
+        if (r >= 0)
                 r = store_entries_reserve(&store->entries);
         if (r < 0)
                 return r;

@@ -296,6 +296,35 @@ static void test_damaged_record_is_quarantined(const struct place *place)
         device_store_free(store);
 }
 
+static void test_impossible_columns_are_quarantined(const struct place *place)
+{
+        static const char *const changes[] = {"uid = '../../etc'", "number = 99999999", "number = -7",
+                "generation = -5", "generation = 0", "epoch = 0", "name = '../evil'"};
+        struct device_store *store = NULL;
+        char statement[128];
+
+        for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+                const struct device_record *record;
+
+                CHECK_INT(open_store(place, &store), 0);
+                CHECK_INT(put(store, "bad", -1, 1), 0);
+                device_store_free(store);
+                snprintf(statement, sizeof(statement), "UPDATE device SET %s WHERE name = 'bad'", changes[i]);
+                execute(place, statement);
+                if (!CHECK_INT(open_store(place, &store), 0))
+                        return;
+                record = device_store_next(store, NULL);
+                if (!CHECK(record && !record->spec && record->quarantine))
+                        fprintf(stderr, "%s is not noticed\n", changes[i]);
+                CHECK(record->number == -1);
+                CHECK(record->generation >= 1 && record->generation < 100);
+                CHECK(!strchr(record->uid, '/'));
+                CHECK_INT(device_store_remove(store, record->name), 0);
+                CHECK_INT(device_store_count(store), 0);
+                device_store_free(store);
+        }
+}
+
 static void test_missing_directory(const struct place *place)
 {
         struct place missing;
@@ -450,8 +479,9 @@ int main(void)
         static void (*const tests[])(const struct place *) = {test_everything_comes_back,
                 test_only_one_at_a_time, test_newer_database_is_left_alone,
                 test_log_of_a_newer_database_is_left_alone, test_what_is_no_database, test_damaged_database,
-                test_damaged_record_is_quarantined, test_missing_directory, test_not_permitted,
-                test_full_disk, test_full_disk_at_the_start, test_acknowledged_survives_a_kill};
+                test_damaged_record_is_quarantined, test_impossible_columns_are_quarantined,
+                test_missing_directory, test_not_permitted, test_full_disk, test_full_disk_at_the_start,
+                test_acknowledged_survives_a_kill};
 
         for (size_t i = 0; i < ARRAY_SIZE(tests); i++) {
                 struct place place;
