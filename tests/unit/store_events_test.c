@@ -92,8 +92,16 @@ static void test_every_change_is_told(const struct place *place)
         set_status(store, PHASE_STARTING, "Starting", 1);
         check_last(store, "Starting", EVENT_NORMAL);
         revision = last_event(store)->revision;
+        set_status(store, PHASE_PENDING, "HostNotReady", 1); /* of the host: not once for each device */
+        CHECK_INT(last_event(store)->revision, revision);
+        set_status(store, PHASE_STARTING, "Starting", 1);
+        revision = last_event(store)->revision;
         set_status(store, PHASE_STARTING, "Starting", 2); /* only the sentence */
         CHECK_INT(last_event(store)->revision, revision);
+        set_status(store, PHASE_LIVE, "CannotGrow", 1);
+        check_last(store, "CannotGrow", EVENT_WARNING);
+        set_status(store, PHASE_RECOVERING, "Restarting", 1); /* was asked for */
+        check_last(store, "Restarting", EVENT_NORMAL);
         set_status(store, PHASE_BACKOFF, "NoSuchFile", 1);
         check_last(store, "NoSuchFile", EVENT_WARNING);
         set_status(store, PHASE_BACKOFF, "NotPermitted", 1);
@@ -105,6 +113,7 @@ static void test_every_change_is_told(const struct place *place)
         check_last(store, "RecoverRequested", EVENT_NORMAL);
         put(store, SPEC(",\"readOnly\":true"));
         check_last(store, "SpecChanged", EVENT_NORMAL);
+        CHECK(strstr(last_event(store)->message, "not there yet")); /* no old disk is removed */
         CHECK(!last_event(store)->labels);
         CHECK_INT(device_store_request_delete(store, "data", false), 0);
         check_last(store, "DeleteRequested", EVENT_NORMAL);
