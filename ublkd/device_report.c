@@ -3,6 +3,7 @@
 #include "ublkd/managed_device.h"
 
 #include "ublkd/base/clock.h"
+#include "ublkd/device_record.h"
 #include "ublkd/device_route.h"
 
 #include <stdio.h>
@@ -17,6 +18,17 @@ struct told {
 static bool is_serving(const struct managed_device *device)
 {
         return device->facts.kernel == KERNEL_LIVE && device->facts.worker == PLAN_WORKER_SERVING;
+}
+
+static bool is_manual(const struct device_record *record)
+{
+        return record->spec && record->spec->options.recovery.trigger == TRIGGER_MANUAL;
+}
+
+/* The last worker left because it was told to, and not one of those after it has failed. */
+static bool is_handed_over(const struct managed_device *device)
+{
+        return device->note.reason && strcmp(device->note.reason, "WorkerRetired") == 0;
 }
 
 static bool is_gone(const struct managed_device *device)
@@ -36,6 +48,17 @@ static struct told tell_absent(const struct managed_device *device, const struct
         if (device_unsupported(device, record, &reason))
                 return (struct told){PHASE_FAILED, reason};
         return (struct told){PHASE_STOPPING, "Replacing"};
+}
+
+/* What is known of the disk is from when there was a driver; before, there was none. */
+static struct told tell_without_driver(
+        const struct managed_device *device, const struct device_record *record)
+{
+        if (record->deleting)
+                return (struct told){PHASE_STOPPING, "HostNotReady"};
+        if (!record->spec->options.enabled && is_gone(device) && !device->worker)
+                return (struct told){PHASE_DISABLED, "Disabled"};
+        return (struct told){record->spec->options.enabled ? PHASE_PENDING : PHASE_STOPPING, "HostNotReady"};
 }
 
 static bool grows(const struct managed_device *device)
@@ -63,10 +86,10 @@ static struct told tell(
         bool down = device->facts.kernel == KERNEL_DOWN
                     || (device->facts.kernel == KERNEL_LIVE && device->facts.worker != PLAN_WORKER_READY);
 
-        if (!device->reconciler->ctl)
-                return (struct told){record->deleting ? PHASE_STOPPING : PHASE_PENDING, "HostNotReady"};
         if (!record->spec && !record->deleting)
                 return (struct told){PHASE_FAILED, "Quarantined"};
+        if (!device->reconciler->ctl)
+                return tell_without_driver(device, record);
         if (device->facts.want == WANT_ABSENT)
                 return tell_absent(device, record);
         if (is_serving(device))
@@ -75,12 +98,12 @@ static struct told tell(
                 return down ? (struct told){PHASE_QUIESCED, "WaitsForRecover"}
                             : (struct told){PHASE_FAILED, "WaitsForRecover"};
         /* EBUSY: the last of the dead worker is awaited, by a new one that is ready, for milliseconds. */
-        if (device->note.reason && device->attempt.busy == 0
+        if (device->note.reason && !is_handed_over(device) && device->attempt.busy == 0
                 && (next_try != UINT64_MAX || device->attempt.deaths > 1))
                 return (struct told){PHASE_BACKOFF, device->note.reason};
         if (device->facts.want == WANT_GIVEN_UP)
                 return (struct told){PHASE_STOPPING, "GaveUp"};
-        return down ? (struct told){PHASE_RECOVERING, "Recovering"}
+        return down ? (struct told){PHASE_RECOVERING, is_handed_over(device) ? "Restarting" : "Recovering"}
                     : (struct told){PHASE_STARTING, "Starting"};
 }
 
@@ -198,7 +221,7 @@ static int explain_host(const struct managed_device *device, const struct device
 static int explain(const struct managed_device *device, const struct device_record *record,
         const struct told *told, uint64_t next_try, struct device_status *status)
 {
-        if (!device->reconciler->ctl)
+        if (strcmp(told->reason, "HostNotReady") == 0)
                 return explain_host(device, record, told->reason, status);
         switch (told->phase) {
         case PHASE_STARTING:
@@ -219,7 +242,7 @@ static int explain(const struct managed_device *device, const struct device_reco
                         note_or(device, "There is no worker that serves it."), record->name, record->name);
         case PHASE_FAILED:
                 if (!record->spec)
-                        return device_status_explain(status, told->reason, "%s", record->quarantine);
+                        return device_record_explain_quarantine(record, status);
                 if (device->facts.want == WANT_HELD)
                         return device_status_explain(status, told->reason,
                                 "%s There is no disk left to recover; 'ublkctl recover %s' (POST "
@@ -231,7 +254,9 @@ static int explain(const struct managed_device *device, const struct device_reco
                 if (device->facts.want == WANT_GIVEN_UP)
                         return device_status_explain(status, told->reason,
                                 "I/O has waited for recovery.giveUpAfter: it is failed now, and the disk is "
-                                "made anew.");
+                                "removed; %s.",
+                                is_manual(record) ? "'ublkctl recover' makes it anew"
+                                                  : "it is made anew next");
                 return explain_absent(device, record, told->reason, status);
         case PHASE_PENDING: /* above */
         case _PHASE_MAX:

@@ -20,6 +20,17 @@ static void note_death(struct managed_device *device, bool served)
                         served ? "" : " before it could serve");
 }
 
+/* A worker that says why it cannot serve has not died: what is told is its reason. */
+static void tell_death(const struct managed_device *device, bool served)
+{
+        const struct problem_list *problems = worker_proc_problems(device->worker);
+
+        device_tell(device, LOG_WARNING, problems->count > 0 ? problems->items[0].reason : "WorkerDied",
+                "%s %s.", device->note.sentence ? device->note.sentence : "The worker died.",
+                served ? "Its disk is recovered as the spec says"
+                       : "A new worker is started after a back-off");
+}
+
 void device_take_death(struct managed_device *device)
 {
         const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
@@ -30,14 +41,14 @@ void device_take_death(struct managed_device *device)
         if (wanted)
                 note_death(device, served);
         if (wanted && !device->worker_killed)
-                device_tell(device, LOG_WARNING, "WorkerDied", "%s %s.",
-                        device->note.sentence ? device->note.sentence : "The worker died.",
-                        served ? "Its disk is recovered as the spec says"
-                               : "Another one is started after a back-off");
-        if (retired)
+                tell_death(device, served);
+        if (retired) {
                 device_tell(device, LOG_INFO, "WorkerRetired",
                         "Worker %d has left, as it was told; another one takes its place.",
                         (int)worker_proc_pid(device->worker));
+                device_note(device, "WorkerRetired", "Worker %d has left, as it was told.",
+                        (int)worker_proc_pid(device->worker));
+        }
         if (served && wanted)
                 device->died_at = worker_proc_died_at(device->worker);
         attempt_worker_died(&device->attempt, monotonic_now());

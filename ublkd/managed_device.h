@@ -53,6 +53,7 @@ struct managed_device {
         uint64_t generation;       /* that the attempts are about */
         bool recover_heard;        /* so is the pending request to recover */
         uint64_t shown_generation; /* that owner, mode and link of the block node follow; 0: none */
+        bool unheard;              /* new, and the kernel was never asked anything about it */
         bool unsettled;            /* was there at the start, and has not had its first pass */
         bool had_worker;           /* one was started or adopted before */
         bool unreached;            /* there may be a worker that could not be adopted yet */

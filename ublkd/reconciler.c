@@ -438,6 +438,21 @@ static void device_ask_kernel(struct managed_device *device, const struct device
                 on_kernel_answer(device, r, NULL);
 }
 
+/* The kernel never heard of it. */
+static bool could_be_forgotten(const struct managed_device *device, const struct device_record *record)
+{
+        return record->deleting && (record->number < 0 || device->unheard) && !device->worker;
+}
+
+/* Once, in the first pass; the store has kept an event of it. */
+static void log_quarantine(const struct managed_device *device, const struct device_record *record)
+{
+        if (device->unsettled && record->quarantine)
+                log_record(LOG_WARNING,
+                        &(const struct log_fields){.device = device->name, .reason = "Quarantined"}, "%s",
+                        record->status.message);
+}
+
 static void device_turn_begin(struct managed_device *device)
 {
         struct reconciler *reconciler = device->reconciler;
@@ -458,15 +473,16 @@ static void device_turn_begin(struct managed_device *device)
                 device_rest(device, monotonic_now() + ADOPT_RETRY_USEC);
                 return;
         }
-        if (record->deleting && record->number < 0 && !device->worker) { /* the kernel never heard of it */
-                if (device_forget(device))
-                        return;
-        }
+        if (could_be_forgotten(device, record) && device_forget(device))
+                return;
         if (!reconciler->ctl || (!record->spec && !record->deleting)) { /* nothing can, or may, be done */
+                log_quarantine(device, record);
                 report(device, record, UINT64_MAX);
-                device_rest(device, UINT64_MAX);
+                device_rest(device,
+                        could_be_forgotten(device, record) ? monotonic_now() + ERASE_RETRY_USEC : UINT64_MAX);
                 return;
         }
+        device->unheard = false;
         device_ask_kernel(device, record);
 }
 
@@ -476,6 +492,7 @@ static void on_store_event(void *userdata, const struct store_event *event)
 {
         struct reconciler *reconciler = userdata;
         struct managed_device *device = device_find(reconciler, event->name);
+        bool is_new;
 
         if (event->kind == STORE_STATUS || event->kind == STORE_NOTED)
                 return;
@@ -484,10 +501,13 @@ static void on_store_event(void *userdata, const struct store_event *event)
                         device_drop(device);
                 return;
         }
+        is_new = !device && event->record->generation == 1 && event->kind == STORE_SPEC;
         if (!device && device_new(reconciler, event->name, event->uid, &device) < 0) {
                 log_error(event->name, "Out of memory: it is not started; change it again, or restart ublkd");
                 return;
         }
+        if (is_new)
+                device->unheard = true;
         if (event->kind == STORE_INTENT && event->record->recover_requested)
                 device->recover_heard = false; /* asked again is asked anew */
         device_wake(device);

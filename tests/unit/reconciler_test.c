@@ -29,6 +29,22 @@ static void many_devices_that_choose_a_number_at_once(void)
         world_free(&world);
 }
 
+/* A number of its own is no sign that the kernel has heard of it. */
+static void what_never_had_a_driver_is_forgotten_without_one(void)
+{
+        struct world world;
+
+        world_new(&world);
+        reconciler_set_control(world.reconciler, NULL);
+        world_put_loop(&world, "data", ",\"id\":7");
+        world_settle(&world, 0);
+        CHECK_STR(world_record(&world, "data")->status.reason, "HostNotReady");
+        CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
+        world_settle(&world, 5);
+        CHECK(!world_record(&world, "data"));
+        world_free(&world);
+}
+
 static void a_stranger_that_is_faster_gets_another_number(void)
 {
         struct world world;
@@ -203,6 +219,7 @@ static void what_udev_is_told_goes_with_the_disk(void)
 int main(void)
 {
         many_devices_that_choose_a_number_at_once();
+        what_never_had_a_driver_is_forgotten_without_one();
         a_stranger_that_is_faster_gets_another_number();
         a_late_disk_is_not_forgotten_for_another_number();
         what_the_kernel_leaves_out_is_not_asked_for_again();
