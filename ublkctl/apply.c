@@ -1,6 +1,7 @@
 /* apply: makes devices as files describe them. */
 #include "ublkctl/await.h"
 #include "ublkctl/documents.h"
+#include "ublkctl/dry_run.h"
 #include "ublkctl/json_path.h"
 #include "ublkctl/remove.h"
 #include "ublkctl/show.h"
@@ -112,6 +113,23 @@ static enum outcome compare(struct context *context, const char *name, const cJS
         return count ? OUTCOME_CHANGED : OUTCOME_UNCHANGED;
 }
 
+/* `device`: as it is, or NULL: there is none. */
+static enum exit_status rehearse(
+        struct context *context, const char *name, const cJSON *device, const cJSON *spec)
+{
+        enum exit_status status = dry_run_check(name, spec);
+
+        if (status == STATUS_OK)
+                status = check_shrink(context, name, device, json_find(spec, "size"));
+        if (status != STATUS_OK)
+                return status;
+        if (!device)
+                print_outcome(context, name, OUTCOME_CREATED);
+        else if (compare(context, name, json_find(device, "spec"), spec) == OUTCOME_CHANGED)
+                dry_run_tell_of_disk(device, spec);
+        return STATUS_OK;
+}
+
 /* ---- one device ---- */
 
 /* One try. *ret_collision: somebody else changed the device between our look and our change. */
@@ -159,11 +177,7 @@ static enum exit_status apply_once(
                 return report_problem(&request, name, &before);
         if (context->settings->dry_run) {
                 *ret = OUTCOME_NONE; /* printed */
-                if (missing)
-                        print_outcome(context, name, OUTCOME_CREATED);
-                else
-                        (void)compare(context, name, stored, spec);
-                return check_shrink(context, name, missing ? NULL : before.json, json_find(spec, "size"));
+                return rehearse(context, name, missing ? NULL : before.json, spec);
         }
         if (stored && cJSON_Compare(stored, spec, true)) {
                 *ret = OUTCOME_UNCHANGED;

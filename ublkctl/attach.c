@@ -113,23 +113,39 @@ static enum exit_status print_node(const struct attach *attach, const cJSON *dev
         return STATUS_OK;
 }
 
+/* Removes the device, and says what came of it. */
+static void take_back(const struct attach *attach)
+{
+        _cleanup_free_ char *path = device_path(attach->name, "");
+        struct request removal = {.method = "DELETE", .path = path};
+        _cleanup_answer_ struct answer removed = {};
+
+        if (!path || call(attach->context, &removal, attach->name, &removed) != STATUS_OK)
+                say(attach->name, "The device stays; remove it with 'ublkctl delete %s'.", attach->name);
+        else
+                say(attach->path, "It was given up; nothing is left behind.");
+}
+
+/* The message up to where it tells of other tries, which there will not be. */
+static void say_why(const struct attach *attach, const char *message)
+{
+        const char *tries = strstr(message, " That was try "), *next = strstr(message, " The next try is ");
+        const char *end = tries && (!next || tries < next) ? tries : next;
+
+        say(attach->path, "%.*s", end ? (int)(end - message) : (int)strlen(message), message);
+}
+
 /* The device that cannot become a disk, or not in time, is taken back. */
 static enum exit_status give_up(
         const struct attach *attach, const struct request *request, const struct answer *answer)
 {
         bool ours = is_problem(answer, "cannot-start") || is_problem(answer, "timeout");
         const char *message = device_message(json_find(answer->json, "device"));
-        _cleanup_free_ char *path = device_path(attach->name, "");
-        struct request removal = {.method = "DELETE", .path = path};
-        _cleanup_answer_ struct answer removed = {};
 
         if (!ours)
                 return report_problem(request, attach->path, answer);
-        say(attach->path, "%s", *message ? message : "It cannot be made a disk; look into the log of ublkd.");
-        if (!path || call(attach->context, &removal, attach->name, &removed) != STATUS_OK)
-                say(attach->name, "The device stays; remove it with 'ublkctl delete %s'.", attach->name);
-        else
-                say(attach->path, "It was given up; nothing is left behind.");
+        say_why(attach, *message ? message : "It cannot be made a disk; look into the log of ublkd.");
+        take_back(attach);
         return answer->status == 504 ? STATUS_TIMED_OUT : STATUS_FAILED;
 }
 
@@ -144,7 +160,7 @@ static enum exit_status create(struct attach *attach, bool *ret_taken)
                 .path = path,
                 .body = spec,
                 .patience = attach->context->settings->timeout,
-                .tick = watch_tick(attach->context),
+                .tick = watch_or_end,
                 .userdata = &watch};
         _cleanup_answer_ struct answer answer = {};
         enum exit_status status;
@@ -154,6 +170,11 @@ static enum exit_status create(struct attach *attach, bool *ret_taken)
         status = spec ? client_ask(attach->context->client, &request, false, &answer) : STATUS_FAILED;
         cJSON_Delete(spec);
         progress_end();
+        if (watch.hopeless) {
+                *ret_taken = false;
+                take_back(attach);
+                return STATUS_FAILED;
+        }
         *ret_taken = status == STATUS_OK && is_problem(&answer, "name-taken");
         if (status != STATUS_OK || (*ret_taken && !attach->context->settings->name))
                 return status;

@@ -56,7 +56,39 @@ static void show(const struct watch *watch, const cJSON *device)
         progress_show(line);
 }
 
-static void show_status(void *userdata)
+/* Nothing that is done to this one device helps: the driver is missing, or may not be used. */
+static bool waits_for_the_host(const cJSON *device)
+{
+        const cJSON *condition;
+
+        cJSON_ArrayForEach (condition, json_find(device, "status.conditions")) {
+                const char *reason = json_text(condition, "reason");
+
+                if (reason && strcmp(reason, "HostNotReady") == 0)
+                        return true;
+        }
+        return false;
+}
+
+bool watch_or_end(void *userdata)
+{
+        struct watch *watch = userdata;
+        _cleanup_free_ char *path = device_path(watch->name, "");
+        struct request request = {.method = "GET", .path = path};
+        _cleanup_answer_ struct answer answer = {};
+        const cJSON *device = NULL;
+
+        if (path && client_ask(watch->context->client, &request, true, &answer) == STATUS_OK)
+                device = answer.status == 200 ? answer.json : NULL;
+        watch->hopeless = waits_for_the_host(device);
+        if (watch->hopeless)
+                say(watch->name, "%s", device_message(device));
+        else if (watch->context->progress)
+                show(watch, device);
+        return !watch->hopeless;
+}
+
+static bool show_status(void *userdata)
 {
         struct watch *watch = userdata;
         _cleanup_free_ char *path = device_path(watch->name, "");
@@ -65,9 +97,10 @@ static void show_status(void *userdata)
 
         if (path && client_ask(watch->context->client, &request, true, &answer) == STATUS_OK)
                 show(watch, answer.status == 200 ? answer.json : NULL);
+        return true;
 }
 
-void (*watch_tick(const struct context *context))(void *userdata)
+bool (*watch_tick(const struct context *context))(void *userdata)
 {
         return context->progress ? show_status : NULL;
 }

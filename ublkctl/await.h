@@ -10,13 +10,18 @@ struct watch {
         const char *name;
         const char *goal; /* "Live", "gone" */
         uint64_t began;   /* microseconds, monotonic */
+        bool hopeless;    /* see watch_or_end() */
 };
 
 /* CLOCK_MONOTONIC, microseconds. */
 uint64_t now_usec(void);
 
 /* Zero, or the tick of a request that the daemon holds: shows how `watch->name` is doing. */
-void (*watch_tick(const struct context *context))(void *userdata);
+bool (*watch_tick(const struct context *context))(void *userdata);
+
+/* The tick (of a struct watch) that also ends the request when no device can start on this machine as it is:
+ * says why, and sets `hopeless`. */
+bool watch_or_end(void *userdata);
 
 /* Waits until the device is ready (Live; Disabled when it shall be), or gone. A device that goes while it is
  * waited for to become ready is STATUS_NOT_FOUND. `deadline` as now_usec(). Says what is wrong. */

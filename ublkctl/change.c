@@ -44,10 +44,12 @@ static enum exit_status send_change(struct context *context, struct request *req
         }
         request->path = full;
         request->patience = wait ? context->settings->timeout : 0;
-        request->tick = wait ? watch_tick(context) : NULL;
+        request->tick = wait ? watch_or_end : NULL;
         request->userdata = &watch;
         status = call(context, request, name, ret);
         progress_end();
+        if (watch.hopeless)
+                say(name, "What was asked for stays in force, and is done once that is put right.");
         return status;
 }
 

@@ -184,7 +184,7 @@ static enum exit_status explain_socket(const struct client *client, CURLcode res
 
 static enum exit_status explain(const struct client *client, CURLcode result, bool quiet)
 {
-        if (result == CURLE_ABORTED_BY_CALLBACK) /* by client_end_on() */
+        if (result == CURLE_ABORTED_BY_CALLBACK) /* by client_end_on(), or by the tick */
                 return STATUS_FAILED;
         if (result == CURLE_OPERATION_TIMEDOUT) {
                 if (!quiet)
@@ -358,8 +358,8 @@ static CURLcode carry_out(struct client *client, struct exchange *exchange)
                         return CURLE_OUT_OF_MEMORY;
                 if (end.revents)
                         return CURLE_ABORTED_BY_CALLBACK;
-                if (events == 0 && request->tick)
-                        request->tick(request->userdata);
+                if (events == 0 && request->tick && !request->tick(request->userdata))
+                        return CURLE_ABORTED_BY_CALLBACK;
         }
 }
 

@@ -20,8 +20,9 @@ struct request {
         /* Microseconds that the daemon may hold the answer, beside its own time; with `take`: how long the
          * answer may come in all, and 0 is without an end. */
         uint64_t patience;
-        /* Called about twice a second while the answer is waited for; may use the client. Or NULL. */
-        void (*tick)(void *userdata);
+        /* Called about twice a second while the answer is waited for; may use the client. False ends the
+         * request at once, with STATUS_FAILED and without a word. Or NULL. */
+        bool (*tick)(void *userdata);
         /* Takes the body of a good answer piece by piece, for as long as it comes; false ends it. Or NULL. */
         bool (*take)(void *userdata, const char *data, size_t size);
         const char *last_event_id; /* with `take`, or NULL */

@@ -21,7 +21,7 @@ struct device_news {
         struct sse *sse;
         uint64_t after; /* the position in the stream */
         bool positioned;
-        void (*tick)(void *userdata);
+        bool (*tick)(void *userdata);
         void *userdata;
 };
 
@@ -55,12 +55,11 @@ static bool on_piece(void *userdata, const char *data, size_t size)
         return sse_feed(news->sse, data, size);
 }
 
-static void on_tick(void *userdata)
+static bool on_tick(void *userdata)
 {
         const struct device_news *news = userdata;
 
-        if (news->tick)
-                news->tick(news->userdata);
+        return !news->tick || news->tick(news->userdata);
 }
 
 static char *stream_path(const struct device_news *news)
@@ -103,7 +102,7 @@ static bool find_position(struct device_news *news)
         return true;
 }
 
-void device_news_await(struct device_news *news, uint64_t usec, void (*tick)(void *userdata), void *userdata)
+void device_news_await(struct device_news *news, uint64_t usec, bool (*tick)(void *userdata), void *userdata)
 {
         news->tick = tick;
         news->userdata = userdata;

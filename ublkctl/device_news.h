@@ -15,4 +15,4 @@ struct device_news *device_news_free(struct device_news *news);
  * after `usec`. Whoever looks at the device before each call misses nothing that is an event. Where the
  * daemon offers no events, or none to this client, it returns early and often. `tick` as in struct request.
  */
-void device_news_await(struct device_news *news, uint64_t usec, void (*tick)(void *userdata), void *userdata);
+void device_news_await(struct device_news *news, uint64_t usec, bool (*tick)(void *userdata), void *userdata);

@@ -36,7 +36,8 @@ static const struct verb verbs[] = {
                         "a list as 'ublkctl list -o json' prints it. One failure does not stop the others; at the end "
                         "all failures are named and the exit status is not 0. With --prune and -l, devices that have "
                         "the labels and are in no file are removed, unless a spec could not be read. A disk does not "
-                        "become smaller without --force.",
+                        "become smaller without --force. --dry-run checks every spec, and says which disks would be made "
+                        "anew; what only the opening of a backing file can tell it does not know.",
          .settings = BIT(FILES) | BIT(PRUNE) | BIT(LABEL) | BIT(DRY_RUN) | BIT(FORCE_SHRINK) | BIT(WAIT) | BIT(TIMEOUT),
          .arguments_max = 0, .run = verb_apply},
         {.name = "get", .arguments = "NAME...", .summary = "print devices as JSON",

@@ -95,7 +95,8 @@ def test_dry_run(ctl, server):
     before = server.ask("GET", "/devices").json["items"]
     wanted = [spec("a", queueDepth=64, **ours), spec("b", queueDepth=128, size=1 << 20, **ours), spec("new")]
     run = ctl("apply", "-f", "-", "--dry-run", "--prune", "-l", "app=x", stdin=json.dumps(wanted))
-    assert run.lines == ["a would be changed", "  queueDepth: 128 -> 64", "b unchanged", "new would be created",
+    assert run.lines == ["a would be changed", "  queueDepth: 128 -> 64",
+                         "  the disk would be made anew, because of queueDepth; that is refused while it is in use", "b unchanged", "new would be created",
                          "c would be removed"]
     assert server.ask("GET", "/devices").json["items"] == before
 
@@ -173,3 +174,23 @@ def test_prune_asks_for_all_before_it_waits_for_the_first(ctl, server):
 def test_a_name_that_is_a_path_is_refused_as_it_was_written(ctl):
     run = ctl("apply", "-f", "-", stdin=json.dumps(spec("../../x")), status=FAILED)
     assert "../../x" in run.err and '"."' not in run.err
+
+
+def test_dry_run_checks_specs_as_the_daemon_does(ctl, server):
+    bad = {"name": "bad", "target": {"type": "loop", "path": "relative"}, "sise": 1, "queues": "x"}
+    run = ctl("apply", "-f", "-", "--dry-run", stdin=json.dumps([bad, spec("good")]), status=FAILED)
+    assert run.lines == ["good would be created"]
+    assert all(f"ublkctl: bad: {place}: " in run.err for place in ("/sise", "/queues", "/target/path"))
+    real = ctl("apply", "-f", "-", stdin=json.dumps([bad]), status=FAILED)
+    for line in run.err.splitlines()[:3]:
+        assert line.removeprefix("ublkctl: bad: ") in real.err
+    assert server.ask("GET", "/devices").json["items"] == []
+
+
+def test_dry_run_tells_what_becomes_of_the_disk(ctl):
+    ctl("apply", "-f", "-", stdin=json.dumps([spec("a"), spec("b"), spec("c")]))
+    wanted = [spec("a", enabled=False), spec("b", labels={"x": "y"}), spec("c", queues=1)]
+    lines = ctl("apply", "-f", "-", "--dry-run", stdin=json.dumps(wanted)).lines
+    assert [line for line in lines if "the disk" in line] == [
+        "  the disk would be removed; that is refused while it is in use",
+        "  the disk would be made anew, because of queues; that is refused while it is in use"]

@@ -65,9 +65,10 @@ def test_a_disk_that_cannot_be_made_leaves_nothing_behind(ctl, server, tmp_path)
     thread.start()
     server.until("waits", 1)
     server.tell("auto on")
-    server.tell("status data Backoff BackingFileTooSmall It is too small.")
+    server.tell("status data Backoff BackingFileTooSmall It is too small. That was try 2 in a row. The next try is at 07:31:28.217Z.")
     thread.join()
-    assert answer[0].status == FAILED and "It is too small." in answer[0].err and answer[0].out == ""
+    assert answer[0].status == FAILED and "It is too small.\n" in answer[0].err and answer[0].out == ""
+    assert "try" not in answer[0].err and "nothing is left behind" in answer[0].err
     ctl("wait", "data", "--for", "gone")
 
 
@@ -118,3 +119,16 @@ def test_the_node_itself_goes_before_what_it_backs(ctl):
     ctl("create", "top", "target.type=loop", "target.path=/dev/ublkb7", "id=9")
     assert ctl("detach", "/dev/ublkb7").out == "lower removed\n"
     assert ctl("list", "-o", "name").lines == ["top", "upper"]
+
+
+def test_a_machine_without_the_driver_is_told_at_once(ctl, server, tmp_path):
+    server.tell("auto off")
+    answer = []
+    path = image(tmp_path)
+    thread = threading.Thread(target=lambda: answer.append(ctl.run("attach", path, "--timeout", "10min")))
+    thread.start()
+    server.until("waits", 1)
+    server.tell("status data Pending HostNotReady The ublk driver is not loaded.")
+    thread.join()
+    assert answer[0].status == FAILED and "driver is not loaded." in answer[0].err and "nothing is left" in answer[0].err
+    server.tell("remove data")

@@ -399,3 +399,16 @@ def test_the_daemon_speaks_of_options_too(ctl, server):
 @pytest.mark.parametrize("label", ["set", "=x"])
 def test_a_label_has_a_key_and_a_value(ctl, label):
     assert "no KEY=VALUE" in ctl("list", "-l", label, status=USAGE).err
+
+
+def test_a_machine_without_the_driver_is_told_at_once(ctl, server):
+    server.tell("auto off")
+    answer = []
+    thread = threading.Thread(target=lambda: answer.append(ctl.run("create", "data", *NULL, "--timeout", "10min")))
+    thread.start()
+    server.until("waits", 1)
+    server.tell("status data Pending HostNotReady The ublk driver is not loaded.")
+    thread.join()
+    assert answer[0].status == FAILED and "data: The ublk driver is not loaded." in answer[0].err
+    assert "stays in force" in answer[0].err
+    assert ctl("list", "-o", "name").lines == ["data"]

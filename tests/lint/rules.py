@@ -39,7 +39,8 @@ QUOTED = [
     ("ublkd/main.c", BASE + PROTO + ["ublkd/*", "api/api.h"]),
     ("ublkd/*", BASE + PROTO + ["ublkd/*", "targets/target_desc.h"]),
     ("api/*", BASE + MODEL + ["api/*", "targets/target_desc.h", "schemas/schema_texts.h"]),
-    # a client knows the API and no more
+    # a client knows the API and no more, but for a dry run what a good spec is
+    ("ublkctl/dry_run.c", BASE + ["ublkctl/*", "ublkd/device_spec.h"]),
     ("ublkctl/*", BASE + ["ublkctl/*"]),
     ("targets/worker/*", BASE + PROTO + CONTRACT + ["targets/registry.h", "targets/worker/*"]),
     ("targets/*/*", BASE + CONTRACT + ["{folder}/*"]),
