@@ -8,6 +8,16 @@
 static const char labels_prefix[] = "labels.";
 /* Its value "null" is the name of a target, not the absence of one. */
 static const char target_type[] = "target.type=";
+/* Strings by the schema whose value may look like a number. */
+static const char *const texts[] = {"cpus", "name", "owner.mode", "recovery.giveUpAfter", "target.path"};
+
+static bool is_text(const char *field)
+{
+        for (size_t i = 0; field && i < ARRAY_SIZE(texts); i++)
+                if (strcmp(texts[i], field) == 0)
+                        return true;
+        return false;
+}
 
 /* What cJSON takes for a number, and JSON does not: "010", "nan". */
 static bool is_odd_number(const cJSON *value, const char *text)
@@ -17,11 +27,12 @@ static bool is_odd_number(const cJSON *value, const char *text)
                        || (text[0] == '0' && text[1] && text[1] != '.'));
 }
 
-static cJSON *parse_value(const char *text, bool label)
+/* `string`: of a field that is a string, so that 0 and 600 are. */
+static cJSON *parse_value(const char *text, bool string)
 {
         cJSON *value = cJSON_ParseWithOpts(text, NULL, true);
         bool fits = value && !is_odd_number(value, text)
-                    && (!label || cJSON_IsString(value) || cJSON_IsNull(value));
+                    && (!string || cJSON_IsString(value) || cJSON_IsNull(value));
 
         if (fits)
                 return value;
@@ -59,6 +70,7 @@ static enum exit_status add_one(cJSON *object, const char *argument)
         _cleanup_free_ char *field = equals ? strndup(argument, (size_t)(equals - argument)) : NULL;
         bool label = strncmp(argument, labels_prefix, sizeof(labels_prefix) - 1) == 0,
              type = strncmp(argument, target_type, sizeof(target_type) - 1) == 0;
+        bool string = label || is_text(field);
         char *name = field;
 
         if (!equals || equals == argument || argument[0] == '.') {
@@ -74,7 +86,7 @@ static enum exit_status add_one(cJSON *object, const char *argument)
                 name = dot + 1;
         }
         return put(object, name,
-                object ? type ? cJSON_CreateString(equals + 1) : parse_value(equals + 1, label) : NULL);
+                object ? type ? cJSON_CreateString(equals + 1) : parse_value(equals + 1, string) : NULL);
 }
 
 enum exit_status assignments_add(cJSON *object, int argc, char *argv[])

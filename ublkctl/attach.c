@@ -15,6 +15,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { NAMES_TRIED_MAX = 20 };
 
@@ -220,6 +221,28 @@ static enum exit_status check_settings(const struct settings *settings, uint64_t
         return STATUS_USAGE;
 }
 
+/* What of the file is not on the disk, which exists (`device`) or is being made (NULL). */
+static void warn_of_what_is_missing(const struct attach *attach, const cJSON *device)
+{
+        enum { SECTOR = 512 };
+        const cJSON *size = json_find(device, "spec.size");
+        struct stat stat_of;
+
+        if (size) {
+                _cleanup_free_ char *text =
+                        cJSON_IsString(size) ? strdup(size->valuestring) : cJSON_Print(size);
+
+                say(attach->path, "The disk of the device %s is not all of the file: its size is set to %s.",
+                        attach->name, text ? text : "less");
+        } else if (stat(attach->path, &stat_of) == 0 && S_ISREG(stat_of.st_mode)
+                   && stat_of.st_size % SECTOR) {
+                say(attach->path,
+                        "The last %d bytes are not on the disk, as a disk is made of sectors of %d bytes; "
+                        "lengthen the file, as with 'truncate -s %%%d FILE'.",
+                        (int)(stat_of.st_size % SECTOR), SECTOR, SECTOR);
+        }
+}
+
 static enum exit_status refuse_file(const char *path, int error)
 {
         if (error != ENOENT)
@@ -252,12 +275,15 @@ enum exit_status verb_attach(struct context *context, int argc _unused_, char *a
                 if (status == STATUS_OK) {
                         _cleanup_answer_ struct answer answer = {};
 
+                        warn_of_what_is_missing(&attach, there);
                         status = call_get(context, attach.name, &answer);
                         if (status == STATUS_OK)
                                 status = print_node(&attach, answer.json);
                 }
         } else {
                 status = create_under_free_name(&attach);
+                if (status == STATUS_OK)
+                        warn_of_what_is_missing(&attach, NULL);
         }
         cJSON_Delete(attach.devices);
         return status;

@@ -144,6 +144,10 @@ enum exit_status verb_events(struct context *context, int argc, char *argv[])
         uint64_t revision = 0;
         enum exit_status status;
 
+        if (context->settings->output == OUTPUT_NAME || context->settings->output == OUTPUT_WIDE) {
+                say(NULL, "Events are printed as lines, or with -o json as JSON.");
+                return STATUS_USAGE;
+        }
         events.sse = sse_new(on_event, &events);
         if (!events.sse)
                 return STATUS_FAILED;

@@ -65,6 +65,19 @@ enum exit_status fetch_devices(struct context *context, const struct text_list *
 
 /* ---- printing ---- */
 
+/* With four spaces for cJSON's tabs, of which one also follows each colon; in strings a tab is written \\t.
+ */
+static void print_indented(const char *text)
+{
+        for (const char *at = text; *at; at++) {
+                if (*at != '\t')
+                        putchar(*at);
+                else
+                        fputs(at > text && at[-1] == ':' ? " " : "    ", stdout);
+        }
+        putchar('\n');
+}
+
 enum exit_status show_json(const cJSON *value)
 {
         char *text = cJSON_Print(value);
@@ -73,7 +86,7 @@ enum exit_status show_json(const cJSON *value)
                 say(NULL, "There is not enough memory.");
                 return STATUS_FAILED;
         }
-        puts(text);
+        print_indented(text);
         cJSON_free(text);
         return STATUS_OK;
 }

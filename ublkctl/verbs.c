@@ -55,7 +55,7 @@ static const struct verb verbs[] = {
         {.name = "set", .arguments = "NAME FIELD=VALUE...", .summary = "change fields of a device",
          .description = "Changes fields of the spec and waits until the device is Live again. A field of an object is "
                         "written with dots: recovery.trigger=manual. A value is JSON where it can be read as such, "
-                        "else a string; null takes the field away. A disk does not become smaller without --force.",
+                        "else a string, as those of labels, cpus and owner.mode always are; null takes the field away. A disk does not become smaller without --force.",
          .settings = BIT(FORCE_SHRINK) | BIT(NO_WAIT) | BIT(TIMEOUT),
          .arguments_min = 2, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_set},
         {.name = "patch", .arguments = "NAME [JSON]", .summary = "change a device with a merge patch",

@@ -132,3 +132,13 @@ def test_a_machine_without_the_driver_is_told_at_once(ctl, server, tmp_path):
     thread.join()
     assert answer[0].status == FAILED and "driver is not loaded." in answer[0].err and "nothing is left" in answer[0].err
     server.tell("remove data")
+
+
+def test_what_of_the_file_is_not_on_the_disk_is_told(ctl, tmp_path):
+    (tmp_path / "odd.img").write_bytes(bytes(512 * 4 + 100))
+    run = ctl.run("attach", "odd.img")
+    assert run.status == 0 and run.out == "/dev/ublkb0\n" and "The last 100 bytes are not on the disk" in run.err
+    path = image(tmp_path)
+    ctl("create", "part", "target.type=loop", f"target.path={path}", "size=512KiB")
+    run = ctl.run("attach", path)
+    assert run.status == 0 and "the device part is not all of the file: its size is set to 512KiB" in run.err

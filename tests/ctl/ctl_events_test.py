@@ -78,3 +78,8 @@ def test_follow_without_a_daemon_ends(tmp_path):
 def test_since_is_a_number(ctl):
     ctl("events", "--since", "1KiB", status=USAGE)
     ctl("events", "--since", "-1", status=USAGE)
+
+
+def test_events_have_no_names_to_print(ctl):
+    for output in ("name", "wide"):
+        assert "-o json" in ctl("events", "-o", output, status=2).err

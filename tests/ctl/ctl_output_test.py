@@ -102,3 +102,10 @@ def test_closed_standard_streams(ctl, closed):
     subprocess.run([PROGRAM, "list"], check=False, timeout=30, env=ctl.environment(), capture_output=closed != 1,
                    preexec_fn=lambda: os.close(closed))
     assert resource.getrusage(resource.RUSAGE_CHILDREN)
+
+
+def test_json_is_indented_with_spaces(ctl):
+    ctl("create", "data", "target.type=null", "size=1MiB", "labels.a=b\tc: \t")
+    text = ctl("get", "data").out
+    assert "\t" not in text and '\n    "name": "data",\n' in text
+    assert json.loads(text)["spec"]["labels"] == {"a": "b\tc: \t"}
