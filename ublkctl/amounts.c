@@ -3,7 +3,9 @@
 
 #include "ublkd/base/cleanup.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 struct scale {
         double factor;
@@ -22,6 +24,14 @@ static void format_scaled(double value, const struct scale *scale, char *ret)
                  : value >= 9.995                                                         ? 1
                                                                                           : 2;
         snprintf(ret, AMOUNT_TEXT_SIZE, "%.*f%s", digits, value, scale->unit);
+}
+
+void size_argument(const char *text, char ret[static SIZE_ARGUMENT_SIZE])
+{
+        size_t length = strlen(text);
+        bool bare = length > 1 && strchr("KMGT", text[length - 1]);
+
+        snprintf(ret, SIZE_ARGUMENT_SIZE, "%s%s", text, bare ? "iB" : "");
 }
 
 void format_bytes(double bytes, char ret[static AMOUNT_TEXT_SIZE])

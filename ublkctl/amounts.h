@@ -1,6 +1,12 @@
 /* Numbers for people. Pure. */
 #pragma once
 
+enum { SIZE_ARGUMENT_SIZE = 32 };
+
+/* A size of the command line as the API knows it: K, M, G and T, as truncate(1) has them, are KiB, MiB, GiB
+ * and TiB; all else is left as it is (and cut, so that it is none, when it is too long for any size). */
+void size_argument(const char *text, char ret[static SIZE_ARGUMENT_SIZE]);
+
 #include <stdint.h>
 
 enum { AMOUNT_TEXT_SIZE = 32 };

@@ -1,4 +1,5 @@
 /* attach and detach: disks as losetup makes them, by file and by node. */
+#include "ublkctl/amounts.h"
 #include "ublkctl/await.h"
 #include "ublkctl/change.h"
 #include "ublkctl/disk_name.h"
@@ -210,12 +211,16 @@ static enum exit_status create_under_free_name(struct attach *attach)
 
 static enum exit_status check_settings(const struct settings *settings, uint64_t *ret_offset)
 {
+        char offset[SIZE_ARGUMENT_SIZE];
+
         if (settings->name && strlen(settings->name) >= DISK_NAME_SIZE) {
                 say(NULL, "The name is too long; give one of 63 bytes at most.");
                 return STATUS_USAGE;
         }
         *ret_offset = 0;
-        if (!settings->offset || parse_bytes(settings->offset, ret_offset) >= 0)
+        if (settings->offset)
+                size_argument(settings->offset, offset);
+        if (!settings->offset || parse_bytes(offset, ret_offset) >= 0)
                 return STATUS_OK;
         say(NULL, "'%s' is no offset; give bytes, or a number with KiB, MiB, GiB or TiB.", settings->offset);
         return STATUS_USAGE;

@@ -1,6 +1,7 @@
 /* create, set, patch, resize, enable, disable: one request that changes one device. */
 #include "ublkctl/change.h"
 
+#include "ublkctl/amounts.h"
 #include "ublkctl/assignments.h"
 #include "ublkctl/documents.h"
 #include "ublkctl/json_path.h"
@@ -192,19 +193,21 @@ enum exit_status verb_patch(struct context *context, int argc, char *argv[])
 enum exit_status verb_resize(struct context *context, int argc _unused_, char *argv[])
 {
         cJSON *patch = cJSON_CreateObject();
+        char size[SIZE_ARGUMENT_SIZE];
         uint64_t bytes;
 
-        if (parse_bytes(argv[1], &bytes) < 0) {
+        size_argument(argv[1], size);
+        if (parse_bytes(size, &bytes) < 0) {
                 cJSON_Delete(patch);
                 say(NULL, "'%s' is no size; give bytes, or a number with KiB, MiB, GiB or TiB, like 20GiB.",
                         argv[1]);
                 return STATUS_USAGE;
         }
-        /* as text: the spec keeps it as it was written */
+        /* as text: the spec keeps it as it was written, but for the unit */
         if (patch
                 && (strspn(argv[1], "0123456789") == strlen(argv[1])
                                 ? cJSON_AddNumberToObject(patch, "size", (double)bytes)
-                                : cJSON_AddStringToObject(patch, "size", argv[1])))
+                                : cJSON_AddStringToObject(patch, "size", size)))
                 return patch_and_free(context, argv[0], patch, &changed);
         cJSON_Delete(patch);
         return STATUS_FAILED;

@@ -29,7 +29,7 @@ def test_other_disks_of_a_file_have_other_names(ctl, server, tmp_path):
     path = image(tmp_path)
     ctl("attach", path)
     ctl("attach", "-r", path)
-    ctl("attach", "-r", path, "--offset", "4KiB")
+    ctl("attach", "-r", path, "--offset", "4K")
     ctl("attach", "-r", path, "--name", "mine")
     assert ctl("list", "-o", "name").lines == ["data", "data-2", "data-3", "mine"]
     assert server.ask("GET", "/devices/data-3").json["spec"]["target"]["offset"] == 4096

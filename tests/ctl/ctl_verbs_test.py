@@ -126,6 +126,9 @@ def test_resize(ctl, server):
     assert server.ask("GET", "/devices/data").json["spec"]["size"] == "2GiB"
     ctl("resize", "data", "4294967296")
     assert server.ask("GET", "/devices/data").json["spec"]["size"] == 4 << 30
+    ctl("resize", "data", "8G")
+    assert server.ask("GET", "/devices/data").json["spec"]["size"] == "8GiB"
+    assert "is no size" in ctl("resize", "data", "1" * 40, status=USAGE).err
     assert "is no size" in ctl("resize", "data", "2GB", status=USAGE).err
     assert "/size" in ctl("resize", "data", "1", "--force", status=FAILED).err
 
