@@ -82,13 +82,17 @@ static void list_events(struct request *request, uint64_t after)
 {
         const struct query *query = &request->query;
         size_t end = event_log_count(log_of(request));
+        uint64_t before = 0; /* the revision of the last page's last event */
         cJSON *object;
 
-        if (query->continue_after) { /* the revision of the last page's last event */
-                uint64_t before = strtoull(query->continue_after, NULL, 10);
-
-                end = before > 0 ? event_log_after(log_of(request), before - 1) : 0;
+        if (query->continue_after && query_parse_revision(query->continue_after, &before) < 0) {
+                reply_problem(request, PROBLEM_BAD_REQUEST,
+                        "'continue' must be what the page before said in its 'continue', which is a number "
+                        "here.");
+                return;
         }
+        if (query->continue_after)
+                end = before > 0 ? event_log_after(log_of(request), before - 1) : 0;
         object = cJSON_CreateObject();
         if (object && add_page(request, object, after, end)
                 && cJSON_AddNumberToObject(

@@ -270,6 +270,11 @@ def test_other_types_are_not_acceptable(server):
     check_problem(server.ask("GET", "/events", headers={"Accept": "text/html"}), 406, "not-acceptable")
 
 
+@pytest.mark.parametrize("token", ["p1", "-1", "+1", "", "99999999999999999999999999"])
+def test_a_list_goes_on_from_a_number_only(server, token):
+    check_problem(server.ask("GET", f"/events?continue={token}", headers=JSON), 400, "bad-request")
+
+
 @pytest.mark.parametrize("accept,content_type", [
     ("application/json;q=0.9, text/event-stream;q=0.1", "application/json"),
     ("application/json, text/event-stream; q=0", "application/json"),
