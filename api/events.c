@@ -86,9 +86,9 @@ static void list_events(struct request *request, uint64_t after)
         cJSON *object;
 
         if (query->continue_after && query_parse_revision(query->continue_after, &before) < 0) {
-                reply_problem(request, PROBLEM_BAD_REQUEST,
-                        "'continue' must be what the page before said in its 'continue', which is a number "
-                        "here.");
+                reply_problem(request, PROBLEM_COMPACTED,
+                        "No page of events has said this in its 'continue'; begin with the first page "
+                        "again.");
                 return;
         }
         if (query->continue_after)
