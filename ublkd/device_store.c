@@ -503,7 +503,7 @@ int device_store_save_events(struct device_store *store)
         size_t count = event_log_unsaved(store->events, unsaved, ARRAY_SIZE(unsaved));
         int r = 0;
 
-        if (count > 0)
+        if (count > 0 || event_log_has_dropped(store->events))
                 r = store->backend->save_events(
                         store->context, unsaved, count, event_log_compacted(store->events));
         if (r >= 0)

@@ -143,8 +143,8 @@ int device_store_note(struct device_store *store, const char *name, enum event_t
 /* What happened to all devices. Changes of spec and intent, and of phase or reason of a status, are in it by
  * themselves, with the revision of the change. Valid as long as the store. */
 const struct event_log *device_store_events(const struct device_store *store);
-/* Writes the events that were not written with a record. 0 or -errno: they are kept, and written with the
- * next ones. */
+/* Writes the events that were not written with a record, and forgets those that are not kept any more. 0 or
+ * -errno: they are kept, and written with the next ones. */
 int device_store_save_events(struct device_store *store);
 
 /* Subscribers are called after the change, in the order they subscribed; they must not change the store from

@@ -11,7 +11,7 @@
 struct event_log {
         struct device_event *events[EVENTS_MAX + 1]; /* one more than is kept: taking it cannot fail */
         size_t count;
-        uint64_t compacted;
+        uint64_t compacted, compacted_saved; /* here, and in the backend */
 };
 
 int event_log_new(struct event_log **ret)
@@ -97,6 +97,7 @@ int event_log_load(void *userdata, const struct device_event *event)
 void event_log_loaded(struct event_log *log, uint64_t compacted, uint64_t now)
 {
         log->compacted = log->compacted > compacted ? log->compacted : compacted;
+        log->compacted_saved = compacted;
         compact(log, now);
 }
 
@@ -194,8 +195,14 @@ size_t event_log_unsaved(const struct event_log *log, const struct device_event 
         return count;
 }
 
+bool event_log_has_dropped(const struct event_log *log)
+{
+        return log->compacted > log->compacted_saved;
+}
+
 void event_log_saved(struct event_log *log)
 {
+        log->compacted_saved = log->compacted;
         for (size_t i = 0; i < log->count; i++)
                 log->events[i]->unsaved = false;
 }

@@ -47,5 +47,7 @@ uint64_t event_log_compacted(const struct event_log *log);
 
 /* Those that the backend has not seen, oldest first: the count, and up to `size` of them in `ret`. */
 size_t event_log_unsaved(const struct event_log *log, const struct device_event **ret, size_t size);
-/* The backend has them all. */
+/* Whether the backend keeps events that were compacted away since event_log_saved(). */
+bool event_log_has_dropped(const struct event_log *log);
+/* The backend has them all, and no others. */
 void event_log_saved(struct event_log *log);

@@ -1,4 +1,4 @@
-/* Writes the events that wait in the store's log. */
+/* Writes the events that wait in the store's log, and has those forgotten that fell out of it. */
 #include "ublkd/event_writer.h"
 
 #include "ublkd/base/cleanup.h"
@@ -55,8 +55,13 @@ static void on_store_event(void *userdata, const struct store_event *change _unu
         size_t count = event_log_count(log);
         const struct device_event *event = count > 0 ? event_log_at(log, count - 1) : NULL;
 
-        if (event && event->unsaved && !writer->failing)
+        if (writer->failing)
+                return;
+        if (event && event->unsaved)
                 (void)arm(writer, event->count > 1 ? REPETITION_USEC : NEW_USEC);
+        /* Events that were written with a record may drop others, and never come here otherwise. */
+        if (event_log_has_dropped(log))
+                (void)arm(writer, NEW_USEC);
 }
 
 int event_writer_new(const struct event_writer_config *config, struct event_writer **ret)

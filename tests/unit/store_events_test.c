@@ -201,6 +201,44 @@ static void test_compaction_is_remembered(const struct place *place)
         device_store_free(store);
 }
 
+static int stored_events(const struct place *place)
+{
+        sqlite3_stmt *count = NULL;
+        sqlite3 *db = NULL;
+        int rows = -1;
+
+        CHECK_INT(sqlite3_open(place->database, &db), SQLITE_OK);
+        CHECK_INT(sqlite3_prepare_v2(db, "SELECT count(*) FROM event", -1, &count, NULL), SQLITE_OK);
+        if (CHECK_INT(sqlite3_step(count), SQLITE_ROW))
+                rows = sqlite3_column_int(count, 0);
+        CHECK_INT(sqlite3_finalize(count), SQLITE_OK);
+        CHECK_INT(sqlite3_close(db), SQLITE_OK);
+        return rows;
+}
+
+/* Also where all new events are written with their records, so that none ever waits to be written. */
+static void test_the_database_is_bounded(const struct place *place)
+{
+        struct device_store *store = open_store(place);
+        char reason[16];
+
+        put(store, SPEC());
+        for (int i = 0; i < EVENTS_MAX; i++) {
+                snprintf(reason, sizeof(reason), "Reason%d", i);
+                CHECK_INT(device_store_note(store, "data", EVENT_NORMAL, reason, "It."), 0);
+        }
+        CHECK_INT(device_store_save_events(store), 0);
+        CHECK(!event_log_has_dropped(device_store_events(store)));
+        CHECK_INT(device_store_request_delete(store, "data", false), 0);
+        CHECK_INT(device_store_remove(store, "data"), 0);
+        put(store, SPEC());
+        CHECK(event_log_has_dropped(device_store_events(store)));
+        CHECK_INT(device_store_save_events(store), 0);
+        CHECK(!event_log_has_dropped(device_store_events(store)));
+        device_store_free(store);
+        CHECK_INT(stored_events(place), EVENTS_MAX);
+}
+
 /* Revisions were given out that could not be written down, but events with them could later: as after a full
  * disk and a crash. None is given out again. */
 static void test_revisions_behind_the_events(const struct place *place)
@@ -258,7 +296,8 @@ int main(void)
 {
         static void (*const tests[])(const struct place *) = {test_every_change_is_told,
                 test_asked_for_survives_a_crash, test_flapping_costs_no_writes, test_compaction_is_remembered,
-                test_revisions_behind_the_events, test_old_database_is_taken_over};
+                test_the_database_is_bounded, test_revisions_behind_the_events,
+                test_old_database_is_taken_over};
 
         for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
                 struct place place = {.directory = "/tmp/store_events_test.XXXXXX"};
