@@ -24,6 +24,9 @@ enum {
         SERVED_LONG = 1000 * 1000,
         /* How long a command that was given up is believed to be able to take effect. */
         UNSURE_LIMIT = 60 * 1000 * 1000,
+        /* A command cannot be sent before an earlier one is out of the way: each time that this passes counts
+         * as a try, so that the ways out (STOP_WORKER) are taken as if it had been sent and hung. */
+        HELD_DELAY = 10 * 1000 * 1000,
         /* What is as wanted is looked at again all the same: others may stop or delete a disk, and not every
          * change is reported (a worker that hangs does not leave). */
         RESYNC = 60 * 1000 * 1000,
@@ -173,6 +176,12 @@ static void note_refusal(struct attempt *attempt)
 
 static void note_failure(struct attempt *attempt, enum plan_action action, int error, uint64_t now)
 {
+        if (error == -EALREADY) { /* what it waits for stays the error */
+                attempt->held = true;
+                attempt->tries++;
+                attempt->retry_at = now + HELD_DELAY;
+                return;
+        }
         attempt->error = error;
         attempt->failed = action;
         if (action == ACTION_BEGIN_RECOVERY && error == -EBUSY) {
@@ -195,8 +204,16 @@ static void note_failure(struct attempt *attempt, enum plan_action action, int e
         attempt->retry_at = now + backoff_delay(attempt->tries);
 }
 
+void attempt_released(struct attempt *attempt, uint64_t now)
+{
+        if (attempt->held)
+                attempt->retry_at = now;
+        attempt->held = false;
+}
+
 void attempt_done(struct attempt *attempt, enum plan_action action, int result, uint64_t now)
 {
+        attempt->held = false;
         if (result < 0)
                 note_failure(attempt, action, result, now);
         else

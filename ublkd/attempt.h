@@ -37,6 +37,7 @@ struct attempt {
         unsigned refusals;       /* workers for which a recovery of this disk was refused (EINVAL) */
         bool refused;            /* it was refused for this worker */
         bool retired;            /* this worker was told to leave */
+        bool held;               /* the last step could not be sent: EALREADY */
         int error;               /* of the last step that failed, -errno, or 0: for the status */
         enum plan_action failed; /* that step; meaningless while error is 0 */
 };
@@ -64,6 +65,9 @@ bool attempt_is_unsure(const struct attempt *attempt, uint64_t now);
 /* A step came back. `result`: 0 or -errno of its kernel command, or of a GO that could not be sent after it.
  * Call it before the next attempt_observe(). */
 void attempt_done(struct attempt *attempt, enum plan_action action, int result, uint64_t now);
+
+/* A command that was given up is out of the way: a step that it held up (EALREADY) is due at once. */
+void attempt_released(struct attempt *attempt, uint64_t now);
 
 /* A worker is gone, by whatever cause. Once for each. */
 void attempt_worker_died(struct attempt *attempt, uint64_t now);

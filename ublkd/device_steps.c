@@ -71,6 +71,8 @@ static void note_failure(struct managed_device *device, int number, int error)
 {
         if (error == -EBUSY && device->action == ACTION_BEGIN_RECOVERY)
                 return; /* the dead worker's last references; a matter of milliseconds */
+        if (error == -EALREADY)
+                return; /* the note about what hangs stays true */
         if (error == -EBUSY && device->action == ACTION_STOP_DEV)
                 device_note(device, "InUse",
                         "Somebody has opened /dev/ublkb%d since; it is taken away once nobody has it open, "
@@ -84,7 +86,8 @@ static void note_failure(struct managed_device *device, int number, int error)
                         number);
         else if (error == -ETIMEDOUT)
                 device_note(device, "ControlPlaneHangs",
-                        "The kernel has not answered \"%s\" for /dev/ublkb%d in time, and is asked again.",
+                        "The kernel has not answered \"%s\" for /dev/ublkb%d in time; it is "
+                        "asked again once that call has ended.",
                         plan_action_to_string(device->action), number);
         else
                 device_note(device, "ControlPlane", "%s for /dev/ublkb%d failed: %s.",

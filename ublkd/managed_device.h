@@ -138,6 +138,9 @@ void device_shared_recall_history(struct managed_device *device);
 /* device_shared.c: removes the region that its workers shared: with its record. */
 void device_shared_forget(struct managed_device *device);
 
+/* device_released.c: a ublk_ctl_released; userdata is the reconciler. */
+void devices_released(void *userdata, int number);
+
 /* device_note.c: what a sentence of a problem list lacks where another sentence follows: "." or "". */
 const char *full_stop(const char *sentence);
 /* reconciler.c: something happened to the device; it gets a turn. */

@@ -529,6 +529,8 @@ void reconciler_counters(const struct reconciler *reconciler, struct daemon_coun
 void reconciler_set_control(struct reconciler *reconciler, struct ublk_ctl *ctl)
 {
         reconciler->ctl = ctl;
+        if (ctl)
+                ublk_ctl_on_released(ctl, devices_released, reconciler);
         for (size_t i = 0; i < reconciler->count; i++)
                 device_wake(reconciler->devices[i]);
 }

@@ -39,19 +39,20 @@ static const struct {
         uint32_t command;
         uint64_t deadline_usec;
         bool tells_device; /* its answer is a struct ublksrv_ctrl_dev_info, or a mask */
+        bool only_asks;    /* it changes nothing, and waits for no other command */
 } kinds[] = {
-        [CTL_GET_INFO] = {UBLK_U_CMD_GET_DEV_INFO,        SECONDS(10), true },
-        [CTL_GET_AFFINITY] = {UBLK_U_CMD_GET_QUEUE_AFFINITY,  SECONDS(10), true },
-        [CTL_ADD] = {UBLK_U_CMD_ADD_DEV,             SECONDS(10), true },
-        [CTL_SET_PARAMS] = {UBLK_U_CMD_SET_PARAMS,          SECONDS(10), false},
-        [CTL_START] = {UBLK_U_CMD_START_DEV,           SECONDS(30), false},
-        [CTL_STOP] = {UBLK_U_CMD_STOP_DEV,            SECONDS(10), false},
-        [CTL_TRY_STOP] = {UBLK_U_CMD_TRY_STOP_DEV,        SECONDS(10), false},
-        [CTL_QUIESCE] = {UBLK_U_CMD_QUIESCE_DEV,         SECONDS(10), false},
-        [CTL_UPDATE_SIZE] = {UBLK_U_CMD_UPDATE_SIZE,         SECONDS(10), false},
-        [CTL_DEL] = {UBLK_U_CMD_DEL_DEV_ASYNC,       SECONDS(10), false},
-        [CTL_BEGIN_RECOVERY] = {UBLK_U_CMD_START_USER_RECOVERY, SECONDS(10), false},
-        [CTL_END_RECOVERY] = {UBLK_U_CMD_END_USER_RECOVERY,   SECONDS(30), false},
+        [CTL_GET_INFO] = {UBLK_U_CMD_GET_DEV_INFO, SECONDS(10), true,                         true},
+        [CTL_GET_AFFINITY] = {UBLK_U_CMD_GET_QUEUE_AFFINITY,                       SECONDS(10),      true, true},
+        [CTL_ADD] = {UBLK_U_CMD_ADD_DEV,                   SECONDS(10),                              true                                        },
+        [CTL_SET_PARAMS] = {UBLK_U_CMD_SET_PARAMS,                   SECONDS(10), false},
+        [CTL_START] = {UBLK_U_CMD_START_DEV,                  SECONDS(30),                             false                                                                     },
+        [CTL_STOP] = {UBLK_U_CMD_STOP_DEV,                  SECONDS(10), false},
+        [CTL_TRY_STOP] = {UBLK_U_CMD_TRY_STOP_DEV,                  SECONDS(10),                             false                                                                                             },
+        [CTL_QUIESCE] = {UBLK_U_CMD_QUIESCE_DEV,                  SECONDS(10), false},
+        [CTL_UPDATE_SIZE] = {UBLK_U_CMD_UPDATE_SIZE,                  SECONDS(10),                             false                                                                                                                         },
+        [CTL_DEL] = {UBLK_U_CMD_DEL_DEV_ASYNC,                  SECONDS(10), false},
+        [CTL_BEGIN_RECOVERY] = {UBLK_U_CMD_START_USER_RECOVERY,                  SECONDS(10),                             false                                                                                                                                               },
+        [CTL_END_RECOVERY] = {UBLK_U_CMD_END_USER_RECOVERY,                  SECONDS(30), false},
 };
 _Static_assert(ARRAY_SIZE(kinds) == _CTL_KIND_MAX, "every kind has a row");
 
@@ -59,6 +60,8 @@ struct ublk_ctl {
         struct ctl_calls *calls;
         uint64_t deadline_usec; /* 0: as in `kinds` */
         bool no_async_delete;   /* the kernel has said that it knows no DEL_DEV_ASYNC */
+        ublk_ctl_released released;
+        void *released_userdata;
 };
 
 struct ublk_ctl_call {
@@ -286,7 +289,21 @@ static void deliver(void *owner _unused_, struct ctl_call *base)
         done(userdata, result, tells_device ? &device : NULL);
 }
 
+static void released(void *owner, uint32_t number)
+{
+        struct ublk_ctl *ctl = owner;
+
+        if (ctl->released)
+                ctl->released(ctl->released_userdata, (int)number);
+}
+
 /* ---- the public face ---- */
+
+void ublk_ctl_on_released(struct ublk_ctl *ctl, ublk_ctl_released on_released, void *userdata)
+{
+        ctl->released = on_released;
+        ctl->released_userdata = userdata;
+}
 
 static int submit(struct ublk_ctl *ctl, enum ctl_kind kind, const struct ctl_request *request,
         ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
@@ -303,6 +320,7 @@ static int submit(struct ublk_ctl *ctl, enum ctl_kind kind, const struct ctl_req
         call->call.request.command = kinds[kind].command;
         if (kind == CTL_DEL && ctl->no_async_delete)
                 call->call.request.command = UBLK_U_CMD_DEL_DEV;
+        call->call.changes = !kinds[kind].only_asks;
         call->kind = kind;
         call->done = done;
         call->userdata = userdata;
@@ -442,7 +460,8 @@ static int explain_greeting(
 int ublk_ctl_open(sd_event *event, const struct ublk_ctl_options *options, struct ublk_ctl **ret,
         uint64_t *ret_features, struct problem_list *problems)
 {
-        static const struct ctl_calls_handlers handlers = {.reconsider = reconsider, .deliver = deliver};
+        static const struct ctl_calls_handlers handlers = {
+                .reconsider = reconsider, .deliver = deliver, .released = released};
         _cleanup_(ublk_ctl_free_pointer) struct ublk_ctl *ctl = NULL;
         const char *path = options->helper_path ? options->helper_path : "/proc/self/exe";
         struct ctl_reply greeting;

@@ -90,9 +90,17 @@ int ublk_ctl_open(sd_event *event, const struct ublk_ctl_options *options, struc
 /* Gives up all calls without calling back, and the helpers. NULL is fine. */
 struct ublk_ctl *ublk_ctl_free(struct ublk_ctl *ctl);
 
+/* Called from the loop: a command for the number that was given up can have no effect any more. May not free
+ * the control plane. */
+typedef void (*ublk_ctl_released)(void *userdata, int number);
+/* NULL: nobody is told. */
+void ublk_ctl_on_released(struct ublk_ctl *ctl, ublk_ctl_released on_released, void *userdata);
+
 /* Each: 0 and (ret may be NULL) a handle valid until `done` is called; or -errno and `done` is never called
- * (-EAGAIN: 17 helpers hang in the driver, and no more are started; -EINVAL: an impossible number or
- * parameter). get_info: result -ENODEV when there is no such device. */
+ * (-EALREADY, of all but get_info and get_affinity: a command for that number was given up, and may still
+ * take effect; ublk_ctl_on_released() tells when not any more. -EAGAIN: 17 helpers hang in the driver, and no
+ * more are started; -EINVAL: an impossible number or parameter). get_info: result -ENODEV when there is no
+ * such device. */
 int ublk_ctl_get_info(
         struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
 int ublk_ctl_add(struct ublk_ctl *ctl, const struct kernel_device_request *request, ublk_ctl_done done,

@@ -2,8 +2,12 @@
  *
  * A helper is ACTIVE (one at most: it gets the new calls), RETIRED (one of its calls passed its deadline; it
  * is kept while others of its calls may still be answered), or DYING (killed, not dead yet; a process that
- * hangs in the driver may stay so for ever, which costs a slot). When all slots are taken, new calls fail at
- * once.
+ * hangs in the driver may stay so for ever, which costs a slot).
+ *
+ * So that one device costs one slot, however often it is tried: what was given up and could still take effect
+ * is remembered with its helper, and until that is dead no other command that changes the device is sent. So
+ * that many such devices cost the others nothing: the helper in the last slot is not given up because a
+ * command hangs, but only when it answers nothing at all. Without any slot, new calls fail at once.
  *
  * Finished calls are delivered one by one from an event source of their own, so that a callback may do what
  * it likes, even free everything. */
@@ -29,6 +33,13 @@ enum {
 
 TAILQ_HEAD(call_list, ctl_call);
 
+/* What is left of a call that was given up. */
+struct given_up {
+        LIST_ENTRY(given_up) link;
+        uint64_t sequence;
+        uint32_t number;
+};
+
 enum helper_state { HELPER_NONE, HELPER_ACTIVE, HELPER_RETIRED, HELPER_DYING, _HELPER_STATE_MAX };
 
 struct ctl_helper {
@@ -38,6 +49,8 @@ struct ctl_helper {
         int pidfd, channel;
         sd_event_source *channel_source, *pidfd_source;
         struct call_list waiting, sent;
+        LIST_HEAD(, given_up) given_up;
+        unsigned misses; /* deadlines that have passed since it answered anything */
 };
 
 struct ctl_calls {
@@ -117,6 +130,62 @@ static int on_delivery(sd_event_source *source, void *userdata)
         return 0;
 }
 
+/* ---- calls that were given up ---- */
+
+static bool is_held(const struct ctl_calls *calls, uint32_t number)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(calls->helpers); i++) {
+                const struct given_up *given_up;
+
+                LIST_FOREACH(given_up, &calls->helpers[i].given_up, link)
+                if (given_up->number == number)
+                        return true;
+        }
+        return false;
+}
+
+/* Without memory it is not remembered, which may cost another helper. */
+static void give_up(struct ctl_helper *helper, const struct ctl_call *call)
+{
+        struct given_up *given_up = call->changes ? malloc(sizeof(*given_up)) : NULL;
+
+        if (!given_up)
+                return;
+        *given_up = (struct given_up){.sequence = call->request.sequence, .number = call->request.number};
+        LIST_INSERT_HEAD(&helper->given_up, given_up, link);
+}
+
+static void given_up_release(struct ctl_helper *helper, struct given_up *given_up)
+{
+        uint32_t number = given_up->number;
+
+        LIST_REMOVE(given_up, link);
+        free(given_up);
+        helper->calls->handlers->released(helper->calls->owner, number);
+}
+
+/* An answer that nobody waits for any more. */
+static void hear_late_reply(struct ctl_helper *helper, uint64_t sequence)
+{
+        struct given_up *given_up;
+
+        LIST_FOREACH(given_up, &helper->given_up, link)
+        if (given_up->sequence == sequence) {
+                given_up_release(helper, given_up);
+                return;
+        }
+}
+
+static void given_up_forget(struct ctl_helper *helper)
+{
+        struct given_up *given_up;
+
+        while ((given_up = LIST_FIRST(&helper->given_up))) {
+                LIST_REMOVE(given_up, link);
+                free(given_up);
+        }
+}
+
 /* ---- helpers ---- */
 
 /* Nothing of it is kept but the pidfd, until it is seen dead. */
@@ -149,6 +218,7 @@ static void helper_lost(struct ctl_helper *helper)
 
 static void helper_release(struct ctl_helper *helper)
 {
+        given_up_forget(helper);
         sd_event_source_disable_unref(helper->channel_source);
         sd_event_source_disable_unref(helper->pidfd_source);
         close_fd(helper->channel);
@@ -162,9 +232,12 @@ static void helper_release(struct ctl_helper *helper)
 static int on_helper_death(sd_event_source *source _unused_, int fd, uint32_t events _unused_, void *userdata)
 {
         struct ctl_helper *helper = userdata;
+        struct given_up *given_up;
 
         (void)waitid(P_PIDFD, (id_t)fd, &(siginfo_t){}, WEXITED | WNOHANG);
         helper_lost(helper);
+        while ((given_up = LIST_FIRST(&helper->given_up)))
+                given_up_release(helper, given_up);
         helper_release(helper);
         return 0;
 }
@@ -213,8 +286,11 @@ static void hear_reply(struct ctl_helper *helper, const struct ctl_reply *reply)
         struct ctl_call *call = helper_find(helper, reply->sequence);
         int r;
 
-        if (!call) /* it was timed out */
+        helper->misses = 0;
+        if (!call) { /* it was timed out */
+                hear_late_reply(helper, reply->sequence);
                 return;
+        }
         if (call->cancelled || !calls->handlers->reconsider(calls->owner, call, reply->result)) {
                 call_finish(call, reply->result, &reply->payload);
                 return;
@@ -318,11 +394,21 @@ static int helper_start(struct ctl_calls *calls, struct ctl_helper **ret)
         return 0;
 }
 
+/* While there is a slot for another, a helper is given up with the first of its commands that hangs: that
+ * interrupts the command, if anything can. */
+static bool is_to_retire(struct ctl_helper *helper)
+{
+        return helper->state == HELPER_ACTIVE
+               && (find_helper(helper->calls, HELPER_NONE) || ++helper->misses >= CTL_LAST_MISSES_MAX);
+}
+
 static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
         struct ctl_call *call = userdata;
 
-        if (call->helper->state == HELPER_ACTIVE)
+        if (call->state == CTL_CALL_SENT)
+                give_up(call->helper, call);
+        if (is_to_retire(call->helper))
                 call->helper->state = HELPER_RETIRED;
         call_finish(call, -ETIMEDOUT, NULL);
         return 0;
@@ -351,9 +437,12 @@ static int call_post(struct ctl_calls *calls, struct ctl_call *call)
 
 int ctl_calls_submit(struct ctl_calls *calls, struct ctl_call *call, uint64_t deadline_usec)
 {
-        int r = sd_event_add_time_relative(calls->event, &call->deadline, CLOCK_MONOTONIC, deadline_usec,
-                DEADLINE_ACCURACY_USEC, on_deadline, call);
+        int r;
 
+        if (call->changes && is_held(calls, call->request.number))
+                return -EALREADY;
+        r = sd_event_add_time_relative(calls->event, &call->deadline, CLOCK_MONOTONIC, deadline_usec,
+                DEADLINE_ACCURACY_USEC, on_deadline, call);
         if (r >= 0)
                 r = call_post(calls, call);
         if (r < 0)

@@ -8,7 +8,7 @@
 #include <sys/queue.h>
 #include <systemd/sd-event.h>
 
-enum { CTL_RETIRED_MAX = 16 };
+enum { CTL_RETIRED_MAX = 16, CTL_LAST_MISSES_MAX = 4 };
 
 struct ctl_calls;
 struct ctl_helper;
@@ -30,6 +30,7 @@ struct ctl_call {
         TAILQ_ENTRY(ctl_call) link;
         sd_event_source *deadline;
         enum ctl_call_state state;
+        bool changes; /* the device of `request`, so that no other such call for it may overtake this one */
         bool cancelled;
         int result;
         union ctl_payload answer; /* what the payload was when the command was done */
@@ -40,6 +41,9 @@ struct ctl_calls_handlers {
         bool (*reconsider)(void *owner, struct ctl_call *call, int result);
         /* It is over, with `result` and `answer`. Takes the call over and frees it. May free ctl_calls. */
         void (*deliver)(void *owner, struct ctl_call *call);
+        /* A call that was given up with -ETIMEDOUT and `changes` can have no effect any more: its helper is
+         * dead, or the command came back late. May not free ctl_calls. */
+        void (*released)(void *owner, uint32_t number);
 };
 
 /* `helper_path` is copied. 0 or -ENOMEM. */
@@ -52,8 +56,9 @@ struct ctl_calls *ctl_calls_free(struct ctl_calls *calls);
  * other -errno when it could not be started. */
 int ctl_calls_greet(struct ctl_calls *calls, uint64_t timeout_usec, struct ctl_reply *ret_greeting);
 
-/* Sends the call, starting a helper if there is none. 0; -EAGAIN: too many helpers hang; other -errno. On a
- * failure the call is still the owner's. */
+/* Sends the call, starting a helper if there is none. 0; -EALREADY: it `changes` a device for which such a
+ * call was given up and is not released; -EAGAIN: too many helpers hang; other -errno. On a failure the call
+ * is still the owner's. */
 int ctl_calls_submit(struct ctl_calls *calls, struct ctl_call *call, uint64_t deadline_usec);
 /* It will not be delivered. */
 void ctl_call_cancel(struct ctl_call *call);

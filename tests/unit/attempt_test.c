@@ -106,6 +106,30 @@ static void test_a_growth_that_was_given_up_is_not_overtaken(void)
         CHECK_INT(attempt_due(&attempt, ACTION_GROW_DISK, 1), 1 + 60 * SECONDS);
 }
 
+/* While a command that hangs keeps others from being sent, the way out comes as if they had hung, too. */
+static void test_a_step_that_is_held_up_counts_slowly_and_is_due_once_released(void)
+{
+        struct attempt attempt = {};
+        uint64_t now = 1;
+
+        CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_READY, now), TROUBLE_NONE);
+        attempt_done(&attempt, ACTION_END_RECOVERY, -ETIMEDOUT, now);
+        for (unsigned i = 1; i < ATTEMPT_TRIES; i++) {
+                CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_READY, now), TROUBLE_NONE);
+                attempt_done(&attempt, ACTION_END_RECOVERY, -EALREADY, now);
+                CHECK_INT(attempt_due(&attempt, ACTION_END_RECOVERY, now), now + 10 * SECONDS);
+                now += 10 * SECONDS;
+        }
+        CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_READY, now), TROUBLE_STUCK);
+        CHECK_INT(attempt.error, -ETIMEDOUT); /* that is what hangs */
+        attempt_done(&attempt, ACTION_END_RECOVERY, -EALREADY, now);
+        attempt_released(&attempt, now + 1);
+        CHECK_INT(attempt_due(&attempt, ACTION_END_RECOVERY, now + 1), now + 1);
+        attempt_done(&attempt, ACTION_END_RECOVERY, -EIO, now + 1);
+        attempt_released(&attempt, now + 2); /* it held nothing up: the back-off stays */
+        CHECK(attempt_due(&attempt, ACTION_END_RECOVERY, now + 2) > now + 2);
+}
+
 static void test_a_disk_in_use_is_no_trouble(void)
 {
         const struct plan_facts facts = {
@@ -307,6 +331,7 @@ int main(void)
         test_a_success_without_effect_is_looked_at_ever_slower();
         test_busy_is_no_failure();
         test_a_growth_that_was_given_up_is_not_overtaken();
+        test_a_step_that_is_held_up_counts_slowly_and_is_due_once_released();
         test_a_disk_in_use_is_no_trouble();
         test_three_refused_workers_are_hopeless();
         test_deaths_back_off_until_one_served_long();

@@ -47,6 +47,11 @@ unsigned fake_adds;
 
 /* ---- the kernel ---- */
 
+void ublk_ctl_on_released(
+        struct ublk_ctl *ctl _unused_, ublk_ctl_released on_released _unused_, void *userdata _unused_)
+{
+}
+
 uint64_t ublk_ctl_flags(enum kernel_recovery recovery)
 {
         return recovery == KERNEL_RECOVERY_NONE ? 0 : 1;

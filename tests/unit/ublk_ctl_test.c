@@ -333,54 +333,110 @@ static void test_many_deadlines(sd_event *event)
         ublk_ctl_free(ctl);
 }
 
-/* Calls until a helper answers. How many were given up on the way: on a busy machine one may be slow, and
- * hang for good like the others. -EAGAIN: there may be no more of them. */
-static int await_working(sd_event *event, struct ublk_ctl *ctl)
+static void on_released(void *userdata, int number)
 {
-        for (int given_up = 0;; given_up++) {
-                struct answer answer = {};
-                int r = ublk_ctl_get_info(ctl, 7, on_done, &answer, NULL);
+        struct answer *answer = userdata;
 
-                if (r < 0)
-                        return r;
-                await(event, &answer);
-                if (answer.result != -ETIMEDOUT)
-                        return given_up;
-        }
+        answer->count++;
+        answer->result = number;
 }
 
-/* False: there may be no more of those that hang. */
-static bool hang_one(sd_event *event, struct ublk_ctl *ctl)
+/* A command that was given up may still take effect until its helper is dead: no other one overtakes it. */
+static void test_released(sd_event *event)
 {
-        struct answer hangs = {};
-        int r = await_working(event, ctl);
+        struct ublk_ctl *ctl = open_impatient(event, "kernel", SHORT_USEC);
+        struct answer hangs = {}, released = {};
 
-        if (r == -EAGAIN)
-                return false;
-        CHECK(r >= 0);
-        CHECK_INT(ublk_ctl_get_info(ctl, NUMBER_HANGS, on_done, &hangs, NULL), 0);
+        ublk_ctl_on_released(ctl, on_released, &released);
+        CHECK_INT(ublk_ctl_del(ctl, NUMBER_HANGS, on_done, &hangs, NULL), 0);
         await(event, &hangs);
         CHECK_INT(hangs.result, -ETIMEDOUT);
-        return true;
+        CHECK_INT(released.count, 0);
+        CHECK_INT(ublk_ctl_stop(ctl, NUMBER_HANGS, on_done, &hangs, NULL), -EALREADY);
+        await(event, &released);
+        CHECK_INT(released.result, NUMBER_HANGS);
+        hangs = (struct answer){};
+        check_result(event, ublk_ctl_stop(ctl, NUMBER_HANGS, on_done, &hangs, NULL), &hangs, -ETIMEDOUT);
+        ublk_ctl_free(ctl);
 }
 
-/* As if each hung in the driver for good: no slot comes free, and calls fail at once instead of waiting. */
-static void test_too_many_helpers(sd_event *event)
+/* Until a helper answers: on a busy machine one may be slow, and is given up like those that hang. */
+static void check_others_go_on(sd_event *event, struct ublk_ctl *ctl)
+{
+        struct answer answer = {.result = -ETIMEDOUT};
+
+        for (unsigned i = 0; i < 10 && answer.result == -ETIMEDOUT; i++) {
+                answer = (struct answer){};
+                if (CHECK_INT(ublk_ctl_get_info(ctl, 7, on_done, &answer, NULL), 0))
+                        await(event, &answer);
+        }
+        CHECK_INT(answer.result, 0);
+}
+
+static struct ublk_ctl *open_undying(sd_event *event)
 {
         _cleanup_problems_ struct problem_list problems = {};
         struct ublk_ctl *ctl = NULL;
-        struct answer answer = {};
         uint64_t features;
 
         setenv("CTL_TEST_HELPER", "undying", 1);
-        if (ublk_ctl_open(event, &(struct ublk_ctl_options){.deadline_usec = SHORT_USEC}, &ctl, &features,
-                    &problems)
-                < 0)
-                return; /* one may not trace here */
-        for (unsigned i = 0; i < CTL_RETIRED_MAX + 1 && hang_one(event, ctl); i++)
-                ;
-        CHECK_INT(ublk_ctl_get_info(ctl, 7, on_done, &answer, NULL), -EAGAIN);
+        (void)ublk_ctl_open(
+                event, &(struct ublk_ctl_options){.deadline_usec = SHORT_USEC}, &ctl, &features, &problems);
+        return ctl; /* NULL: one may not trace here */
+}
+
+/* A device that hangs for good is tried again and again, and costs no second helper: none is sent. */
+static void test_retries_cost_no_helper(sd_event *event)
+{
+        struct ublk_ctl *ctl = open_undying(event);
+        struct answer hangs = {};
+
+        if (!ctl)
+                return;
+        check_result(event, ublk_ctl_stop(ctl, NUMBER_HANGS, on_done, &hangs, NULL), &hangs, -ETIMEDOUT);
+        for (unsigned i = 0; i < CTL_RETIRED_MAX + 4; i++) {
+                CHECK_INT(ublk_ctl_stop(ctl, NUMBER_HANGS, on_done, &hangs, NULL), -EALREADY);
+                CHECK_INT(ublk_ctl_del(ctl, NUMBER_HANGS, on_done, &hangs, NULL), -EALREADY);
+                check_others_go_on(event, ctl);
+        }
+        CHECK_INT(hangs.count, 0);
+        ublk_ctl_free(ctl);
+}
+
+/* As if each hung in the driver for good: no slot comes free, and the last helper serves the others. */
+static void test_too_many_helpers(sd_event *event)
+{
+        struct ublk_ctl *ctl = open_undying(event);
+
+        if (!ctl)
+                return;
+        for (unsigned i = 0; i < CTL_RETIRED_MAX + 8; i++) {
+                struct answer hangs = {};
+
+                check_result(event, ublk_ctl_get_info(ctl, NUMBER_HANGS, on_done, &hangs, NULL), &hangs,
+                        -ETIMEDOUT);
+                check_others_go_on(event, ctl);
+        }
         ublk_ctl_free(ctl); /* does not wait for them for long */
+}
+
+/* It hangs, and so does every other command: the last helper is given up as well, and calls fail at once. */
+static void test_last_helper_that_answers_nothing(sd_event *event)
+{
+        struct ublk_ctl *ctl = open_undying(event);
+        int r = 0;
+
+        if (!ctl)
+                return;
+        for (unsigned i = 0; r >= 0 && i < 4 * CTL_RETIRED_MAX; i++) {
+                struct answer hangs = {};
+
+                r = ublk_ctl_get_info(ctl, NUMBER_HANGS, on_done, &hangs, NULL);
+                if (r >= 0)
+                        check_result(event, 0, &hangs, -ETIMEDOUT);
+        }
+        CHECK_INT(r, -EAGAIN);
+        ublk_ctl_free(ctl);
 }
 
 static void check_start(sd_event *event, const char *part, uint64_t start_usec, int error, const char *reason)
@@ -517,7 +573,10 @@ int main(int argc, char *argv[])
         test_retired_helpers_go(event);
         test_many_deadlines(event);
         test_real_helper(event);
-        test_too_many_helpers(event); /* last, because it leaves helpers behind */
+        test_released(event);
+        test_retries_cost_no_helper(event); /* last, because they leave helpers behind */
+        test_too_many_helpers(event);
+        test_last_helper_that_answers_nothing(event);
         sd_event_unref(event);
         return check_report();
 }
