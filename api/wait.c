@@ -15,6 +15,7 @@ struct wait {
         char uid[UID_TEXT_SIZE]; /* a new device of the same name is another one */
         uint64_t generation;     /* ready: that must have been observed */
         uint32_t restart;        /* as well */
+        bool restarts;           /* ready: it waits for that restart */
         unsigned status;         /* ready: of the reply */
         sd_event_source *timer, *hangup;
         struct wait *next, **link; /* in api->waits; link is NULL when it is not there */
@@ -52,6 +53,11 @@ static void wait_end(struct wait *wait)
         api_run_soon(request->api);
 }
 
+static bool has_reason(const struct device_status *status, const char *reason)
+{
+        return status->reason && strcmp(status->reason, reason) == 0;
+}
+
 /* Whether a status that is not Live says all that waiting could tell. A worker that died or a kernel that did
  * not answer says nothing about the spec: the next try may well succeed. */
 static bool is_verdict(const struct device_status *status)
@@ -61,7 +67,7 @@ static bool is_verdict(const struct device_status *status)
 
         if (status->phase == PHASE_FAILED)
                 return true;
-        if (status->phase == PHASE_LIVE && status->reason && strcmp(status->reason, "CannotGrow") == 0)
+        if (status->phase == PHASE_LIVE && has_reason(status, "CannotGrow"))
                 return true;
         if (status->phase != PHASE_BACKOFF || !status->reason)
                 return false;
@@ -97,6 +103,11 @@ static bool check_ready(const struct wait *wait, const struct device_record *rec
         if (record->status.observed_generation < wait->generation
                 || record->status.observed_restart < wait->restart)
                 return false;
+        if (wait->restarts && has_reason(&record->status, "CannotRestart")) {
+                reply_device_problem(
+                        request, PROBLEM_CANNOT_START, record, "%s", status_message(&record->status));
+                return true;
+        }
         if (is_ready(record)) {
                 reply_device(request, status, record);
                 if (status == MHD_HTTP_CREATED)
@@ -191,6 +202,7 @@ static int wait_new(struct request *request, enum wait_kind kind, const struct d
                 .kind = kind,
                 .generation = record->generation,
                 .restart = record->restart,
+                .restarts = record->status.observed_restart < record->restart,
                 .status = status};
         strcpy(wait->uid, record->uid);
         wait->name = strdup(record->name);

@@ -73,10 +73,12 @@ static const char *growth_refusal(const struct managed_device *device)
         return refusal->count > 0 ? refusal->items[0].detail : device->note.sentence;
 }
 
-static const char *live_reason(const struct managed_device *device)
+static const char *live_reason(const struct managed_device *device, const struct device_record *record)
 {
         if (device->facts.want == WANT_RENEWED)
                 return "Restarting";
+        if (!grows(device) && device_trial_refusal(device, record))
+                return "CannotRestart";
         return !grows(device) ? "Live" : growth_refusal(device) ? "CannotGrow" : "Growing";
 }
 
@@ -93,7 +95,7 @@ static struct told tell(
         if (device->facts.want == WANT_ABSENT)
                 return tell_absent(device, record);
         if (is_serving(device))
-                return (struct told){PHASE_LIVE, live_reason(device)};
+                return (struct told){PHASE_LIVE, live_reason(device, record)};
         if (device->facts.want == WANT_HELD)
                 return down ? (struct told){PHASE_QUIESCED, "WaitsForRecover"}
                             : (struct told){PHASE_FAILED, "WaitsForRecover"};
@@ -200,6 +202,12 @@ static int explain_live(const struct managed_device *device, const struct device
                 return device_status_explain(status, reason,
                         "Serving /dev/ublkb%d, which grows to %llu bytes.", record->number,
                         (unsigned long long)device->size_wanted);
+        refusal = device_trial_refusal(device, record);
+        if (refusal)
+                return device_status_explain(status, reason,
+                        "Serving /dev/ublkb%d as before; it was not restarted, because its next worker could "
+                        "not take over: %s%s Mend that, and restart it again.",
+                        record->number, refusal, full_stop(refusal));
         return device_status_explain(status, reason, "Serving /dev/ublkb%d.", record->number);
 }
 

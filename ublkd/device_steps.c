@@ -75,7 +75,7 @@ static void note_failure(struct managed_device *device, int number, int error)
                 return; /* the note about what hangs stays true */
         if (error == -EBUSY && device->action == ACTION_STOP_DEV)
                 device_note(device, "InUse",
-                        "Somebody has /dev/ublkb%d open; it is taken away once nobody has it open, "
+                        "Somebody has opened /dev/ublkb%d since; it is taken away once nobody has it open, "
                         "or at once "
                         "with --force (DELETE and ?force=true).",
                         number);
@@ -205,7 +205,13 @@ static void add_device(struct managed_device *device, const struct device_record
 
 static bool number_is_reserved(const struct managed_device *device, int number)
 {
-        return device_store_number_owner(device->reconciler->config.store, number, device->name);
+        DEVICE_STORE_FOREACH (record, device->reconciler->config.store) {
+                if (strcmp(record->name, device->name) == 0)
+                        continue;
+                if (record->number == number || (record->spec && record->spec->options.id == number))
+                        return true;
+        }
+        return false;
 }
 
 /* The number is written down before the kernel hears of it: a device of ours is never lost. */
@@ -250,14 +256,8 @@ static void on_candidate(void *userdata, int result, const struct kernel_device 
 
 static void try_candidate(struct managed_device *device)
 {
-        int r = device_store_free_number(
-                device->reconciler->config.store, device->candidate, device->name, &device->candidate);
-
-        if (r < 0) {
-                device_note(device, "StoreFailed", "No number can be chosen: %s.", strerror(-r));
-                device_step_done(device, r);
-                return;
-        }
+        while (number_is_reserved(device, device->candidate))
+                device->candidate++;
         command_sent(device,
                 ublk_ctl_get_info(
                         device->reconciler->ctl, device->candidate, on_candidate, device, &device->call),
@@ -393,9 +393,9 @@ static void step_mark_serving(struct managed_device *device, const struct device
 
 /* ---- recovery ---- */
 
-static int check_geometry(struct managed_device *device, const struct device_record *record)
+int device_check_geometry(
+        struct managed_device *device, const struct device_record *record, const struct disk_params *params)
 {
-        const struct disk_params *params = worker_proc_params(device->worker);
         uint64_t size = device->disk_size;
         uint32_t block_size = device->disk_block_size;
         int r = device->geometry_error;
@@ -434,7 +434,7 @@ static void on_recovery_begun(void *userdata, int result, const struct kernel_de
 
 static void step_begin_recovery(struct managed_device *device, const struct device_record *record)
 {
-        int r = check_geometry(device, record);
+        int r = device_check_geometry(device, record, worker_proc_params(device->worker));
 
         if (r >= 0)
                 r = claim_store(device); /* a supervisor that has just started does not know the claim yet */
@@ -511,8 +511,14 @@ static void step_stop_worker(struct managed_device *device, const struct device_
 
 /* Without QUIESCE_DEV what it has in hand is lost with it: replayed by the kernel where onCrash is "reissue";
  * where it is not, a restart under users was refused. */
-static void step_retire_worker(struct managed_device *device, const struct device_record *record)
+static void retire_worker(struct managed_device *device, int result)
 {
+        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+
+        if (result < 0) {
+                device_step_done(device, result);
+                return;
+        }
         device_shared_lift(device); /* until the next worker is started */
         if (kernel_can(device->kernel.flags, KERNEL_ABILITY_QUIESCE))
                 command_sent(device,
@@ -521,6 +527,11 @@ static void step_retire_worker(struct managed_device *device, const struct devic
                         on_command_done);
         else
                 step_stop_worker(device, record);
+}
+
+static void step_retire_worker(struct managed_device *device, const struct device_record *record)
+{
+        device_trial_begin(device, record, retire_worker);
 }
 
 /* What it answers is heard between turns. */

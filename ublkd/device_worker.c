@@ -58,8 +58,10 @@ void device_take_death(struct managed_device *device)
                 device->reconciler->config.runtime_dir, device->uid); /* a stale one is replaced */
 }
 
-static void on_worker_changed(void *userdata, struct worker_proc *worker _unused_)
+static void on_worker_changed(void *userdata, struct worker_proc *worker)
 {
+        if (worker_proc_death(worker))
+                device_trial_give_up(userdata);
         device_wake(userdata);
 }
 
@@ -86,6 +88,12 @@ static int set_number(cJSON *object, const char *name, double value)
         return -ENOMEM;
 }
 
+/* Live: for a trial only. */
+static bool has_disk(const struct managed_device *device)
+{
+        return device->facts.kernel == KERNEL_DOWN || device->facts.kernel == KERNEL_LIVE;
+}
+
 /* The spec for the worker. A disk that is there keeps the size that it has: a file that has grown since is
  * served as before, one that has shrunk is refused by the worker as too small. */
 static int spec_text(const struct managed_device *device, const struct device_record *record, char **ret)
@@ -93,11 +101,11 @@ static int spec_text(const struct managed_device *device, const struct device_re
         cJSON *document = cJSON_Duplicate(record->spec->document, true);
         int r = document ? 0 : -ENOMEM;
 
-        if (r >= 0 && device->facts.kernel == KERNEL_DOWN)
+        if (r >= 0 && has_disk(device))
                 r = device->geometry_error;
-        if (r >= 0 && device->facts.kernel == KERNEL_DOWN)
+        if (r >= 0 && has_disk(device))
                 r = set_number(document, "size", (double)device->disk_size);
-        if (r >= 0 && device->facts.kernel == KERNEL_DOWN)
+        if (r >= 0 && has_disk(device))
                 r = set_number(document, "blockSize", device->disk_block_size);
         if (r >= 0) {
                 *ret = cJSON_PrintUnformatted(document);
@@ -107,16 +115,17 @@ static int spec_text(const struct managed_device *device, const struct device_re
         return r;
 }
 
-int device_spawn(struct managed_device *device, const struct device_record *record)
+int device_start_worker(struct managed_device *device, const struct device_record *record, const char *name,
+        const char *uid, worker_proc_changed changed, struct worker_proc **ret)
 {
         const struct reconciler_config *config = &device->reconciler->config;
-        bool down = device->facts.kernel == KERNEL_DOWN;
+        bool down = has_disk(device);
         struct worker_msg msg = {
                 .type = WORKER_MSG_CONFIG,
                 .config =
                         {
-                                 .name = record->name,
-                                 .uid = (char *)record->uid, /* only read */
+                                 .name = (char *)name,
+                                 .uid = (char *)uid, /* only read */
                                 .epoch = record->epoch,
                                  .restart = record->restart,
                                  .queues = down ? device->kernel.queues : queues_for(device, record),
@@ -133,8 +142,14 @@ int device_spawn(struct managed_device *device, const struct device_record *reco
         if (r < 0)
                 return r;
         msg.config.spec = spec;
-        return worker_proc_spawn(config->event, config->runtime_dir, config->worker_start, &msg,
-                on_worker_changed, device, &device->worker);
+        return worker_proc_spawn(
+                config->event, config->runtime_dir, config->worker_start, &msg, changed, device, ret);
+}
+
+int device_spawn(struct managed_device *device, const struct device_record *record)
+{
+        return device_start_worker(
+                device, record, record->name, record->uid, on_worker_changed, &device->worker);
 }
 
 void device_adopt(struct managed_device *device)

@@ -21,6 +21,20 @@ struct trouble_note {
         char *sentence; /* ends with a full stop */
 };
 
+struct managed_device;
+
+/* See device_trial.c. */
+struct restart_trial {
+        struct worker_proc *worker; /* NULL: none under way */
+        sd_event_source *timer;
+        void (*then)(struct managed_device *device, int result); /* the step that waits for it, or NULL */
+        uint32_t passed, refused; /* record->restart for which it went so last; 0: none */
+        char *sentence;           /* why it was refused; owned */
+};
+
+/* What ps(1) shows of a worker on trial. */
+#define WORKER_TRIAL_NAME "(trial)"
+
 struct managed_device {
         struct reconciler *reconciler;
         char *name;
@@ -63,6 +77,7 @@ struct managed_device {
         uint16_t queue_cpus_known;
         void (*queue_cpus_then)(struct managed_device *device, int result); /* while they are being asked */
         struct region_history history; /* as in its region, which keeps it for the next supervisor */
+        struct restart_trial trial;
         struct trouble_note note;
 };
 
@@ -116,8 +131,29 @@ void device_claim_forget(struct managed_device *device);
 void device_adopt(struct managed_device *device);
 /* device_worker.c: starts a worker, for the disk that is there or for a new one. 0 or -errno. */
 int device_spawn(struct managed_device *device, const struct device_record *record);
+/* device_worker.c: the same, but it is shown as `name`, is known as `uid`, and is the caller's. */
+int device_start_worker(struct managed_device *device, const struct device_record *record, const char *name,
+        const char *uid, worker_proc_changed changed, struct worker_proc **ret);
 /* device_worker.c: its worker is dead: says why, and lets go of it. */
 void device_take_death(struct managed_device *device);
+
+/* device_trial.c: finds out whether the next worker could take over, unless that is known. Then calls `then`,
+ * once, perhaps before it returns: 0; -ECANCELED: it could not, and the restart is refused, which is told;
+ * -ECONNRESET: given up. */
+void device_trial_begin(struct managed_device *device, const struct device_record *record,
+        void (*then)(struct managed_device *device, int result));
+/* device_trial.c: the worker that serves is gone: there is nothing to find out any more. */
+void device_trial_give_up(struct managed_device *device);
+/* device_trial.c: why the restart that was asked for last was refused; NULL: it was not. Valid until the next
+ * one. */
+const char *device_trial_refusal(const struct managed_device *device, const struct device_record *record);
+/* device_trial.c: frees what there is of it. */
+void device_trial_forget(struct managed_device *device);
+
+/* device_steps.c: whether a worker with these parameters can serve the disk that is there. 0; -ESTALE, or
+ * what /sys said, and a note. */
+int device_check_geometry(
+        struct managed_device *device, const struct device_record *record, const struct disk_params *params);
 
 /* device_cpus.c: makes known where the kernel wants its queues to run, unless that is known; then calls
  * `then`, once, perhaps before it returns. It needs its number, and a worker that has told its parameters. */

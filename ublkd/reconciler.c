@@ -126,6 +126,7 @@ static struct managed_device *device_free(struct managed_device *device)
         device_note_clear(device);
         device_cpus_forget(device);
         device_claim_forget(device);
+        device_trial_forget(device);
         free(device->name);
         free(device);
         return NULL;

@@ -145,13 +145,13 @@ def test_give_up_after_does_nothing_while_the_recovery_is_quick(api, daemon):
         disk.write(0, block("w"))
 
 
-def test_give_up_after_also_counts_when_a_restart_does_not_succeed(api, file_of):
-    """What waits does not care who took the worker away. The device says what is missing, as after a crash."""
+def test_give_up_after_also_counts_when_the_backing_store_is_away(api, daemon, file_of):
+    """The device says all the while what is missing."""
     path = file_of()
     device = api.create(loop_spec("data", path, **_recovery("reissue", giveUpAfter="3s")))
     disk = Disk(device["status"]["id"])
     away = path.rename(path.with_name("away"))
-    api.ask("POST", "/devices/data/restart", 202)
+    daemon.kill_worker("data")
     api.wait_phase("data", "Backoff")
     assert disk.read_later(0, 4096).result() in ("EIO", "ENODEV", "ENXIO")
     given_up = api.wait_for("data", lambda d: d["status"]["phase"] == "Backoff" and not disk.exists(), "without a disk")

@@ -5,7 +5,7 @@
 
 static void a_restart_replaces_the_worker_once(void)
 {
-        static const char *const names[] = {"data"};
+        static const char *const names[] = {"data", "(trial)"};
         struct world world;
 
         for (unsigned quiesce = 0; quiesce < 2; quiesce++) {
@@ -15,15 +15,43 @@ static void a_restart_replaces_the_worker_once(void)
                 world_bring_up(&world, "data", "file:1");
                 CHECK_INT(device_store_request_restart(world.store, "data"), 0);
                 world_settle(&world, 20);
-                world_churn(&world, names, 1, "file:1");
+                world_churn(&world, names, 2, "file:1");
                 CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
                 CHECK(world_record(&world, "data")->status.settled
                         && !world_record(&world, "data")->recover_requested);
                 CHECK_INT(world_record(&world, "data")->status.worker.restarts, 1);
-                CHECK_INT(fake_kills, !quiesce);
+                CHECK_INT(fake_kills, 1 + !quiesce); /* of the trial, too */
                 CHECK_INT(fake_quiesces, quiesce);
                 world_free(&world);
         }
+}
+
+static void a_restart_whose_trial_fails_leaves_the_worker_alone(void)
+{
+        struct worker_proc *serving;
+        struct world world;
+
+        world_new(&world);
+        world.host.features = WORLD_QUIESCES;
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        serving = fake_worker("data");
+        CHECK_INT(device_store_request_restart(world.store, "data"), 0);
+        world_settle(&world, 20);
+        fake_worker_die(fake_worker("(trial)"));
+        world_settle(&world, 20);
+        CHECK(fake_worker("data") == serving && !fake_worker("(trial)"));
+        CHECK_INT(fake_kills, 0);
+        CHECK_INT(fake_quiesces, 0);
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        CHECK_STR(world_record(&world, "data")->status.reason, "CannotRestart");
+        CHECK_INT(device_store_request_restart(world.store, "data"), 0); /* asked again, tried again */
+        world_settle(&world, 20);
+        CHECK(fake_worker("(trial)"));
+        fake_worker_die(serving); /* and what is lost is recovered at once */
+        world_settle(&world, 20);
+        CHECK(fake_worker("data"));
+        world_free(&world);
 }
 
 /* Every death makes the back-off longer, so in the end it is seen however busy the machine is. */
@@ -148,6 +176,7 @@ static void restarts_and_recoveries_are_counted_on_by_the_next_supervisor(void)
 int main(void)
 {
         a_restart_replaces_the_worker_once();
+        a_restart_whose_trial_fails_leaves_the_worker_alone();
         a_second_request_to_recover_skips_the_back_off_again();
         no_worker_is_started_while_one_may_live();
         a_worker_that_leaves_without_a_word_does_not_take_the_disk_along();

@@ -1,0 +1,154 @@
+/* A restart takes a disk's worker away, and what waits then waits for the next one. Before that, a worker on
+ * trial opens the backing store as the next one will, and leaves: where it cannot, the disk keeps the worker
+ * that it has. It serves nothing, claims nothing, and has a socket and a region of its own. */
+#include "ublkd/managed_device.h"
+
+#include "ublkd/base/log.h"
+
+#include <string.h>
+
+enum { TRIAL_LIMIT_USEC = 30 * 1000 * 1000 }; /* as long as a worker may take to open its store */
+
+/* Nobody else's: uids are random. The same one each time, so that a file which was left behind is replaced.
+ */
+static void trial_uid(const struct managed_device *device, char uid[static UID_TEXT_SIZE])
+{
+        char *last;
+
+        memcpy(uid, device->uid, UID_TEXT_SIZE);
+        last = uid + strlen(uid) - 1;
+        *last = *last == '0' ? '1' : '0';
+}
+
+static void forget_process(struct managed_device *device)
+{
+        struct runtime_dir *dir = device->reconciler->config.runtime_dir;
+        char uid[UID_TEXT_SIZE];
+
+        if (!device->trial.worker)
+                return;
+        trial_uid(device, uid);
+        device->trial.worker = worker_proc_free(device->trial.worker);
+        (void)runtime_dir_forget_worker(dir, uid); /* what stays is replaced by the next trial */
+        (void)runtime_dir_forget_region(dir, uid);
+}
+
+void device_trial_forget(struct managed_device *device)
+{
+        device->trial.timer = sd_event_source_disable_unref(device->trial.timer);
+        forget_process(device);
+        free(device->trial.sentence);
+        device->trial = (struct restart_trial){};
+}
+
+static void conclude(struct managed_device *device, int result)
+{
+        void (*then)(struct managed_device *, int) = device->trial.then;
+
+        device->trial.then = NULL;
+        device->trial.timer = sd_event_source_disable_unref(device->trial.timer);
+        then(device, result);
+}
+
+static void refuse(struct managed_device *device, const char *sentence)
+{
+        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+
+        free(device->trial.sentence);
+        device->trial.sentence = strdup(sentence); /* without memory: the status says less */
+        device->trial.refused = record->restart;
+        device_tell(device, LOG_WARNING, "CannotRestart",
+                "It is not restarted, because its next worker could not take over: %s%s The worker that it "
+                "has serves on.",
+                sentence, full_stop(sentence));
+        conclude(device, -ECANCELED);
+}
+
+static void judge(struct managed_device *device)
+{
+        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+        const struct problem_list *problems = worker_proc_problems(device->trial.worker);
+        const struct disk_params *params = worker_proc_params(device->trial.worker);
+
+        if (problems->count > 0)
+                refuse(device, problems->items[0].detail);
+        else if (!params)
+                refuse(device, worker_proc_death(device->trial.worker)->sentence);
+        else if (device_check_geometry(device, record, params) < 0)
+                refuse(device, device->note.sentence ? device->note.sentence : "");
+        else {
+                device->trial.passed = record->restart;
+                conclude(device, 0);
+        }
+}
+
+static void on_trial_changed(void *userdata, struct worker_proc *worker)
+{
+        struct managed_device *device = userdata;
+
+        if (!worker_proc_death(worker)) {
+                if (worker_proc_stage(worker) == WORKER_STAGE_OPEN)
+                        worker_proc_kill(
+                                worker); /* that was all; gone, it is no third who has the store open */
+                return;
+        }
+        if (device->trial.then)
+                judge(device);
+        forget_process(device);
+}
+
+static int on_trial_limit(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        struct managed_device *device = userdata;
+
+        worker_proc_kill(device->trial.worker); /* it goes when what it waits for lets it */
+        refuse(device, "The backing store does not answer.");
+        return 0;
+}
+
+void device_trial_begin(struct managed_device *device, const struct device_record *record,
+        void (*then)(struct managed_device *device, int result))
+{
+        char uid[UID_TEXT_SIZE];
+        int r;
+
+        device->trial.then = then;
+        if (device->trial.passed == record->restart) {
+                conclude(device, 0);
+                return;
+        }
+        if (device->trial.worker) {
+                refuse(device,
+                        "The backing store did not answer when it was tried last, and that try has not "
+                        "ended yet.");
+                return;
+        }
+        trial_uid(device, uid);
+        r = device_start_worker(
+                device, record, WORKER_TRIAL_NAME, uid, on_trial_changed, &device->trial.worker);
+        if (r >= 0)
+                r = sd_event_add_time_relative(device->reconciler->config.event, &device->trial.timer,
+                        CLOCK_MONOTONIC, TRIAL_LIMIT_USEC, 0, on_trial_limit, device);
+        if (r >= 0)
+                return;
+        forget_process(device);
+        refuse(device, strerror(-r));
+}
+
+void device_trial_give_up(struct managed_device *device)
+{
+        if (!device->trial.then)
+                return;
+        worker_proc_kill(device->trial.worker);
+        conclude(device, -ECONNRESET);
+}
+
+const char *device_trial_refusal(const struct managed_device *device, const struct device_record *record)
+{
+        bool refused = device->trial.refused == record->restart && device->worker
+                       && worker_proc_restart(device->worker) != record->restart;
+
+        if (!refused)
+                return NULL;
+        return device->trial.sentence ? device->trial.sentence : "Its next worker could not take over.";
+}
