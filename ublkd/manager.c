@@ -20,7 +20,13 @@
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 
-enum { CONTROL_RETRY_USEC = 5 * 1000 * 1000 };
+enum {
+        CONTROL_RETRY_USEC = 5 * 1000 * 1000,
+        /* A helper takes milliseconds to say what the driver can do. While one that does not is waited for,
+         * nobody is served: at the start that matters little, later it must stay short. */
+        FIRST_PATIENCE_USEC = 10 * 1000 * 1000,
+        LATER_PATIENCE_USEC = 500 * 1000,
+};
 
 struct manager {
         sd_event *event;
@@ -93,12 +99,12 @@ static int open_event_writer(struct manager *manager)
                 &manager->event_writer);
 }
 
-static int control_open(struct manager *manager);
+static int control_open(struct manager *manager, uint64_t patience);
 
 static int on_control_retry(sd_event_source *source, uint64_t now _unused_, void *userdata)
 {
         struct manager *manager = userdata;
-        int r = control_open(manager);
+        int r = control_open(manager, LATER_PATIENCE_USEC);
 
         if (r >= 0) {
                 log_info(NULL, "The ublk driver answers now; starting devices");
@@ -109,12 +115,13 @@ static int on_control_retry(sd_event_source *source, uint64_t now _unused_, void
 }
 
 /* The driver may come later (modprobe), so its absence is a problem of the host and not the end. */
-static int control_open(struct manager *manager)
+static int control_open(struct manager *manager, uint64_t patience)
 {
         int r;
 
         problem_list_clear(&manager->host.problems);
-        r = ublk_ctl_new(manager->event, &manager->ctl, &manager->host.features, &manager->host.problems);
+        r = ublk_ctl_open(manager->event, &(struct ublk_ctl_options){.start_usec = patience}, &manager->ctl,
+                &manager->host.features, &manager->host.problems);
         manager->host.features &= ~manager->ignored_features;
         manager->host.ublk_available = r >= 0;
         reconciler_set_control(manager->reconciler, manager->ctl);
@@ -125,7 +132,7 @@ static int control_start(struct manager *manager)
 {
         const struct problem_list *problems = &manager->host.problems;
 
-        if (control_open(manager) >= 0)
+        if (control_open(manager, FIRST_PATIENCE_USEC) >= 0)
                 return 0;
         for (size_t i = 0; i < problems->count; i++)
                 log_errno(LOG_ERR, NULL, -problems->items[i].error, "%s (trying again every %d s)",

@@ -79,7 +79,7 @@ typedef void (*ublk_ctl_done)(void *userdata, int result, const struct kernel_de
 int ublk_ctl_new(
         sd_event *event, struct ublk_ctl **ret, uint64_t *ret_features, struct problem_list *problems);
 
-/* The same for tests, which bring a helper and a deadline of their own. */
+/* The same with another patience; tests bring a helper and a deadline of their own as well. */
 struct ublk_ctl_options {
         const char *helper_path; /* NULL: this very program */
         uint64_t deadline_usec;  /* of every call; 0: 10 s, and 30 s for start and end_recovery */
