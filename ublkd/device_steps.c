@@ -75,7 +75,7 @@ static void note_failure(struct managed_device *device, int number, int error)
                 return; /* the note about what hangs stays true */
         if (error == -EBUSY && device->action == ACTION_STOP_DEV)
                 device_note(device, "InUse",
-                        "Somebody has opened /dev/ublkb%d since; it is taken away once nobody has it open, "
+                        "Somebody has /dev/ublkb%d open; it is taken away once nobody has it open, "
                         "or at once "
                         "with --force (DELETE and ?force=true).",
                         number);
@@ -205,13 +205,7 @@ static void add_device(struct managed_device *device, const struct device_record
 
 static bool number_is_reserved(const struct managed_device *device, int number)
 {
-        DEVICE_STORE_FOREACH (record, device->reconciler->config.store) {
-                if (strcmp(record->name, device->name) == 0)
-                        continue;
-                if (record->number == number || (record->spec && record->spec->options.id == number))
-                        return true;
-        }
-        return false;
+        return device_store_number_owner(device->reconciler->config.store, number, device->name);
 }
 
 /* The number is written down before the kernel hears of it: a device of ours is never lost. */
@@ -256,8 +250,14 @@ static void on_candidate(void *userdata, int result, const struct kernel_device 
 
 static void try_candidate(struct managed_device *device)
 {
-        while (number_is_reserved(device, device->candidate))
-                device->candidate++;
+        int r = device_store_free_number(
+                device->reconciler->config.store, device->candidate, device->name, &device->candidate);
+
+        if (r < 0) {
+                device_note(device, "StoreFailed", "No number can be chosen: %s.", strerror(-r));
+                device_step_done(device, r);
+                return;
+        }
         command_sent(device,
                 ublk_ctl_get_info(
                         device->reconciler->ctl, device->candidate, on_candidate, device, &device->call),

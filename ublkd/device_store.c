@@ -13,6 +13,7 @@
 #include "ublkd/device_record.h"
 #include "ublkd/put_check.h"
 #include "ublkd/store_entries.h"
+#include "ublkd/store_numbers.h"
 #include "ublkd/store_subscribers.h"
 
 #include <assert.h>
@@ -220,14 +221,14 @@ const struct device_record *device_store_next(const struct device_store *store, 
 const struct device_record *device_store_number_owner(
         const struct device_store *store, int number, const char *name)
 {
-        for (size_t i = 0; i < store->entries.count; i++) {
-                const struct device_record *record = &store->entries.items[i]->record;
-                bool wants = record->spec && record->spec->options.id == number;
+        return store_numbers_owner(&store->entries, number, name);
+}
 
-                if ((record->number == number || wants) && strcmp(record->name, name) != 0)
-                        return record;
-        }
-        return NULL;
+int device_store_free_number(const struct device_store *store, int from, const char *name, int *ret)
+{
+        size_t steps;
+
+        return store_numbers_free(&store->entries, from, name, ret, &steps);
 }
 
 static int create_entry(

@@ -98,6 +98,9 @@ const struct device_record *device_store_next(const struct device_store *store, 
 /* The other device that has `number` or asks for it, or NULL. */
 const struct device_record *device_store_number_owner(
         const struct device_store *store, int number, const char *name);
+/* The lowest number from `from` on that no other device has or asks for. One look at each device. 0 or
+ * -ENOMEM. */
+int device_store_free_number(const struct device_store *store, int from, const char *name, int *ret);
 
 /* What must hold for a put. */
 enum put_mode { PUT_CREATE, PUT_CREATE_OR_REPLACE };

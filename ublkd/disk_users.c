@@ -1,28 +1,22 @@
 /* Who uses /dev/ublkbN: what /proc and /sys tell.
  *
- * Of processes, paths decide, not device numbers: a stat() of other people's files could hang on a dead
- * network or FUSE mount, while the kernel prints a path without asking anybody. */
+ * Of what processes have open, the path is looked at first: a stat() of other people's files could hang on a
+ * dead network or FUSE mount, while the kernel prints a path without asking anybody. But anybody can call a
+ * file ublkb0, so what has the right name must be a block node as well; no ordinary user can make one. */
 #include "ublkd/disk_users.h"
 
-#include <assert.h>
+#include "ublkd/disk_name.h"
+#include "ublkd/disk_stack.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <poll.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 
-enum {
-        NAMESPACES_MAX = 256, /* mount tables that are looked at */
-        CHECK_MSEC = 2000,
-        ANSWER_MAX = 4096,
-        ANSWER_FD = 3, /* in the process of its own */
-};
+enum { NAMESPACES_MAX = 256 }; /* mount tables that are looked at */
 
 struct search {
         const struct disk_users_roots *roots;
@@ -52,31 +46,20 @@ static bool is_number(const char *text)
         return *text && strspn(text, "0123456789") == strlen(text);
 }
 
-/* Whether `name` is the disk or one of its partitions: "ublkb0", "ublkb0p1", but not "ublkb01". */
-static bool is_disk(const struct search *search, const char *name)
+static bool ask_is_block(int directory, const char *name)
 {
-        size_t length = strlen(search->disk);
+        struct statx info;
 
-        if (strncmp(name, search->disk, length) != 0)
-                return false;
-        return name[length] == '\0' || (name[length] == 'p' && is_number(name + length + 1));
+        /* DONT_SYNC: what the kernel knows by itself, no question to a server or a FUSE daemon. */
+        if (statx(directory, name, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE, &info) < 0)
+                return errno == EPERM; /* map_files without CAP_SYS_ADMIN: nobody can tell */
+        return S_ISBLK(info.stx_mode);
 }
 
-/* A path of a block node, also one that was removed while it was open ("/dev/ublkb0 (deleted)"). */
-static bool is_disk_path(const struct search *search, const char *path)
+static bool is_block(const struct search *search, int directory, const char *name)
 {
-        static const char deleted[] = " (deleted)";
-        const char *slash = strrchr(path, '/');
-        char name[64];
-        size_t length;
-
-        if (path[0] != '/' || !slash || strlen(slash + 1) >= sizeof(name))
-                return false;
-        strcpy(name, slash + 1);
-        length = strlen(name);
-        if (length >= sizeof(deleted) && strcmp(name + length - (sizeof(deleted) - 1), deleted) == 0)
-                name[length - (sizeof(deleted) - 1)] = '\0';
-        return is_disk(search, name);
+        return search->roots->is_block ? search->roots->is_block(directory, name)
+                                       : ask_is_block(directory, name);
 }
 
 static int add_user(struct search *search, const char *format, ...) _printf_(2, 3);
@@ -146,6 +129,25 @@ static bool is_worker(const char *comm)
         return strcmp(comm, "ublkd-worker") == 0;
 }
 
+/* A descriptor that only names its file (O_PATH) uses nothing, and everybody can have one. */
+static bool is_only_a_name(int process, const char *descriptor)
+{
+        char name[NAME_MAX + 16], text[256];
+        _cleanup_close_ int fd = -1;
+        unsigned flags;
+        const char *line;
+        ssize_t n;
+
+        snprintf(name, sizeof(name), "fdinfo/%s", descriptor);
+        fd = openat(process, name, O_RDONLY | O_CLOEXEC);
+        n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+        if (n < 0)
+                return false;
+        text[n] = '\0';
+        line = strstr(text, "flags:");
+        return line && sscanf(line, "flags: %o", &flags) == 1 && (flags & O_PATH);
+}
+
 static bool has_open(const struct search *search, int process)
 {
         int fd = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -159,9 +161,23 @@ static bool has_open(const struct search *search, int process)
         for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir))
                 if (entry->d_name[0] != '.'
                         && read_link(dirfd(dir), entry->d_name, target, sizeof(target)) > 0
-                        && is_disk_path(search, target))
+                        && disk_name_in_path(search->disk, target)
+                        && is_block(search, dirfd(dir), entry->d_name)
+                        && !is_only_a_name(process, entry->d_name))
                         return true;
         return false;
+}
+
+/* `line` begins with the addresses, "00400000-00401000"; the link below map_files has no leading zeros. */
+static bool is_block_mapping(const struct search *search, int process, const char *line)
+{
+        unsigned long from, to;
+        char name[64];
+
+        if (sscanf(line, "%lx-%lx", &from, &to) != 2)
+                return true;
+        snprintf(name, sizeof(name), "map_files/%lx-%lx", from, to);
+        return is_block(search, process, name);
 }
 
 static bool has_mapped(const struct search *search, int process)
@@ -180,7 +196,8 @@ static bool has_mapped(const struct search *search, int process)
                 const char *path = strchr(line, '/'); /* the only field that has one */
 
                 line[strcspn(line, "\n")] = '\0';
-                found = path && is_disk_path(search, path);
+                found = path && disk_name_in_path(search->disk, path)
+                        && is_block_mapping(search, process, line);
         }
         return found;
 }
@@ -211,19 +228,39 @@ static bool is_disk_number(const struct search *search, const char *number)
         if (n < 0 || (size_t)n >= sizeof(path) || read_link(AT_FDCWD, path, target, sizeof(target)) <= 0)
                 return false;
         slash = strrchr(target, '/');
-        return slash && is_disk(search, slash + 1);
+        return slash && disk_name_matches(search->disk, slash + 1);
+}
+
+/* Whether file systems of that type have a disk. Of others the source is any word that whoever mounted it
+ * chose, and in a user namespace anybody can mount some of them. */
+static bool has_a_disk(const struct search *search, const char *type)
+{
+        _cleanup_fclose_ FILE *file = NULL;
+        _cleanup_free_ char *line = NULL;
+        char path[PATH_MAX];
+        size_t size = 0, length = strcspn(type, "."); /* "fuse.sshfs" */
+
+        snprintf(path, sizeof(path), "%s/filesystems", search->roots->proc);
+        file = fopen(path, "re");
+        while (file && getline(&line, &size, file) > 0) {
+                const char *name = strchr(line, '\t'); /* "nodev\ttmpfs", "\text4" */
+
+                if (name && strcspn(name + 1, "\n") == length && strncmp(name + 1, type, length) == 0)
+                        return name == line;
+        }
+        return true;
 }
 
 /* One line of mountinfo: "36 35 98:0 /root /mount/point options - type source super-options". */
 static int add_mount(struct search *search, char *line)
 {
-        char *fields[5], *rest = line, *separator = strstr(line, " - "), *source;
+        char *fields[5], *rest = line, *separator = strstr(line, " - "), *source, *type;
 
         if (!separator)
                 return 0;
         *separator = '\0';
         source = separator + strlen(" - ");
-        (void)strsep(&source, " ");
+        type = strsep(&source, " ");
         source = strsep(&source, " ");
         if (!source)
                 return 0;
@@ -233,7 +270,8 @@ static int add_mount(struct search *search, char *line)
                         return 0;
         }
         decode_octal(source);
-        if (!is_disk_path(search, source) && !is_disk_number(search, fields[2]))
+        if (!(disk_name_in_path(search->disk, source) && has_a_disk(search, type))
+                && !is_disk_number(search, fields[2]))
                 return 0;
         decode_octal(fields[4]);
         return add_user(search, "mounted at %s", fields[4]);
@@ -328,48 +366,15 @@ static int search_swaps(struct search *search)
         while (r >= 0 && getline(&line, &size, file) > 0) {
                 line[strcspn(line, " \t\n")] = '\0';
                 decode_octal(line);
-                if (is_disk_path(search, line))
+                if (disk_name_in_path(search->disk, line))
                         r = add_user(search, "swap on %s", line);
         }
         return r;
 }
 
-/* The disks that are built on `path` (…/block/ublkb0 or a partition below it): dm, md, bcache. */
-static int search_holders(struct search *search, const char *path)
+static int add_stacked(void *userdata, const char *phrase)
 {
-        _cleanup_closedir_ DIR *dir = NULL;
-        char holders[PATH_MAX];
-        int r = 0, n = snprintf(holders, sizeof(holders), "%s/holders", path);
-
-        if (n < 0 || (size_t)n >= sizeof(holders))
-                return -ENAMETOOLONG;
-        dir = opendir(holders);
-        if (!dir)
-                return 0;
-        for (struct dirent *entry = readdir(dir); r >= 0 && entry; entry = readdir(dir))
-                if (entry->d_name[0] != '.')
-                        r = add_user(search, "part of /dev/%s", entry->d_name);
-        return r;
-}
-
-static int search_all_holders(struct search *search)
-{
-        _cleanup_closedir_ DIR *dir = NULL;
-        char disk[PATH_MAX - 300], partition[PATH_MAX];
-        int r;
-
-        snprintf(disk, sizeof(disk), "%s/block/%s", search->roots->sys, search->disk);
-        r = search_holders(search, disk);
-        dir = opendir(disk);
-        if (!dir)
-                return r;
-        for (struct dirent *entry = readdir(dir); r >= 0 && entry; entry = readdir(dir)) {
-                if (!is_disk(search, entry->d_name))
-                        continue;
-                snprintf(partition, sizeof(partition), "%s/%s", disk, entry->d_name);
-                r = search_holders(search, partition);
-        }
-        return r;
+        return add_user(userdata, "%s", phrase);
 }
 
 int disk_users_find(const struct disk_users_roots *roots, int number, struct disk_users *ret)
@@ -383,7 +388,7 @@ int disk_users_find(const struct disk_users_roots *roots, int number, struct dis
         search->roots = roots;
         search->found = &found;
         snprintf(search->disk, sizeof(search->disk), "ublkb%d", number);
-        r = search_all_holders(search);
+        r = disk_stack_find(roots->sys, search->disk, add_stacked, search);
         if (r >= 0)
                 r = search_swaps(search);
         if (r >= 0)
@@ -401,121 +406,4 @@ void disk_users_clear(struct disk_users *users)
         for (size_t i = 0; i < users->count; i++)
                 free(users->items[i]);
         *users = (struct disk_users){};
-}
-
-/* "process 4211 (fio), mounted at /mnt and 3 more". */
-static void join(const struct disk_users *users, char *text, size_t size)
-{
-        size_t used = 0;
-
-        text[0] = '\0';
-        for (size_t i = 0; i < users->count && used < size; i++)
-                used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", users->items[i]);
-        if (users->dropped && used < size)
-                snprintf(text + used, size - used, " and %zu more", users->dropped);
-}
-
-/* In the process of its own: one byte says how it went, the users' names follow. */
-static void answer(int fd, int number)
-{
-        const struct disk_users_roots roots = {.proc = "/proc", .sys = "/sys"};
-        struct disk_users users = {};
-        char text[ANSWER_MAX];
-        int r = disk_users_find(&roots, number, &users);
-
-        if (r < 0)
-                snprintf(text, sizeof(text), "E%d", -r);
-        else if (users.count == 0)
-                strcpy(text, "N");
-        else {
-                text[0] = 'Y';
-                join(&users, text + 1, sizeof(text) - 1);
-        }
-        disk_users_clear(&users);
-        (void)!write(fd, text, strlen(text)); /* less than PIPE_BUF: all or nothing */
-}
-static_assert(ANSWER_MAX <= PIPE_BUF, "an answer fits into the pipe");
-
-/* In the grandchild: it has a copy of every descriptor of the supervisor (locks, sockets), and must not keep
- * them from a supervisor that is started while it hangs. */
-static void search_apart(int fd, int number)
-{
-        sigset_t none;
-
-        if (dup2(fd, ANSWER_FD) < 0 || close_range(ANSWER_FD + 1, ~0U, 0) < 0)
-                return;
-        sigemptyset(&none);
-        (void)sigprocmask(SIG_SETMASK, &none, NULL);
-        (void)signal(SIGALRM, SIG_DFL);
-        (void)alarm(CHECK_MSEC / 1000 + 1);
-        answer(ANSWER_FD, number);
-}
-
-/* Starts the search as a grandchild, so that it is init and not the loop that waits for its end. The
- * descriptor to read the answer from, or -errno. */
-static int start_search(int number)
-{
-        _cleanup_close_ int read_end = -1, write_end = -1;
-        int pipe_fds[2];
-        pid_t child;
-
-        if (pipe2(pipe_fds, O_CLOEXEC) < 0)
-                return -errno;
-        read_end = pipe_fds[0];
-        write_end = pipe_fds[1];
-        child = fork();
-        if (child < 0)
-                return -errno;
-        if (child == 0) {
-                if (fork() == 0)
-                        search_apart(write_end, number);
-                _exit(EXIT_SUCCESS);
-        }
-        while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {}
-        return TAKE_FD(read_end);
-}
-
-/* Its length; 0: the search ended without one; -ETIMEDOUT. */
-static ssize_t read_answer(int fd, char text[static ANSWER_MAX + 1])
-{
-        struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-        ssize_t n;
-        int r;
-
-        do
-                r = poll(&poll_fd, 1, CHECK_MSEC);
-        while (r < 0 && errno == EINTR);
-        if (r <= 0)
-                return r < 0 ? -errno : -ETIMEDOUT;
-        n = read(fd, text, ANSWER_MAX);
-        if (n < 0)
-                return -errno;
-        text[n] = '\0';
-        return n;
-}
-
-int disk_users_check(int number, struct problem_list *problems)
-{
-        _cleanup_close_ int fd = start_search(number);
-        char text[ANSWER_MAX + 1];
-        ssize_t n;
-        int r;
-
-        if (fd < 0)
-                return fd;
-        n = read_answer(fd, text);
-        if (n == -ETIMEDOUT || n == 0) {
-                r = problem_add(problems, EBUSY, "", "InUse",
-                        "It could not be found out within %d s who uses /dev/ublkb%d; try again.",
-                        CHECK_MSEC / 1000, number);
-                return r < 0 ? r : 1;
-        }
-        if (n < 0)
-                return (int)n;
-        if (text[0] == 'N')
-                return 0;
-        if (text[0] == 'E')
-                return -atoi(text + 1);
-        r = problem_add(problems, EBUSY, "", "InUse", "/dev/ublkb%d is in use: %s.", number, text + 1);
-        return r < 0 ? r : 1;
 }

@@ -1,5 +1,6 @@
 /* Who uses /dev/ublkbN: processes that hold it (or one of its partitions) open or mapped, mounts in any mount
- * namespace, disks built on top (dm, md), swap. Probes by udev do not count. */
+ * namespace, what the kernel has built on top (disk_stack.h), swap. Probes by udev do not count, nor do files
+ * that are only called like the node. */
 #pragma once
 
 #include "ublkd/base/problem.h"
@@ -11,6 +12,8 @@ enum { DISK_USERS_MAX = 16 };
 /* Where to look; for tests. */
 struct disk_users_roots {
         const char *proc, *sys; /* "/proc", "/sys" */
+        /* Whether what the link below /proc leads to is a block node. NULL: the kernel is asked. */
+        bool (*is_block)(int directory, const char *name);
 };
 
 /* Each entry is a phrase: "process 4211 (fio)", "mounted at /mnt". Zero-initialise. */

@@ -8,7 +8,7 @@ import threading
 from harness import programs, ublk
 from harness.api import condition_of, loop_spec, null_spec
 from harness.disk import Disk, block
-from harness.shell import run
+from harness.shell import output, run
 from harness.wait import wait_until
 
 
@@ -87,6 +87,40 @@ def test_delete_a_mounted_disk_names_the_mount(api, directory, file_of):
         assert str(mount) in problem["detail"]
     finally:
         run("umount", mount)
+    api.delete("data")
+
+
+def test_a_disk_behind_a_loop_device_is_in_use(api, directory, file_of):
+    """The kernel tells of no holder, and no process has the disk open."""
+    spec = loop_spec("data", file_of())
+    disk = Disk(api.create(spec)["status"]["id"])
+    mount = directory / "mnt"
+    mount.mkdir()
+    loop = output("losetup", "--find", "--show", disk.path)
+    try:
+        run("mkfs.ext4", "-q", loop)
+        run("mount", loop, mount)
+        assert loop in api.delete("data", status=409)["detail"]
+        assert loop in api.put(spec | {"readOnly": True}, status=409)["detail"]
+        run("umount", mount)
+        assert loop in api.delete("data", status=409)["detail"]
+        assert api.phase("data") == "Live" and disk.exists()
+    finally:
+        subprocess.run(["umount", mount], check=False, stderr=subprocess.DEVNULL)
+        run("losetup", "--detach", loop)
+    api.delete("data")
+
+
+def test_a_loop_device_on_a_partition_counts(api, file_of):
+    disk = Disk(api.create(loop_spec("data", file_of()))["status"]["id"])
+    run("sfdisk", "--quiet", "--wipe=never", disk.path, input="size=8MiB\n")
+    partition = f"{disk.path}p1"
+    wait_until(lambda: pathlib.Path(partition).is_block_device(), "the partition")
+    loop = output("losetup", "--find", "--show", partition)
+    try:
+        assert loop in api.delete("data", status=409)["detail"]
+    finally:
+        run("losetup", "--detach", loop)
     api.delete("data")
 
 

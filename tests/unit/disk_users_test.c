@@ -61,6 +61,8 @@ static const char *const mounts[] = {
         "37 35 98:1 / /other rw - ext4 /dev/ublkb01 rw\n"
         "38 35 0:40 /sub /btrfs rw - btrfs /dev/ublkb2p1 rw\n"
         "41 35 259:3 / /by-link rw - ext4 /dev/ublk/by-name/data rw\n"
+        "42 35 0:50 / /claimed rw - tmpfs /dev/ublkb10 rw\n"
+        "43 35 0:51 / /claimed2 rw - fuse.sshfs /dev/ublkb10 rw\n"
         "nonsense\n39 35 0:41 / /none rw - tmpfs\n40 - \n",
         "99 1 98:0 / /elsewhere rw - xfs /dev/ublkb0 rw\n",
 };
@@ -84,10 +86,19 @@ static void make_process(const char *pid, const char *comm, const char *namespac
         make_file(path, "7f00-7f01 r--p 00000000 08:01 1 /usr/lib/libc.so.6\n");
 }
 
+/* In this machine what is below /dev is a node, and a file of that name elsewhere is none. */
+static bool leads_to_dev(int directory, const char *name)
+{
+        char target[PATH_MAX];
+        ssize_t n = readlinkat(directory, name, target, sizeof(target));
+
+        return n > 5 && strncmp(target, "/dev/", 5) == 0;
+}
+
 static void check_users(int number, ...)
 {
         char proc[PATH_MAX], sys[PATH_MAX];
-        const struct disk_users_roots roots = {.proc = proc, .sys = sys};
+        const struct disk_users_roots roots = {.proc = proc, .sys = sys, .is_block = leads_to_dev};
         struct disk_users users = {};
         size_t count = 0;
         va_list wanted;
@@ -126,6 +137,7 @@ static void make_machine(void)
         make_link("proc/40/fd/9", "/dev/ublkb0p12");
         make_process("41", "mapper", "mnt:[1]");
         make_file("proc/41/maps", "7f00-7f01 rw-s 00000000 00:05 99                         /dev/ublkb0\n");
+        make_link("proc/41/map_files/7f00-7f01", "/dev/ublkb0");
         make_process("42", "leftover", "mnt:[1]");
         make_link("proc/42/fd/3", "/dev/ublkb5 (deleted)");
         make_process("50", "(udev-worker)", "mnt:[1]");
@@ -145,9 +157,41 @@ static void make_machine(void)
         make_link("sys/dev/block/259:3", "../../devices/virtual/block/ublkb7/ublkb7p1");
 }
 
+/* What any user can do to make a disk look used. */
+static void make_pretenders(void)
+{
+        make_file("proc/filesystems", "nodev\ttmpfs\n\text4\nnodev\tfuse\n\tfuseblk\n\tbtrfs\n");
+        make_process("70", "namesake", "mnt:[1]");
+        make_link("proc/70/fd/3", "/tmp/ublkb10");
+        make_process("71", "mapper", "mnt:[1]");
+        make_file("proc/71/maps", "00400000-7f01 rw-s 00000000 08:01 99            /tmp/ublkb10\n");
+        make_link("proc/71/map_files/400000-7f01", "/tmp/ublkb10");
+        make_process("72", "o_path", "mnt:[1]");
+        make_link("proc/72/fd/3", "/dev/ublkb10");
+        make_file("proc/72/fdinfo/3", "pos:\t0\nflags:\t012000000\nmnt_id:\t9\n");
+        make_file("sys/block/loop7/loop/backing_file", "/tmp/ublkb10\n");
+        make_file("sys/block/loop8/loop/backing_file", "/dev/shm/ublkb10 (deleted)\n");
+}
+
+/* What the kernel has open without telling of a holder. */
+static void make_stacks(void)
+{
+        make_file("sys/block/loop0/loop/backing_file", "/dev/ublkb11\n");
+        make_file("sys/block/loop12/loop/backing_file", "/dev/ublkb11p3 (deleted)\n");
+        make_file("sys/block/loop2/loop/backing_file", "/dev/ublkb110\n");
+        make_file("sys/block/loop3/size", "0\n"); /* nothing behind it */
+        make_file("sys/block/zram0/backing_dev", "/dev/ublkb11\n");
+        make_file("sys/block/zram1/backing_dev", "none\n");
+        make_file("sys/kernel/config/nvmet/subsystems/nqn/namespaces/5/device_path", "/dev/ublkb11\n");
+        make_file("sys/kernel/config/target/core/iblock_0/data/udev_path", "/dev/ublkb11p1\n");
+        make_file("sys/kernel/config/target/core/fileio_0/other/udev_path", "/srv/ublkb11\n");
+}
+
 static void test_made_up_machine(void)
 {
         make_machine();
+        make_pretenders();
+        make_stacks();
         check_users(0, "mounted at /mnt one", "mounted at /elsewhere", "process 30 (dd)", "process 40 (fio)",
                 "process 41 (mapper)", NULL);
         check_users(1, NULL);
@@ -158,6 +202,9 @@ static void test_made_up_machine(void)
         check_users(6, NULL);                        /* a probe by udev is no user */
         check_users(7, "mounted at /by-link", NULL); /* whatever name it was mounted by */
         check_users(8, "process 53 (ublkd-worker)", NULL);
+        check_users(10, NULL);
+        check_users(11, "backing /dev/loop0", "backing /dev/loop12", "backing /dev/zram0",
+                "exported by the NVMe target as nqn", "exported by the SCSI target as data", NULL);
 }
 
 /* As many workers as would fill the table of namespaces, if they were looked at; containers are anywhere
@@ -166,7 +213,7 @@ static void test_workers_do_not_hide_containers(void)
 {
         enum { CONTAINERS = DISK_USERS_MAX, PROCESSES = 400 };
         char proc[PATH_MAX], sys[PATH_MAX], pid[16], namespace[32], text[96];
-        const struct disk_users_roots roots = {.proc = proc, .sys = sys};
+        const struct disk_users_roots roots = {.proc = proc, .sys = sys, .is_block = leads_to_dev};
         struct disk_users users = {};
 
         for (unsigned i = 0; i < PROCESSES; i++) {
@@ -191,7 +238,7 @@ static void test_workers_do_not_hide_containers(void)
 static void test_too_many_users(void)
 {
         char proc[PATH_MAX], sys[PATH_MAX], pid[16], path[64];
-        const struct disk_users_roots roots = {.proc = proc, .sys = sys};
+        const struct disk_users_roots roots = {.proc = proc, .sys = sys, .is_block = leads_to_dev};
         struct disk_users users = {};
 
         for (int i = 0; i < 40; i++) {
@@ -217,23 +264,19 @@ static void test_this_machine(void)
         problem_list_clear(&problems);
 }
 
-/* A file of that name, held open by this very process, is as good as the node: paths decide. */
-static void test_a_user_on_this_machine(void)
+/* Any user can call a file like the node and open it: that is no user of the disk. */
+static void test_a_namesake_on_this_machine(void)
 {
         struct problem_list problems = {};
-        char mine[64];
-        FILE *file = NULL;
+        FILE *file;
 
         make_file("ublkb1000001", "");
         file = fopen(path_of("ublkb1000001"), "re");
         CHECK(file);
-        CHECK_INT(disk_users_check(1000001, &problems), 1);
-        snprintf(mine, sizeof(mine), "process %d (disk_users_test)", (int)getpid());
-        if (CHECK_INT(problems.count, 1) && !CHECK(strstr(problems.items[0].detail, mine)))
+        if (!CHECK_INT(disk_users_check(1000001, &problems), 0) && problems.count > 0)
                 fprintf(stderr, "it says: %s\n", problems.items[0].detail);
-        fclose(file);
-        problem_list_clear(&problems);
-        CHECK_INT(disk_users_check(1000001, &problems), 0);
+        if (file)
+                fclose(file);
         problem_list_clear(&problems);
 }
 
@@ -253,7 +296,7 @@ int main(void)
         test_workers_do_not_hide_containers();
         test_too_many_users();
         test_this_machine();
-        test_a_user_on_this_machine();
+        test_a_namesake_on_this_machine();
         CHECK_INT(nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
         return check_report();
 }

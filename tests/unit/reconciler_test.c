@@ -155,7 +155,7 @@ static void a_disk_that_was_opened_since_stays_until_it_is_closed(void)
                 world_settle(&world, 50);
                 CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_LIVE);
                 CHECK_INT(fake_kills, 0);
-                CHECK(strstr(world_record(&world, "data")->status.message, "opened"));
+                CHECK(strstr(world_record(&world, "data")->status.message, "has /dev/ublkb"));
                 if (force)
                         CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
                 else
