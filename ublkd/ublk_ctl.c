@@ -489,12 +489,6 @@ int ublk_ctl_open(sd_event *event, const struct ublk_ctl_options *options, struc
         return 0;
 }
 
-int ublk_ctl_new(
-        sd_event *event, struct ublk_ctl **ret, uint64_t *ret_features, struct problem_list *problems)
-{
-        return ublk_ctl_open(event, &(struct ublk_ctl_options){}, ret, ret_features, problems);
-}
-
 struct ublk_ctl *ublk_ctl_free(struct ublk_ctl *ctl)
 {
         if (!ctl)

@@ -72,19 +72,17 @@ struct ublk_ctl_call;
  * the call was cancelled. */
 typedef void (*ublk_ctl_done)(void *userdata, int result, const struct kernel_device *device);
 
-/* Starts the helper: this very program, with the argument --control-helper and its channel as descriptor 3.
- * Returns 0, or -errno with one problem: no driver, not root, io_uring disabled, kernel below the floor or
- * known to crash. The checks are made in the helper before this returns (bounded by 10 s). *ret_features:
- * GET_FEATURES. */
-int ublk_ctl_new(
-        sd_event *event, struct ublk_ctl **ret, uint64_t *ret_features, struct problem_list *problems);
-
-/* The same with another patience; tests bring a helper and a deadline of their own as well. */
+/* All 0: what the program itself uses. Tests bring a helper and a deadline of their own. */
 struct ublk_ctl_options {
         const char *helper_path; /* NULL: this very program */
         uint64_t deadline_usec;  /* of every call; 0: 10 s, and 30 s for start and end_recovery */
         uint64_t start_usec;     /* until the first helper has answered; 0: 10 s */
 };
+
+/* Starts the helper: this very program, with the argument --control-helper and its channel as descriptor 3.
+ * Returns 0, or -errno with one problem: no driver, not root, io_uring disabled, kernel below the floor or
+ * known to crash. The checks are made in the helper before this returns (bounded by start_usec).
+ * *ret_features: GET_FEATURES. */
 int ublk_ctl_open(sd_event *event, const struct ublk_ctl_options *options, struct ublk_ctl **ret,
         uint64_t *ret_features, struct problem_list *problems);
 /* Gives up all calls without calling back, and the helpers. NULL is fine. */

@@ -474,7 +474,7 @@ static void test_real_helper(sd_event *event)
         int r;
 
         unsetenv("CTL_TEST_HELPER");
-        r = ublk_ctl_new(event, &ctl, &features, &problems);
+        r = ublk_ctl_open(event, &(struct ublk_ctl_options){}, &ctl, &features, &problems);
         if (access("/dev/ublk-control", F_OK) < 0) {
                 CHECK_INT(r, -ENOENT);
                 if (CHECK_INT(problems.count, 1))

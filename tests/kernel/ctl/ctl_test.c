@@ -554,7 +554,9 @@ int main(int argc, char *argv[])
         if (CHECK(mkdtemp(base)) && CHECK_INT(sd_event_new(&test.event), 0)
                 && CHECK_INT(runtime_dir_open(base, &test.dir, &problems), 0)
                 && CHECK_INT(worker_start_new(test.event, argv[1], &test.starter), 0)
-                && CHECK_INT(ublk_ctl_new(test.event, &test.ctl, &test.features, &problems), 0))
+                && CHECK_INT(ublk_ctl_open(test.event, &(struct ublk_ctl_options){}, &test.ctl,
+                                     &test.features, &problems),
+                        0))
                 run_tests(&test);
         for (size_t i = 0; i < problems.count; i++)
                 fprintf(stderr, "%s: %s\n", problems.items[i].reason, problems.items[i].detail);
