@@ -11,7 +11,7 @@ struct made {
         struct store_entry *entries;
         struct device_spec *specs;
         struct store_entry **items;
-        char (*names)[16];
+        char (*names)[24];
         struct store_entries all;
 };
 
