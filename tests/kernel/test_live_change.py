@@ -359,7 +359,7 @@ def test_who_comes_after_the_question_keeps_the_disk(api, directory):
     try:
         api.ask("DELETE", "/devices/data", 202)
         if ublk.features()["SAFE_STOP_DEV"]:
-            api.wait_for("data", lambda device: "opened" in condition_of(device)["message"], "waiting for its user")
+            api.wait_for("data", lambda device: "Somebody has" in condition_of(device)["message"], "waiting for its user")
             assert disk.read(0, 4096) == bytes(4096)
         else:
             wait_until(lambda: not disk.exists(), "the disk gone under its user")
