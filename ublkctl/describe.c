@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COLUMN = 14, SPEC_DEPTH_MAX = 8 };
+enum { COLUMN = 16, SPEC_DEPTH_MAX = 8 };
 
 static void print_name(const char *name)
 {
@@ -65,7 +65,7 @@ static void print_worker(const cJSON *device)
 {
         const char *since = json_text(device, "status.worker.startedAt"),
                    *version = json_text(device, "status.worker.version");
-        double pid = json_number(device, "status.worker.pid", 0);
+        double pid = json_number(device, "status.worker.pid", 0), restarts;
 
         print_name("Worker");
         if (pid == 0) {
@@ -77,12 +77,79 @@ static void print_worker(const cJSON *device)
                 fputs(" since ", stdout);
                 print_safely(stdout, since);
         }
-        printf(", %.0f restarts", json_number(device, "status.worker.restarts", 0));
+        restarts = json_number(device, "status.worker.restarts", 0);
+        printf(", %.0f restart%s", restarts, restarts == 1 ? "" : "s");
         if (version) {
                 fputs(", version ", stdout);
                 print_safely(stdout, version);
         }
         putchar('\n');
+}
+
+/* Which way the data go, and why. */
+static void print_data_path(const cJSON *device)
+{
+        const char *path = json_text(device, "status.dataPath"),
+                   *reason = json_text(device, "status.dataPathReason");
+
+        print_name("Data path");
+        print_safely(stdout, path ? path : "-");
+        if (path && json_true(device, "status.batch"))
+                fputs(", in batches", stdout);
+        if (path && reason) {
+                fputs(": ", stdout);
+                print_safely(stdout, reason);
+        }
+        putchar('\n');
+}
+
+static void print_errors_of_each(const cJSON *ops)
+{
+        const char *before = " (";
+        const cJSON *op;
+
+        cJSON_ArrayForEach (op, ops) {
+                double errors = json_number(op, "errors", 0);
+
+                if (errors <= 0)
+                        continue;
+                printf("%s%s %.0f", before, op->string, errors);
+                before = ", ";
+        }
+        puts(")");
+}
+
+static double sum_of_errors(const cJSON *ops)
+{
+        double sum = 0;
+        const cJSON *op;
+
+        cJSON_ArrayForEach (op, ops)
+                sum += json_number(op, "errors", 0);
+        return sum;
+}
+
+/* Requests that the worker has answered with an error, as its counters have them. "-": they cannot be read.
+ */
+static void print_io_errors(const struct context *context, const char *device)
+{
+        _cleanup_free_ char *path = device ? device_path(device, "/stats") : NULL;
+        struct request request = {.method = "GET", .path = path};
+        _cleanup_answer_ struct answer answer = {};
+        const cJSON *ops = NULL;
+        double errors;
+
+        if (path && client_ask(context->client, &request, true, &answer) == STATUS_OK && answer.status < 400)
+                ops = json_find(answer.json, "total.ops");
+        errors = sum_of_errors(ops);
+        print_name("I/O errors");
+        if (errors == 0) {
+                puts(ops ? "none" : "-");
+                return;
+        }
+        printf("%s%.0f%s", context->colours ? paint_begin(PAINT_BAD) : "", errors,
+                context->colours ? paint_end() : "");
+        print_errors_of_each(ops);
 }
 
 static void print_recoveries(const cJSON *device)
@@ -110,7 +177,7 @@ static void print_features(const cJSON *device)
 {
         const cJSON *feature;
 
-        print_name("Kernel");
+        print_name("ublk features");
         cJSON_ArrayForEach (feature, json_find(device, "status.kernelFeatures"))
                 if (cJSON_IsString(feature)) {
                         print_safely(stdout, feature->valuestring);
@@ -193,8 +260,9 @@ static enum exit_status describe(struct context *context, const cJSON *device)
         print_next(device);
         print_disk(device);
         print_size(device);
-        print_field("Data path", json_text(device, "status.dataPath"));
+        print_data_path(device);
         print_worker(device);
+        print_io_errors(context, name);
         print_recoveries(device);
         print_features(device);
         print_generation(device);
@@ -203,7 +271,7 @@ static enum exit_status describe(struct context *context, const cJSON *device)
         print_spec(json_find(device, "spec"), "", 0);
         status = print_conditions(context, device);
         if (name)
-                print_device_events(context, name);
+                print_device_events(context, name, json_text(device, "uid"));
         return status;
 }
 

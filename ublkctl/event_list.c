@@ -115,17 +115,30 @@ void print_event(const struct context *context, const cJSON *event)
         putchar('\n');
 }
 
-void print_device_events(struct context *context, const char *device)
+/* Whether the event is of the device with this uid; NULL: of any. */
+static bool is_of(const cJSON *event, const char *uid)
 {
+        const char *text = json_text(event, "device.uid");
+
+        return !uid || (text && strcmp(text, uid) == 0);
+}
+
+void print_device_events(struct context *context, const char *device, const char *uid)
+{
+        bool any = false;
         const cJSON *event;
         cJSON *events;
 
+        /* Those of earlier devices are older than all of this one. */
         if (fetch_events(context, device, 0, DESCRIBED_MAX, true, &events, NULL) != STATUS_OK)
                 return;
-        puts(cJSON_GetArraySize(events) > 0 ? "Events:" : "Events:       none");
-        cJSON_ArrayForEach (event, events) {
-                fputs("  ", stdout);
-                print_event(context, event);
-        }
+        cJSON_ArrayForEach (event, events)
+                any |= is_of(event, uid);
+        puts(any ? "Events:" : "Events:         none");
+        cJSON_ArrayForEach (event, events)
+                if (is_of(event, uid)) {
+                        fputs("  ", stdout);
+                        print_event(context, event);
+                }
         cJSON_Delete(events);
 }

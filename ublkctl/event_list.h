@@ -14,5 +14,6 @@ enum exit_status fetch_events(struct context *context, const char *device, uint6
 /* One line. */
 void print_event(const struct context *context, const cJSON *event);
 
-/* "Events:" and the newest of them, as part of describe. Nothing when this ublkd keeps none. */
-void print_device_events(struct context *context, const char *device);
+/* "Events:" and the newest of them, as part of describe; not those of an earlier device of the name, which
+ * had another uid. Nothing when this ublkd keeps none. */
+void print_device_events(struct context *context, const char *device, const char *uid);

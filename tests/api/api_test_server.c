@@ -14,6 +14,8 @@
  *   note NAME REASON TEXT           an event of a device, a warning
  *   flood NAME COUNT                that many events of it
  *   count NAME QUEUE OP TIMES BYTES NS    requests of an operation (enum stats_op) of its two queues
+ *   errors NAME QUEUE OP TIMES      of them, such that failed
+ *   restarts COUNT                  that the worker of the next status has had
  *   stats-error ERRNO               what comes instead of its statistics; 0: they do
  * It ends when stdin does. */
 #include "api/api.h"
@@ -41,7 +43,8 @@ struct server {
         size_t queued;
         bool automatic, settled;
         int flooded;
-        char counted[64]; /* the name of the device that has statistics */
+        unsigned restarts; /* that workers are told to have had */
+        char counted[64];  /* the name of the device that has statistics */
         int region_fd, stats_error;
         void *region; /* NULL: none yet */
         int busy;     /* the number of the disk in use, or -1 */
@@ -59,6 +62,8 @@ static int set_status(struct server *server, const struct device_record *record,
                 .number = record->number >= 0 ? record->number : 0,
                 .disk = phase == PHASE_LIVE || phase == PHASE_RECOVERING || phase == PHASE_QUIESCED,
                 .data_path = phase == PHASE_LIVE ? "copy" : NULL,
+                .data_path_reason = phase == PHASE_LIVE ? "The test has nothing else." : NULL,
+                .worker.restarts = server->restarts,
         };
         int r;
 
@@ -267,6 +272,25 @@ static int command_count(struct server *server, char *arguments)
         return 0;
 }
 
+static int command_errors(struct server *server, char *arguments)
+{
+        const char *name = strsep(&arguments, " ");
+        unsigned queue = 0, op = 0, times = 0;
+        int r = open_region(server);
+
+        if (r < 0 || sscanf(arguments, "%u %u %u", &queue, &op, &times) != 3)
+                return r < 0 ? r : -EINVAL;
+        snprintf(server->counted, sizeof(server->counted), "%s", name);
+        device_region_queue_stats(server->region, queue)->ops[op].errors += times;
+        return 0;
+}
+
+static int command_restarts(struct server *server, char *arguments)
+{
+        server->restarts = (unsigned)atoi(arguments);
+        return 0;
+}
+
 static int command_stats_error(struct server *server, char *arguments)
 {
         server->stats_error = -atoi(arguments);
@@ -296,6 +320,8 @@ static int run_command(struct server *server, char *line)
                 {"watches",     command_watches    },
                 {"note",        command_note       },
                 {"count",       command_count      },
+                {"errors",      command_errors     },
+                {"restarts",    command_restarts   },
                 {"stats-error", command_stats_error},
                 {"flood",       command_flood      },
         };

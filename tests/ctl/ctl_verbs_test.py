@@ -95,9 +95,49 @@ def test_describe(ctl, server):
     server.tell("status data Backoff BackingFileMissing It is missing; trying again in 4 s.")
     run = ctl("describe", "data")
     assert "Phase:" in run.out and "Backoff" in run.out
-    assert "Next:         It is missing; trying again in 4 s.\n" in run.out
+    assert "Next:           It is missing; trying again in 4 s.\n" in run.out
     assert "  target.type = null\n" in run.out
     assert any(line.split()[:3] == ["Ready", "False", "BackingFileMissing"] for line in run.lines)
+
+
+def field(run, name):
+    """What describe says after "NAME:"."""
+    (line,) = [line for line in run.lines if line.startswith(name + ":")]
+    return line[len(name) + 1:].strip()
+
+
+def test_describe_tells_the_way_of_the_data_and_what_the_kernel_does(ctl):
+    ctl("create", "data", *NULL)
+    run = ctl("describe", "data")
+    assert field(run, "Data path") == "copy: The test has nothing else."
+    assert field(run, "ublk features") == "USER_RECOVERY" and "Kernel:" not in run.out
+
+
+@pytest.mark.parametrize("restarts, words", [(0, "0 restarts"), (1, "1 restart"), (2, "2 restarts")])
+def test_describe_counts_restarts(ctl, server, restarts, words):
+    server.tell(f"restarts {restarts}")
+    ctl("create", "data", *NULL)
+    assert field(ctl("describe", "data"), "Worker").endswith(f", {words}")
+
+
+def test_describe_tells_of_io_errors(ctl, server):
+    ctl("create", "data", *NULL)
+    assert field(ctl("describe", "data"), "I/O errors") == "none"
+    server.tell("errors data 0 0 2")
+    server.tell("errors data 1 1 1")
+    assert field(ctl("describe", "data"), "I/O errors") == "3 (read 2, write 1)"
+    server.tell("stats-error 5")
+    assert field(ctl("describe", "data"), "I/O errors") == "-"
+
+
+def test_describe_tells_nothing_of_an_earlier_device_of_the_name(ctl, server):
+    ctl("create", "data", *NULL)
+    server.tell("note data LongAgo It was another one.")
+    assert "LongAgo" in ctl("describe", "data").out
+    ctl("delete", "data")
+    ctl("create", "data", *NULL)
+    run = ctl("describe", "data")
+    assert "LongAgo" not in run.out and "Created" in run.out.split("Events:")[1]
 
 
 # ---- set, patch, resize, enable, disable ----
