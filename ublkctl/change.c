@@ -4,6 +4,7 @@
 #include "ublkctl/amounts.h"
 #include "ublkctl/assignments.h"
 #include "ublkctl/documents.h"
+#include "ublkctl/growth.h"
 #include "ublkctl/json_path.h"
 #include "ublkctl/show.h"
 #include "ublkctl/shrink.h"
@@ -147,6 +148,8 @@ static enum exit_status patch_device(
                 status = send_change(context, &request, name, path, &after);
         if (status == STATUS_OK)
                 print_change(context, name, words, before.json, after.json);
+        else if (status == STATUS_FAILED && before.json && !context->settings->no_wait)
+                growth_take_back(context, name, before.json, patch);
         return status;
 }
 

@@ -65,7 +65,8 @@ static const struct verb verbs[] = {
          .arguments_min = 1, .arguments_max = 2, .completion = COMPLETE_DEVICE, .run = verb_patch},
         {.name = "resize", .arguments = "NAME SIZE", .summary = "change the size of a device",
          .description = "Changes the size to SIZE, like 20GiB (or 20G). Growing goes on under load where the kernel can. "
-                        "A disk does not become smaller without --force, and not while it is in use.",
+                        "A disk does not become smaller without --force, and not while it is in use. Where the "
+                        "backing store does not have that much, the old size is put back.",
          .settings = BIT(FORCE_SHRINK) | BIT(NO_WAIT) | BIT(TIMEOUT),
          .arguments_min = 2, .arguments_max = 2, .completion = COMPLETE_DEVICE, .run = verb_resize},
         {.name = "enable", .arguments = "NAME...", .summary = "make the disks of disabled devices",

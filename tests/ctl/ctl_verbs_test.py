@@ -3,6 +3,7 @@ import os
 import pathlib
 import shutil
 import socket
+import subprocess
 import threading
 
 import pytest
@@ -171,6 +172,44 @@ def test_resize(ctl, server):
     assert "is no size" in ctl("resize", "data", "1" * 40, status=USAGE).err
     assert "is no size" in ctl("resize", "data", "2GB", status=USAGE).err
     assert "/size" in ctl("resize", "data", "1", "--force", status=FAILED).err
+
+
+def fail_to_grow(ctl, server, *arguments):
+    """Runs a change that ublkd accepts, and that the backing store then refuses. What it wrote, as lines."""
+    server.tell("auto off")
+    process = ctl.start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    server.until("waits", 1)
+    server.tell("status data Live CannotGrow Serving as before; the file ends at 1 MiB.")
+    while server.ask("GET", "/devices/data").json["spec"]["size"] != "1MiB":
+        assert process.poll() is None, process.communicate()
+    server.until("waits", 1)
+    server.tell("status data Live Live It serves.")
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == FAILED and out == ""
+    return err.splitlines()
+
+
+@pytest.mark.parametrize("change", [["resize", "data", "2GiB"], ["set", "data", "size=2GiB"]])
+def test_a_growth_that_fails_changes_nothing(ctl, server, change):
+    ctl("create", "data", *NULL)
+    refused, undone = fail_to_grow(ctl, server, *change)
+    assert "the file ends at 1 MiB" in refused
+    assert undone == "ublkctl: data: The old size was put back; the disk is as it was."
+    device = server.ask("GET", "/devices/data").json
+    assert device["spec"]["size"] == "1MiB" and device["status"]["phase"] == "Live"
+
+
+def test_a_growth_that_fails_is_not_taken_back_from_under_somebody_else(ctl, server):
+    """Who has changed the spec since meant what it now says."""
+    ctl("create", "data", *NULL)
+    server.tell("auto off")
+    process = ctl.start("resize", "data", "2GiB", stderr=subprocess.PIPE)
+    server.until("waits", 1)
+    server.ask("PATCH", "/devices/data", {"labels": {"a": "b"}}, {"Content-Type": "application/merge-patch+json"})
+    server.tell("status data Live CannotGrow Serving as before.")
+    _out, err = process.communicate(timeout=20)
+    assert process.returncode == FAILED and "put back" not in err
+    assert server.ask("GET", "/devices/data").json["spec"]["size"] == "2GiB"
 
 
 def test_disable_and_enable(ctl, server):

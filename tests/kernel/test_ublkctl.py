@@ -55,6 +55,18 @@ def test_attach_use_restart_detach(daemon, file_of, directory):
     assert ublk.numbers() == [] and not os.path.exists(node)
 
 
+def test_a_growth_that_fails_changes_nothing(daemon, file_of):
+    """Where the disk grows live, and where it is made anew for it."""
+    ublkctl(daemon, "create", "data", "target.type=loop", f"target.path={file_of(size=64 << 20)}")
+    disk = Disk(daemon.api.get("data")["status"]["id"])
+    disk.write(0, block("a"))
+    said = ublkctl(daemon, "resize", "data", "2GiB", status=1)
+    assert str(64 << 20) in said and "The old size was put back" in said
+    device = daemon.api.get("data")
+    assert "size" not in device["spec"] and device["status"]["phase"] == "Live" and disk.size() == 64 << 20
+    assert disk.read(0, 4096) == block("a")
+
+
 def test_top_sees_the_load(daemon):
     ublkctl(daemon, "create", "data", "target.type=null", "size=64MiB")
     disk = Disk(daemon.api.get("data")["status"]["id"])

@@ -1,0 +1,89 @@
+/* A disk that could not get the size that was asked for. Only opening the backing store tells that, so ublkd
+ * has stored the change when it is known, and would try it for ever. */
+#include "ublkctl/growth.h"
+
+#include "ublkctl/await.h"
+#include "ublkctl/change.h"
+#include "ublkctl/json_path.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A disk that cannot grow serves on, so that being ready says nothing of its size. */
+static bool cannot_grow(const cJSON *device)
+{
+        const cJSON *condition;
+
+        cJSON_ArrayForEach (condition, json_find(device, "status.conditions")) {
+                const char *reason = json_text(condition, "reason");
+
+                if (reason && strcmp(reason, "CannotGrow") == 0)
+                        return true;
+        }
+        return false;
+}
+
+static bool was_live(const cJSON *device)
+{
+        const char *phase = json_text(device, "status.phase");
+
+        return phase && strcmp(phase, "Live") == 0 && !cannot_grow(device);
+}
+
+static bool changes_only_the_size(const cJSON *patch)
+{
+        return cJSON_GetArraySize(patch) == 1 && json_find(patch, "size");
+}
+
+/* The spec is the one that our request made, and its disk is not as that wants it. */
+static bool has_failed(const cJSON *before, const cJSON *now)
+{
+        return json_number(now, "generation", 0) == json_number(before, "generation", 0) + 1
+               && (!device_is_ready(now) || cannot_grow(now));
+}
+
+static cJSON *patch_back(const cJSON *before)
+{
+        const cJSON *size = json_find(before, "spec.size");
+        cJSON *patch = cJSON_CreateObject(), *old = size ? cJSON_Duplicate(size, true) : cJSON_CreateNull();
+
+        if (patch && old && cJSON_AddItemToObject(patch, "size", old))
+                return patch;
+        cJSON_Delete(old);
+        cJSON_Delete(patch);
+        return NULL;
+}
+
+static enum exit_status put_back(
+        struct context *context, const char *name, const cJSON *patch, const char *etag)
+{
+        char query[WAIT_QUERY_SIZE];
+        _cleanup_free_ char *path = NULL;
+        _cleanup_answer_ struct answer answer = {};
+        struct request request = {.method = "PATCH",
+                .body = patch,
+                .body_type = "application/merge-patch+json",
+                .if_match = etag,
+                .patience = context->settings->timeout};
+
+        wait_query(context, true, "wait=ready", query);
+        path = device_path(name, query);
+        request.path = path;
+        return path ? call(context, &request, name, &answer) : STATUS_FAILED;
+}
+
+void growth_take_back(struct context *context, const char *name, const cJSON *before, const cJSON *patch)
+{
+        _cleanup_answer_ struct answer now = {};
+        cJSON *back = NULL;
+
+        if (!was_live(before) || !changes_only_the_size(patch) || call_get(context, name, &now) != STATUS_OK
+                || !has_failed(before, now.json))
+                return;
+        back = patch_back(before);
+        if (back && put_back(context, name, back, now.etag) == STATUS_OK)
+                say(name, "The old size was put back; the disk is as it was.");
+        else
+                say(name, "The old size could not be put back; the new one stays in force.");
+        cJSON_Delete(back);
+}
