@@ -11,6 +11,9 @@
 #ifndef IORING_FEAT_NO_IOWAIT
 #define IORING_FEAT_NO_IOWAIT (1U << 17) /* Linux 6.15 */
 #endif
+#ifndef IORING_ENTER_NO_IOWAIT
+#define IORING_ENTER_NO_IOWAIT (1U << 7) /* with the feature */
+#endif
 
 /* From the fastest way to run a ring to the plainest: what a kernel does not know is EINVAL.
  *
@@ -99,6 +102,14 @@ static unsigned registered(const struct io_uring *ring)
         return ring->enter_ring_fd != ring->ring_fd ? IORING_ENTER_REGISTERED_RING : 0;
 }
 
+/* A queue always has commands under way, the driver's next requests: the kernel would take a thread that
+ * waits for nothing but them for one that waits for a disk, and the machine's iowait and its io pressure
+ * would be those of an idle disk. */
+static unsigned without_iowait(const struct io_uring *ring)
+{
+        return ring->features & IORING_FEAT_NO_IOWAIT ? IORING_ENTER_NO_IOWAIT : 0;
+}
+
 int io_ring_submit(struct io_uring *ring)
 {
         unsigned count = hand_over(&ring->sq);
@@ -111,7 +122,8 @@ int io_ring_submit(struct io_uring *ring)
 int io_ring_submit_and_wait(struct io_uring *ring, unsigned count, const struct __kernel_timespec *timeout)
 {
         struct io_uring_getevents_arg argument = {.ts = (uintptr_t)timeout};
-        unsigned flags = registered(ring) | IORING_ENTER_GETEVENTS | (timeout ? IORING_ENTER_EXT_ARG : 0);
+        unsigned flags = registered(ring) | without_iowait(ring) | IORING_ENTER_GETEVENTS
+                         | (timeout ? IORING_ENTER_EXT_ARG : 0);
 
         return io_uring_enter2((unsigned)ring->enter_ring_fd, hand_over(&ring->sq), count, flags,
                 timeout ? (sigset_t *)(void *)&argument : NULL, timeout ? sizeof(argument) : 0);

@@ -3,8 +3,10 @@
 import pathlib
 import re
 
+from harness import ublk
 from harness.api import null_spec
 from harness.disk import Disk
+from harness.wait import wait_until
 
 # include/linux/sched.h: what PR_SET_IO_FLUSHER sets (kernel/sys.c, prctl()).
 _PF_MEMALLOC_NOIO = 0x00080000
@@ -32,6 +34,28 @@ def test_queues_are_marked_as_those_that_clean_pages(api):
     for task in queues:
         wanted = _PF_MEMALLOC_NOIO | _PF_LOCAL_THROTTLE
         assert _flags(task) & wanted == wanted, f"{task} has the flags {_flags(task):#x}"
+    api.delete("data")
+
+
+def _blocked():
+    """What /proc/stat counts as waiting for a disk, on all CPUs."""
+    return int(re.search(r"^procs_blocked (\d+)", pathlib.Path("/proc/stat").read_text(), re.MULTILINE)[1])
+
+
+def _sleeps(task):
+    return (task / "stat").read_text().rpartition(")")[2].split()[0] == "S"
+
+
+def test_idle_queues_do_not_count_as_waiting_for_a_disk(api):
+    """Else a machine with an idle disk reads as one with 100 % iowait and I/O pressure. Before Linux 6.15 it does."""
+    device = api.create(null_spec("data", queues=2))
+    Disk(device["status"]["id"]).read(0, 4096)
+    queues = [task for task in _tasks(device["status"]["worker"]["pid"]) if _is_queue(task)]
+    wait_until(lambda: all(_sleeps(task) for task in queues), "all queues asleep")
+    if ublk.is_new():
+        wait_until(lambda: _blocked() == 0, "nobody waiting for a disk")
+    else:
+        wait_until(lambda: _blocked() == 2, "both queues counted: this kernel cannot be told")
     api.delete("data")
 
 
