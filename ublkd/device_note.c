@@ -1,8 +1,6 @@
 /* Why the last thing went wrong with a device, in the user's words. */
 #include "ublkd/managed_device.h"
 
-#include "ublkd/base/log.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +37,8 @@ void device_note(struct managed_device *device, const char *reason, const char *
         free(note.sentence);
 }
 
-void device_tell(const struct managed_device *device, int level, const char *reason, const char *format, ...)
+void device_tell(const struct managed_device *device, enum event_type type, const char *reason,
+        const char *format, ...)
 {
         char sentence[EVENT_MESSAGE_MAX];
         va_list arguments;
@@ -47,13 +46,5 @@ void device_tell(const struct managed_device *device, int level, const char *rea
         va_start(arguments, format);
         (void)vsnprintf(sentence, sizeof(sentence), format, arguments);
         va_end(arguments);
-        log_record(level,
-                &(const struct log_fields){
-                        .device = device->name,
-                        .worker = device->worker ? worker_proc_pid(device->worker) : 0,
-                        .reason = reason,
-                },
-                "%s", sentence);
-        (void)device_store_note(device->reconciler->config.store, device->name,
-                level <= LOG_WARNING ? EVENT_WARNING : EVENT_NORMAL, reason, "%s", sentence);
+        (void)device_store_note(device->reconciler->config.store, device->name, type, reason, "%s", sentence);
 }

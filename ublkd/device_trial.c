@@ -3,8 +3,6 @@
  * that it has. It serves nothing, claims nothing, and has a socket and a region of its own. */
 #include "ublkd/managed_device.h"
 
-#include "ublkd/base/log.h"
-
 #include <string.h>
 
 enum { TRIAL_LIMIT_USEC = 30 * 1000 * 1000 }; /* as long as a worker may take to open its store */
@@ -57,7 +55,7 @@ static void refuse(struct managed_device *device, const char *sentence)
         free(device->trial.sentence);
         device->trial.sentence = strdup(sentence); /* without memory: the status says less */
         device->trial.refused = record->restart;
-        device_tell(device, LOG_WARNING, "CannotRestart",
+        device_tell(device, EVENT_WARNING, "CannotRestart",
                 "It is not restarted, because its next worker could not take over: %s%s The worker that it "
                 "has serves on.",
                 sentence, full_stop(sentence));

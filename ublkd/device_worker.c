@@ -1,8 +1,6 @@
 /* A device and its worker: started, found again, and mourned. */
 #include "ublkd/managed_device.h"
 
-#include "ublkd/base/log.h"
-
 #include <string.h>
 
 /* The user hears the reason that the worker gave, or else how it ended. */
@@ -25,14 +23,23 @@ static void tell_death(const struct managed_device *device, bool served)
 {
         const struct problem_list *problems = worker_proc_problems(device->worker);
 
-        device_tell(device, LOG_WARNING, problems->count > 0 ? problems->items[0].reason : "WorkerDied",
+        device_tell(device, EVENT_WARNING, problems->count > 0 ? problems->items[0].reason : "WorkerDied",
                 "%s %s.", device->note.sentence ? device->note.sentence : "The worker died.",
                 served ? "Its disk is recovered as the spec says"
                        : "A new worker is started after a back-off");
 }
 
+/* One that could not serve for the reason of the one before it is no news. */
+static bool is_news(const struct managed_device *device, const char *sentence_before)
+{
+        const char *sentence = device->note.sentence;
+
+        return !sentence || !sentence_before || strcmp(sentence, sentence_before) != 0;
+}
+
 void device_take_death(struct managed_device *device)
 {
+        _cleanup_free_ char *before = device->note.sentence ? strdup(device->note.sentence) : NULL;
         const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
         bool served = device->facts.worker == PLAN_WORKER_SERVING, retired = device->attempt.retired;
         bool wanted = !retired && record && !record->deleting && record->spec && record->spec->options.enabled
@@ -40,10 +47,10 @@ void device_take_death(struct managed_device *device)
 
         if (wanted)
                 note_death(device, served);
-        if (wanted && !device->worker_killed)
+        if (wanted && !device->worker_killed && (served || is_news(device, before)))
                 tell_death(device, served);
         if (retired) {
-                device_tell(device, LOG_INFO, "WorkerRetired",
+                device_tell(device, EVENT_NORMAL, "WorkerRetired",
                         "Worker %d has left, as it was told; another one takes its place.",
                         (int)worker_proc_pid(device->worker));
                 device_note(device, "WorkerRetired", "Worker %d has left, as it was told.",

@@ -79,6 +79,7 @@ struct managed_device {
         struct region_history history; /* as in its region, which keeps it for the next supervisor */
         struct restart_trial trial;
         struct trouble_note note;
+        char said[EVENT_REASON_MAX]; /* the reason of the last line of the log about it */
 };
 
 struct reconciler {
@@ -186,10 +187,12 @@ void device_step_done(struct managed_device *device, int result);
 /* Replaces the note. An allocation that fails leaves none: the status then falls back to the step's name. */
 void device_note(struct managed_device *device, const char *reason, const char *format, ...) _printf_(3, 4);
 void device_note_clear(struct managed_device *device);
-/* Tells of a decision: one line of the log, and one event. `reason` is CamelCase, the sentence says what
+/* Tells of a decision: one event, and so one line of the log. `reason` is CamelCase, the sentence says what
  * happened and what is done next. */
-void device_tell(const struct managed_device *device, int level, const char *reason, const char *format, ...)
-        _printf_(4, 5);
+void device_tell(const struct managed_device *device, enum event_type type, const char *reason,
+        const char *format, ...) _printf_(4, 5);
+/* device_log.c: writes the line of the log that a change of the store comes to, if any. */
+void device_log(struct managed_device *device, const struct store_event *change);
 uint64_t monotonic_now(void);
 
 /* device_report.c: makes the record's status from the facts of this turn. next_try: CLOCK_MONOTONIC, or

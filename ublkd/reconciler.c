@@ -273,8 +273,8 @@ static bool device_settle(struct managed_device *device, const struct device_rec
                         device->history.recoveries++;
                         device->died_at = 0;
                         device_shared_keep_history(device);
-                        device_tell(device, LOG_INFO, "Recovered", "Recovered %.1f ms after its worker died.",
-                                device->history.last_recovery_ms);
+                        device_tell(device, EVENT_NORMAL, "Recovered",
+                                "Recovered %.1f ms after its worker died.", device->history.last_recovery_ms);
                 }
                 if (device->facts.want == WANT_PRESENT
                         || device->attempt.tries == 0) /* nothing has failed since */
@@ -495,10 +495,10 @@ static void on_store_event(void *userdata, const struct store_event *event)
         struct managed_device *device = device_find(reconciler, event->name);
         bool is_new;
 
-        if (event->kind == STORE_STATUS || event->kind == STORE_NOTED)
-                return;
-        if (event->kind == STORE_REMOVED) {
+        if (event->kind == STORE_STATUS || event->kind == STORE_NOTED || event->kind == STORE_REMOVED) {
                 if (device)
+                        device_log(device, event);
+                if (device && event->kind == STORE_REMOVED)
                         device_drop(device);
                 return;
         }
@@ -507,6 +507,7 @@ static void on_store_event(void *userdata, const struct store_event *event)
                 log_error(event->name, "Out of memory: it is not started; change it again, or restart ublkd");
                 return;
         }
+        device_log(device, event);
         if (is_new)
                 device->unheard = true;
         if (event->kind == STORE_INTENT && event->record->recover_requested)

@@ -3,11 +3,12 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 
 import pytest
 
-from harness.api import null_spec
+from harness.api import condition_of, loop_spec, null_spec
 from harness.shell import output
 from harness.wait import wait_until
 
@@ -34,6 +35,7 @@ def real_journal():
         process.terminate()
     _CONFIGURATION.unlink()
     _SOCKET.unlink(missing_ok=True)
+    shutil.rmtree("/run/log/journal")
 
 
 def _with(records, **fields):
@@ -61,3 +63,84 @@ def test_records_of_a_device_are_found_by_their_fields(make_daemon, journal):
     assert {record["DEVICE"] for record in journal(f"WORKER={killed}")} == {"data"}
     assert _with(journal("DEVICE=other"), REASON="WorkerDied") == []
     assert not os.path.getsize(daemon.log_file), "nothing is said twice"
+
+
+def _lines(records):
+    """What an administrator sees: one reason for each line."""
+    return [record.get("REASON", record["MESSAGE"]) for record in records if int(record["PRIORITY"]) < 7]
+
+
+def _check_lines(daemon, records, workers):
+    """Every line of a device has its fields, is said by ublkd alone, and is the sentence of an event."""
+    told = [record for record in records if int(record["PRIORITY"]) < 7]
+    events = {(event["reason"], event["message"]) for event in daemon.api.ask(
+        "GET", "/events?device=data&limit=1000", 200, headers={"Accept": "application/json"})["items"]}
+    for record in told:
+        name, _, sentence = record["MESSAGE"].partition(": ")
+        assert name == record["DEVICE"] == "data" and record["_PID"] == str(daemon.pid)
+        assert record.get("WORKER") is None or int(record["WORKER"]) in workers
+    # of what happened more than once the event has the last sentence
+    lasts = {record["REASON"]: record["MESSAGE"].partition(": ")[2] for record in told}
+    assert set(lasts.items()) <= events
+    messages = [record["MESSAGE"] for record in told if record["REASON"] not in ("Live", "SpecChanged")]
+    assert len(messages) == len(set(messages)), "nothing is said twice"
+
+
+def test_one_line_for_each_decision(make_daemon, journal, file_of):
+    """Created, killed, recovered, restarted, grown, disabled, enabled and removed: what was decided, and its end."""
+    daemon = make_daemon(prefix=_AS_A_SERVICE).start()
+    api, spec = daemon.api, loop_spec("data", file_of(size=64 << 20), size="32MiB")
+    workers = set()
+
+    def live():
+        workers.add(daemon.worker_pid("data"))
+
+    def until_said(*reasons):
+        wait_until(lambda: _lines(journal("DEVICE=data"))[-len(reasons):] == list(reasons),
+                   lambda: f"{reasons} at the end of {_lines(journal('DEVICE=data'))}")
+
+    api.create(spec)
+    live()
+    until_said("Created", "Live")
+    killed = daemon.kill_worker("data")
+    api.wait_other_worker("data", killed)
+    live()
+    until_said("WorkerDied", "Recovered")
+    api.restart("data")
+    live()
+    until_said("RestartRequested", "WorkerRetired", "Live")
+    api.put({**spec, "size": "64MiB"})
+    live()
+    until_said("SpecChanged", "Live")
+    api.put({**spec, "size": "64MiB", "enabled": False})
+    until_said("SpecChanged", "Disabled")
+    api.put({**spec, "size": "64MiB"})
+    live()
+    until_said("SpecChanged", "Live")
+    api.delete("data")
+    until_said("DeleteRequested", "Removed")
+
+    records = journal("DEVICE=data")
+    assert _lines(records) == [
+        "Created", "Live", "WorkerDied", "Recovered", "RestartRequested", "WorkerRetired", "Live", "SpecChanged", "Live",
+        "SpecChanged", "Disabled", "SpecChanged", "Live", "DeleteRequested", "Removed",
+    ]
+    _check_lines(daemon, records, workers)
+    of_worker = {record["REASON"] for record in records if "WORKER" in record and int(record["PRIORITY"]) < 7}
+    assert {"Live", "WorkerDied", "Recovered", "WorkerRetired"} <= of_worker
+
+
+def test_a_try_that_fails_like_the_last_one_is_not_told_again(make_daemon, journal, directory):
+    daemon = make_daemon(prefix=_AS_A_SERVICE).start()
+    path = directory / "not-yet"
+    daemon.api.create(loop_spec("data", path), wait=None)
+    daemon.api.wait_for("data", lambda d: "try 4 in a row" in condition_of(d)["message"], "tried four times")
+    why = condition_of(daemon.api.get("data"))["reason"]
+    with open(path, "wb") as file:
+        file.truncate(1 << 20)
+    daemon.api.wait_phase("data", "Live")
+    wait_until(lambda: _lines(journal("DEVICE=data"))[-1] == "Live", "the end in the journal")
+    records = journal("DEVICE=data")
+    assert _lines(records) == ["Created", why, "Live"]
+    (told,) = _with(records, REASON=why)
+    assert str(path) in told["MESSAGE"] and "back-off" in told["MESSAGE"] and told["PRIORITY"] == "4"
