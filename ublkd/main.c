@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { LISTEN_MAX = 16, HELPER_FD = 3 };
 
@@ -19,12 +20,13 @@ static const char usage_text[] =
         "                                      (default: sockets from systemd, else RUNTIME_DIR/ublkd.sock)\n"
         "  --state-dir DIR      where device specs are kept (default: /var/lib/ublkd)\n"
         "  --runtime-dir DIR    sockets of workers and of the API (default: /run/ublkd)\n"
-        "  --worker PROGRAM     the worker to start (default: ublkd-worker beside ublkd)\n"
+        "  --worker PROGRAM     the worker to start\n"
+        "                       (default: ublkd-worker beside ublkd, or in ../libexec/ublkd)\n"
         "  --ignore-feature NAME  do as if the kernel lacked it (BATCH_IO, AUTO_BUF_REG, ...; GET /host "
         "lists\n"
         "                       them), for disks that are made from now on; may be given several times\n"
         "  --log-level LEVEL    error, warning, info or debug (default: info)\n"
-        "  --help, --version\n";
+        "  -h, --help, --version\n";
 
 enum {
         OPT_LISTEN = 256,
@@ -33,8 +35,8 @@ enum {
         OPT_WORKER,
         OPT_IGNORE_FEATURE,
         OPT_LOG_LEVEL,
-        OPT_HELP,
-        OPT_VERSION,
+        OPT_HELP = 'h',
+        OPT_VERSION = 512,
         OPT_HELPER
 };
 
@@ -79,13 +81,27 @@ static int parse_log_level(const char *text)
         return -EINVAL;
 }
 
-/* The worker that was built or installed with this very program: beside it, or in ../libexec/ublkd. */
+/* 0, or -errno: why it cannot be run. */
+static int check_program(const char *path)
+{
+        struct stat info;
+
+        if (stat(path, &info) < 0)
+                return -errno;
+        if (!S_ISREG(info.st_mode))
+                return S_ISDIR(info.st_mode) ? -EISDIR : -EACCES;
+        return access(path, X_OK) < 0 ? -errno : 0;
+}
+
+/* The worker that was built or installed with this very program: beside it, or in ../libexec/ublkd. 0, or
+ * -errno and the last place that was looked at, or the one that is there and cannot be run. */
 static int find_worker(char *path, size_t size)
 {
         static const char *const places[] = {"ublkd-worker", "../libexec/ublkd/ublkd-worker"};
         char self[PATH_MAX];
         ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
         char *slash;
+        int r = -ENOENT;
 
         if (n < 0)
                 return -errno;
@@ -93,13 +109,30 @@ static int find_worker(char *path, size_t size)
         slash = strrchr(self, '/');
         if (slash)
                 *slash = '\0';
-        for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+        for (size_t i = 0; r == -ENOENT && i < ARRAY_SIZE(places); i++) {
                 int length = snprintf(path, size, "%s/%s", self, places[i]);
 
-                if (length > 0 && (size_t)length < size && access(path, X_OK) == 0)
-                        return 0;
+                r = length > 0 && (size_t)length < size ? check_program(path) : -ENAMETOOLONG;
         }
-        return -ENOENT;
+        return r;
+}
+
+static int choose_worker(struct arguments *arguments)
+{
+        const char *named = arguments->manager.worker;
+        int r = named ? check_program(named) : find_worker(arguments->worker, sizeof(arguments->worker));
+
+        if (!named)
+                arguments->manager.worker = arguments->worker;
+        if (r == -ENOENT && !named)
+                log_error(NULL, "There is no ublkd-worker beside ublkd, nor in ../libexec/ublkd; install it "
+                                "there, or name it with --worker");
+        else if (r < 0)
+                log_error(NULL,
+                        "The worker %s cannot be run: %s; name the ublkd-worker that belongs to this ublkd "
+                        "with --worker",
+                        arguments->manager.worker, strerror(-r));
+        return r;
 }
 
 static int parse_ignored(const char *name, uint64_t *features)
@@ -162,7 +195,7 @@ static int parse_arguments(int argc, char *argv[], struct arguments *ret)
 
         ret->manager = (struct manager_options){
                 .state_dir = "/var/lib/ublkd", .runtime_dir = "/run/ublkd", .listen = ret->listen};
-        while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
+        while ((option = getopt_long(argc, argv, "h", options, NULL)) >= 0) {
                 r = parse_one(ret, option);
                 if (r < 0 || ret->done)
                         return r;
@@ -210,13 +243,7 @@ int main(int argc, char *argv[])
         if (arguments.helper)
                 return ublk_ctl_helper_main(HELPER_FD);
         log_open(0);
-        if (!arguments.manager.worker) {
-                if (find_worker(arguments.worker, sizeof(arguments.worker)) < 0) {
-                        log_error(NULL, "ublkd-worker is not beside ublkd; install it there or name it with "
-                                        "--worker");
-                        return EXIT_FAILURE;
-                }
-                arguments.manager.worker = arguments.worker;
-        }
+        if (choose_worker(&arguments) < 0)
+                return EXIT_FAILURE;
         return run(&arguments.manager) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -465,6 +465,11 @@ static enum exit_status run(struct worker *worker)
         return status;
 }
 
+static const char usage_text[] = "Usage: ublkd-worker NAME\n"
+                                 "Serve one device of ublkd(8), which starts it; it is of no use by itself.\n"
+                                 "\n"
+                                 "  -h, --help, --version\n";
+
 int main(int argc, char **argv)
 {
         struct worker worker = {
@@ -479,8 +484,12 @@ int main(int argc, char **argv)
                 puts("ublkd-worker " UBLKD_VERSION);
                 return EXIT_LEFT;
         }
+        if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+                fputs(usage_text, stdout);
+                return EXIT_LEFT;
+        }
         if (argc != 2) {
-                fputs("Usage: ublkd-worker NAME\nServes one device of ublkd(8), which starts it.\n", stderr);
+                fputs(usage_text, stderr);
                 return EXIT_USAGE;
         }
         (void)prctl(PR_SET_NAME, "ublkd-worker", 0, 0, 0);

@@ -55,7 +55,33 @@ def test_ublkctl_names_every_verb_option_and_exit_status():
 
 
 def test_ublkd_names_every_option():
-    assert options_in(help_of("ublkd", "--help")) == options_in(rendered("ublkd.8"))
+    page = rendered("ublkd.8").replace("ublkd --control-helper", "")  # not for people; only explained
+    assert options_in(help_of("ublkd", "--help")) == options_in(page)
+
+
+def test_a_worker_explains_itself():
+    for option in ("-h", "--help"):
+        text = help_of("ublkd-worker", option)
+        assert text.startswith("Usage: ublkd-worker NAME\n") and options_in(text) == options_in(rendered("ublkd-worker.8"))
+        assert help_of("ublkd", option).startswith("Usage: ublkd ")
+
+
+def defaults_in(text, pattern):
+    """Of each option that has one."""
+    text = re.sub(r"\s+", " ", text)
+    found = {}
+    for part in re.split(r" (?=--[a-z-]+ [A-Z])", text)[1:]:
+        default = re.search(pattern, part)
+        if default:
+            found[part.split()[0]] = default[1]
+    return found
+
+
+def test_ublkd_has_the_same_defaults_in_both_places():
+    page = rendered("ublkd.8").split("OPTIONS")[1].split("FILES")[0]
+    told = defaults_in(page, r"The default is (.+?)\.(?: |$)")
+    assert told == defaults_in(help_of("ublkd", "--help"), r"\(default: ([^)]+)\)")
+    assert {"--listen", "--state-dir", "--runtime-dir", "--worker", "--log-level"} == set(told)
 
 
 def names_in(schema, prefix=""):

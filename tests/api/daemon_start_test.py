@@ -1,0 +1,39 @@
+"""What keeps ublkd from starting is one sentence, before it does anything."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+UBLKD = os.environ["UBLKD_PROGRAM"]
+
+
+def refused(directory, *arguments, program=UBLKD):
+    """Its last words; it has left nothing behind."""
+    state = directory / "state"
+    run = subprocess.run([program, "--state-dir", state, "--runtime-dir", directory / "run", *arguments],
+                         capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 1 and run.stdout == "", run
+    assert run.stderr.count("\n") == 1 and not state.exists()
+    return run.stderr
+
+
+@pytest.mark.parametrize("what, why", [("missing", "No such file"), ("directory", "Is a directory"),
+                                       ("plain", "Permission denied")])
+def test_a_worker_that_cannot_be_run(tmp_path, what, why):
+    (tmp_path / "directory").mkdir()
+    (tmp_path / "plain").write_text("no program")
+    said = refused(tmp_path, "--worker", tmp_path / what)
+    assert str(tmp_path / what) in said and why in said and "--worker" in said
+
+
+def test_no_worker_beside_it(tmp_path):
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    program = pathlib.Path(shutil.copy2(UBLKD, alone / "ublkd"))
+    assert "There is no ublkd-worker beside ublkd" in refused(tmp_path, program=program)
+    (alone / "ublkd-worker").write_text("no program")
+    said = refused(tmp_path, program=program)
+    assert str(alone / "ublkd-worker") in said and "Permission denied" in said
