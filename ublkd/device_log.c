@@ -7,7 +7,6 @@
 
 #include "ublkd/base/log.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Reasons of a status on the way to what was decided. */
@@ -22,11 +21,42 @@ static bool is_step(const char *reason)
         return false;
 }
 
-/* A status that the last line has told of, in this or in other words. */
-static bool is_said(const struct managed_device *device, const char *reason)
+static bool is_same(const char *one, const char *other)
 {
-        return strcmp(device->said, reason) == 0
-               || (strcmp(device->said, "Recovered") == 0 && strcmp(reason, "Live") == 0);
+        return one && strcmp(one, other) == 0;
+}
+
+/* What the last line has told: a status in this or in other words, anything else in the same words. What the
+ * user asked for is always worth a line. */
+static bool is_said(
+        const struct managed_device *device, enum store_event_kind kind, const struct device_event *event)
+{
+        const struct trouble_note *said = &device->said;
+
+        switch (kind) {
+        case STORE_STATUS:
+                return is_step(event->reason) || is_same(said->reason, event->reason)
+                       || (is_same(said->reason, "Recovered") && strcmp(event->reason, "Live") == 0);
+        case STORE_NOTED:
+                return is_same(said->reason, event->reason) && is_same(said->sentence, event->message);
+        default:
+                return false;
+        }
+}
+
+/* Without memory a line may come twice. */
+static void remember(struct managed_device *device, const struct device_event *event)
+{
+        device_log_forget(device);
+        device->said =
+                (struct trouble_note){.reason = strdup(event->reason), .sentence = strdup(event->message)};
+}
+
+void device_log_forget(struct managed_device *device)
+{
+        free(device->said.reason);
+        free(device->said.sentence);
+        device->said = (struct trouble_note){};
 }
 
 /* The event that came of the change, or NULL. */
@@ -43,11 +73,9 @@ void device_log(struct managed_device *device, const struct store_event *change)
 {
         const struct device_event *event = event_of(device->reconciler->config.store, change);
 
-        if (!event
-                || (change->kind == STORE_STATUS
-                        && (is_step(event->reason) || is_said(device, event->reason))))
+        if (!event || is_said(device, change->kind, event))
                 return;
-        snprintf(device->said, sizeof(device->said), "%s", event->reason);
+        remember(device, event);
         log_record(event->type == EVENT_WARNING ? LOG_WARNING : LOG_INFO,
                 &(const struct log_fields){
                         .device = device->name,

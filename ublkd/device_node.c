@@ -2,7 +2,6 @@
  * same when that fails. */
 #include "ublkd/managed_device.h"
 
-#include "ublkd/base/log.h"
 #include "ublkd/disk_node.h"
 
 #include <string.h>
@@ -42,9 +41,9 @@ void device_show_node(struct managed_device *device, const struct device_record 
         if (announced > 0 && r >= 0)
                 r = disk_node_notify(node.number);
         if (r < 0)
-                log_errno(LOG_WARNING, device->name, r,
+                device_tell(device, EVENT_WARNING, "NodeNotSet",
                         "Owner, mode or link of /dev/ublkb%d cannot be set: %s; the disk is served all the "
-                        "same",
+                        "same.",
                         record->number, strerror(-r));
 }
 
@@ -56,7 +55,7 @@ void device_hide_node(struct managed_device *device, const struct device_record 
                                 record->name, record->number);
 
         if (r < 0)
-                log_errno(LOG_WARNING, device->name, r,
-                        "Its link in /dev/ublk/by-name cannot be removed: %s; remove it by hand",
+                device_tell(device, EVENT_WARNING, "LinkNotRemoved",
+                        "Its link in /dev/ublk/by-name cannot be removed: %s; remove it by hand.",
                         strerror(-r));
 }

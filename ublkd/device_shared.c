@@ -1,8 +1,6 @@
 /* The region that a device's workers share with the supervisor, seen from the device. */
 #include "ublkd/managed_device.h"
 
-#include "ublkd/base/log.h"
-
 #include <string.h>
 
 static struct region_limits limits_of(const struct io_limits *limits)
@@ -36,9 +34,9 @@ void device_shared_apply(struct managed_device *device, const struct device_reco
         int r = set_values(device, &values);
 
         if (r < 0)
-                log_warning(device->name,
+                device_tell(device, EVENT_WARNING, "LimitsNotSet",
                         "Its limits and busyPollUs cannot be passed on: %s; the next change of the device "
-                        "tries again",
+                        "tries again.",
                         strerror(-r));
 }
 
@@ -47,8 +45,8 @@ void device_shared_lift(struct managed_device *device)
         int r = set_values(device, &(struct region_values){});
 
         if (r < 0)
-                log_warning(device->name,
-                        "Its limits cannot be lifted: %s; stopping it takes until all I/O has passed",
+                device_tell(device, EVENT_WARNING, "LimitsNotLifted",
+                        "Its limits cannot be lifted: %s; stopping it takes until all I/O has passed.",
                         strerror(-r));
 }
 

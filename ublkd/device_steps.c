@@ -2,7 +2,6 @@
  * next turn, its result only feeds patience and the sentence that the user reads. */
 #include "ublkd/managed_device.h"
 
-#include "ublkd/base/log.h"
 #include "ublkd/device_route.h"
 #include "ublkd/disk_timeout.h"
 
@@ -326,8 +325,8 @@ static void go_with_cpus(struct managed_device *device, int result)
                 return;
         }
         if (result < 0)
-                log_errno(LOG_WARNING, device->name, result,
-                        "The kernel does not say where its queues should run: %s; they run anywhere",
+                device_tell(device, EVENT_WARNING, "QueuesAnywhere",
+                        "The kernel does not say where its queues should run: %s; they run anywhere.",
                         strerror(-result));
         device_step_done(device, first ? announce_and_go(device, record) : tell_go(device, record));
 }
@@ -359,9 +358,9 @@ static int mark_serving(struct managed_device *device, const struct device_recor
         int r = disk_timeout_shorten(record->number);
 
         if (r < 0)
-                log_errno(LOG_WARNING, device->name, r,
+                device_tell(device, EVENT_WARNING, "TimeoutNotSet",
                         "/sys/block/ublkb%d/queue/io_timeout cannot be set: %s; a recovery may take 30 s on "
-                        "this kernel",
+                        "this kernel.",
                         record->number, strerror(-r));
         device->shown_generation = 0; /* it may be a new node */
         device_show_node(device, record);

@@ -15,7 +15,7 @@ enum device_turn {
         TURN_STEPPING,  /* a step is under way */
 };
 
-/* Why the last thing went wrong, in the user's words. Owned strings, NULL: nothing did. */
+/* What happened, in the user's words. Owned strings, NULL: nothing did. */
 struct trouble_note {
         char *reason;   /* CamelCase */
         char *sentence; /* ends with a full stop */
@@ -78,8 +78,8 @@ struct managed_device {
         void (*queue_cpus_then)(struct managed_device *device, int result); /* while they are being asked */
         struct region_history history; /* as in its region, which keeps it for the next supervisor */
         struct restart_trial trial;
-        struct trouble_note note;
-        char said[EVENT_REASON_MAX]; /* the reason of the last line of the log about it */
+        struct trouble_note note; /* why the last thing went wrong */
+        struct trouble_note said; /* the last line of the log about it, as its event has it */
 };
 
 struct reconciler {
@@ -193,6 +193,8 @@ void device_tell(const struct managed_device *device, enum event_type type, cons
         const char *format, ...) _printf_(4, 5);
 /* device_log.c: writes the line of the log that a change of the store comes to, if any. */
 void device_log(struct managed_device *device, const struct store_event *change);
+/* device_log.c: frees what is kept of the last line. */
+void device_log_forget(struct managed_device *device);
 uint64_t monotonic_now(void);
 
 /* device_report.c: makes the record's status from the facts of this turn. next_try: CLOCK_MONOTONIC, or

@@ -124,6 +124,7 @@ static struct managed_device *device_free(struct managed_device *device)
         sd_event_source_disable_unref(device->timer);
         worker_proc_free(device->worker);
         device_note_clear(device);
+        device_log_forget(device);
         device_cpus_forget(device);
         device_claim_forget(device);
         device_trial_forget(device);

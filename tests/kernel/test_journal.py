@@ -66,8 +66,9 @@ def test_records_of_a_device_are_found_by_their_fields(make_daemon, journal):
 
 
 def _lines(records):
-    """What an administrator sees: one reason for each line."""
-    return [record.get("REASON", record["MESSAGE"]) for record in records if int(record["PRIORITY"]) < 7]
+    """What an administrator sees: one reason for each line. A disk that goes may be held for a moment, or not."""
+    reasons = [record.get("REASON", record["MESSAGE"]) for record in records if int(record["PRIORITY"]) < 7]
+    return [reason for reason in reasons if reason != "StillHeld"]
 
 
 def _check_lines(daemon, records, workers):

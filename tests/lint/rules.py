@@ -61,10 +61,7 @@ LOGGERS = [
     "ublkd/main.c",
     "ublkd/manager.c",
     "ublkd/reconciler.c",
-    "ublkd/device_node.c",
-    "ublkd/device_note.c",
-    "ublkd/device_shared.c",
-    "ublkd/device_steps.c",
+    "ublkd/device_log.c",
     "api/http_server.c",
     "targets/worker/main.c",
 ]
