@@ -5,6 +5,7 @@
 #include "ublkd/daemon_counters.h"
 #include "ublkd/device_stats.h"
 #include "ublkd/device_store.h"
+#include "ublkd/disk_search.h"
 #include "ublkd/host.h"
 
 #include <systemd/sd-event.h>
@@ -18,10 +19,8 @@ struct api_times {
 struct api_config {
         struct device_store *store;
         const struct host *host;
-        const char *state_dir; /* holds the bearer token (api-token) once TCP is asked for */
-        /* 1: /dev/ublkbN is in use, and one problem says by whom; 0: it is not; -errno. NULL: never in use.
-         */
-        int (*disk_in_use)(void *userdata, int number, struct problem_list *problems);
+        const char *state_dir;           /* holds the bearer token (api-token) once TCP is asked for */
+        struct disk_search *disk_search; /* who uses a disk; NULL: never anybody */
         /* What the device's worker has counted. 0 and new statistics; -ENOENT, -ENODATA: it was never served;
          * -EPROTO: counted by a worker of another version; other -errno. NULL: never served. */
         int (*read_stats)(void *userdata, const struct device_record *record, struct device_stats **ret);

@@ -1,4 +1,5 @@
 /* /devices/{name}: create, read, replace, patch, remove, recover, restart. */
+#include "api/disk_check.h"
 #include "api/merge_patch.h"
 #include "api/precondition.h"
 #include "api/respond.h"
@@ -75,31 +76,38 @@ static int disk_number(const struct device_record *record)
         return known && !record->status.disk ? -1 : record->number;
 }
 
-/* True when nobody uses the device's disk; else there is a reply. */
-static bool check_unused(struct request *request, const struct device_record *record, const char *what)
+static void reply_in_use(struct request *request, const struct disk_answer *answer, const char *what)
 {
-        const struct api_config *config = &request->api->config;
-        _cleanup_problems_ struct problem_list problems = {};
-        int number = disk_number(record), r;
+        bool removes = request->method == METHOD_DELETE;
 
-        if (number < 0 || !config->disk_in_use)
-                return true;
-        r = config->disk_in_use(config->userdata, number, &problems);
-        if (r == 0)
-                return true;
-        if (r < 0)
-                reply_error(request, r, "It could not be found out whether the disk is in use");
+        if (answer->use == DISK_USED)
+                reply_problem(request, PROBLEM_IN_USE,
+                        "%s: /dev/ublkb%d is in use: %s. Unmount it or end those processes, and repeat%s.",
+                        what, answer->number, answer->text,
+                        removes ? "; or give --force (?force=true), and its users will see I/O errors" : "");
         else
                 reply_problem(request, PROBLEM_IN_USE,
-                        "%s: %s Unmount it or end those processes, and repeat%s.", what,
-                        problems.count > 0 ? problems.items[0].detail : "The disk is in use.",
-                        request->method == METHOD_DELETE
-                                ? "; or give --force (?force=true), and its users will see I/O errors"
-                                : "");
-        return false;
+                        "%s, and it could not be found out who uses /dev/ublkb%d: %s. Nothing was done; "
+                        "repeat%s.",
+                        what, answer->number, answer->text,
+                        removes ? ", or give --force (?force=true) if you know that nobody uses it" : " it");
 }
 
-/* True when the disk may be taken away for the new spec; else there is a reply. */
+/* True when nobody uses the device's disk; else there is a reply, or the handler runs again. */
+static bool check_unused(struct request *request, const struct device_record *record, const char *what)
+{
+        const struct disk_answer *answer;
+        int number = disk_number(record);
+
+        if (number < 0 || !request->api->config.disk_search)
+                return true;
+        answer = disk_check(request, record, number);
+        if (answer && answer->use != DISK_UNUSED)
+                reply_in_use(request, answer, what);
+        return answer && answer->use == DISK_UNUSED;
+}
+
+/* True when the disk may be taken away for the new spec; else as check_unused(). */
 static bool check_replaceable(
         struct request *request, const struct device_record *record, const struct device_spec *spec)
 {

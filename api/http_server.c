@@ -5,6 +5,7 @@
  * on any number of sockets, and a full house stops to accept instead of turning people away. */
 #include "api/server.h"
 
+#include "api/disk_check.h"
 #include "api/head_check.h"
 #include "api/metrics.h"
 #include "api/respond.h"
@@ -143,9 +144,9 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
         }
         if (request->sent)
                 return MHD_YES;
-        if (!request->wait && request->reply.status == 0 && !request->abandoned)
+        if (!request_is_held(request) && request->reply.status == 0 && !request->abandoned)
                 request_finish(request);
-        if (request->wait) {
+        if (request_is_held(request)) {
                 connection_enter(request->client, CONNECTION_HELD);
                 return MHD_YES; /* suspended */
         }
@@ -427,6 +428,7 @@ struct api *api_free(struct api *api)
         if (api->subscribed)
                 device_store_unsubscribe(api->config.store, on_store_event, api);
         wait_abandon_all(api);
+        disk_check_abandon_all(api);
         watch_abandon_all(api);
         for (size_t i = 0; i < api->listener_count; i++)
                 listener_close(&api->listeners[i]);

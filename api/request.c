@@ -2,6 +2,7 @@
 #include "api/request.h"
 
 #include "api/accept.h"
+#include "api/disk_check.h"
 #include "api/json_check.h"
 #include "api/precondition.h"
 #include "api/respond.h"
@@ -240,8 +241,13 @@ void request_finish(struct request *request)
                 return;
         }
         request->route->handle(request);
-        if (!request->wait)
+        if (!request_is_held(request))
                 precondition_apply(request);
+}
+
+bool request_is_held(const struct request *request)
+{
+        return request->wait || disk_check_is_pending(request);
 }
 
 cJSON *request_parse_body(struct request *request)
@@ -283,6 +289,7 @@ struct request *request_free(struct request *request)
         if (!request)
                 return NULL;
         wait_free(request->wait);
+        disk_check_free(request->disk_check);
         watch_free(request->watch);
         query_clear(&request->query);
         reply_clear(&request->reply);

@@ -1,7 +1,8 @@
 /* One HTTP request, from its headers to its reply. Private to api/.
  *
- * A handler never talks to the HTTP library: it sets request->reply, or begins a wait that will set it. So an
- * error found early can be kept back until the body has been read, and a reply can be made in an event. */
+ * A handler never talks to the HTTP library: it sets request->reply, begins a wait that will set it, or asks
+ * for something (disk_check.h) and runs again when that is known. So an error found early can be kept back
+ * until the body has been read, and a reply can be made in an event. */
 #pragma once
 
 #include "api/access.h"
@@ -30,6 +31,7 @@ enum method {
         _METHOD_INVALID = -EINVAL
 };
 
+struct disk_check;
 struct route;
 struct wait;
 struct watch;
@@ -57,8 +59,9 @@ struct request {
         size_t body_size, body_allocated; /* body_size counts on when nothing is kept any more */
         struct reply reply;
         struct wait *wait;
-        struct watch *watch; /* the body of the reply is a stream */
-        bool abandoned;      /* the client has gone: close without a word */
+        struct disk_check *disk_check; /* NULL: nothing was asked yet */
+        struct watch *watch;           /* the body of the reply is a stream */
+        bool abandoned;                /* the client has gone: close without a word */
         bool sent;
 };
 
@@ -73,8 +76,12 @@ unsigned request_likes(const struct request *request, const char *type);
 void request_begin(struct request *request, const char *method);
 /* A piece of the body. 0; -EMSGSIZE: it is too large (sets a reply). */
 int request_receive(struct request *request, const char *data, size_t size);
-/* All is there: carries it out. Sets a reply or begins a wait. */
+/* All is there: carries it out. Sets a reply, or has it suspended; then, unless a reply was set meanwhile, it
+ * is called again. */
 void request_finish(struct request *request);
+
+/* Whether it is suspended. */
+bool request_is_held(const struct request *request);
 
 /* The body as JSON. NULL when it is not; then there is a reply. */
 cJSON *request_parse_body(struct request *request);

@@ -31,7 +31,7 @@ int route_find(const char *path, enum method method, const struct route **ret,
 /* All methods that some path knows, as Allow lists them. */
 void route_methods(char ret_allow[static ALLOW_MAX]);
 
-/* The handlers, one file per resource. Each sets a reply or begins a wait. */
+/* The handlers, one file per resource. Each sets a reply, or has the request suspended: see request.h. */
 void handle_device_create(struct request *request);
 void handle_device_get(struct request *request);
 void handle_device_put(struct request *request);

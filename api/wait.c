@@ -8,15 +8,19 @@
 #include <stdio.h>
 #include <string.h>
 
+/* For how long a wait that is over may still look for who keeps the disk. */
+enum { USERS_USEC = 2 * 1000 * 1000 };
+
 struct wait {
         struct request *request;
         enum wait_kind kind;
         char *name;
-        char uid[UID_TEXT_SIZE]; /* a new device of the same name is another one */
-        uint64_t generation;     /* ready: that must have been observed */
-        uint32_t restart;        /* as well */
-        bool restarts;           /* ready: it waits for that restart */
-        unsigned status;         /* ready: of the reply */
+        char uid[UID_TEXT_SIZE];        /* a new device of the same name is another one */
+        uint64_t generation;            /* ready: that must have been observed */
+        uint32_t restart;               /* as well */
+        bool restarts;                  /* ready: it waits for that restart */
+        unsigned status;                /* ready: of the reply */
+        struct disk_question *question; /* gone: it is over, but who keeps the disk is being found out */
         sd_event_source *timer, *hangup;
         struct wait *next, **link; /* in api->waits; link is NULL when it is not there */
 };
@@ -36,6 +40,7 @@ struct wait *wait_free(struct wait *wait)
         if (!wait)
                 return NULL;
         wait_unlink(wait);
+        disk_question_free(wait->question);
         sd_event_source_disable_unref(wait->timer);
         sd_event_source_disable_unref(wait->hangup);
         free(wait->name);
@@ -147,36 +152,56 @@ void wait_on_store_event(void *userdata, const struct store_event *event)
         }
 }
 
-/* Who keeps a disk from going: the kernel waits until the last of them has closed it. */
-static void find_users(
-        const struct api_config *config, const struct device_record *record, struct problem_list *ret)
+/* `users`: who keeps the disk, or NULL: nobody, or not known. */
+static void reply_timeout(struct wait *wait, const struct disk_answer *users)
 {
-        if (config->disk_in_use && record->number >= 0 && record->status.disk)
-                (void)config->disk_in_use(config->userdata, record->number, ret); /* else it is not known */
-}
-
-static void reply_timeout(struct wait *wait)
-{
-        _cleanup_problems_ struct problem_list users = {};
         const struct device_record *record = device_store_get(wait->request->api->config.store, wait->name);
 
-        if (record && wait->kind == WAIT_GONE)
-                find_users(&wait->request->api->config, record, &users);
         if (!record) /* cannot be: its removal would have ended the wait */
                 reply_problem(wait->request, PROBLEM_TIMEOUT, "It is not known what became of the device.");
+        else if (users)
+                reply_device_problem(wait->request, PROBLEM_TIMEOUT, record,
+                        "The device is not gone yet (%s); the request stays in force. %s /dev/ublkb%d is in "
+                        "use: %s.",
+                        device_phase_to_string(record->status.phase), status_message(&record->status),
+                        users->number, users->text);
         else
                 reply_device_problem(wait->request, PROBLEM_TIMEOUT, record,
-                        "The device is not %s yet (%s); the request stays in force. %s%s%s",
+                        "The device is not %s yet (%s); the request stays in force. %s",
                         wait->kind == WAIT_READY ? "ready" : "gone",
-                        device_phase_to_string(record->status.phase), status_message(&record->status),
-                        users.count > 0 ? " " : "", users.count > 0 ? users.items[0].detail : "");
+                        device_phase_to_string(record->status.phase), status_message(&record->status));
+}
+
+static void on_users(void *userdata, const struct disk_answer *answer)
+{
+        struct wait *wait = userdata;
+
+        reply_timeout(wait, answer->use == DISK_USED ? answer : NULL);
+        wait_end(wait);
+}
+
+/* Who keeps a disk from going: the kernel waits until the last of them has closed it. True when the answer
+ * ends the wait, or the timer does that before. */
+static bool ask_users(struct wait *wait)
+{
+        const struct api *api = wait->request->api;
+        const struct device_record *record = device_store_get(api->config.store, wait->name);
+
+        return wait->kind == WAIT_GONE && !wait->question && api->config.disk_search && record
+               && record->number >= 0 && record->status.disk
+               && sd_event_source_set_time_relative(wait->timer, USERS_USEC) >= 0
+               && sd_event_source_set_enabled(wait->timer, SD_EVENT_ONESHOT) >= 0
+               && disk_search_ask(api->config.disk_search, record->number, on_users, wait, &wait->question)
+                          >= 0;
 }
 
 static int on_timeout(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
         struct wait *wait = userdata;
 
-        reply_timeout(wait);
+        if (ask_users(wait))
+                return 0;
+        reply_timeout(wait, NULL);
         wait_end(wait);
         return 0;
 }

@@ -1,10 +1,8 @@
-/* Whether a name is that of a disk or of one of its partitions. */
+/* The number of a disk, from its name or that of one of its partitions. */
 #pragma once
 
-#include <stdbool.h>
-
-/* disk: "ublkb0". True for "ublkb0" and "ublkb0p1", not for "ublkb01". */
-bool disk_name_matches(const char *disk, const char *name);
+/* 0 for "ublkb0" and "ublkb0p1"; -1 for what is no such name, as "ublkb01". */
+int disk_name_number(const char *name);
 /* The same for the last part of an absolute path, also of a node that was removed while it was open
  * ("/dev/ublkb0 (deleted)"). */
-bool disk_name_in_path(const char *disk, const char *path);
+int disk_name_number_in_path(const char *path);

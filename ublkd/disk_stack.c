@@ -1,4 +1,4 @@
-/* What the kernel has built on a disk. */
+/* What the kernel has built on disks. */
 #include "ublkd/disk_stack.h"
 
 #include "ublkd/base/cleanup.h"
@@ -7,13 +7,14 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 struct stack {
-        const char *sys, *disk;
-        int (*found)(void *userdata, const char *phrase);
+        const char *sys;
+        int (*found)(void *userdata, int number, const char *phrase);
         void *userdata;
 };
 
@@ -41,26 +42,31 @@ static int for_each_path(const struct stack *stack, const char *pattern,
         return r;
 }
 
+/* The `up`th part from the end of `path`, in place. */
+static const char *part_of(char *path, unsigned up)
+{
+        for (unsigned i = 0; i < up; i++)
+                *strrchr(path, '/') = '\0';
+        return strrchr(path, '/') + 1;
+}
+
 /* ---- holders: dm, md, bcache, drbd ---- */
 
+/* "…/ublkb4/holders/dm-0", "…/ublkb4/ublkb4p1/holders/md127". */
 static int add_holder(const struct stack *stack, const char *path, const void *data _unused_)
 {
-        char phrase[NAME_MAX + 32];
+        char phrase[NAME_MAX + 32], copy[PATH_MAX];
 
         snprintf(phrase, sizeof(phrase), "part of /dev/%s", strrchr(path, '/') + 1);
-        return stack->found(stack->userdata, phrase);
+        snprintf(copy, sizeof(copy), "%s", path);
+        return stack->found(stack->userdata, disk_name_number(part_of(copy, 2)), phrase);
 }
 
 static int find_holders(const struct stack *stack)
 {
-        char of_disk[128], of_partitions[128];
-        int r;
+        int r = for_each_path(stack, "block/ublkb*/holders/*", add_holder, NULL);
 
-        snprintf(of_disk, sizeof(of_disk), "block/%s/holders/*", stack->disk);
-        snprintf(of_partitions, sizeof(of_partitions), "block/%s/%sp[0-9]*/holders/*", stack->disk,
-                stack->disk);
-        r = for_each_path(stack, of_disk, add_holder, NULL);
-        return r < 0 ? r : for_each_path(stack, of_partitions, add_holder, NULL);
+        return r < 0 ? r : for_each_path(stack, "block/ublkb*/ublkb*p[0-9]*/holders/*", add_holder, NULL);
 }
 
 /* ---- backing files ---- */
@@ -96,50 +102,47 @@ static bool read_path(const char *attribute, char path[static PATH_MAX])
         return path[0] == '/';
 }
 
-/* Whether `path` is the disk's node. A loop device may also be on a file that is called like it. */
-static bool is_node(const struct stack *stack, const char *path)
+/* The number of the disk whose node `path` is, or -1. A loop device may also be on a file that is called like
+ * a node. */
+static int number_of_node(const char *path)
 {
         static const char dev[] = "/dev/";
         struct statx info;
+        int number = disk_name_number_in_path(path);
 
-        if (!disk_name_in_path(stack->disk, path))
-                return false;
-        if (strncmp(path, dev, strlen(dev)) == 0 && strrchr(path, '/') == path + strlen(dev) - 1)
-                return true;
-        return statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE,
-                       &info)
-                       >= 0
-               && S_ISBLK(info.stx_mode);
-}
-
-/* The `up`th part from the end of `path`, in place. */
-static const char *part_of(char *path, unsigned up)
-{
-        for (unsigned i = 0; i < up; i++)
-                *strrchr(path, '/') = '\0';
-        return strrchr(path, '/') + 1;
+        if (number < 0
+                || (strncmp(path, dev, strlen(dev)) == 0 && strrchr(path, '/') == path + strlen(dev) - 1))
+                return number;
+        if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE,
+                    &info)
+                        < 0
+                || !S_ISBLK(info.stx_mode))
+                return -1;
+        return number;
 }
 
 static int add_backed(const struct stack *stack, const char *attribute, const void *data)
 {
         const struct backing *backing = data;
         char path[PATH_MAX], resolved[PATH_MAX], copy[PATH_MAX], phrase[2 * NAME_MAX];
+        int number;
 
         if (!read_path(attribute, path))
                 return 0;
         if (backing->may_be_link && realpath(path, resolved))
                 strcpy(path, resolved);
-        if (!is_node(stack, path))
+        number = number_of_node(path);
+        if (number < 0)
                 return 0;
         snprintf(copy, sizeof(copy), "%s", attribute);
         snprintf(phrase, sizeof(phrase), "%s%.*s", backing->words, NAME_MAX, part_of(copy, backing->up));
-        return stack->found(stack->userdata, phrase);
+        return stack->found(stack->userdata, number, phrase);
 }
 
 int disk_stack_find(
-        const char *sys, const char *disk, int (*found)(void *userdata, const char *phrase), void *userdata)
+        const char *sys, int (*found)(void *userdata, int number, const char *phrase), void *userdata)
 {
-        const struct stack stack = {.sys = sys, .disk = disk, .found = found, .userdata = userdata};
+        const struct stack stack = {.sys = sys, .found = found, .userdata = userdata};
         int r = find_holders(&stack);
 
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(backings); i++)

@@ -1,4 +1,4 @@
-/* Who uses /dev/ublkbN: what /proc and /sys tell.
+/* Who uses disks: what /proc and /sys tell, in one pass for all that are asked about.
  *
  * Of what processes have open, the path is looked at first: a stat() of other people's files could hang on a
  * dead network or FUSE mount, while the kernel prints a path without asking anybody. But anybody can call a
@@ -20,8 +20,8 @@ enum { NAMESPACES_MAX = 256 }; /* mount tables that are looked at */
 
 struct search {
         const struct disk_users_roots *roots;
-        char disk[32]; /* "ublkb0" */
-        struct disk_users *found;
+        struct disk_users *disks; /* by number */
+        size_t disk_count;
         char namespaces[NAMESPACES_MAX][32]; /* "mnt:[4026531841]" */
         size_t namespace_count;
 };
@@ -62,12 +62,31 @@ static bool is_block(const struct search *search, int directory, const char *nam
                                        : ask_is_block(directory, name);
 }
 
-static int add_user(struct search *search, const char *format, ...) _printf_(2, 3);
+static int compare_numbers(const void *one, const void *other)
+{
+        const struct disk_users *left = one, *right = other;
+
+        return (left->number > right->number) - (left->number < right->number);
+}
+
+/* NULL: nobody asks about it, or it is no disk (-1). */
+static struct disk_users *find_disk(const struct search *search, int number)
+{
+        const struct disk_users key = {.number = number};
+
+        return bsearch(&key, search->disks, search->disk_count, sizeof(key), compare_numbers);
+}
+
+static struct disk_users *find_disk_of_path(const struct search *search, const char *path)
+{
+        return find_disk(search, disk_name_number_in_path(path));
+}
+
+static int add_user(struct disk_users *disk, const char *format, ...) _printf_(2, 3);
 
 /* Once for each phrase. */
-static int add_user(struct search *search, const char *format, ...)
+static int add_user(struct disk_users *disk, const char *format, ...)
 {
-        struct disk_users *found = search->found;
         va_list arguments;
         char *item;
         int n;
@@ -77,17 +96,17 @@ static int add_user(struct search *search, const char *format, ...)
         va_end(arguments);
         if (n < 0)
                 return -ENOMEM;
-        for (size_t i = 0; i < found->count; i++)
-                if (strcmp(found->items[i], item) == 0) {
+        for (size_t i = 0; i < disk->count; i++)
+                if (strcmp(disk->items[i], item) == 0) {
                         free(item);
                         return 0;
                 }
-        if (found->count == DISK_USERS_MAX) {
-                found->dropped++;
+        if (disk->count == DISK_USERS_MAX) {
+                disk->dropped++;
                 free(item);
                 return 0;
         }
-        found->items[found->count++] = item;
+        disk->items[disk->count++] = item;
         return 0;
 }
 
@@ -148,24 +167,46 @@ static bool is_only_a_name(int process, const char *descriptor)
         return line && sscanf(line, "flags: %o", &flags) == 1 && (flags & O_PATH);
 }
 
-static bool has_open(const struct search *search, int process)
+/* A process of /proc. */
+struct process {
+        const char *pid;
+        char comm[32];
+        int directory;
+};
+
+/* Once, however often it has the disk open. */
+static int add_process(struct disk_users *disk, const struct process *process)
 {
-        int fd = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int pid = atoi(process->pid);
+
+        if (disk->last_pid == pid)
+                return 0;
+        disk->last_pid = pid;
+        return add_user(disk, "process %s (%s)", process->pid, process->comm);
+}
+
+static int add_openers(const struct search *search, const struct process *process)
+{
+        int fd = openat(process->directory, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
         _cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
         char target[PATH_MAX];
 
         if (!dir) {
                 close_fd(fd);
-                return false;
+                return 0;
         }
-        for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir))
-                if (entry->d_name[0] != '.'
-                        && read_link(dirfd(dir), entry->d_name, target, sizeof(target)) > 0
-                        && disk_name_in_path(search->disk, target)
-                        && is_block(search, dirfd(dir), entry->d_name)
-                        && !is_only_a_name(process, entry->d_name))
-                        return true;
-        return false;
+        for (struct dirent *entry = readdir(dir); r >= 0 && entry; entry = readdir(dir)) {
+                struct disk_users *disk;
+
+                if (entry->d_name[0] == '.'
+                        || read_link(dirfd(dir), entry->d_name, target, sizeof(target)) <= 0)
+                        continue;
+                disk = find_disk_of_path(search, target);
+                if (disk && is_block(search, dirfd(dir), entry->d_name)
+                        && !is_only_a_name(process->directory, entry->d_name))
+                        r = add_process(disk, process);
+        }
+        return r;
 }
 
 /* `line` begins with the addresses, "00400000-00401000"; the link below map_files has no leading zeros. */
@@ -180,26 +221,27 @@ static bool is_block_mapping(const struct search *search, int process, const cha
         return is_block(search, process, name);
 }
 
-static bool has_mapped(const struct search *search, int process)
+static int add_mappers(const struct search *search, const struct process *process)
 {
-        int fd = openat(process, "maps", O_RDONLY | O_CLOEXEC);
+        int fd = openat(process->directory, "maps", O_RDONLY | O_CLOEXEC), r = 0;
         _cleanup_fclose_ FILE *file = fd < 0 ? NULL : fdopen(fd, "re");
         _cleanup_free_ char *line = NULL;
         size_t size = 0;
-        bool found = false;
 
         if (!file) {
                 close_fd(fd);
-                return false;
+                return 0;
         }
-        while (!found && getline(&line, &size, file) > 0) {
+        while (r >= 0 && getline(&line, &size, file) > 0) {
                 const char *path = strchr(line, '/'); /* the only field that has one */
+                struct disk_users *disk;
 
                 line[strcspn(line, "\n")] = '\0';
-                found = path && disk_name_in_path(search->disk, path)
-                        && is_block_mapping(search, process, line);
+                disk = path ? find_disk_of_path(search, path) : NULL;
+                if (disk && is_block_mapping(search, process->directory, line))
+                        r = add_process(disk, process);
         }
-        return found;
+        return r;
 }
 
 /* "\040" → ' ', in place. */
@@ -218,17 +260,17 @@ static void decode_octal(char *text)
         *to = '\0';
 }
 
-/* Whether "259:0" is the disk: a mount keeps the words of whoever made it, and those may be a link's. */
-static bool is_disk_number(const struct search *search, const char *number)
+/* Of "259:0": a mount keeps the words of whoever made it, and those may be a link's. */
+static struct disk_users *find_disk_of_device(const struct search *search, const char *device)
 {
         char path[PATH_MAX], target[PATH_MAX];
         const char *slash;
-        int n = snprintf(path, sizeof(path), "%s/dev/block/%s", search->roots->sys, number);
+        int n = snprintf(path, sizeof(path), "%s/dev/block/%s", search->roots->sys, device);
 
         if (n < 0 || (size_t)n >= sizeof(path) || read_link(AT_FDCWD, path, target, sizeof(target)) <= 0)
-                return false;
+                return NULL;
         slash = strrchr(target, '/');
-        return slash && disk_name_matches(search->disk, slash + 1);
+        return slash ? find_disk(search, disk_name_number(slash + 1)) : NULL;
 }
 
 /* Whether file systems of that type have a disk. Of others the source is any word that whoever mounted it
@@ -252,9 +294,10 @@ static bool has_a_disk(const struct search *search, const char *type)
 }
 
 /* One line of mountinfo: "36 35 98:0 /root /mount/point options - type source super-options". */
-static int add_mount(struct search *search, char *line)
+static int add_mount(const struct search *search, char *line)
 {
         char *fields[5], *rest = line, *separator = strstr(line, " - "), *source, *type;
+        struct disk_users *disk;
 
         if (!separator)
                 return 0;
@@ -270,14 +313,17 @@ static int add_mount(struct search *search, char *line)
                         return 0;
         }
         decode_octal(source);
-        if (!(disk_name_in_path(search->disk, source) && has_a_disk(search, type))
-                && !is_disk_number(search, fields[2]))
-                return 0;
+        disk = find_disk_of_device(search, fields[2]);
+        if (!disk) {
+                disk = find_disk_of_path(search, source);
+                if (disk && !has_a_disk(search, type))
+                        disk = NULL;
+        }
         decode_octal(fields[4]);
-        return add_user(search, "mounted at %s", fields[4]);
+        return disk ? add_user(disk, "mounted at %s", fields[4]) : 0;
 }
 
-static int add_mounts(struct search *search, int process)
+static int add_mounts(const struct search *search, int process)
 {
         int fd = openat(process, "mountinfo", O_RDONLY | O_CLOEXEC), r = 0;
         _cleanup_fclose_ FILE *file = fd < 0 ? NULL : fdopen(fd, "re");
@@ -318,24 +364,34 @@ static bool is_new_namespace(struct search *search, int process)
         return true;
 }
 
+static void note_place(const struct search *search, const struct process *process)
+{
+        struct disk_users_place *place = search->roots->place;
+
+        if (!place)
+                return;
+        snprintf(place->comm, sizeof(place->comm), "%s", process->comm);
+        place->pid = atoi(process->pid);
+}
+
 static int search_process(struct search *search, int proc, const char *pid)
 {
-        _cleanup_close_ int process = openat(proc, pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        char comm[32];
+        _cleanup_close_ int directory = openat(proc, pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct process process = {.pid = pid, .directory = directory};
         bool worker;
         int r = 0;
 
-        if (process < 0 || !runs_program(process))
+        if (directory < 0 || !runs_program(directory))
                 return 0; /* or gone meanwhile */
-        read_comm(process, comm);
-        worker = is_worker(comm);
-        if (!worker && is_new_namespace(search, process))
-                r = add_mounts(search, process);
-        if (r < 0 || is_prober(comm))
+        read_comm(directory, process.comm);
+        note_place(search, &process);
+        worker = is_worker(process.comm);
+        if (!worker && is_new_namespace(search, directory))
+                r = add_mounts(search, directory);
+        if (r < 0 || is_prober(process.comm))
                 return r;
-        if (has_open(search, process) || (!worker && has_mapped(search, process)))
-                r = add_user(search, "process %s (%s)", pid, comm);
-        return r;
+        r = add_openers(search, &process);
+        return r < 0 || worker ? r : add_mappers(search, &process);
 }
 
 static int search_processes(struct search *search)
@@ -351,7 +407,7 @@ static int search_processes(struct search *search)
         return r;
 }
 
-static int search_swaps(struct search *search)
+static int search_swaps(const struct search *search)
 {
         _cleanup_fclose_ FILE *file = NULL;
         _cleanup_free_ char *line = NULL;
@@ -364,46 +420,44 @@ static int search_swaps(struct search *search)
         if (!file)
                 return 0; /* a kernel without swap */
         while (r >= 0 && getline(&line, &size, file) > 0) {
+                struct disk_users *disk;
+
                 line[strcspn(line, " \t\n")] = '\0';
                 decode_octal(line);
-                if (disk_name_in_path(search->disk, line))
-                        r = add_user(search, "swap on %s", line);
+                disk = find_disk_of_path(search, line);
+                if (disk)
+                        r = add_user(disk, "swap on %s", line);
         }
         return r;
 }
 
-static int add_stacked(void *userdata, const char *phrase)
+static int add_stacked(void *userdata, int number, const char *phrase)
 {
-        return add_user(userdata, "%s", phrase);
+        struct disk_users *disk = find_disk(userdata, number);
+
+        return disk ? add_user(disk, "%s", phrase) : 0;
 }
 
-int disk_users_find(const struct disk_users_roots *roots, int number, struct disk_users *ret)
+int disk_users_find(const struct disk_users_roots *roots, struct disk_users *disks, size_t count)
 {
-        struct disk_users found = {};
         _cleanup_free_ struct search *search = calloc(1, sizeof(*search));
         int r;
 
         if (!search)
                 return -ENOMEM;
         search->roots = roots;
-        search->found = &found;
-        snprintf(search->disk, sizeof(search->disk), "ublkb%d", number);
-        r = disk_stack_find(roots->sys, search->disk, add_stacked, search);
+        search->disks = disks;
+        search->disk_count = count;
+        qsort(disks, count, sizeof(*disks), compare_numbers);
+        r = disk_stack_find(roots->sys, add_stacked, search);
         if (r >= 0)
                 r = search_swaps(search);
-        if (r >= 0)
-                r = search_processes(search);
-        if (r < 0) {
-                disk_users_clear(&found);
-                return r;
-        }
-        *ret = found;
-        return 0;
+        return r < 0 ? r : search_processes(search);
 }
 
 void disk_users_clear(struct disk_users *users)
 {
         for (size_t i = 0; i < users->count; i++)
                 free(users->items[i]);
-        *users = (struct disk_users){};
+        *users = (struct disk_users){.number = users->number};
 }

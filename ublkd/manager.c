@@ -9,7 +9,7 @@
 
 #include "api/api.h"
 #include "ublkd/base/log.h"
-#include "ublkd/disk_users.h"
+#include "ublkd/disk_search.h"
 #include "ublkd/event_writer.h"
 #include "ublkd/reconciler.h"
 
@@ -36,6 +36,7 @@ struct manager {
         struct ublk_ctl *ctl;
         struct event_writer *event_writer;
         struct worker_start *worker_start;
+        struct disk_search *disk_search;
         struct reconciler *reconciler;
         struct api *api;
         sd_event_source *control_retry;
@@ -155,11 +156,6 @@ static bool api_is_ready(void *userdata)
         return ((struct manager *)userdata)->settled;
 }
 
-static int api_disk_in_use(void *userdata _unused_, int number, struct problem_list *problems)
-{
-        return disk_users_check(number, problems);
-}
-
 static int api_read_stats(void *userdata, const struct device_record *record, struct device_stats **ret)
 {
         struct manager *manager = userdata;
@@ -191,7 +187,7 @@ static int open_api(
                         .store = manager->store,
                         .host = &manager->host,
                         .state_dir = options->state_dir,
-                        .disk_in_use = api_disk_in_use,
+                        .disk_search = manager->disk_search,
                         .read_stats = api_read_stats,
                         .read_counters = api_read_counters,
                         .is_ready = api_is_ready,
@@ -203,6 +199,15 @@ static int open_api(
                 &manager->api, problems);
 }
 
+static int open_disk_search(struct manager *manager)
+{
+        return disk_search_new(manager->event,
+                &(struct disk_search_options){
+                        .roots = {.proc = "/proc", .sys = "/sys"}
+        },
+                &manager->disk_search);
+}
+
 static int open_reconciler(struct manager *manager)
 {
         return reconciler_new(
@@ -212,6 +217,7 @@ static int open_reconciler(struct manager *manager)
                         .runtime_dir = manager->runtime_dir,
                         .host = &manager->host,
                         .worker_start = manager->worker_start,
+                        .disk_search = manager->disk_search,
                         .settled = on_settled,
                         .userdata = manager,
                 },
@@ -263,6 +269,8 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = worker_start_new(manager->event, options->worker, &manager->worker_start);
         if (r >= 0)
+                r = open_disk_search(manager);
+        if (r >= 0)
                 r = open_reconciler(manager);
         if (r >= 0)
                 r = control_start(manager);
@@ -280,6 +288,7 @@ struct manager *manager_free(struct manager *manager)
                 return NULL;
         api_free(manager->api);
         reconciler_free(manager->reconciler);
+        disk_search_free(manager->disk_search);
         worker_start_free(manager->worker_start);
         sd_event_source_disable_unref(manager->control_retry);
         ublk_ctl_free(manager->ctl);

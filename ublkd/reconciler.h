@@ -4,6 +4,7 @@
 
 #include "ublkd/daemon_counters.h"
 #include "ublkd/device_store.h"
+#include "ublkd/disk_search.h"
 #include "ublkd/host.h"
 #include "ublkd/runtime_dir.h"
 #include "ublkd/ublk_ctl.h"
@@ -17,6 +18,7 @@ struct reconciler_config {
         struct runtime_dir *runtime_dir;
         const struct host *host;
         struct worker_start *worker_start;
+        struct disk_search *disk_search; /* who uses a disk; NULL: nobody knows */
         /* Called once, when every device that was there at the start had its first pass. */
         void (*settled)(void *userdata);
         void *userdata;

@@ -2,12 +2,15 @@
  *
  *   api_test_server [--state-dir DIR] [--sqlite] [--listen ADDRESS]... [--passed N]
  *                   [--times IDLE,HEAD,BODY,REPLY]     milliseconds
+ *                   [--patience TIME]                  of the search for users, milliseconds
  *
  * Says "ready" once it answers, then takes commands on stdin, one a line, and answers each with "ok", or a
  * value: auto on|off                     make every device Live (Disabled, gone) by itself; on at the start
  *   status NAME PHASE REASON TEXT   as the reconciler would
  *   remove NAME                     the disk is gone
  *   busy NUMBER TEXT | idle         the disk /dev/ublkbNUMBER is in use by TEXT
+ *   stop on|off                     searches for users stop as they begin (SIGSTOP)
+ *   searches                        how many were begun
  *   settled on|off                  what /readyz is told
  *   full on|off                     the disk under the database
  *   waits | watches | connections   how many requests wait; how many clients watch, are connected
@@ -19,11 +22,13 @@
  *   stats-error ERRNO               what comes instead of its statistics; 0: they do
  * It ends when stdin does. */
 #include "api/api.h"
+#include "ublkd/disk_search.h"
 #include "api/server.h"
 #include "api/wait.h"
 #include "api/watch.h"
 #include "tests/unit/store_faulty.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -37,6 +42,7 @@ struct server {
         struct store_faulty disk; /* `full` makes it fail */
         struct device_store *store;
         struct host host;
+        struct disk_search *disk_search;
         struct api *api;
         sd_event_source *reconcile;
         char **queue; /* names */
@@ -47,9 +53,14 @@ struct server {
         char counted[64];  /* the name of the device that has statistics */
         int region_fd, stats_error;
         void *region; /* NULL: none yet */
-        int busy;     /* the number of the disk in use, or -1 */
-        char busy_text[256];
 };
+
+/* What a search finds: it is a process of its own, and knows what was so when it began. */
+static struct {
+        int number; /* of the disk in use, or -1 */
+        char text[256];
+        bool stop;
+} busy = {.number = -1};
 
 static int set_status(struct server *server, const struct device_record *record, enum device_phase phase,
         const char *reason, const char *text)
@@ -123,15 +134,14 @@ static void on_event(void *userdata, const struct store_event *event)
         (void)sd_event_source_set_enabled(server->reconcile, SD_EVENT_ON);
 }
 
-static int is_busy(void *userdata, int number, struct problem_list *problems)
+static int find_busy(const struct disk_users_roots *roots _unused_, struct disk_users *disks, size_t count)
 {
-        struct server *server = userdata;
-
-        if (number != server->busy)
-                return 0;
-        (void)problem_add(
-                problems, EBUSY, "", "InUse", "/dev/ublkb%d is in use: %s.", number, server->busy_text);
-        return 1;
+        if (busy.stop)
+                (void)raise(SIGSTOP);
+        for (size_t i = 0; i < count; i++)
+                if (disks[i].number == busy.number)
+                        disks[i].items[disks[i].count++] = strdup(busy.text);
+        return 0;
 }
 
 /* One device has statistics: a real region, in which commands count. */
@@ -183,17 +193,28 @@ static int command_remove(struct server *server, char *arguments)
         return device_store_remove(server->store, arguments);
 }
 
-static int command_busy(struct server *server, char *arguments)
+static int command_busy(struct server *server _unused_, char *arguments)
 {
-        server->busy = atoi(strsep(&arguments, " "));
-        snprintf(server->busy_text, sizeof(server->busy_text), "%s", arguments ? arguments : "");
+        busy.number = atoi(strsep(&arguments, " "));
+        snprintf(busy.text, sizeof(busy.text), "%s", arguments ? arguments : "");
         return 0;
 }
 
-static int command_idle(struct server *server, char *arguments _unused_)
+static int command_idle(struct server *server _unused_, char *arguments _unused_)
 {
-        server->busy = -1;
+        busy.number = -1;
         return 0;
+}
+
+static int command_stop(struct server *server _unused_, char *arguments)
+{
+        busy.stop = strcmp(arguments, "on") == 0;
+        return 0;
+}
+
+static int command_searches(struct server *server, char *arguments _unused_)
+{
+        return (int)disk_search_count(server->disk_search);
 }
 
 static int command_settled(struct server *server, char *arguments)
@@ -313,6 +334,8 @@ static int run_command(struct server *server, char *line)
                 {"remove",      command_remove     },
                 {"busy",        command_busy       },
                 {"idle",        command_idle       },
+                {"stop",        command_stop       },
+                {"searches",    command_searches   },
                 {"settled",     command_settled    },
                 {"full",        command_full       },
                 {"waits",       command_waits      },
@@ -355,7 +378,8 @@ static int open_backend(
                       : store_memory_open(&server->disk.real, &server->disk.real_context);
 }
 
-static int start(struct server *server, const struct api_config *config, struct problem_list *problems)
+static int start(
+        struct server *server, struct api_config *config, uint64_t patience, struct problem_list *problems)
 {
         int r = sd_event_default(&server->event);
 
@@ -372,12 +396,18 @@ static int start(struct server *server, const struct api_config *config, struct 
                 r = sd_event_add_io(server->event, NULL, STDIN_FILENO, EPOLLIN, on_command, server);
         if (r >= 0)
                 r = device_store_subscribe(server->store, on_event, server);
+        if (r >= 0)
+                r = disk_search_new(server->event,
+                        &(struct disk_search_options){.find = find_busy, .patience_usec = patience},
+                        &server->disk_search);
+        config->disk_search = server->disk_search;
         return r < 0 ? r : api_new(server->event, config, &server->api, problems);
 }
 
 static void stop(struct server *server)
 {
         api_free(server->api);
+        disk_search_free(server->disk_search);
         device_store_free(server->store);
         sd_event_source_disable_unref(server->reconcile);
         for (size_t i = 0; i < server->queued; i++)
@@ -399,8 +429,8 @@ static void parse_times(const char *text, struct api_times *ret)
 }
 
 /* Options as above. */
-static bool parse_arguments(
-        int argc, char *argv[], struct api_config *config, const char **listen, bool *ret_sqlite)
+static bool parse_arguments(int argc, char *argv[], struct api_config *config, const char **listen,
+        bool *ret_sqlite, uint64_t *ret_patience)
 {
         for (int i = 1; i < argc; i++) {
                 const char *value = i + 1 < argc ? argv[i + 1] : NULL;
@@ -415,6 +445,8 @@ static bool parse_arguments(
                         listen[config->listen_count++] = value;
                 else if (value && strcmp(argv[i], "--times") == 0)
                         parse_times(value, &config->times);
+                else if (value && strcmp(argv[i], "--patience") == 0)
+                        *ret_patience = strtoull(value, NULL, 10) * 1000;
                 else if (value && strcmp(argv[i], "--passed") == 0)
                         config->passed_sockets = (unsigned)atoi(value);
                 else
@@ -426,27 +458,27 @@ static bool parse_arguments(
 
 int main(int argc, char *argv[])
 {
-        struct server server = {.automatic = true, .settled = true, .busy = -1};
+        struct server server = {.automatic = true, .settled = true};
         const char *listen[LISTEN_MAX];
         struct api_config config = {.host = &server.host,
-                .disk_in_use = is_busy,
                 .read_stats = read_stats,
                 .read_counters = read_counters,
                 .is_ready = is_settled,
                 .userdata = &server,
                 .listen = listen};
         _cleanup_problems_ struct problem_list problems = {};
+        uint64_t patience = 0;
         bool sqlite = false;
         int r;
 
-        if (!parse_arguments(argc, argv, &config, listen, &sqlite))
+        if (!parse_arguments(argc, argv, &config, listen, &sqlite, &patience))
                 return 2;
         r = open_backend(&server, config.state_dir, sqlite, &problems);
         if (r >= 0)
                 r = device_store_new(&store_faulty_backend, &server.disk, &server.store);
         config.store = server.store;
         if (r >= 0)
-                r = start(&server, &config, &problems);
+                r = start(&server, &config, patience, &problems);
         if (r >= 0) {
                 puts("ready");
                 fflush(stdout);

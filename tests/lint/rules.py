@@ -21,6 +21,7 @@ MODEL = [
     "ublkd/device_spec.h",
     "ublkd/device_stats.h",
     "ublkd/device_status.h",
+    "ublkd/disk_search.h",
     "ublkd/event_log.h",
     "ublkd/host.h",
     "ublkd/proto/latency_buckets.h",

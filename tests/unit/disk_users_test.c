@@ -1,4 +1,4 @@
-/* disk_users: on a made-up /proc and /sys, and on the real ones for a disk that nobody has. */
+/* disk_users: on a made-up /proc and /sys. disk_search_test looks at the real ones. */
 #include "ublkd/disk_users.h"
 
 #include "check.h"
@@ -95,17 +95,33 @@ static bool leads_to_dev(int directory, const char *name)
         return n > 5 && strncmp(target, "/dev/", 5) == 0;
 }
 
-static void check_users(int number, ...)
+static void find(struct disk_users *disks, size_t count)
 {
         char proc[PATH_MAX], sys[PATH_MAX];
         const struct disk_users_roots roots = {.proc = proc, .sys = sys, .is_block = leads_to_dev};
-        struct disk_users users = {};
-        size_t count = 0;
-        va_list wanted;
 
         strcpy(proc, path_of("proc"));
         strcpy(sys, path_of("sys"));
-        CHECK_INT(disk_users_find(&roots, number, &users), 0);
+        CHECK_INT(disk_users_find(&roots, disks, count), 0);
+}
+
+/* Asks about all other disks as well: each gets its own users. */
+static void check_users(int number, ...)
+{
+        enum { DISKS = 12 };
+        struct disk_users disks[DISKS] = {}, users;
+        size_t count = 0;
+        va_list wanted;
+
+        for (int i = 0; i < DISKS; i++)
+                disks[i].number = (number + 1 + i) % DISKS;
+        find(disks, DISKS);
+        for (int i = 0; i < DISKS; i++) {
+                CHECK_INT(disks[i].number, i); /* they are sorted now */
+                if (i != number)
+                        disk_users_clear(&disks[i]);
+        }
+        users = disks[number];
         va_start(wanted, number);
         for (const char *item = va_arg(wanted, const char *); item; item = va_arg(wanted, const char *)) {
                 bool found = false;
@@ -212,9 +228,8 @@ static void test_made_up_machine(void)
 static void test_workers_do_not_hide_containers(void)
 {
         enum { CONTAINERS = DISK_USERS_MAX, PROCESSES = 400 };
-        char proc[PATH_MAX], sys[PATH_MAX], pid[16], namespace[32], text[96];
-        const struct disk_users_roots roots = {.proc = proc, .sys = sys, .is_block = leads_to_dev};
-        struct disk_users users = {};
+        char path[64], pid[16], namespace[32], text[96];
+        struct disk_users users = {.number = 10};
 
         for (unsigned i = 0; i < PROCESSES; i++) {
                 bool container = i % (PROCESSES / CONTAINERS) == 0;
@@ -225,59 +240,48 @@ static void test_workers_do_not_hide_containers(void)
                 if (!container)
                         continue;
                 snprintf(text, sizeof(text), "99 1 98:0 / /in-%s rw - xfs /dev/ublkb10 rw\n", pid);
-                snprintf(proc, sizeof(proc), "proc/%s/mountinfo", pid);
-                make_file(proc, text);
+                snprintf(path, sizeof(path), "proc/%s/mountinfo", pid);
+                make_file(path, text);
         }
-        strcpy(proc, path_of("proc"));
-        strcpy(sys, path_of("sys"));
-        CHECK_INT(disk_users_find(&roots, 10, &users), 0);
+        find(&users, 1);
         CHECK_INT(users.count, CONTAINERS);
         disk_users_clear(&users);
 }
 
 static void test_too_many_users(void)
 {
-        char proc[PATH_MAX], sys[PATH_MAX], pid[16], path[64];
-        const struct disk_users_roots roots = {.proc = proc, .sys = sys, .is_block = leads_to_dev};
-        struct disk_users users = {};
+        char pid[16], path[64];
+        struct disk_users users = {.number = 9};
 
         for (int i = 0; i < 40; i++) {
                 snprintf(pid, sizeof(pid), "%d", 1000 + i);
                 make_process(pid, "many", "mnt:[1]");
                 snprintf(path, sizeof(path), "proc/%s/fd/7", pid);
                 make_link(path, "/dev/ublkb9");
+                snprintf(path, sizeof(path), "proc/%s/fd/8", pid); /* once more is no other user */
+                make_link(path, "/dev/ublkb9p1");
         }
-        strcpy(proc, path_of("proc"));
-        strcpy(sys, path_of("sys"));
-        CHECK_INT(disk_users_find(&roots, 9, &users), 0);
+        find(&users, 1);
         CHECK_INT(users.count, DISK_USERS_MAX);
         CHECK_INT(users.dropped, 40 - DISK_USERS_MAX);
         disk_users_clear(&users);
 }
 
-static void test_this_machine(void)
+/* Who waits for a search that hangs can be told at which process. */
+static void test_where_it_is(void)
 {
-        struct problem_list problems = {};
+        char proc[PATH_MAX], sys[PATH_MAX];
+        struct disk_users_place place = {};
+        const struct disk_users_roots roots = {
+                .proc = proc, .sys = sys, .is_block = leads_to_dev, .place = &place};
+        struct disk_users users = {.number = 9};
 
-        CHECK_INT(disk_users_check(1000000, &problems), 0); /* a number that nobody has */
-        CHECK_INT(problems.count, 0);
-        problem_list_clear(&problems);
-}
-
-/* Any user can call a file like the node and open it: that is no user of the disk. */
-static void test_a_namesake_on_this_machine(void)
-{
-        struct problem_list problems = {};
-        FILE *file;
-
-        make_file("ublkb1000001", "");
-        file = fopen(path_of("ublkb1000001"), "re");
-        CHECK(file);
-        if (!CHECK_INT(disk_users_check(1000001, &problems), 0) && problems.count > 0)
-                fprintf(stderr, "it says: %s\n", problems.items[0].detail);
-        if (file)
-                fclose(file);
-        problem_list_clear(&problems);
+        make_process("7777", "last", "mnt:[1]");
+        strcpy(proc, path_of("proc"));
+        strcpy(sys, path_of("sys"));
+        CHECK_INT(disk_users_find(&roots, &users, 1), 0);
+        CHECK(place.pid > 0 && place.comm[0]);
+        disk_users_clear(&users);
 }
 
 static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *ftw)
@@ -295,8 +299,7 @@ int main(void)
         test_made_up_machine();
         test_workers_do_not_hide_containers();
         test_too_many_users();
-        test_this_machine();
-        test_a_namesake_on_this_machine();
+        test_where_it_is();
         CHECK_INT(nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
         return check_report();
 }

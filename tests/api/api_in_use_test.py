@@ -1,0 +1,242 @@
+"""Who uses a disk is searched for by a process, while the server goes on. Here that process stops itself
+(SIGSTOP) as it begins, and goes on when the test says so."""
+import contextlib
+import os
+import pathlib
+import re
+import signal
+import time
+
+import pytest
+
+from api_server import DEADLINE, Answer, Server, check_problem, send, spec
+
+MERGE = {"Content-Type": "application/merge-patch+json"}
+HARMLESS = {"onCrash": "none"}  # with it a restart is a removal
+
+# What has to know who uses the disk: method, path, body.
+QUESTIONS = {
+    "delete": ("DELETE", "/devices/data", None),
+    "replace": ("PUT", "/devices/data", spec(id=5, recovery=HARMLESS, size="2MiB")),
+    "disable": ("PATCH", "/devices/data", {"enabled": False}),
+    "restart": ("POST", "/devices/data/restart", None),
+}
+
+
+def stopped_search(server):
+    """The pid of the process that searches, once it has stopped."""
+    children = pathlib.Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
+    end = time.monotonic() + DEADLINE
+    while time.monotonic() < end:
+        for pid in children.read_text().split():
+            with contextlib.suppress(OSError):
+                if pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T":
+                    return int(pid)
+    raise AssertionError("no search stops")
+
+
+def resume(server):
+    os.kill(stopped_search(server), signal.SIGCONT)
+
+
+def begin(server, method, path, body=None, headers=None):
+    """Sends a request whose answer needs a search, and returns its connection."""
+    connection = server.connect()
+    send(connection, method, path, body, {**(MERGE if method == "PATCH" else {}), **(headers or {})})
+    return connection
+
+
+def begin_search(server, method="DELETE", path="/devices/data", body=None, headers=None):
+    """The same, once the search for it is stopped."""
+    before = server.tell("searches")
+    connection = begin(server, method, path, body, headers)
+    server.until("searches", before + 1)
+    stopped_search(server)
+    return connection
+
+
+def end(connection):
+    answer = Answer(connection.getresponse())
+    connection.close()
+    return answer
+
+
+@pytest.fixture
+def held(server):
+    """A live device with the disk 5, and searches that stop."""
+    server.ask("POST", "/devices?wait=ready", spec(id=5, recovery=HARMLESS))
+    server.tell("stop on")
+    return server
+
+
+@pytest.mark.parametrize("used", [False, True])
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_everybody_else_is_served_during_a_search(held, question, used):
+    if used:
+        held.tell("busy 5 process 4211 (fio)")
+    connection = begin_search(held, *QUESTIONS[question])
+    assert held.ask("GET", "/healthz").status == 200
+    assert held.ask("POST", "/devices?wait=ready", spec("other", id=6)).status == 201
+    assert held.ask("DELETE", "/devices/other?force=true&wait").status == 204
+    assert held.ask("GET", "/devices/data").json["generation"] == 1, "nothing was done yet"
+    resume(held)
+    answer = end(connection)
+    if used:
+        assert "process 4211 (fio)" in check_problem(answer, 409, "in-use")["detail"]
+    else:
+        assert answer.status == (202 if question in ("delete", "restart") else 200)
+    assert held.tell("searches") == 1
+
+
+def test_few_searches_for_many_removals(server):
+    count = 64
+    for number in range(count):
+        assert server.ask("POST", "/devices?wait=ready", spec(f"disk{number}", id=number)).status == 201
+    server.tell("busy 7 somebody")
+    server.tell("stop on")
+    first = begin_search(server, path="/devices/disk0")
+    others = [begin(server, "DELETE", f"/devices/disk{number}") for number in range(1, count)]
+    server.until("connections", count)
+    assert server.ask("GET", "/healthz").status == 200, "by then all have asked"
+    server.tell("stop off")
+    resume(server)
+    assert end(first).status == 202
+    assert [end(connection).status for connection in others] == [409 if number == 7 else 202 for number in range(1, count)]
+    assert server.tell("searches") == 2
+    assert [item["name"] for item in server.ask("GET", "/devices").json["items"]] == ["disk7"]
+
+
+def test_an_answer_is_not_older_than_its_question(held):
+    early = begin_search(held)
+    held.tell("busy 5 somebody who came later")
+    late = begin(held, "DELETE", "/devices/data", headers={"If-Match": '"1"'})
+    held.until("connections", 2)
+    held.tell("auto off")
+    resume(held)
+    assert end(early).status == 202, "it was asked before"
+    resume(held)
+    assert end(late).status == 202, "it is being removed: there is no question any more"
+    assert held.tell("searches") == 2
+
+
+def test_a_client_that_leaves_asks_for_nothing(held):
+    connection = begin_search(held)
+    connection.close()
+    held.until("connections", 0)
+    resume(held)
+    assert held.ask("GET", "/devices/data").json["status"]["phase"] == "Live"
+    held.tell("stop off")
+    assert held.ask("DELETE", "/devices/data?wait").status == 204, "the next question is answered as ever"
+
+
+def test_the_server_ends_during_a_search(held):
+    connection = begin_search(held)
+    search = stopped_search(held)
+    held.process.stdin.close()
+    assert held.process.wait(DEADLINE) == 0
+    with pytest.raises((ConnectionError, OSError)):
+        connection.getresponse()
+    end_by = time.monotonic() + DEADLINE
+    while pathlib.Path(f"/proc/{search}/fd/3").exists():
+        assert time.monotonic() < end_by, "the search outlives its server"
+
+
+def test_what_the_client_asked_for_must_still_be_so(held):
+    connection = begin_search(held, headers={"If-Match": '"1"'})
+    assert held.ask("PATCH", "/devices/data", {"labels": {"a": "b"}}, MERGE).status == 200
+    resume(held)
+    check_problem(end(connection), 412, "precondition-failed")
+    assert held.ask("GET", "/devices/data").status == 200
+
+
+def test_a_changed_device_is_another_question(held):
+    connection = begin_search(held)
+    assert held.ask("PATCH", "/devices/data", {"labels": {"a": "b"}}, MERGE).status == 200
+    resume(held)
+    held.until("searches", 2)
+    resume(held)
+    assert end(connection).status == 202
+
+
+def test_a_patch_is_merged_into_what_is_there_after_the_search(held):
+    connection = begin_search(held, *QUESTIONS["disable"])
+    assert held.ask("PATCH", "/devices/data", {"labels": {"a": "b"}}, MERGE).status == 200
+    held.tell("stop off")
+    resume(held)
+    answer = end(connection)
+    assert answer.status == 200
+    assert answer.json["spec"]["labels"] == {"a": "b"} and answer.json["spec"]["enabled"] is False
+
+
+def test_a_device_that_goes_meanwhile(held):
+    connection = begin_search(held)
+    assert held.ask("DELETE", "/devices/data?force=true&wait").status == 204
+    resume(held)
+    check_problem(end(connection), 404, "no-such-device")
+
+
+def test_another_device_of_the_same_name(held):
+    """The answer about the old disk says nothing about the new one."""
+    connection = begin_search(held)
+    assert held.ask("DELETE", "/devices/data?force=true&wait").status == 204
+    assert held.ask("POST", "/devices?wait=ready", spec(id=6)).status == 201
+    held.tell("busy 6 process 4211 (fio)")
+    resume(held)
+    held.until("searches", 2)
+    resume(held)
+    assert "/dev/ublkb6 is in use" in check_problem(end(connection), 409, "in-use")["detail"]
+
+
+def test_a_removal_that_waits_as_well(held):
+    held.tell("auto off")
+    connection = begin_search(held, path="/devices/data?wait")
+    resume(held)
+    held.until("waits", 1)
+    held.tell("remove data")
+    assert end(connection).status == 204
+
+
+def test_pipelined_requests_keep_their_order(held):
+    raw = held.socket()
+    raw.sendall(b"DELETE /devices/data HTTP/1.1\r\nHost: x\r\n\r\n" b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    held.until("searches", 1)
+    resume(held)
+    answers = b""
+    while piece := raw.recv(65536):
+        answers += piece
+    raw.close()
+    assert re.findall(rb"HTTP/1\.1 (\d+)", answers) == [b"202", b"200"]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_search_that_takes_too_long(tmp_path, question):
+    server = Server(tmp_path, "--patience", "100")
+    server.ask("POST", "/devices?wait=ready", spec(id=5, recovery=HARMLESS))
+    server.tell("stop on")
+    method, path, body = QUESTIONS[question]
+    answer = server.ask(method, path, body, MERGE if method == "PATCH" else None)
+    detail = check_problem(answer, 409, "in-use")["detail"]
+    assert "could not be found out who uses /dev/ublkb5: the search took longer than 0.1 s" in detail
+    assert "Nothing was done; repeat" in detail and ("?force=true" in detail) == (method == "DELETE")
+    assert server.ask("GET", "/devices/data").json["generation"] == 1
+    server.tell("stop off")
+    assert server.ask("DELETE", "/devices/data?wait").status == 204
+    server.stop()
+
+
+def test_a_wait_that_is_over_does_not_wait_for_a_search(held):
+    held.tell("auto off")
+    began = time.monotonic()
+    answer = held.ask("DELETE", "/devices/data?wait&force=true&timeout=50ms")
+    assert "not gone yet" in check_problem(answer, 504, "timeout")["detail"]
+    assert time.monotonic() - began < 8, "the search would be given up after 10 s"
+    resume(held)
+    assert held.ask("GET", "/healthz").status == 200
+
+
+def test_a_device_that_goes_while_a_late_wait_looks_for_its_users(held):
+    held.tell("auto off")
+    connection = begin_search(held, path="/devices/data?wait&force=true&timeout=50ms")
+    held.tell("remove data")
+    assert end(connection).status == 204
+    resume(held)

@@ -1,0 +1,507 @@
+/* Who uses a disk, as an event.
+ *
+ * The process writes one record for each disk, in their order, each ended by a NUL: "N" (nobody), "Y" and by
+ * whom, or "E" and an errno. What is missing at the end of the pipe is not known. */
+#include "ublkd/disk_search.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/queue.h>
+#include <sys/wait.h>
+
+enum {
+        DISKS_MAX = 512, /* of one search; more wait for the next */
+        RECORD_MAX = 4096,
+        READ_STEP = 16 * 1024,
+        STUCK_MAX = 4, /* processes that were killed and do not die */
+        ANSWER_FD = 3, /* in the process */
+};
+
+enum question_state {
+        QUESTION_WAITING, /* for the next search */
+        QUESTION_ASKED,   /* in the one under way */
+        QUESTION_OVER,    /* answered, or never will be */
+};
+
+TAILQ_HEAD(questions, disk_question);
+
+struct disk_question {
+        struct disk_search *search;
+        enum question_state state;
+        int number;
+        disk_answered answered;
+        void *userdata;
+        TAILQ_ENTRY(disk_question) entry; /* in the list of its state */
+};
+
+/* A process that searches, or was killed and is not dead yet. */
+struct searcher {
+        struct disk_search *search;
+        int pidfd;
+        sd_event_source *death;
+        bool given_up;
+        struct searcher *next;
+};
+
+struct disk_search {
+        sd_event *event;
+        struct disk_search_options options;
+        struct disk_users_place *place; /* shared with the process */
+        struct questions questions[QUESTION_OVER];
+        struct searcher *searchers; /* all that are not dead */
+        struct searcher *current;   /* of the search under way, until it is dead; else NULL */
+        sd_event_source *begin;     /* enabled when the next search can begin */
+        sd_event_source *readable, *deadline;
+        int numbers[DISKS_MAX];         /* of the search under way: ascending, each once */
+        const char *records[DISKS_MAX]; /* of `received`, once it is over; NULL: missing */
+        size_t number_count;
+        int pipe; /* -1: no search is under way */
+        char *received;
+        size_t received_size;
+        char hung_at[64]; /* "process 4211 (fio)", where a search was that took too long; or "" */
+        uint64_t count;
+};
+
+DEFINE_CLEANUP(struct disk_search, disk_search_free);
+
+/* ---- in the process ---- */
+
+/* "process 4211 (fio), mounted at /mnt and 3 more". */
+static void join(const struct disk_users *users, char *text, size_t size)
+{
+        size_t used = 0;
+
+        for (size_t i = 0; i < users->count && used < size; i++)
+                used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", users->items[i]);
+        if (users->dropped && used < size)
+                snprintf(text + used, size - used, " and %zu more", users->dropped);
+}
+
+static void write_record(FILE *pipe, const struct disk_users *users, int result)
+{
+        char text[RECORD_MAX] = "N";
+
+        if (users->count > 0) { /* also when others were not found out about */
+                text[0] = 'Y';
+                join(users, text + 1, sizeof(text) - 1);
+        } else if (result < 0) {
+                snprintf(text, sizeof(text), "E%d", -result);
+        }
+        (void)fwrite(text, strlen(text) + 1, 1, pipe);
+}
+
+/* It has a copy of every descriptor of the supervisor (locks, sockets), and must not keep them from a
+ * supervisor that is started while it hangs. */
+static bool leave_supervisor(int fd, pid_t supervisor)
+{
+        sigset_t none;
+
+        if (dup2(fd, ANSWER_FD) < 0 || close_range(ANSWER_FD + 1, ~0U, 0) < 0)
+                return false;
+        sigemptyset(&none);
+        (void)sigprocmask(SIG_SETMASK, &none, NULL);
+        return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == supervisor;
+}
+
+static void search_apart(const struct disk_search *search, int fd, pid_t supervisor)
+{
+        struct disk_users_roots roots = search->options.roots;
+        struct disk_users *disks = calloc(search->number_count, sizeof(*disks));
+        FILE *pipe = leave_supervisor(fd, supervisor) ? fdopen(ANSWER_FD, "we") : NULL;
+        int r;
+
+        if (!pipe || !disks)
+                return;
+        roots.place = search->place;
+        for (size_t i = 0; i < search->number_count; i++)
+                disks[i].number = search->numbers[i];
+        r = search->options.find(&roots, disks, search->number_count);
+        for (size_t i = 0; i < search->number_count; i++)
+                write_record(pipe, &disks[i], r);
+        (void)fflush(pipe);
+}
+
+/* ---- questions ---- */
+
+static void question_enter(struct disk_question *question, enum question_state state)
+{
+        struct questions *lists = question->search->questions;
+
+        if (question->state < QUESTION_OVER)
+                TAILQ_REMOVE(&lists[question->state], question, entry);
+        question->state = state;
+        if (state < QUESTION_OVER)
+                TAILQ_INSERT_TAIL(&lists[state], question, entry);
+}
+
+int disk_search_ask(struct disk_search *search, int number, disk_answered answered, void *userdata,
+        struct disk_question **ret)
+{
+        struct disk_question *question = calloc(1, sizeof(*question));
+
+        if (!question)
+                return -ENOMEM;
+        *question = (struct disk_question){.search = search,
+                .state = QUESTION_OVER,
+                .number = number,
+                .answered = answered,
+                .userdata = userdata};
+        question_enter(question, QUESTION_WAITING);
+        if (search->pipe < 0) /* from the loop, so that it is for all who ask in this turn of it */
+                (void)sd_event_source_set_enabled(search->begin, SD_EVENT_ONESHOT);
+        *ret = question;
+        return 0;
+}
+
+struct disk_question *disk_question_free(struct disk_question *question)
+{
+        if (!question)
+                return NULL;
+        if (question->state < QUESTION_OVER)
+                question_enter(question, QUESTION_OVER);
+        free(question);
+        return NULL;
+}
+
+/* ---- the end of a search ---- */
+
+static void cut_records(struct disk_search *search)
+{
+        const char *record = search->received, *end = record + search->received_size;
+
+        for (size_t i = 0; i < search->number_count; i++) {
+                const char *nul = record < end ? memchr(record, '\0', (size_t)(end - record)) : NULL;
+
+                search->records[i] = nul ? record : NULL;
+                record = nul ? nul + 1 : end;
+        }
+}
+
+static int compare_ints(const void *one, const void *other)
+{
+        int left = *(const int *)one, right = *(const int *)other;
+
+        return (left > right) - (left < right);
+}
+
+static const char *record_of(const struct disk_search *search, int number)
+{
+        const int *at = bsearch(&number, search->numbers, search->number_count, sizeof(number), compare_ints);
+
+        return at ? search->records[at - search->numbers] : NULL;
+}
+
+/* `why` is what is to be said where there is no record. */
+static void answer_one(struct disk_search *search, struct disk_question *question, const char *why)
+{
+        const char *record = record_of(search, question->number);
+        struct disk_answer answer = {
+                .number = question->number, .use = DISK_USE_UNKNOWN, .text = record ? record + 1 : why};
+        char text[128];
+
+        if (record && *record == 'N') {
+                answer.use = DISK_UNUSED;
+        } else if (record && *record == 'Y') {
+                answer.use = DISK_USED;
+        } else if (record) {
+                snprintf(text, sizeof(text), "the search in /proc failed: %s", strerror(atoi(record + 1)));
+                answer.text = text;
+        }
+        question_enter(question, QUESTION_OVER);
+        question->answered(question->userdata, &answer);
+}
+
+/* Whoever is told may ask again, and the next search begins in another turn of the loop. */
+static void finish(struct disk_search *search, const char *why)
+{
+        struct questions *asked = &search->questions[QUESTION_ASKED];
+
+        sd_event_source_disable_unref(search->readable);
+        search->readable = NULL;
+        (void)sd_event_source_set_enabled(search->deadline, SD_EVENT_OFF);
+        search->pipe = close_fd(search->pipe);
+        search->current = NULL;
+        if (!TAILQ_EMPTY(&search->questions[QUESTION_WAITING]))
+                (void)sd_event_source_set_enabled(search->begin, SD_EVENT_ONESHOT);
+        cut_records(search);
+        while (!TAILQ_EMPTY(asked))
+                answer_one(search, TAILQ_FIRST(asked), why);
+        free(search->received);
+        search->received = NULL;
+        search->received_size = 0;
+}
+
+static void give_up(struct disk_search *search)
+{
+        if (!search->current)
+                return;
+        search->current->given_up = true;
+        (void)pidfd_send_signal(search->current->pidfd, SIGKILL, NULL, 0);
+}
+
+/* 1; 0: that was all; -errno. */
+static int receive(struct disk_search *search)
+{
+        char *grown = realloc(search->received, search->received_size + READ_STEP);
+        ssize_t n;
+
+        if (!grown)
+                return -ENOMEM;
+        search->received = grown;
+        n = read(search->pipe, grown + search->received_size, READ_STEP);
+        if (n < 0)
+                return errno == EAGAIN || errno == EINTR ? 1 : -errno;
+        search->received_size += (size_t)n;
+        return n > 0;
+}
+
+static int on_readable(
+        sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_, void *userdata)
+{
+        struct disk_search *search = userdata;
+        int r = receive(search);
+
+        if (r < 0)
+                give_up(search);
+        if (r <= 0)
+                finish(search, r < 0 ? "its answer could not be read" : "the search ended early");
+        return 0;
+}
+
+static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        struct disk_search *search = userdata;
+        struct disk_users_place *place = search->place;
+        char why[192];
+
+        place->comm[sizeof(place->comm) - 1] = '\0';
+        search->hung_at[0] = '\0';
+        if (place->pid > 0)
+                snprintf(search->hung_at, sizeof(search->hung_at), " at process %d (%s)", place->pid,
+                        place->comm);
+        snprintf(why, sizeof(why), "the search took longer than %g s, and was given up%s",
+                (double)search->options.patience_usec / 1e6, search->hung_at);
+        give_up(search);
+        finish(search, why);
+        return 0;
+}
+
+/* ---- processes ---- */
+
+static void searcher_free(struct searcher *searcher)
+{
+        sd_event_source_disable_unref(searcher->death);
+        close_fd(searcher->pidfd);
+        free(searcher);
+}
+
+static int on_death(sd_event_source *source _unused_, int fd, uint32_t events _unused_, void *userdata)
+{
+        struct searcher *searcher = userdata;
+        struct disk_search *search = searcher->search;
+        siginfo_t info;
+
+        (void)waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG);
+        for (struct searcher **at = &search->searchers; *at; at = &(*at)->next)
+                if (*at == searcher) {
+                        *at = searcher->next;
+                        break;
+                }
+        if (search->current == searcher)
+                search->current = NULL;
+        searcher_free(searcher);
+        return 0;
+}
+
+static int watch_process(struct disk_search *search, pid_t pid)
+{
+        struct searcher *searcher = calloc(1, sizeof(*searcher));
+        int r = -ENOMEM;
+
+        if (searcher) {
+                *searcher = (struct searcher){.search = search, .pidfd = pidfd_open(pid, 0)};
+                r = searcher->pidfd < 0 ? -errno
+                                        : sd_event_add_io(search->event, &searcher->death, searcher->pidfd,
+                                                EPOLLIN, on_death, searcher);
+        }
+        if (r < 0) {
+                (void)kill(pid, SIGKILL);
+                while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
+                if (searcher)
+                        searcher_free(searcher);
+                return r;
+        }
+        searcher->next = search->searchers;
+        search->searchers = search->current = searcher;
+        return 0;
+}
+
+static int start_process(struct disk_search *search)
+{
+        _cleanup_close_ int read_end = -1, write_end = -1;
+        pid_t supervisor = getpid(), pid;
+        int fds[2], r;
+
+        if (pipe2(fds, O_CLOEXEC) < 0)
+                return -errno;
+        read_end = fds[0];
+        write_end = fds[1];
+        if (fcntl(read_end, F_SETFL, O_NONBLOCK) < 0)
+                return -errno;
+        *search->place = (struct disk_users_place){};
+        pid = fork();
+        if (pid < 0)
+                return -errno;
+        if (pid == 0) {
+                search_apart(search, write_end, supervisor);
+                _exit(EXIT_SUCCESS);
+        }
+        r = watch_process(search, pid);
+        if (r >= 0)
+                r = sd_event_add_io(search->event, &search->readable, read_end, EPOLLIN, on_readable, search);
+        if (r >= 0)
+                r = sd_event_source_set_time_relative(search->deadline, search->options.patience_usec);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(search->deadline, SD_EVENT_ONESHOT);
+        if (r >= 0)
+                search->pipe = TAKE_FD(read_end);
+        return r;
+}
+
+/* ---- the begin of a search ---- */
+
+static bool add_number(struct disk_search *search, int number)
+{
+        for (size_t i = 0; i < search->number_count; i++)
+                if (search->numbers[i] == number)
+                        return true;
+        if (search->number_count == DISKS_MAX)
+                return false;
+        search->numbers[search->number_count++] = number;
+        return true;
+}
+
+/* All who wait, as far as one search can serve them. */
+static void gather(struct disk_search *search)
+{
+        struct disk_question *question = TAILQ_FIRST(&search->questions[QUESTION_WAITING]), *next;
+
+        search->number_count = 0;
+        for (; question; question = next) {
+                next = TAILQ_NEXT(question, entry);
+                if (add_number(search, question->number))
+                        question_enter(question, QUESTION_ASKED);
+        }
+        qsort(search->numbers, search->number_count, sizeof(*search->numbers), compare_ints);
+}
+
+static size_t count_stuck(const struct disk_search *search)
+{
+        size_t count = 0;
+
+        for (const struct searcher *searcher = search->searchers; searcher; searcher = searcher->next)
+                count += searcher->given_up;
+        return count;
+}
+
+static int on_begin(sd_event_source *source _unused_, void *userdata)
+{
+        struct disk_search *search = userdata;
+        char why[192];
+        int r;
+
+        if (search->pipe >= 0)
+                return 0;
+        gather(search);
+        if (search->number_count == 0)
+                return 0; /* nobody asks any more */
+        if (count_stuck(search) >= STUCK_MAX) {
+                snprintf(why, sizeof(why), "%d searches were given up and do not end%s", STUCK_MAX,
+                        search->hung_at);
+                finish(search, why);
+                return 0;
+        }
+        search->count++;
+        r = start_process(search);
+        if (r < 0) {
+                give_up(search);
+                snprintf(why, sizeof(why), "the search cannot be started: %s", strerror(-r));
+                finish(search, why);
+        }
+        return 0;
+}
+
+/* ---- the whole ---- */
+
+int disk_search_new(sd_event *event, const struct disk_search_options *options, struct disk_search **ret)
+{
+        _cleanup_(disk_search_free_pointer) struct disk_search *search = calloc(1, sizeof(*search));
+        void *place;
+        int r;
+
+        if (!search)
+                return -ENOMEM;
+        search->event = sd_event_ref(event);
+        search->pipe = -1;
+        search->options = *options;
+        if (search->options.patience_usec == 0)
+                search->options.patience_usec = DISK_SEARCH_USEC;
+        if (!search->options.find)
+                search->options.find = disk_users_find;
+        for (size_t i = 0; i < ARRAY_SIZE(search->questions); i++)
+                TAILQ_INIT(&search->questions[i]);
+        place = mmap(NULL, sizeof(*search->place), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (place == MAP_FAILED)
+                return -errno;
+        search->place = place;
+        r = sd_event_add_defer(event, &search->begin, on_begin, search);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(search->begin, SD_EVENT_OFF);
+        if (r >= 0)
+                r = sd_event_add_time(
+                        event, &search->deadline, CLOCK_MONOTONIC, UINT64_MAX, 1000, on_deadline, search);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(search->deadline, SD_EVENT_OFF);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(search);
+        return 0;
+}
+
+struct disk_search *disk_search_free(struct disk_search *search)
+{
+        if (!search)
+                return NULL;
+        for (size_t i = 0; i < ARRAY_SIZE(search->questions); i++)
+                while (!TAILQ_EMPTY(&search->questions[i]))
+                        question_enter(TAILQ_FIRST(&search->questions[i]), QUESTION_OVER);
+        while (search->searchers) {
+                struct searcher *searcher = search->searchers;
+
+                search->searchers = searcher->next;
+                (void)pidfd_send_signal(searcher->pidfd, SIGKILL, NULL, 0); /* init, or our end, reaps it */
+                searcher_free(searcher);
+        }
+        sd_event_source_disable_unref(search->readable);
+        sd_event_source_disable_unref(search->deadline);
+        sd_event_source_disable_unref(search->begin);
+        close_fd(search->pipe);
+        if (search->place)
+                (void)munmap(search->place, sizeof(*search->place));
+        free(search->received);
+        sd_event_unref(search->event);
+        free(search);
+        return NULL;
+}
+
+uint64_t disk_search_count(const struct disk_search *search)
+{
+        return search->count;
+}
