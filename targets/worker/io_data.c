@@ -4,10 +4,11 @@
  * time after the tag was handed to it, and tells us afterwards. To drop the memory in between would lose
  * them. The driver does so in task work of this very thread; on a ring with DEFER_TASKRUN that runs only
  * while we are inside io_uring_enter(). So when all completions are taken, and before the next submission,
- * nothing can be on its way. On other rings memory of plain copy is kept. With user copy it is we who move
- * the bytes, and a tag without a request has none. */
+ * nothing can be on its way. On other rings it runs at any time: see idle_pages.c. With user copy it is we
+ * who move the bytes, and a tag without a request has none. */
 #include "targets/worker/io_data.h"
 #include "targets/worker/await.h"
+#include "targets/worker/idle_pages.h"
 #include "targets/worker/ublk_command.h"
 #include "ublkd/base/cleanup.h"
 
@@ -35,14 +36,17 @@ static int map_memory(struct io_data *data, uint32_t max_io_size)
 }
 
 int io_data_init(struct io_data *data, struct io_loop *loop, const struct data_route *route, unsigned depth,
-        uint32_t max_io_size)
+        uint32_t max_io_size, int pagemap)
 {
+        bool races = route->path == DATA_PATH_COPY && !(loop->ring.flags & IORING_SETUP_DEFER_TASKRUN);
         struct io_data made = {
                 .route = *route,
                 .loop = loop,
                 .depth = depth,
-                .gives_back =
-                        route->path == DATA_PATH_USER_COPY || (loop->ring.flags & IORING_SETUP_DEFER_TASKRUN),
+                /* Batches, which tell of many arrivals at once, are younger than DEFER_TASKRUN. */
+                .gives_back = !races || (pagemap >= 0 && !route->batch),
+                .races = races,
+                .pagemap = pagemap,
                 .moves = route->path == DATA_PATH_USER_COPY || route->path == DATA_PATH_ZERO_COPY,
         };
         int r = route->path == DATA_PATH_ZERO_COPY ? io_uring_register_buffers_sparse(&loop->ring, depth)
@@ -142,37 +146,56 @@ int io_data_end_co(struct io_data *data, struct target_io *io, bool registered, 
 
 /* ---- giving memory back ---- */
 
-/* What the tag has to keep: all that it has while a request is at it, else what the last ones have used. */
+/* What the tag has to keep: all that it has while its bytes are needed, else what the last ones have used. */
 static uint32_t kept(const struct io_data_tag *tag, uint32_t page)
 {
         uint32_t most = tag->resident > tag->recent ? tag->resident : tag->recent;
 
-        return tag->busy ? most : (tag->recent + page - 1) & -page;
+        return tag->busy || tag->owed ? most : (tag->recent + page - 1) & -page;
 }
 
-static void trim(struct io_data *data, uint16_t index, uint32_t page)
+/* As idle_pages_drop(). */
+static int drop(struct io_data *data, uint16_t index, uint32_t from, uint32_t to)
+{
+        char *address = (char *)io_data_of(data, index) + from;
+        const struct idle_pages_watch watch = {
+                .ring = &data->loop->ring, .user_data = io_data_arrival(index), .pagemap = data->pagemap};
+
+        if (data->races)
+                return idle_pages_drop(address, to - from, &watch);
+        return madvise(address, to - from, MADV_DONTNEED) < 0 ? -errno : 0;
+}
+
+static int trim(struct io_data *data, uint16_t index, uint32_t page)
 {
         struct io_data_tag *tag = &data->tags[index];
         uint32_t keep = kept(tag, page);
+        int r = tag->resident > keep ? drop(data, index, keep, tag->resident) : 0;
 
-        if (tag->resident > keep
-                && madvise((char *)io_data_of(data, index) + keep, tag->resident - keep, MADV_DONTNEED) < 0)
-                return; /* locked memory, or none to spare for the split: another tick */
+        if (r == -ENOTRECOVERABLE)
+                return r;
+        if (r != 0)
+                return 0; /* has a request; locked memory, or none to spare for the split: another tick */
         tag->resident = keep;
         if (!tag->busy)
                 tag->recent = 0;
+        return 0;
 }
 
-bool io_data_tick(struct io_data *data)
+int io_data_tick(struct io_data *data)
 {
         uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
         bool more = false;
 
         if (!data->tags || !data->gives_back)
-                return false;
+                return 0;
         data->used = false;
         for (unsigned i = 0; i < data->depth; i++) {
-                trim(data, (uint16_t)i, page);
+                int r = trim(data, (uint16_t)i, page);
+
+                if (r < 0)
+                        return r;
+                data->tags[i].owed = false;
                 more |= data->tags[i].resident > 0;
         }
         return more;

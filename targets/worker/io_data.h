@@ -17,6 +17,7 @@ struct io_data_tag {
         uint32_t recent;   /* bytes of the largest request since the last tick */
         uint32_t resident; /* bytes from the beginning that may be in memory, `recent` apart */
         bool busy;         /* a request has it */
+        bool owed;         /* its request was answered, but the driver has not heard of that */
 };
 
 struct io_data {
@@ -29,12 +30,15 @@ struct io_data {
         struct io_data_tag *tags; /* with memory */
         bool used;                /* a request came since the last tick */
         bool gives_back;          /* whether tags that wait for a request may lose what is in their memory */
+        bool races;               /* the driver may write to it at any time; see idle_pages.h */
+        int pagemap;              /* with `races`; not ours */
         bool moves;               /* whether bytes have to be moved, so that requests may have to wait */
 };
 
-/* For tags of up to `max_io_size` bytes. The loop must be set up. 0 or -errno. */
+/* For tags of up to `max_io_size` bytes. The loop must be set up. pagemap: as struct shared has it, or -1. 0
+ * or -errno. */
 int io_data_init(struct io_data *data, struct io_loop *loop, const struct data_route *route, unsigned depth,
-        uint32_t max_io_size);
+        uint32_t max_io_size, int pagemap);
 /* Zero-initialised is fine. */
 void io_data_destroy(struct io_data *data);
 
@@ -58,7 +62,7 @@ static inline void io_data_take(struct io_data *data, uint16_t tag, uint32_t len
                 state->recent = length;
 }
 
-/* The request is about to be answered: until it is, its bytes must stay (the driver copies them then). */
+/* The request is about to be answered; the driver copies its bytes when it hears of that. */
 static inline void io_data_return(struct io_data *data, uint16_t tag)
 {
         if (data->tags)
@@ -72,6 +76,20 @@ int io_data_begin_co(struct io_data *data, struct target_io *io, bool registered
  * or -errno. */
 int io_data_end_co(struct io_data *data, struct target_io *io, bool registered, int result);
 
-/* Gives back the memory that was not used since the last call. Only with every completion taken, and nothing
- * submitted since. True: there is more to give back, if it is not used until the next call. */
-bool io_data_tick(struct io_data *data);
+/* Before io_data_tick(): the driver has not heard of the tag's answer yet. */
+static inline void io_data_keep_owed(struct io_data *data, uint16_t tag)
+{
+        if (data->tags)
+                data->tags[tag].owed = true;
+}
+
+/* The user_data of the completion that says that a tag has a request, on a port without batches. */
+static inline uint64_t io_data_arrival(uint16_t tag)
+{
+        return user_data_command(tag);
+}
+
+/* Gives back the memory that was not used since the last call. Only with every completion taken that came
+ * with the last submission, and nothing submitted since. 1: there is more to give back, if it is not used
+ * until the next call; 0: there is not; -errno: bytes were lost, and nothing may be answered any more. */
+int io_data_tick(struct io_data *data);

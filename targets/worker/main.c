@@ -14,6 +14,7 @@
 #include "ublkd/base/log.h"
 #include "ublkd/proto/device_region.h"
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
@@ -188,6 +189,7 @@ static enum exit_status open_backend(struct worker *worker, const struct worker_
         if (r < 0)
                 return fail(worker, &problems);
         worker->shared.ticks = round_clock_has_ticks();
+        worker->shared.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
         worker->node_folder = device_node_prepare();
         if (worker->node_folder < 0)
                 return fail_with(worker, worker->node_folder, "NoDeviceFolder", "/dev cannot be opened");

@@ -7,4 +7,5 @@
 struct shared {
         void *region; /* from device_region_map() */
         bool ticks;   /* from round_clock_has_ticks() */
+        int pagemap;  /* /proc/self/pagemap, or -1 */
 };

@@ -99,6 +99,15 @@ void ublk_port_commit_unsent(struct ublk_port *port)
         }
 }
 
+void ublk_port_keep_owed(const struct ublk_port *port)
+{
+        const struct tag_queue *unsent = &port->unsent;
+
+        for (unsigned i = 0; i < unsent->count; i++)
+                io_data_keep_owed(port->data, unsent->tags[(unsent->first + i) % unsent->size]);
+        port->class->keep_owed(port);
+}
+
 /* ---- one command for each tag ---- */
 
 static bool send_command(struct ublk_port *port, uint32_t operation, uint16_t tag, int result)
@@ -115,7 +124,7 @@ static bool send_command(struct ublk_port *port, uint32_t operation, uint16_t ta
                 return false;
         if (port->data->route.auto_buffers) /* struct ublk_auto_buf_reg: index, flags */
                 sqe->addr = ublk_port_buffer_index(port, tag) | UBLK_AUTO_BUF_REG_FALLBACK << 16;
-        sqe->user_data = user_data_command(tag);
+        sqe->user_data = io_data_arrival(tag);
         return true;
 }
 
@@ -147,6 +156,19 @@ static unsigned completed(struct ublk_port *port, const struct io_uring_cqe *cqe
         return 0;
 }
 
+/* Commits that have not been submitted. */
+static void keep_owed(const struct ublk_port *port)
+{
+        const struct io_uring_sq *sq = &port->loop->ring.sq;
+
+        for (unsigned i = io_uring_smp_load_acquire(sq->khead); i != sq->sqe_tail; i++) {
+                uint64_t user_data = sq->sqes[i & sq->ring_mask].user_data;
+
+                if (user_data_kind(user_data) == USER_DATA_COMMAND)
+                        io_data_keep_owed(port->data, (uint16_t)user_data_of_command(user_data));
+        }
+}
+
 /* A tag whose request is being performed is taken back after its commit. */
 static bool finished(const struct ublk_port *port)
 {
@@ -157,5 +179,6 @@ const struct ublk_port_class ublk_port_single = {
         .fetch = fetch,
         .commit = commit,
         .completed = completed,
+        .keep_owed = keep_owed,
         .finished = finished,
 };

@@ -56,7 +56,8 @@ struct ublk_port_class {
         /* Returns the tags that have arrived (*ret_tags valid until the next call), 0 for none. */
         unsigned (*completed)(
                 struct ublk_port *port, const struct io_uring_cqe *cqe, const uint16_t **ret_tags);
-        void (*send)(struct ublk_port *port); /* before a submission; may be NULL */
+        void (*send)(struct ublk_port *port);            /* before a submission; may be NULL */
+        void (*keep_owed)(const struct ublk_port *port); /* as ublk_port_keep_owed() */
         bool (*finished)(const struct ublk_port *port);
 };
 extern const struct ublk_port_class ublk_port_single, ublk_port_batch;
@@ -149,6 +150,10 @@ static inline bool ublk_port_is_stuck(const struct ublk_port *port)
 {
         return port->unsent.count > 0;
 }
+
+/* For io_data_tick(), just before it: io_data_keep_owed() for every answer that the driver may not have
+ * taken. */
+void ublk_port_keep_owed(const struct ublk_port *port);
 
 /* For class->fetch: submits all, and looks for completions that are there already. Returns the first negative
  * result among them (they are left there), or 0. */

@@ -255,6 +255,16 @@ static unsigned completed(struct ublk_port *port, const struct io_uring_cqe *cqe
         }
 }
 
+/* Sent ones, too: only their completions tell which of them the driver took. */
+static void keep_owed(const struct ublk_port *port)
+{
+        const struct ublk_batch *batch = &port->batch;
+
+        for (unsigned i = batch->first; i != batch->end; i++)
+                io_data_keep_owed(
+                        port->data, ((const struct ublk_batch_element *)ublk_batch_place(batch, i))->tag);
+}
+
 static bool finished(const struct ublk_port *port)
 {
         return port->taken_back == port->depth && port->batch.in_hand == 0
@@ -268,5 +278,6 @@ const struct ublk_port_class ublk_port_batch = {
         .commit = ublk_batch_commit,
         .completed = completed,
         .send = send_all,
+        .keep_owed = keep_owed,
         .finished = finished,
 };

@@ -313,14 +313,20 @@ static void send_tick(struct ublk_queue *queue)
 /* After the completions. See io_data.c for why none may be left. */
 static void give_back(struct ublk_queue *queue)
 {
-        bool more = false;
+        int more = 0;
 
-        if (queue->ticked && io_uring_cq_ready(&queue->loop.ring) == 0
+#ifdef UBLKD_TEST_RESTLESS
+        queue->ticked = true;
+#endif
+        if (__builtin_expect(queue->ticked, 0) && io_uring_cq_ready(&queue->loop.ring) == 0
                 && !io_uring_cq_has_overflow(&queue->loop.ring)) {
+                ublk_port_keep_owed(&queue->port);
                 more = io_data_tick(&queue->data);
                 queue->ticked = false;
         }
-        if ((more || queue->data.used) && !queue->ticking && queue->data.gives_back)
+        if (more < 0)
+                queue->port.failure = more;
+        if ((more > 0 || queue->data.used) && !queue->ticking && queue->data.gives_back)
                 send_tick(queue);
 }
 
@@ -458,7 +464,8 @@ static int queue_open(struct ublk_queue *queue, const struct ublk_queue_setup *s
         r = map_descriptors(queue, setup->command_fd);
         if (r < 0)
                 return r;
-        r = io_data_init(&queue->data, &queue->loop, &setup->route, setup->depth, setup->max_io_size);
+        r = io_data_init(&queue->data, &queue->loop, &setup->route, setup->depth, setup->max_io_size,
+                setup->shared->pagemap);
         if (r >= 0)
                 r = ublk_port_init(&queue->port, &queue->loop, &queue->data, setup->depth, setup->command_fd);
         if (r < 0)

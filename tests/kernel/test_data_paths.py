@@ -1,6 +1,7 @@
 """Every way that the bytes of a request can go: nothing is lost, whoever is killed, whatever the sizes."""
 
 import dataclasses
+import pathlib
 
 import pytest
 
@@ -9,7 +10,6 @@ from harness.api import loop_spec, null_spec
 from harness.disk import Disk, block
 from harness.fio import Fio
 from harness.shell import run
-from harness.wait import wait_until
 
 _KILLS = 2
 
@@ -154,29 +154,15 @@ def test_a_crash_in_every_mode(way, on_crash, file_of, make_daemon, store):
     api.delete("data")
 
 
-def _private_memory(pid):
-    for line in open(f"/proc/{pid}/smaps_rollup", encoding="ascii"):
-        if line.startswith("Private_Dirty:"):
-            return int(line.split()[1]) << 10
-    raise AssertionError("no Private_Dirty")
-
-
-# Rings without DEFER_TASKRUN keep the memory of plain copy (io_data.c), and those of older kernels are (io_loop.c).
-@pytest.mark.parametrize("path", ["user-copy", "copy"] if ublk.is_new() else ["user-copy"])
-def test_memory_goes_back_after_a_burst(path, daemon, file_of, directory):
-    """128 requests of 1 MiB at a time need 128 MiB; a disk that rests needs next to nothing."""
-    device = daemon.api.create(null_spec("data", size="1GiB", queues=1, queueDepth=128, dataPath=path))
+def test_user_copy_needs_no_other_thread(daemon):
+    """/dev/ublkcN is open with O_NONBLOCK: else io_uring gives every copy to a thread of its own."""
+    device = daemon.api.create(null_spec("data", queues=1, dataPath="user-copy"))
     disk = Disk(device["status"]["id"])
-    pid = daemon.worker_pid("data")
-    rest = _private_memory(pid)
-    run(
-        "fio", "--name=burst", f"--filename={disk.path}", "--bs=1M", "--rw=write", "--ioengine=libaio",
-        "--direct=1", "--iodepth=128", "--size=512M", "--iomem=mmap", cwd=directory,
-    )
-    peak = _private_memory(pid)
-    assert peak > rest + (16 << 20), f"the burst did not need much: {rest} to {peak}"
-    wait_until(lambda: _private_memory(pid) < rest + (4 << 20), lambda: f"{rest} again, not {_private_memory(pid)}")
-    disk.write(0, block("x"))
+    disk.write(0, block("w", 256 << 10))
+    assert len(disk.read(0, 256 << 10)) == 256 << 10
+    tasks = pathlib.Path(f"/proc/{daemon.worker_pid('data')}/task").iterdir()
+    names = [(task / "comm").read_text().strip() for task in tasks]
+    assert "queue-0" in names and not any(name.startswith("iou-wrk") for name in names), names
     daemon.api.delete("data")
 
 

@@ -43,7 +43,7 @@ static void begin(void)
 
         device = (struct target_device){.queue_depth = DEPTH};
         CHECK_INT(io_loop_init(&loop, &device, 0, DEPTH, DEPTH, -1), 0);
-        CHECK_INT(io_data_init(&data, &loop, &route, DEPTH, 4096), 0);
+        CHECK_INT(io_data_init(&data, &loop, &route, DEPTH, 4096, -1), 0);
         CHECK_INT(ublk_port_init(&port, &loop, &data, DEPTH, -1), 0);
         port.batch.refetch = true;
         CHECK_INT(send_all(), 1);

@@ -1,0 +1,57 @@
+"""Memory that a disk's requests do not need goes back to the machine, and no byte of a request with it."""
+
+import pytest
+
+from harness import programs, ublk
+from harness.api import loop_spec, null_spec
+from harness.disk import Disk
+from harness.fio import Fio
+from harness.shell import run
+from harness.wait import wait_until
+
+_REQUESTS = 1500
+
+
+def _private_memory(pid):
+    for line in open(f"/proc/{pid}/smaps_rollup", encoding="ascii"):
+        if line.startswith("Private_Dirty:"):
+            return int(line.split()[1]) << 10
+    raise AssertionError("no Private_Dirty")
+
+
+@pytest.mark.parametrize("path", ["user-copy", "copy"])
+def test_memory_goes_back_after_a_burst(path, daemon, directory):
+    """128 requests of 1 MiB at a time need 128 MiB; a disk that rests needs next to nothing."""
+    device = daemon.api.create(null_spec("data", size="1GiB", queues=1, queueDepth=128, dataPath=path))
+    disk = Disk(device["status"]["id"])
+    pid = daemon.worker_pid("data")
+    rest = _private_memory(pid)
+    run(
+        "fio", "--name=burst", f"--filename={disk.path}", "--bs=1M", "--rw=write", "--ioengine=libaio",
+        "--direct=1", "--iodepth=128", "--size=512M", "--iomem=mmap", cwd=directory,
+    )
+    peak = _private_memory(pid)
+    assert peak > rest + (16 << 20), f"the burst did not need much: {rest} to {peak}"
+    wait_until(lambda: _private_memory(pid) < rest + (4 << 20), lambda: f"{rest} again, not {_private_memory(pid)}")
+    disk.write(0, b"x" * 4096)
+    daemon.api.delete("data")
+
+
+@pytest.mark.parametrize("batch", [False, True] if ublk.features()["BATCH_IO"] else [False])
+def test_nothing_is_lost_that_comes_meanwhile(batch, file_of, make_daemon, directory):
+    """A worker that gives memory back in every round of its loop, under requests of very different sizes.
+
+    Rings without DEFER_TASKRUN (those of 6.12) let the driver write to the memory at any time: idle_pages.c.
+    """
+    more = [] if batch else ["--ignore-feature=BATCH_IO"]
+    daemon = make_daemon(worker=programs.build() / "ublkd-worker-restless", more_options=more).start()
+    disk = Disk(daemon.api.create(loop_spec("data", file_of(), queues=2, dataPath="copy"))["status"]["id"])
+    sizes = ["--bssplit=4k/30:16k/30:64k/20:256k/20", "--thinktime=1ms", "--thinktime_blocks=16"]
+    fio = Fio(directory, disk, jobs=2, size="24M", more=sizes)
+    try:
+        fio.wait_running()
+        disk.wait_progress(_REQUESTS)
+        fio.finish().assert_clean()
+    finally:
+        fio.kill()
+    daemon.api.delete("data")
