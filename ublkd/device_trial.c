@@ -122,8 +122,8 @@ void device_trial_begin(struct managed_device *device, const struct device_recor
                 return;
         }
         trial_uid(device, uid);
-        r = device_start_worker(
-                device, record, WORKER_TRIAL_NAME, uid, on_trial_changed, &device->trial.worker);
+        r = device_start_worker(device, record, WORKER_TRIAL_NAME, uid, WORKER_LOCK_NEVER, on_trial_changed,
+                &device->trial.worker);
         if (r >= 0)
                 r = sd_event_add_time_relative(device->reconciler->config.event, &device->trial.timer,
                         CLOCK_MONOTONIC, TRIAL_LIMIT_USEC, 0, on_trial_limit, device);

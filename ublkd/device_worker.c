@@ -123,7 +123,7 @@ static int spec_text(const struct managed_device *device, const struct device_re
 }
 
 int device_start_worker(struct managed_device *device, const struct device_record *record, const char *name,
-        const char *uid, worker_proc_changed changed, struct worker_proc **ret)
+        const char *uid, enum worker_lock lock, worker_proc_changed changed, struct worker_proc **ret)
 {
         const struct reconciler_config *config = &device->reconciler->config;
         bool down = has_disk(device);
@@ -141,6 +141,7 @@ int device_start_worker(struct managed_device *device, const struct device_recor
                                  .max_io_size = down ? device->kernel.max_io_size
                                                     : (uint32_t)record->spec->options.max_io_size,
                                  .reissue = device_spec_on_crash(record->spec) == ON_CRASH_REISSUE,
+                                 .lock = lock,
                                  },
         };
         _cleanup_free_ char *spec = NULL;
@@ -153,10 +154,20 @@ int device_start_worker(struct managed_device *device, const struct device_recor
                 config->event, config->runtime_dir, config->worker_start, &msg, changed, device, ret);
 }
 
+/* In a recovery requests of the dead worker may still be on their way, and keep its lock, until the driver
+ * says that they are not. Not so where another worker has found the store in use since: it may not say so
+ * then, for a disk whose recovery was begun once too often is given up. */
+static enum worker_lock wanted_lock(const struct managed_device *device)
+{
+        bool in_use = device->note.reason && strcmp(device->note.reason, "BackingInUse") == 0;
+
+        return device->facts.kernel == KERNEL_DOWN && !in_use ? WORKER_LOCK_TO_SERVE : WORKER_LOCK_TO_OPEN;
+}
+
 int device_spawn(struct managed_device *device, const struct device_record *record)
 {
-        return device_start_worker(
-                device, record, record->name, record->uid, on_worker_changed, &device->worker);
+        return device_start_worker(device, record, record->name, record->uid, wanted_lock(device),
+                on_worker_changed, &device->worker);
 }
 
 void device_adopt(struct managed_device *device)

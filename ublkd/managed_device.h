@@ -134,7 +134,7 @@ void device_adopt(struct managed_device *device);
 int device_spawn(struct managed_device *device, const struct device_record *record);
 /* device_worker.c: the same, but it is shown as `name`, is known as `uid`, and is the caller's. */
 int device_start_worker(struct managed_device *device, const struct device_record *record, const char *name,
-        const char *uid, worker_proc_changed changed, struct worker_proc **ret);
+        const char *uid, enum worker_lock lock, worker_proc_changed changed, struct worker_proc **ret);
 /* device_worker.c: its worker is dead: says why, and lets go of it. */
 void device_take_death(struct managed_device *device);
 

@@ -143,6 +143,7 @@ int worker_config_parse(
                 .epoch = msg->config.epoch,
                 .restart = msg->config.restart,
                 .started_at = msg->config.started_at,
+                .lock = msg->config.lock,
                 .wish = {.queues = msg->config.queues,
                          .queue_depth = msg->config.queue_depth,
                          .max_io_size = msg->config.max_io_size},

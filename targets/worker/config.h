@@ -12,6 +12,7 @@ struct worker_config {
         uint16_t epoch;
         uint32_t restart;
         uint64_t started_at;
+        enum worker_lock lock;
         struct disk_wish wish;
         const struct target *target;
         void *options; /* of the target, parsed */

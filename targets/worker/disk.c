@@ -1,6 +1,8 @@
 /* The open backend of this worker's device, and the disk that comes of it. */
 #include "targets/worker/disk.h"
 
+#include "targets/worker/backing_lock.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -70,7 +72,60 @@ int disk_open(const struct worker_config *config, struct disk *ret, struct probl
         disk.device.logical_block_size = disk.params.logical_block_size;
         disk.device.queues = disk.params.queues;
         disk.device.queue_depth = disk.params.queue_depth;
+        if (disk.device.linear && config->lock != WORKER_LOCK_NEVER)
+                disk.lock = DISK_LOCK_WANTED;
         *ret = disk;
+        return 0;
+}
+
+/* From byte `from` of the disk to byte `to`. */
+static struct backing_range range_of(const struct disk *disk, uint64_t from, uint64_t to)
+{
+        const struct target_device *device = &disk->device;
+
+        return (struct backing_range){
+                .fd = device->files[device->linear_file],
+                .start = device->linear_offset + from,
+                .end = device->linear_offset + to,
+                .writes = !disk->params.read_only,
+        };
+}
+
+int disk_lock(struct disk *disk)
+{
+        struct backing_range range;
+        int r;
+
+        if (disk->lock != DISK_LOCK_WANTED)
+                return 0;
+        range = range_of(disk, 0, disk->params.size);
+        r = backing_lock(&range);
+        if (r != -EAGAIN)
+                disk->lock = r >= 0 ? DISK_LOCK_HELD : DISK_LOCK_NONE;
+        return r;
+}
+
+int disk_lock_explain(const struct disk *disk, struct problem_list *problems)
+{
+        struct backing_range range = range_of(disk, 0, disk->params.size);
+
+        return backing_lock_explain(&range, "/target", problems);
+}
+
+/* Those that are served already stay locked. */
+static int lock_growth(const struct disk *disk, uint64_t size, struct problem_list *problems)
+{
+        struct backing_range range = range_of(disk, disk->params.size, size);
+        int r;
+
+        if (disk->lock != DISK_LOCK_HELD)
+                return 0;
+        r = backing_lock(&range);
+        if (r < 0) {
+                int added = backing_lock_explain(&range, "/size", problems);
+
+                return added < 0 ? added : r;
+        }
         return 0;
 }
 
@@ -118,6 +173,9 @@ int disk_grow(struct disk *disk, uint64_t size, struct problem_list *problems)
         if (r >= 0)
                 r = check_growth(disk, size, problems);
         if (r < 0 || size <= disk->params.size)
+                return r;
+        r = lock_growth(disk, size, problems);
+        if (r < 0)
                 return r;
         disk->params.size = size;
         disk->params.claim.end = disk->params.claim.start + size;

@@ -4,14 +4,27 @@
 #include "targets/target.h"
 #include "targets/worker/config.h"
 
+enum disk_lock {
+        DISK_LOCK_NONE, /* nothing to lock, or not to be locked, or it cannot be */
+        DISK_LOCK_WANTED,
+        DISK_LOCK_HELD,
+};
+
 struct disk {
         struct target_device device;
         struct disk_params params;
+        enum disk_lock lock;
 };
 
 /* Opens the backend. `config` must outlive the disk. May block. 0; -errno with problems, or -ENOMEM; then
  * there is nothing to close. */
 int disk_open(const struct worker_config *config, struct disk *ret, struct problem_list *problems);
+/* Locks what the disk lies in against other servers (backing_lock.h), where that is wanted. Never waits. 0:
+ * it is locked, or there is nothing to do; -EAGAIN: somebody else has it, and it is still wanted; other
+ * -errno: there are no locks on it, and none is wanted any more. */
+int disk_lock(struct disk *disk);
+/* After -EAGAIN: why, as a problem. 0 or -ENOMEM. */
+int disk_lock_explain(const struct disk *disk, struct problem_list *problems);
 /* Makes it serve `size` bytes, if the backing store has them; never less than it did. Queues may be serving.
  * May block for a moment. 0, also when it does already; -errno with problems, or -ENOMEM, and it stays as it
  * is. */

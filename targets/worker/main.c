@@ -25,6 +25,11 @@
 enum {
         NODE_PATIENCE = 10000, /* milliseconds until /dev/ublkcN must be open */
         NODE_RETRY = 5,        /* milliseconds between tries */
+        /* Milliseconds until the backing store must be locked. Of a dead worker the kernel may close the file
+         * a moment after the driver's node, which is when the driver says that its requests are done. */
+        LOCK_PATIENCE_TO_OPEN = 1000,
+        LOCK_PATIENCE_TO_SERVE = 5000,
+        LOCK_RETRY = 1, /* milliseconds between tries */
 };
 
 enum exit_status { EXIT_LEFT = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, STAY = -1 };
@@ -44,6 +49,7 @@ struct worker {
         int node_folder;                      /* /dev, or -1 */
         int node;                             /* /dev/ublkcN, until every queue has it; or -1 */
         int64_t node_deadline, node_next_try; /* milliseconds; meaningful while the node is not open */
+        int64_t lock_deadline, lock_next_try; /* likewise, while the lock is waited for */
 };
 
 static int64_t now(void)
@@ -166,6 +172,82 @@ static void show_name(char *place, const char *name)
         memcpy(place, name, size);
 }
 
+/* ---- the lock on the backing store ---- */
+
+static void wait_for_lock(struct worker *worker, int64_t patience)
+{
+        worker->lock_next_try = now();
+        worker->lock_deadline = worker->lock_next_try + patience;
+}
+
+static bool lock_wanted(const struct worker *worker)
+{
+        return worker->disk.lock == DISK_LOCK_WANTED
+               && (worker->stage == WORKER_STAGE_OPENING || worker->stage == WORKER_STAGE_FETCHING);
+}
+
+static enum exit_status refuse_store(struct worker *worker)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+
+        if (disk_lock_explain(&worker->disk, &problems) < 0)
+                return fail_with(worker, -EBUSY, "BackingInUse", "The backing store is locked");
+        return fail(worker, &problems);
+}
+
+/* Tries. What cannot be locked at all is served without. */
+static int lock_store(struct worker *worker)
+{
+        int r = disk_lock(&worker->disk);
+
+        if (r < 0 && r != -EAGAIN)
+                log_warning(worker->name,
+                        "The backing store cannot be locked: %s; serving it all the same, and nothing keeps "
+                        "another server off it.",
+                        strerror(-r));
+        return r == -EAGAIN ? r : 0;
+}
+
+/* Its store is open, and nobody else's. */
+static enum exit_status become_open(struct worker *worker)
+{
+        worker->node_folder = device_node_prepare();
+        if (worker->node_folder < 0)
+                return fail_with(worker, worker->node_folder, "NoDeviceFolder", "/dev cannot be opened");
+        worker->stage = WORKER_STAGE_OPEN;
+        (void)say_params(worker);
+        /* The supervisor works on what it was told meanwhile; GO is read after this. */
+        sandbox_leave_files();
+        return STAY;
+}
+
+static enum exit_status try_lock(struct worker *worker)
+{
+        int64_t time = now();
+
+        if (!lock_wanted(worker) || time < worker->lock_next_try)
+                return STAY;
+        if (lock_store(worker) >= 0)
+                return worker->stage == WORKER_STAGE_OPENING ? become_open(worker) : STAY;
+        if (time >= worker->lock_deadline)
+                return refuse_store(worker);
+        worker->lock_next_try = time + LOCK_RETRY;
+        return STAY;
+}
+
+static enum exit_status begin_to_lock(struct worker *worker)
+{
+#ifdef UBLKD_TEST_WITHOUT_FENCE
+        worker->disk.lock = DISK_LOCK_NONE; /* it would be a fence */
+#endif
+        if (worker->disk.lock == DISK_LOCK_WANTED && worker->config.lock == WORKER_LOCK_TO_OPEN) {
+                wait_for_lock(worker, LOCK_PATIENCE_TO_OPEN);
+                return try_lock(worker);
+        }
+        (void)lock_store(worker);
+        return become_open(worker);
+}
+
 /* From here on this process is the worker of one device. Sets those descriptors to -1 that it takes over. */
 static enum exit_status open_backend(struct worker *worker, const struct worker_msg *msg, int *fds)
 {
@@ -190,14 +272,7 @@ static enum exit_status open_backend(struct worker *worker, const struct worker_
                 return fail(worker, &problems);
         worker->shared.ticks = round_clock_has_ticks();
         worker->shared.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-        worker->node_folder = device_node_prepare();
-        if (worker->node_folder < 0)
-                return fail_with(worker, worker->node_folder, "NoDeviceFolder", "/dev cannot be opened");
-        worker->stage = WORKER_STAGE_OPEN;
-        (void)say_params(worker);
-        /* The supervisor works on what it was told meanwhile; GO is read after this. */
-        sandbox_leave_files();
-        return STAY;
+        return begin_to_lock(worker);
 }
 
 static void begin_fetching(struct worker *worker, int number, const struct data_route *route)
@@ -209,6 +284,7 @@ static void begin_fetching(struct worker *worker, int number, const struct data_
         worker->stage = WORKER_STAGE_FETCHING;
         worker->node_next_try = now();
         worker->node_deadline = worker->node_next_try + NODE_PATIENCE;
+        wait_for_lock(worker, LOCK_PATIENCE_TO_SERVE);
 }
 
 static enum exit_status start_queues(struct worker *worker)
@@ -223,7 +299,7 @@ static enum exit_status start_queues(struct worker *worker)
 
 static bool node_wanted(const struct worker *worker)
 {
-        return worker->stage == WORKER_STAGE_FETCHING && !worker->threads;
+        return worker->stage == WORKER_STAGE_FETCHING && !worker->threads && !lock_wanted(worker);
 }
 
 static enum exit_status try_node(struct worker *worker)
@@ -243,6 +319,14 @@ static enum exit_status try_node(struct worker *worker)
         worker->node = r;
         worker->node_folder = close_fd(worker->node_folder);
         return start_queues(worker);
+}
+
+/* What is waited for without being told. */
+static enum exit_status go_on(struct worker *worker)
+{
+        enum exit_status status = try_lock(worker);
+
+        return status == STAY ? try_node(worker) : status;
 }
 
 /* Every queue has fetched: the rings hold the device now, and nobody needs privileges any more. */
@@ -328,7 +412,7 @@ static enum exit_status handle(struct worker *worker, const struct worker_msg *m
                 if (worker->stage == WORKER_STAGE_OPEN) {
                         worker->queue_cpus = msg->go.queue_cpus ? strdup(msg->go.queue_cpus) : NULL;
                         begin_fetching(worker, msg->go.number, &msg->go.route);
-                        return try_node(worker);
+                        return go_on(worker);
                 }
                 if (worker->stage > WORKER_STAGE_OPEN && msg->go.number == worker->number)
                         return STAY; /* a supervisor that did not know */
@@ -404,9 +488,9 @@ static int time_left(const struct worker *worker)
 {
         int64_t left;
 
-        if (!node_wanted(worker))
+        if (!node_wanted(worker) && !lock_wanted(worker))
                 return -1;
-        left = worker->node_next_try - now();
+        left = (lock_wanted(worker) ? worker->lock_next_try : worker->node_next_try) - now();
         return left > 0 ? (int)left : 0;
 }
 
@@ -433,7 +517,7 @@ static enum exit_status turn(struct worker *worker)
                 status = read_messages(worker);
         if (status == STAY && fds[LISTENER].revents)
                 status = take_call(worker);
-        return status == STAY ? try_node(worker) : status;
+        return status == STAY ? go_on(worker) : status;
 }
 
 /* A worker ends when the kernel takes its queues, or by SIGKILL. What a terminal or a service manager sends

@@ -6,17 +6,24 @@
 #include "ublkd/proto/worker_msg.h"
 
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
 enum { PATIENCE = 20000 /* milliseconds: the machine may be busy */, NO_SUCH_NUMBER = 1048575 };
 
 static const char *program;
+static enum worker_lock wanted_lock; /* of the next CONFIG */
+static bool without_locks;           /* the next process is refused any, as by a file system without them */
 static struct scratch scratch;
 
 struct process {
@@ -26,12 +33,33 @@ struct process {
         struct sockaddr_un address; /* where it listens */
 };
 
+/* In the child: fcntl(…, F_OFD_SETLK) answers ENOLCK. The low half of the command is all there is to look at
+ * on machines of either byte order that we run on. */
+static void refuse_locks(void)
+{
+        struct sock_filter steps[] = {
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fcntl, 0, 3),
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_OFD_SETLK, 0, 1),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOLCK),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        struct sock_fprog filter = {.len = ARRAY_SIZE(steps), .filter = steps};
+
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0
+                || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) < 0)
+                _exit(126);
+}
+
 /* In the child: the descriptor in its place. */
 static void become_worker(int channel, const char *name)
 {
         (void)freopen("/dev/null", "w", stderr); /* its log of what goes wrong here on purpose */
         channel = fcntl(channel, F_DUPFD_CLOEXEC, WORKER_CHANNEL_FD + 1);
         dup2(channel, WORKER_CHANNEL_FD);
+        if (without_locks)
+                refuse_locks();
         execl(program, "ublkd-worker", name, NULL);
         _exit(127);
 }
@@ -46,6 +74,7 @@ static void start_with(struct process *process, const char *name, int region)
         process->address = (struct sockaddr_un){.sun_family = AF_UNIX};
         snprintf(
                 process->address.sun_path, sizeof(process->address.sun_path), "%.80s/%s", scratch.path, name);
+        (void)unlink(process->address.sun_path); /* of the last one of that name */
         CHECK_INT(bind(listener, (struct sockaddr *)&process->address, sizeof(process->address)), 0);
         CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
         process->pid = fork();
@@ -119,7 +148,8 @@ static void configure(struct process *process, const char *spec)
                            .spec = (char *)(uintptr_t)spec,
                            .queues = 2,
                            .queue_depth = 16,
-                           .max_io_size = 1 << 20}
+                           .max_io_size = 1 << 20,
+                           .lock = wanted_lock}
         };
 
         if (process->fds[CONFIG_FD_REGION] < 0)
@@ -230,6 +260,105 @@ static void test_refused(const char *spec, const char *pointer, const char *reas
         }
         CHECK_INT(left(&process), 1);
         close(process.channel);
+}
+
+/* Whether somebody has locked the first bytes of the file. */
+static bool is_locked(int fd)
+{
+        struct flock lock = {.l_type = F_WRLCK, .l_len = 512};
+
+        CHECK_INT(fcntl(fd, F_OFD_GETLK, &lock), 0);
+        return lock.l_type != F_UNLCK;
+}
+
+/* A worker opens what `fd` is, which says whether it then has it locked. */
+static void test_opened(const char *spec, enum worker_lock lock, int fd, bool locked)
+{
+        struct process process;
+
+        wanted_lock = lock;
+        start(&process, "lock");
+        expect_hello(process.channel, WORKER_STAGE_OPENING, "", process.pid);
+        configure(&process, spec);
+        (void)expect(process.channel, WORKER_MSG_PARAMS, NULL);
+        CHECK_INT(is_locked(fd), locked);
+        close(process.channel);
+        CHECK_INT(left(&process), 0);
+        CHECK(!is_locked(fd));
+        wanted_lock = WORKER_LOCK_TO_OPEN;
+}
+
+static void test_locks(void)
+{
+        _cleanup_close_ int fd = -1, other = -1;
+        char spec[256], path[128];
+
+        snprintf(path, sizeof(path), "%.80s/locked.img", scratch.path);
+        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        CHECK_INT(ftruncate(fd, 1 << 20), 0);
+        snprintf(spec, sizeof(spec), "{\"target\":{\"type\":\"loop\",\"path\":\"%s\"}}", path);
+        test_opened(spec, WORKER_LOCK_TO_OPEN, fd, true);
+        test_opened(spec, WORKER_LOCK_TO_SERVE, fd, true);
+        test_opened(spec, WORKER_LOCK_NEVER, fd, false);
+        without_locks = true;
+        test_opened(spec, WORKER_LOCK_TO_OPEN, fd, false);
+        without_locks = false;
+        /* From here on somebody else has it. */
+        other = open(path, O_RDWR | O_CLOEXEC);
+        CHECK_INT(fcntl(other, F_OFD_SETLK, &(struct flock){.l_type = F_WRLCK}), 0);
+        test_refused(spec, "/target", "BackingInUse");
+}
+
+/* Those that do not need the lock yet, or ever, do not wait for who has it. */
+static void test_patience(enum worker_lock lock)
+{
+        _cleanup_worker_msg_ struct worker_msg msg = {.type = WORKER_MSG_LIVE};
+        const struct worker_msg go = {.type = WORKER_MSG_GO, .go = {.number = NO_SUCH_NUMBER}};
+        char spec[256], path[128];
+        struct process process;
+        int fd;
+
+        snprintf(path, sizeof(path), "%.80s/locked.img", scratch.path);
+        fd = open(path, O_RDWR | O_CLOEXEC);
+        CHECK_INT(fcntl(fd, F_OFD_SETLK, &(struct flock){.l_type = F_WRLCK}), 0);
+        snprintf(spec, sizeof(spec), "{\"target\":{\"type\":\"loop\",\"path\":\"%s\"}}", path);
+        wanted_lock = lock;
+        start(&process, "patience");
+        expect_hello(process.channel, WORKER_STAGE_OPENING, "", process.pid);
+        configure(&process, spec);
+        (void)expect(process.channel, WORKER_MSG_PARAMS, NULL);
+        if (lock == WORKER_LOCK_TO_SERVE) {
+                CHECK_INT(worker_msg_send(process.channel, &go), 0);
+                if (expect(process.channel, WORKER_MSG_FAILED, &msg) && CHECK_INT(msg.failed.count, 1))
+                        CHECK_STR(msg.failed.items[0].reason, "BackingInUse");
+        }
+        close(process.channel);
+        CHECK_INT(left(&process), lock == WORKER_LOCK_TO_SERVE ? 1 : 0);
+        close(fd);
+        wanted_lock = WORKER_LOCK_TO_OPEN;
+}
+
+/* A disk does not grow into what somebody else has locked. */
+static void test_growth_into_a_lock(void)
+{
+        _cleanup_close_ int other = -1;
+        char spec[256], path[128];
+        struct process process;
+
+        snprintf(path, sizeof(path), "%.80s/locked.img", scratch.path);
+        other = open(path, O_RDWR | O_CLOEXEC);
+        CHECK_INT(fcntl(other, F_OFD_SETLK, &(struct flock){.l_type = F_WRLCK, .l_start = 768 << 10}), 0);
+        snprintf(
+                spec, sizeof(spec), "{\"target\":{\"type\":\"loop\",\"path\":\"%s\"},\"size\":524288}", path);
+        start(&process, "growing");
+        expect_hello(process.channel, WORKER_STAGE_OPENING, "", process.pid);
+        configure(&process, spec);
+        (void)expect(process.channel, WORKER_MSG_PARAMS, NULL);
+        ask_to_grow(&process, 1 << 20, 524288, "BackingInUse");
+        ask_to_grow(&process, 768 << 10, 768 << 10, "");
+        CHECK_INT(fcntl(other, F_OFD_SETLK, &(struct flock){.l_type = F_WRLCK, .l_start = 600 << 10}), -1);
+        close(process.channel);
+        CHECK_INT(left(&process), 0);
 }
 
 /* Without the memory that its predecessor left, or with another's, it does not serve. */
@@ -368,6 +497,10 @@ int main(int argc, char **argv)
         test_orphan();
         test_alone();
         test_growth();
+        test_locks();
+        test_patience(WORKER_LOCK_TO_SERVE);
+        test_patience(WORKER_LOCK_NEVER);
+        test_growth_into_a_lock();
         test_spare();
         test_no_node();
         scratch_remove(&scratch);

@@ -43,26 +43,21 @@ enum {
 
 #define AT(member) offsetof(struct worker_msg, member)
 
+/* clang-format off */
 static const struct field config_fields[] = {
-        {.name = "name",                     .kind = FIELD_STRING, .offset = AT(config.name),               .length_max = NAME_LENGTH_MAX},
-        {.name = "uid",                                  .kind = FIELD_STRING,                                          .offset = AT(config.uid),                            .length_max = UID_LENGTH_MAX},
-        {.name = "epoch",      .kind = FIELD_U16,                          .offset = AT(config.epoch),                        .max = UINT16_MAX},
-        {.name = "restart",
-         .kind = FIELD_U32,
-         .offset = AT(config.restart),
-         .optional = true,
-         .max = UINT32_MAX},
-        {.name = "spec",                  .kind = FIELD_STRING,                             .offset = AT(config.spec),                                                                                  .length_max = WORKER_MSG_SIZE_MAX},
-        {.name = "queues",                                  .kind = FIELD_U16,                                         .offset = AT(config.queues),                                           .min = 1, .max = UINT16_MAX},
-        {.name = "queueDepth",
-         .kind = FIELD_U16,
-         .offset = AT(config.queue_depth),
-         .min = 1,
-         .max = UINT16_MAX},
-        {.name = "maxIoSize",       .kind = FIELD_U32,.offset = AT(config.max_io_size),.max = UINT32_MAX},
-        {.name = "startedAt",               .kind = FIELD_U64,                                        .offset = AT(config.started_at),                                                                  .optional = true},
-        {.name = "reissue",                  .kind = FIELD_BOOL,                                      .offset = AT(config.reissue)                                                          },
+        {.name = "name", .kind = FIELD_STRING, .offset = AT(config.name), .length_max = NAME_LENGTH_MAX},
+        {.name = "uid", .kind = FIELD_STRING, .offset = AT(config.uid), .length_max = UID_LENGTH_MAX},
+        {.name = "epoch", .kind = FIELD_U16, .offset = AT(config.epoch), .max = UINT16_MAX},
+        {.name = "restart", .kind = FIELD_U32, .offset = AT(config.restart), .optional = true, .max = UINT32_MAX},
+        {.name = "spec", .kind = FIELD_STRING, .offset = AT(config.spec), .length_max = WORKER_MSG_SIZE_MAX},
+        {.name = "queues", .kind = FIELD_U16, .offset = AT(config.queues), .min = 1, .max = UINT16_MAX},
+        {.name = "queueDepth", .kind = FIELD_U16, .offset = AT(config.queue_depth), .min = 1, .max = UINT16_MAX},
+        {.name = "maxIoSize", .kind = FIELD_U32, .offset = AT(config.max_io_size), .max = UINT32_MAX},
+        {.name = "startedAt", .kind = FIELD_U64, .offset = AT(config.started_at), .optional = true},
+        {.name = "reissue", .kind = FIELD_BOOL, .offset = AT(config.reissue)},
+        {.name = "lock", .kind = FIELD_INT, .offset = AT(config.lock), .optional = true, .max = _WORKER_LOCK_MAX - 1},
 };
+/* clang-format on */
 
 static const struct field go_fields[] = {
         {.name = "queueCpus",

@@ -61,6 +61,14 @@ enum worker_stage {
         _WORKER_STAGE_MAX
 };
 
+/* When a worker is to lock its backing store against other servers. */
+enum worker_lock {
+        WORKER_LOCK_TO_OPEN,  /* before PARAMS: what somebody else serves is not opened */
+        WORKER_LOCK_TO_SERVE, /* after GO: until then the requests of a dead worker may hold the lock */
+        WORKER_LOCK_NEVER,    /* it will not serve */
+        _WORKER_LOCK_MAX
+};
+
 /* A range of a backing store that a worker uses; two writers on one range would destroy data. */
 struct backing_claim {
         char *key; /* the same for the same store: "file:8:1:4711", "disk:8:16"; NULL: nothing to share */
@@ -113,6 +121,7 @@ struct worker_msg {
                         uint16_t queues, queue_depth;
                         uint32_t max_io_size; /* bytes */
                         bool reissue; /* requests in flight will be replayed by the kernel after a death */
+                        enum worker_lock lock; /* an older program does not say it: TO_OPEN */
                 } config;
                 struct {
                         int number;              /* serve /dev/ublkcN */

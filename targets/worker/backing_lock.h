@@ -1,0 +1,30 @@
+/* Who serves a part of a file keeps every other server off it, also one that another ublkd has started: by an
+ * OFD lock (F_OFD_SETLK) on the very bytes that the disk lies in, for writing, or shared where the disk is
+ * read-only. So disks may lie side by side in one file, a hard link or a bind mount hides nothing, and QEMU
+ * (which locks bytes of the image from 100 on, block/file-posix.c) and who locks whole files are kept off
+ * and heard as well. A read-only disk leaves QEMU's bytes alone: images that only are read are shared.
+ *
+ * The lock belongs to the open file, and ends with its last reference. The rings hold one, until their last
+ * request is finished: as long as a write of a dead worker is on its way, its file is still locked. Of a
+ * block device its node is locked, which is another one for each partition. */
+#pragma once
+
+#include "ublkd/base/problem.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Bytes of the open file `fd`. What is locked already is fine. */
+struct backing_range {
+        int fd;
+        uint64_t start, end;
+        bool writes; /* then fd is open for writing, else for reading */
+};
+
+/* Never waits. 0: it is locked until the last reference to the open file is gone; -EAGAIN: somebody else has
+ * locked some of it; other -errno: there are no locks on such a file. */
+int backing_lock(const struct backing_range *range);
+
+/* After -EAGAIN: adds a problem (BackingInUse) that names who has it, as far as /proc tells. 0 or -ENOMEM. */
+int backing_lock_explain(
+        const struct backing_range *range, const char *pointer, struct problem_list *problems);

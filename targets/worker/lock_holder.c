@@ -1,0 +1,148 @@
+/* Which process has locked what, read from /proc. */
+#include "targets/worker/lock_holder.h"
+#include "ublkd/base/cleanup.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT_SIZE = 8192 };
+
+static void closedir_pointer(DIR **dir)
+{
+        if (*dir)
+                (void)closedir(*dir);
+}
+#define _cleanup_closedir_ _cleanup_(closedir_pointer)
+
+static bool is_number(const char *text)
+{
+        return *text && strspn(text, "0123456789") == strlen(text);
+}
+
+/* The bytes that were read, or -1. The text ends with a NUL. */
+static ssize_t read_file(int folder, const char *path, char *text, size_t size)
+{
+        _cleanup_close_ int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+
+        text[n > 0 ? n : 0] = '\0';
+        return n;
+}
+
+/* "4: OFDLCK ADVISORY WRITE -1 08:01:4711 0 EOF", as fs/locks.c (lock_get_status) prints it. */
+static bool collides(const char *line, ino_t number, const struct flock *wanted)
+{
+        uint64_t start, end = UINT64_MAX, first = (uint64_t)wanted->l_start,
+                        last = wanted->l_len > 0 ? first + (uint64_t)wanted->l_len - 1 : UINT64_MAX;
+        char kind[16], type[16], until[24];
+        uintmax_t inode;
+
+        if (sscanf(line, "%*d: %15s %*s %15s %*d %*x:%*x:%ju %" SCNu64 " %23s", kind, type, &inode, &start,
+                    until)
+                != 5)
+                return false;
+        if (strcmp(kind, "OFDLCK") != 0 && strcmp(kind, "POSIX") != 0)
+                return false;
+        if (strcmp(until, "EOF") != 0)
+                end = strtoull(until, NULL, 10);
+        return inode == number && start <= last && first <= end
+               && (wanted->l_type == F_WRLCK || strcmp(type, "WRITE") == 0);
+}
+
+static bool has_lock(int folder, const char *descriptor, ino_t number, const struct flock *wanted)
+{
+        static const char mark[] = "lock:";
+        char text[TEXT_SIZE];
+
+        if (read_file(folder, descriptor, text, sizeof(text)) <= 0)
+                return false;
+        for (const char *line = strstr(text, mark); line; line = strstr(line, mark)) {
+                line += strlen(mark);
+                if (collides(line, number, wanted))
+                        return true;
+        }
+        return false;
+}
+
+static bool process_has_lock(int process, ino_t number, const struct flock *wanted)
+{
+        int fd = openat(process, "fdinfo", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        _cleanup_closedir_ DIR *descriptors = fd < 0 ? NULL : fdopendir(fd);
+        const struct dirent *entry;
+
+        if (!descriptors) {
+                close_fd(fd);
+                return false;
+        }
+        while ((entry = readdir(descriptors)))
+                if (is_number(entry->d_name) && has_lock(fd, entry->d_name, number, wanted))
+                        return true;
+        return false;
+}
+
+/* Its command without the folder, and what a worker serves: "ublkd-worker data". Others may have secrets
+ * among their arguments. */
+static bool read_name(int process, char name[static LOCK_HOLDER_NAME_SIZE])
+{
+        static const char worker[] = "ublkd-worker";
+        char arguments[LOCK_HOLDER_NAME_SIZE + PATH_MAX] = "";
+        ssize_t n;
+
+        if (read_file(process, "comm", name, LOCK_HOLDER_NAME_SIZE) <= 0)
+                return false;
+        name[strcspn(name, "\n")] = '\0';
+        if (strcmp(name, worker) != 0)
+                return true;
+        n = read_file(process, "cmdline", arguments, sizeof(arguments));
+        if (n > 0 && strlen(arguments) + 1 < (size_t)n)
+                snprintf(name, LOCK_HOLDER_NAME_SIZE, "%s %.64s", worker, arguments + strlen(arguments) + 1);
+        return true;
+}
+
+static bool name_process(int process, pid_t pid, struct lock_holder *ret)
+{
+        struct lock_holder holder = {.pid = pid};
+
+        if (!read_name(process, holder.name))
+                return false;
+        *ret = holder;
+        return true;
+}
+
+static int open_process(const char *proc, const char *pid)
+{
+        char path[PATH_MAX];
+
+        if (snprintf(path, sizeof(path), "%s/%s", proc, pid) >= (int)sizeof(path))
+                return -ENAMETOOLONG;
+        return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+bool lock_holder_name(const char *proc, pid_t pid, struct lock_holder *ret)
+{
+        _cleanup_close_ int process = -1;
+        char text[16];
+
+        snprintf(text, sizeof(text), "%d", (int)pid);
+        process = open_process(proc, text);
+        return process >= 0 && name_process(process, pid, ret);
+}
+
+bool lock_holder_find(const char *proc, ino_t number, const struct flock *wanted, struct lock_holder *ret)
+{
+        _cleanup_closedir_ DIR *processes = opendir(proc);
+        const struct dirent *entry;
+
+        while (processes && (entry = readdir(processes))) {
+                _cleanup_close_ int process =
+                        is_number(entry->d_name) ? open_process(proc, entry->d_name) : -1;
+
+                if (process >= 0 && process_has_lock(process, number, wanted))
+                        return name_process(process, (pid_t)strtol(entry->d_name, NULL, 10), ret);
+        }
+        return false;
+}
