@@ -73,11 +73,7 @@ static void note_failure(struct managed_device *device, int number, int error)
         if (error == -EALREADY)
                 return; /* the note about what hangs stays true */
         if (error == -EBUSY && device->action == ACTION_STOP_DEV)
-                device_note(device, "InUse",
-                        "Somebody has /dev/ublkb%d open; it is taken away once nobody has it open, "
-                        "or at once "
-                        "with --force (DELETE and ?force=true).",
-                        number);
+                device_holders_note(device, number, HOLD_BEFORE_STOP);
         else if (error == -EEXIST && device->action == ACTION_ADD_DEV)
                 device_note(device, "NumberTaken",
                         "The kernel number %d is taken by a ublk device that is not ours; remove that one, "
@@ -484,12 +480,10 @@ static void step_stop_dev(struct managed_device *device, const struct device_rec
 static void on_deleted(void *userdata, int result, const struct kernel_device *kernel)
 {
         struct managed_device *device = userdata;
+        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
 
         if (result == 0 && device->attempt.tries > 0)
-                device_note(device, "StillHeld",
-                        "The kernel has been told to delete it, and waits for the last who use it: an "
-                        "opener, "
-                        "or requests under way in the backing store.");
+                device_holders_note(device, record->number, HOLD_AFTER_DELETE);
         on_command_done(userdata, result, kernel);
 }
 

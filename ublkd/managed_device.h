@@ -32,6 +32,24 @@ struct restart_trial {
         char *sentence;           /* why it was refused; owned */
 };
 
+/* What a removal waits for. */
+enum device_hold {
+        HOLD_BEFORE_STOP,  /* the kernel refuses to stop a disk that is in use */
+        HOLD_AFTER_DELETE, /* it deletes the disk once the last has let go of it */
+        _HOLD_MAX
+};
+
+/* See device_holders.c. */
+struct device_holders {
+        enum device_hold hold;
+        uint64_t since;                 /* attempt.seen_since of the situation that it is about; 0: none */
+        struct disk_question *question; /* NULL: none is under way */
+        bool answered;                  /* one was, in this situation */
+        char *text;                     /* who they are, as found last; NULL: not known. Owned */
+        uint64_t ask_at;                /* CLOCK_MONOTONIC: not again before */
+        uint64_t pause;                 /* microseconds: how long that was */
+};
+
 /* What ps(1) shows of a worker on trial. */
 #define WORKER_TRIAL_NAME "(trial)"
 
@@ -78,6 +96,7 @@ struct managed_device {
         void (*queue_cpus_then)(struct managed_device *device, int result); /* while they are being asked */
         struct region_history history; /* as in its region, which keeps it for the next supervisor */
         struct restart_trial trial;
+        struct device_holders holders;
         struct trouble_note note; /* why the last thing went wrong */
         struct trouble_note said; /* the last line of the log about it, as its event has it */
 };
@@ -150,6 +169,12 @@ void device_trial_give_up(struct managed_device *device);
 const char *device_trial_refusal(const struct managed_device *device, const struct device_record *record);
 /* device_trial.c: frees what there is of it. */
 void device_trial_forget(struct managed_device *device);
+
+/* device_holders.c: its removal waits for those who have the disk: notes that, with who they are as soon as
+ * that is found out; then the device gets a turn. To be called each time that the kernel says so. */
+void device_holders_note(struct managed_device *device, int number, enum device_hold hold);
+/* device_holders.c: frees what there is of it; the note stays. */
+void device_holders_forget(struct managed_device *device);
 
 /* device_steps.c: whether a worker with these parameters can serve the disk that is there. 0; -ESTALE, or
  * what /sys said, and a note. */

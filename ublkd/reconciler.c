@@ -128,6 +128,7 @@ static struct managed_device *device_free(struct managed_device *device)
         device_cpus_forget(device);
         device_claim_forget(device);
         device_trial_forget(device);
+        device_holders_forget(device);
         free(device->name);
         free(device);
         return NULL;

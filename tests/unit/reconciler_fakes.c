@@ -37,6 +37,7 @@ struct worker_proc {
 static TAILQ_HEAD(, worker_proc) workers = TAILQ_HEAD_INITIALIZER(workers);
 
 struct fake_disk fake_disks[FAKE_NUMBERS];
+char fake_user[64];
 int fake_get_info_error;
 int fake_adopt_error = -ENOENT;
 unsigned fake_kills, fake_quiesces;
@@ -268,7 +269,7 @@ int ublk_ctl_update_size(struct ublk_ctl *ctl _unused_, int number, uint64_t siz
 
 static int act_del(struct ublk_ctl_call *call, struct kernel_device *ret _unused_)
 {
-        fake_disks[call->number].there = false;
+        fake_disks[call->number].there = fake_disks[call->number].open;
         return 0;
 }
 

@@ -10,11 +10,12 @@ enum { FAKE_NUMBERS = 64, FAKE_STRANGER = 1 /* a cookie */ };
 /* The kernel's devices, by number. */
 struct fake_disk {
         bool there;
-        bool open; /* by somebody */
+        bool open; /* by somebody: it can be stopped, but it is not deleted */
         struct kernel_device device;
         uint64_t size; /* 0: as it was made, 1 MiB */
 };
 extern struct fake_disk fake_disks[FAKE_NUMBERS];
+extern char fake_user[64];      /* who has a disk open that is; "": that cannot be found out */
 extern int fake_get_info_error; /* -errno: the kernel does not say anything */
 extern unsigned fake_kills;     /* of workers */
 extern unsigned fake_quiesces;  /* QUIESCE_DEVs */

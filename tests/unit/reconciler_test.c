@@ -152,18 +152,85 @@ static void a_disk_that_was_opened_since_stays_until_it_is_closed(void)
                 fake_disks[0].device.flags |= WORLD_TRIES_TO_STOP; /* which the driver adds unasked */
                 fake_disks[0].open = true;
                 CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
-                world_settle(&world, 50);
+                world_wait_told(&world, "data", "/dev/ublkb0 is in use: somebody; it is taken away once");
                 CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_LIVE);
                 CHECK_INT(fake_kills, 0);
-                CHECK(strstr(world_record(&world, "data")->status.message, "has /dev/ublkb"));
                 if (force)
                         CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
                 else
                         fake_disks[0].open = false;
-                world_settle(&world, 200);
-                CHECK(!world_record(&world, "data") && !fake_disks[0].there);
+                if (force) {
+                        world_wait_told(&world, "data", "waits for the last who use it: somebody.");
+                        CHECK_STR(world_record(&world, "data")->status.reason, "StillHeld");
+                        fake_disks[0].there = false;
+                }
+                world_wait_gone(&world, "data");
+                CHECK(!fake_disks[0].there);
                 world_free(&world);
         }
+}
+
+/* The answer of the question who has the disk may come when nobody wants to know any more. */
+static void a_disk_that_goes_while_its_users_are_looked_for(void)
+{
+        struct world world;
+
+        for (unsigned end = 0; end < 2; end++) {
+                world_new(&world);
+                world.host.features = WORLD_TRIES_TO_STOP;
+                world_put_loop(&world, "data", "");
+                world_bring_up(&world, "data", "file:1");
+                fake_disks[0].device.flags |= WORLD_TRIES_TO_STOP;
+                fake_disks[0].open = true;
+                CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
+                while (disk_search_count(world.disk_search) == 0)
+                        CHECK(sd_event_run(world.event, 0) >= 0 && (fake_ctl_answer() || true));
+                fake_disks[0].open = false;
+                if (end == 0)
+                        world_wait_gone(&world, "data");
+                else
+                        world_stop_reconciler(&world);
+                world_settle(&world, 20);
+                world_free(&world);
+        }
+}
+
+/* Those who had the disk first may not be those who have it last; and it may be that nobody can tell. */
+static void users_are_looked_for_again(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        fake_disks[0].open = true;
+        *fake_user = '\0';
+        CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
+        world_wait_told(&world, "data", "waits for the last who use it: an opener, or requests");
+        strcpy(fake_user, "process 4211 (fio)");
+        world_wait_told(&world, "data", "waits for the last who use it: process 4211 (fio).");
+        CHECK_INT(disk_search_count(world.disk_search), 2);
+        fake_disks[0].there = false;
+        world_wait_gone(&world, "data");
+        world_free(&world);
+}
+
+/* What goes by itself within moments is no news. */
+static void a_disk_that_lingers_for_a_moment_is_not_held(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        fake_disks[0].open = true;
+        CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
+        world_settle(&world, 100);
+        CHECK_STR(world_record(&world, "data")->status.reason, "Deleting");
+        CHECK_INT(disk_search_count(world.disk_search), 0);
+        fake_disks[0].there = false;
+        world_wait_gone(&world, "data");
+        world_free(&world);
 }
 
 static void a_record_that_could_not_be_erased_goes_later(void)
@@ -225,6 +292,9 @@ int main(void)
         what_the_kernel_leaves_out_is_not_asked_for_again();
         a_disk_grows_after_its_worker();
         a_disk_that_was_opened_since_stays_until_it_is_closed();
+        a_disk_that_goes_while_its_users_are_looked_for();
+        users_are_looked_for_again();
+        a_disk_that_lingers_for_a_moment_is_not_held();
         a_record_that_could_not_be_erased_goes_later();
         nothing_is_said_of_a_new_spec_that_is_true_of_the_old_one();
         what_udev_is_told_goes_with_the_disk();

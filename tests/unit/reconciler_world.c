@@ -17,6 +17,7 @@ void world_start_reconciler(struct world *world)
                 .store = world->store,
                 .runtime_dir = world->dir,
                 .host = &world->host,
+                .disk_search = world->disk_search,
                 .settled = on_settled};
 
         CHECK_INT(reconciler_new(&config, &world->reconciler), 0);
@@ -28,6 +29,18 @@ void world_stop_reconciler(struct world *world)
         world->reconciler = reconciler_free(world->reconciler);
 }
 
+/* In a process of its own, which knows what was so when it began. */
+static int find_fake_user(
+        const struct disk_users_roots *roots _unused_, struct disk_users *disks, size_t count)
+{
+        if (!*fake_user)
+                return -EIO;
+        for (size_t i = 0; i < count; i++)
+                if (fake_disks[disks[i].number].open)
+                        disks[i].items[disks[i].count++] = strdup(fake_user);
+        return 0;
+}
+
 void world_new(struct world *world)
 {
         _cleanup_problems_ struct problem_list problems = {};
@@ -36,6 +49,7 @@ void world_new(struct world *world)
                 .host = {.features = 1, .cpus = 1}
         };
         memset(fake_disks, 0, sizeof(fake_disks));
+        strcpy(fake_user, "somebody");
         fake_kills = fake_quiesces = fake_adds = 0;
         fake_add_error = 0;
         fake_dropped_flags = 0;
@@ -46,6 +60,9 @@ void world_new(struct world *world)
         CHECK_INT(store_memory_open(&world->disk.real, &world->disk.real_context), 0);
         CHECK_INT(device_store_new(&store_faulty_backend, &world->disk, &world->store), 0);
         CHECK_INT(runtime_dir_open(world->path, &world->dir, &problems), 0);
+        CHECK_INT(disk_search_new(world->event, &(struct disk_search_options){.find = find_fake_user},
+                          &world->disk_search),
+                0);
         world_start_reconciler(world);
 }
 
@@ -54,6 +71,7 @@ void world_free(struct world *world)
         char command[128];
 
         reconciler_free(world->reconciler);
+        disk_search_free(world->disk_search);
         device_store_free(world->store);
         runtime_dir_free(world->dir);
         sd_event_unref(world->event);
@@ -112,6 +130,20 @@ void world_wait_gone(struct world *world, const char *name)
         for (unsigned quiet = 0; quiet < WAIT_MS_MAX && world_record(world, name);)
                 quiet += !step(world);
         CHECK(!world_record(world, name));
+}
+
+void world_wait_told(struct world *world, const char *name, const char *words)
+{
+        for (unsigned quiet = 0; quiet < WAIT_MS_MAX;) {
+                const struct device_record *record = world_record(world, name);
+
+                if (!record || (record->status.message && strstr(record->status.message, words)))
+                        break;
+                quiet += !step(world);
+        }
+        if (CHECK(world_record(world, name))
+                && !CHECK(strstr(world_record(world, name)->status.message, words)))
+                fprintf(stderr, "it says: %s\n", world_record(world, name)->status.message);
 }
 
 const struct device_record *world_record(const struct world *world, const char *name)

@@ -19,6 +19,7 @@ struct world {
         struct store_faulty disk; /* under the store */
         struct device_store *store;
         struct runtime_dir *dir;
+        struct disk_search *disk_search; /* finds fake_user */
         struct host host;
         struct reconciler *reconciler;
         char path[64]; /* of the runtime directory */
@@ -40,6 +41,9 @@ void world_put_size(struct world *world, const char *name, uint64_t kib, uint64_
 void world_settle(struct world *world, unsigned milliseconds);
 /* Until there is no such record; a check fails when it stays. */
 void world_wait_gone(struct world *world, const char *name);
+
+/* Until its status says so; a check fails when it does not. */
+void world_wait_told(struct world *world, const char *name, const char *words);
 
 /* NULL: no such device. */
 const struct device_record *world_record(const struct world *world, const char *name);
