@@ -107,7 +107,8 @@ static bool leave_supervisor(int fd, pid_t supervisor)
                 return false;
         sigemptyset(&none);
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
-        return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == supervisor;
+        return prctl(PR_SET_NAME, "ublkd-search") == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0
+               && getppid() == supervisor;
 }
 
 static void search_apart(const struct disk_search *search, int fd, pid_t supervisor)
