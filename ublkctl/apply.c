@@ -310,24 +310,22 @@ static size_t find_superfluous(const struct apply *apply, const cJSON *devices, 
 static enum exit_status prune_names(struct context *context, size_t count, const char **names)
 {
         uint64_t deadline = now_usec() + context->settings->timeout;
-        enum exit_status status = STATUS_OK;
+        bool dry = context->settings->dry_run;
+        _cleanup_free_ struct removal *removals = dry ? NULL : request_removals(context, count, names, true);
+        enum exit_status status = dry || removals ? STATUS_OK : STATUS_FAILED;
         size_t asked = 0;
 
-        for (size_t i = 0; i < count; i++) {
-                enum exit_status one = context->settings->dry_run
-                                               ? STATUS_OK
-                                               : request_removal(context, names[i], true, NULL);
+        for (size_t i = 0; (dry || removals) && i < count; i++) {
+                enum exit_status one = dry ? STATUS_OK : removals[i].status;
 
                 status = exit_status_merge(status, one);
-                if (one == STATUS_NO_DAEMON)
-                        return status;
                 if (one == STATUS_OK)
                         names[asked++] = names[i];
         }
         for (size_t i = 0; i < asked; i++) {
                 enum exit_status one = STATUS_OK;
 
-                if (context->settings->wait && !context->settings->dry_run)
+                if (context->settings->wait && !dry)
                         one = await_device(context, names[i], WAIT_FOR_GONE, deadline);
                 if (one == STATUS_OK)
                         print_outcome(context, names[i], OUTCOME_REMOVED);

@@ -20,6 +20,7 @@ enum {
         TICK_MS = 500,
         TOKEN_MAX = 4096,
         ANSWER_MAX = 256 << 20,
+        AT_ONCE = 64, /* requests */
 };
 
 struct client {
@@ -384,25 +385,85 @@ static bool is_answer(const struct exchange *exchange, CURLcode result)
         return result == CURLE_OK || (stream && exchange->answer.status < 300);
 }
 
+/* Releases it. */
+static enum exit_status take_answer(
+        struct client *client, struct exchange *exchange, CURLcode result, bool quiet, struct answer *ret)
+{
+        if (exchange->easy)
+                (void)curl_easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &exchange->answer.status);
+        if (!is_answer(exchange, result)) {
+                release(client, exchange);
+                return explain(client, result, quiet);
+        }
+        exchange->answer.body = TAKE_PTR(exchange->received.bytes);
+        exchange->answer.size = exchange->received.size;
+        exchange->answer.json = cJSON_Parse(exchange->answer.body);
+        *ret = exchange->answer;
+        exchange->answer = (struct answer){};
+        release(client, exchange);
+        return STATUS_OK;
+}
+
 enum exit_status client_ask(
         struct client *client, const struct request *request, bool quiet, struct answer *ret)
 {
         struct exchange exchange = {.request = request};
         CURLcode result = prepare(client, &exchange) ? carry_out(client, &exchange) : CURLE_OUT_OF_MEMORY;
 
-        if (exchange.easy)
-                (void)curl_easy_getinfo(exchange.easy, CURLINFO_RESPONSE_CODE, &exchange.answer.status);
-        if (!is_answer(&exchange, result)) {
-                release(client, &exchange);
-                return explain(client, result, quiet);
+        return take_answer(client, &exchange, result, quiet, ret);
+}
+
+/* ---- many at once ---- */
+
+static void begin(struct client *client, struct exchange *exchange)
+{
+        if (prepare(client, exchange) && curl_multi_add_handle(client->multi, exchange->easy) == CURLM_OK)
+                return;
+        exchange->done = true;
+        exchange->result = CURLE_OUT_OF_MEMORY;
+}
+
+/* Whether to go on. */
+static bool await_any(struct client *client)
+{
+        struct curl_waitfd end = {.fd = client->end_fd, .events = CURL_WAIT_POLLIN};
+        int running, events;
+
+        if (curl_multi_perform(client->multi, &running) != CURLM_OK)
+                return false;
+        reap(client);
+        return running == 0
+               || (curl_multi_poll(client->multi, &end, client->end_fd >= 0, TICK_MS, &events) == CURLM_OK
+                       && !end.revents);
+}
+
+void client_ask_all(struct client *client, const struct request *requests, size_t count,
+        enum exit_status *ret_statuses, struct answer *ret_answers)
+{
+        struct exchange window[AT_ONCE] = {};
+        size_t of_window[AT_ONCE], begun = 0, ended = 0;
+        bool used[AT_ONCE] = {}, go_on = true, said = false;
+
+        while (ended < count) {
+                for (size_t i = 0; i < AT_ONCE; i++) {
+                        if (!used[i] && begun < count) {
+                                window[i] = (struct exchange){.request = &requests[begun]};
+                                of_window[i] = begun++;
+                                used[i] = true;
+                                begin(client, &window[i]);
+                        }
+                        if (!used[i] || (go_on && !window[i].done))
+                                continue;
+                        ret_answers[of_window[i]] = (struct answer){};
+                        ret_statuses[of_window[i]] = take_answer(client, &window[i],
+                                window[i].done ? window[i].result : CURLE_ABORTED_BY_CALLBACK, said,
+                                &ret_answers[of_window[i]]);
+                        said = said || ret_statuses[of_window[i]] != STATUS_OK;
+                        used[i] = false;
+                        ended++;
+                }
+                go_on = go_on && ended < count && await_any(client);
         }
-        exchange.answer.body = TAKE_PTR(exchange.received.bytes);
-        exchange.answer.size = exchange.received.size;
-        exchange.answer.json = cJSON_Parse(exchange.answer.body);
-        *ret = exchange.answer;
-        exchange.answer = (struct answer){};
-        release(client, &exchange);
-        return STATUS_OK;
 }
 
 void answer_clear(struct answer *answer)

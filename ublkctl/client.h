@@ -52,4 +52,10 @@ enum exit_status client_ask(
         struct client *client, const struct request *request, bool quiet, struct answer *ret);
 void answer_clear(struct answer *answer);
 
+/* The same for many requests (without tick and take), several of them at a time; in which order they are
+ * carried out is not known. `ret_statuses` and `ret_answers` have one for each; the answers are to be
+ * released all. What there is no answer for is said once, for the first. */
+void client_ask_all(struct client *client, const struct request *requests, size_t count,
+        enum exit_status *ret_statuses, struct answer *ret_answers);
+
 #define _cleanup_answer_ _cleanup_(answer_clear)

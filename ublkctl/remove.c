@@ -7,46 +7,67 @@
 
 #include <stdio.h>
 
-enum exit_status request_removal(
-        struct context *context, const char *name, bool quiet_missing, bool *ret_missing)
+static void judge(const struct request *request, const char *name, const struct answer *answer,
+        bool quiet_missing, struct removal *removal)
 {
-        _cleanup_free_ char *path = device_path(name, context->settings->force ? "?force=true" : "");
-        struct request request = {.method = "DELETE", .path = path};
-        _cleanup_answer_ struct answer answer = {};
-        enum exit_status status =
-                path ? client_ask(context->client, &request, false, &answer) : STATUS_FAILED;
-
-        bool missing = quiet_missing && status == STATUS_OK && is_problem(&answer, "no-such-device");
-
-        if (ret_missing)
-                *ret_missing = missing;
-        if (status != STATUS_OK || answer.status < 400 || missing)
-                return status;
-        return report_problem(&request, name, &answer);
+        if (removal->status != STATUS_OK || answer->status < 400)
+                return;
+        removal->missing = quiet_missing && is_problem(answer, "no-such-device");
+        if (!removal->missing)
+                removal->status = report_problem(request, name, answer);
 }
 
-struct removal {
-        enum exit_status status; /* of asking for it */
-        bool missing;            /* there was nothing to remove */
-};
+static bool make_requests(const struct context *context, size_t count, const char *const *names,
+        struct request *requests, char **paths)
+{
+        for (size_t i = 0; i < count; i++) {
+                paths[i] = device_path(names[i], context->settings->force ? "?force=true" : "");
+                if (!paths[i])
+                        return false;
+                requests[i] = (struct request){.method = "DELETE", .path = paths[i]};
+        }
+        return true;
+}
+
+struct removal *request_removals(
+        struct context *context, size_t count, const char *const *names, bool quiet_missing)
+{
+        _cleanup_free_ struct request *requests = calloc(count + 1, sizeof(*requests));
+        _cleanup_free_ struct answer *answers = calloc(count + 1, sizeof(*answers));
+        _cleanup_free_ enum exit_status *statuses = calloc(count + 1, sizeof(*statuses));
+        _cleanup_free_ char **paths = calloc(count + 1, sizeof(*paths));
+        struct removal *removals = calloc(count + 1, sizeof(*removals));
+        bool good = requests && answers && statuses && paths && removals
+                    && make_requests(context, count, names, requests, paths);
+
+        if (good)
+                client_ask_all(context->client, requests, count, statuses, answers);
+        for (size_t i = 0; paths && i < count; i++) {
+                if (good) {
+                        removals[i].status = statuses[i];
+                        judge(&requests[i], names[i], &answers[i], quiet_missing, &removals[i]);
+                        answer_clear(&answers[i]);
+                }
+                free(paths[i]);
+        }
+        if (good)
+                return removals;
+        free(removals);
+        return NULL;
+}
 
 enum exit_status remove_devices(struct context *context, size_t count, const char *const *names)
 {
         uint64_t deadline = now_usec() + context->settings->timeout;
-        _cleanup_free_ struct removal *asked = calloc(count, sizeof(*asked));
+        _cleanup_free_ struct removal *asked =
+                request_removals(context, count, names, context->settings->ignore_missing);
         enum exit_status status = STATUS_OK;
 
         for (size_t i = 0; asked && i < count; i++) {
-                asked[i].status = request_removal(
-                        context, names[i], context->settings->ignore_missing, &asked[i].missing);
-                status = exit_status_merge(status, asked[i].status);
-                if (asked[i].status == STATUS_NO_DAEMON)
-                        return status;
-        }
-        for (size_t i = 0; asked && i < count; i++) {
-                enum exit_status one = STATUS_OK;
+                enum exit_status one = asked[i].status;
 
-                if (asked[i].status != STATUS_OK)
+                status = exit_status_merge(status, one);
+                if (one != STATUS_OK)
                         continue;
                 if (!context->settings->no_wait && !asked[i].missing)
                         one = await_device(context, names[i], WAIT_FOR_GONE, deadline);

@@ -7,7 +7,13 @@
  * removed". Goes on after a failure; says what is wrong. */
 enum exit_status remove_devices(struct context *context, size_t count, const char *const *names);
 
-/* Asks for the removal of one device, with --force if given. `quiet_missing`: one that is not there is
- * STATUS_OK, with *ret_missing (may be NULL). */
-enum exit_status request_removal(
-        struct context *context, const char *name, bool quiet_missing, bool *ret_missing);
+struct removal {
+        enum exit_status status; /* of asking for it */
+        bool missing;            /* there was nothing to remove */
+};
+
+/* Asks for the removal of each device, with --force if given; of many at once, because the daemon then looks
+ * only once for those who use the disks. `quiet_missing`: one that is not there is STATUS_OK. Says what is
+ * wrong. NULL: out of memory; else to be freed. */
+struct removal *request_removals(
+        struct context *context, size_t count, const char *const *names, bool quiet_missing);

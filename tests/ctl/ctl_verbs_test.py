@@ -243,6 +243,23 @@ def test_delete_names_the_users_of_the_disk(ctl, server):
     assert ctl("delete", "data", "--force").out == "data removed\n"
 
 
+def test_delete_of_many_is_few_questions(ctl, server):
+    """All are asked for at once, and one search of ublkd serves all who wait for it."""
+    names = [f"disk{number}" for number in range(100)]
+    for number, name in enumerate(names):
+        assert server.ask("POST", "/devices?wait=ready", {"name": name, "target": {"type": "null"}, "size": "1MiB", "id": number}).status == 201
+    server.tell("busy 70 mounted at /srv")
+    run = ctl("delete", *names, status=REFUSED)
+    assert run.lines == [f"{name} removed" for name in names if name != "disk70"]
+    assert run.err.startswith("ublkctl: disk70: ") and "mounted at /srv" in run.err and len(run.err.splitlines()) == 1
+    assert server.tell("searches") <= 25
+
+
+def test_delete_without_a_daemon_says_so_once(tmp_path):
+    run = Ctl(str(tmp_path / "none"))("delete", *[f"disk{number}" for number in range(100)], status=NO_DAEMON)
+    assert run.err.count("ublkd is not running") == 1 and len(run.err.splitlines()) == 1
+
+
 def test_delete_what_is_not_there(ctl):
     assert ctl("delete", "nope", "--ignore-missing").status == 0
 
