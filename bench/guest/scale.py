@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.dont_write_bytecode = True
@@ -66,6 +67,31 @@ def _feed(command, text):
     return done.stdout
 
 
+class _Health:
+    """Asks for /healthz again and again, and keeps the longest time that an answer took."""
+
+    def __init__(self, daemon):
+        self._daemon = daemon
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._ask)
+        self.longest_ms = 0
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join()
+
+    def _ask(self):
+        while not self._over.wait(0.01):
+            seconds, (status, _body) = _timed(lambda: self._daemon.request("GET", "/healthz"))
+            if status != 200:
+                raise CommandError(f"/healthz gave {status}")
+            self.longest_ms = max(self.longest_ms, seconds * 1000)
+
+
 class Ublkd:
     """One `ublkctl apply` of a file with every device, waited for; GET /devices; one delete of all."""
 
@@ -75,7 +101,9 @@ class Ublkd:
         self._daemon = Daemon(programs["ublkd"], folder)
         self._specs = f"{_FOLDER}/specs.json"
         self._queues = configuration["queues"]
+        self._at_once = configuration["at_once"]
         self._names = []
+        self._health = _Health(self._daemon)
 
     def _ctl(self, *command):
         program = os.path.join(os.path.dirname(self._programs["ublkd"]), "ublkctl")
@@ -104,9 +132,31 @@ class Ublkd:
         total = lambda some: sum(processes.private_memory(pid)["Pss"] for pid in some) >> 10
         return {"workers_pss_kib": total(workers), "supervisor_pss_kib": total(own)}
 
+    def _remove_at_once(self):
+        answers = []
+
+        def remove(name):
+            answers.append(self._daemon.request("DELETE", f"/devices/{name}")[0])
+
+        threads = [threading.Thread(target=remove, args=(name,)) for name in self._names]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if answers != [202] * len(self._names):
+            raise CommandError(f"the removals gave {sorted(set(answers))}, {len(answers)} of {len(self._names)}")
+
     def remove(self):
-        self._ctl("delete", *self._names, "--timeout", f"{_LIMIT}s")
-        _await_count("disks of ublkd", lambda: len(glob.glob("/sys/block/ublkb*")), 0)
+        with self._health:
+            if self._at_once:
+                self._remove_at_once()
+            else:
+                self._ctl("delete", *self._names, "--timeout", f"{_LIMIT}s")
+            _await_count("disks of ublkd", lambda: len(glob.glob("/sys/block/ublkb*")), 0)
+
+    def after(self):
+        """What was seen by the way."""
+        return {"healthz_ms": self._health.longest_ms}
 
     def close(self):
         self._daemon.close()
@@ -126,6 +176,9 @@ class Losetup:
         return len(json.loads(run("losetup", "--list", "--json"))["loopdevices"])
 
     def memory(self):
+        return {}
+
+    def after(self):
         return {}
 
     def remove(self):
@@ -168,6 +221,9 @@ class Targetcli:
     def memory(self):
         return {}
 
+    def after(self):
+        return {}
+
     def remove(self):
         run("targetcli", "clearconfig", "confirm=True", timeout=_LIMIT)
         _await_count("disks of LIO", self._disks, 0)
@@ -193,9 +249,19 @@ def _measure(name, configuration, programs, count):
             raise CommandError(f"{listed} of {count} disks are listed")
         result |= {"available_kib": before - _available(), **manager.memory()}
         result["remove_s"] = _timed(manager.remove)[0]
-        return result
+        return result | manager.after()
     finally:
         manager.close()
+
+
+def _start_idle(count):
+    """Starts processes that do nothing; the guest ends with them."""
+    if count == 0:
+        return
+    shell = subprocess.Popen(
+        ["sh", "-c", f"for i in $(seq {count}); do sleep inf & done; echo; wait"], stdout=subprocess.PIPE
+    )
+    shell.stdout.readline()
 
 
 def main():
@@ -203,6 +269,7 @@ def main():
         configuration = json.load(source)
     run("modprobe", "ublk_drv")
     programs = servers.copy_programs(configuration["programs"])
+    _start_idle(configuration["idle"])
     with open(configuration["results"], "w", encoding="utf-8") as output:
         output.write(json.dumps({"about": {"kernel": os.uname().release}}) + "\n")
         for count in configuration["counts"]:
