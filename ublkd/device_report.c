@@ -155,7 +155,7 @@ static int explain_backoff(const struct managed_device *device, const char *reas
 /* What keeps the kernel from taking the disk away says more than that it is to be taken away. */
 static const char *absent_reason(const struct managed_device *device, const char *reason)
 {
-        static const char *const obstacles[] = {"ControlPlane", "ControlPlaneHangs", "StillHeld"};
+        static const char *const obstacles[] = {"ControlPlane", "ControlPlaneHangs", "InUse", "StillHeld"};
 
         for (size_t i = 0; device->note.reason && i < ARRAY_SIZE(obstacles); i++)
                 if (strcmp(device->note.reason, obstacles[i]) == 0)
