@@ -259,8 +259,10 @@ static void test_all_who_asked_are_served_by_one_search(void)
         for (int i = 0; i < ASKERS; i++)
                 run_until_answered(&askers[i]);
         for (int i = 0; i < ASKERS; i++) {
-                snprintf(text, sizeof(text), i / 2 % 2 ? "somebody on %d" : "", i / 2);
-                check_answer(&askers[i], i / 2 % 2 ? DISK_USED : DISK_UNUSED, text);
+                bool used = i / 2 % 2;
+
+                snprintf(text, sizeof(text), "somebody on %d", i / 2);
+                check_answer(&askers[i], used ? DISK_USED : DISK_UNUSED, used ? text : "");
         }
         CHECK_INT(disk_search_count(search), 1);
         CHECK_INT(told->asked, ASKERS / 2);
