@@ -175,13 +175,15 @@ struct disk_question *disk_question_free(struct disk_question *question)
 
 static void cut_records(struct disk_search *search)
 {
-        const char *record = search->received, *end = record + search->received_size;
+        size_t at = 0;
 
         for (size_t i = 0; i < search->number_count; i++) {
-                const char *nul = record < end ? memchr(record, '\0', (size_t)(end - record)) : NULL;
+                size_t left = search->received_size - at;
+                const char *record = left > 0 ? search->received + at : NULL;
+                const char *nul = record ? memchr(record, '\0', left) : NULL;
 
                 search->records[i] = nul ? record : NULL;
-                record = nul ? nul + 1 : end;
+                at += nul ? (size_t)(nul - record) + 1 : left;
         }
 }
 
