@@ -26,6 +26,9 @@ struct api_config {
         int (*read_stats)(void *userdata, const struct device_record *record, struct device_stats **ret);
         /* What the supervisor counts of its own work. NULL: nothing. */
         void (*read_counters)(void *userdata, struct daemon_counters *ret);
+        /* Looks anew at what `host` tells; api_host_seen() is called when that is done. False: it is done
+         * already, or cannot be. NULL: it never changes. */
+        bool (*look_at_host)(void *userdata);
         /* The first pass over all devices is done. NULL: always. */
         bool (*is_ready)(void *userdata);
         void *userdata;
@@ -41,6 +44,9 @@ struct api;
  * what to do (address in use, not permitted, beyond loopback). Nothing is left behind on failure. */
 int api_new(
         sd_event *event, const struct api_config *config, struct api **ret, struct problem_list *problems);
+
+/* What config->host tells is as it is now: those who have waited for that get it. From the loop. */
+void api_host_seen(struct api *api);
 
 /* Closes every connection, also those that wait, and removes the socket files. NULL is fine. Returns NULL. */
 struct api *api_free(struct api *api);

@@ -1,4 +1,6 @@
 /* GET /host: what this machine can do, and what is wrong with it. */
+#include "api/host.h"
+
 #include "ublkd/host.h"
 
 #include "api/head_check.h"
@@ -6,7 +8,10 @@
 #include "api/respond.h"
 #include "api/routes.h"
 #include "api/server.h"
+#include "api/wait.h"
 #include "api/watch.h"
+
+#include <stdio.h>
 
 enum { QUEUE_DEPTH_MAX = 4096, IO_SIZE_MAX = 32 * 1024 * 1024 }; /* the driver's */
 
@@ -55,32 +60,90 @@ static bool add_limits(cJSON *object, const struct host *host)
         return object_limits != NULL;
 }
 
+/* A new object at the end of the array, which owns it. NULL when out of memory. */
+static cJSON *append(cJSON *array)
+{
+        cJSON *item = cJSON_CreateObject();
+
+        if (item && cJSON_AddItemToArray(array, item))
+                return item;
+        cJSON_Delete(item);
+        return NULL;
+}
+
+static bool add_problem(cJSON *problems, const char *title, const char *detail)
+{
+        cJSON *item = append(problems);
+
+        return item && cJSON_AddStringToObject(item, "title", title)
+               && cJSON_AddStringToObject(item, "detail", detail);
+}
+
 static bool add_problems(cJSON *object, const struct host *host)
 {
         cJSON *problems = cJSON_AddArrayToObject(object, "problems");
 
-        for (size_t i = 0; problems && i < host->problems.count; i++) {
-                cJSON *item = cJSON_CreateObject();
-
-                if (!item || !cJSON_AddItemToArray(problems, item)) {
-                        cJSON_Delete(item);
+        for (size_t i = 0; problems && i < host->problems.count; i++)
+                if (!add_problem(problems, host->problems.items[i].reason, host->problems.items[i].detail))
                         return false;
-                }
-                if (!cJSON_AddStringToObject(item, "title", host->problems.items[i].reason)
-                        || !cJSON_AddStringToObject(item, "detail", host->problems.items[i].detail))
+        for (size_t i = 0; problems && i < host->foreign.count; i++)
+                if (foreign_disk_is_problem(&host->foreign.items[i])
+                        && !add_problem(problems, "DiskOfNoDevice", host->foreign.items[i].detail))
                         return false;
-        }
         return problems != NULL;
 }
 
+static bool add_server(cJSON *item, const struct foreign_disk *disk)
+{
+        cJSON *process;
+
+        if (disk->pid == 0)
+                return cJSON_AddNullToObject(item, "process") != NULL;
+        process = cJSON_AddObjectToObject(item, "process");
+        return process && cJSON_AddNumberToObject(process, "pid", disk->pid)
+               && cJSON_AddStringToObject(process, "command", disk->process);
+}
+
+static bool add_foreign_disks(cJSON *object, const struct host *host)
+{
+        cJSON *disks = cJSON_AddArrayToObject(object, "foreignDisks");
+
+        for (size_t i = 0; disks && i < host->foreign.count; i++) {
+                const struct foreign_disk *disk = &host->foreign.items[i];
+                cJSON *item = append(disks);
+                char node[32];
+
+                snprintf(node, sizeof(node), "/dev/ublkb%d", disk->number);
+                if (!item || !cJSON_AddNumberToObject(item, "id", disk->number)
+                        || !cJSON_AddStringToObject(item, "device", node)
+                        || !cJSON_AddStringToObject(item, "state", disk->state)
+                        || !cJSON_AddStringToObject(item, "madeBy", foreign_maker_to_string(disk->maker))
+                        || !cJSON_AddBoolToObject(item, "managed", disk->managed) || !add_server(item, disk)
+                        || !cJSON_AddStringToObject(item, "detail", disk->detail))
+                        return false;
+        }
+        return disks != NULL;
+}
+
 void handle_host(struct request *request)
+{
+        const struct api_config *config = &request->api->config;
+
+        if (config->look_at_host && config->look_at_host(config->userdata))
+                wait_begin_host(request);
+        else
+                reply_host(request);
+}
+
+void reply_host(struct request *request)
 {
         const struct host *host = request->api->config.host;
         cJSON *object = cJSON_CreateObject();
 
         if (object && cJSON_AddStringToObject(object, "version", UBLKD_VERSION)
                 && cJSON_AddStringToObject(object, "kernel", host->kernel ? host->kernel : "")
-                && add_ublk(object, host) && add_limits(object, host) && add_problems(object, host)) {
+                && add_ublk(object, host) && add_limits(object, host) && add_problems(object, host)
+                && add_foreign_disks(object, host)) {
                 reply_json(request, MHD_HTTP_OK, object);
                 return;
         }

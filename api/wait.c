@@ -1,6 +1,8 @@
-/* ?wait: a request whose reply is held until its device is ready, or gone. */
+/* A request whose reply is held until its device is ready, or gone, or until the host was looked at. */
 #include "api/wait.h"
 
+#include "api/host.h"
+#include "api/precondition.h"
 #include "api/respond.h"
 #include "api/server.h"
 
@@ -8,8 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* For how long a wait that is over may still look for who keeps the disk. */
-enum { USERS_USEC = 2 * 1000 * 1000 };
+enum {
+        USERS_USEC = 2 * 1000 * 1000, /* so long a wait that is over may still look for who keeps the disk */
+        HOST_USEC = 2 * 1000 * 1000,  /* so long the host may be looked at; then what was known is told */
+};
 
 struct wait {
         struct request *request;
@@ -147,7 +151,8 @@ void wait_on_store_event(void *userdata, const struct store_event *event)
 
         for (struct wait *wait = api->waits, *next; wait; wait = next) {
                 next = wait->next;
-                if (strcmp(wait->uid, event->uid) == 0 && wait_check(wait, event->record))
+                if (wait->kind != WAIT_HOST && strcmp(wait->uid, event->uid) == 0
+                        && wait_check(wait, event->record))
                         wait_end(wait);
         }
 }
@@ -195,13 +200,22 @@ static bool ask_users(struct wait *wait)
                           >= 0;
 }
 
+static void answer_host(struct request *request)
+{
+        reply_host(request);
+        precondition_apply(request);
+}
+
 static int on_timeout(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
         struct wait *wait = userdata;
 
         if (ask_users(wait))
                 return 0;
-        reply_timeout(wait, NULL);
+        if (wait->kind == WAIT_HOST)
+                answer_host(wait->request);
+        else
+                reply_timeout(wait, NULL);
         wait_end(wait);
         return 0;
 }
@@ -239,11 +253,11 @@ static int wait_new(struct request *request, enum wait_kind kind, const struct d
         return 0;
 }
 
-static int wait_start(struct wait *wait)
+static int wait_start(struct wait *wait, uint64_t timeout)
 {
         struct api *api = wait->request->api;
-        int r = sd_event_add_time_relative(api->event, &wait->timer, CLOCK_MONOTONIC,
-                wait->request->query.timeout, 1000, on_timeout, wait);
+        int r = sd_event_add_time_relative(
+                api->event, &wait->timer, CLOCK_MONOTONIC, timeout, 1000, on_timeout, wait);
 
         if (r >= 0)
                 r = request_watch_client(wait->request, on_hangup, wait, &wait->hangup);
@@ -270,11 +284,38 @@ void wait_begin(
         }
         if (r >= 0) {
                 request->wait = wait;
-                r = wait_start(wait);
+                r = wait_start(wait, request->query.timeout);
         }
         if (r < 0) {
                 request->wait = wait_free(request->wait);
                 reply_error(request, r, "The request is in force, but cannot be waited for");
+        }
+}
+
+void wait_begin_host(struct request *request)
+{
+        struct wait *wait = calloc(1, sizeof(*wait));
+        int r = wait ? 0 : -ENOMEM;
+
+        if (r >= 0) {
+                *wait = (struct wait){.request = request, .kind = WAIT_HOST};
+                request->wait = wait;
+                r = wait_start(wait, HOST_USEC);
+        }
+        if (r < 0) {
+                request->wait = wait_free(request->wait);
+                reply_host(request);
+        }
+}
+
+void api_host_seen(struct api *api)
+{
+        for (struct wait *wait = api->waits, *next; wait; wait = next) {
+                next = wait->next;
+                if (wait->kind == WAIT_HOST) {
+                        answer_host(wait->request);
+                        wait_end(wait);
+                }
         }
 }
 

@@ -1,16 +1,20 @@
-/* ?wait: a request whose reply is held until its device is ready, or gone. The connection is suspended
- * meanwhile and costs nothing; the store's events, a timer or the client's leaving wake it. */
+/* A request whose reply is held: with ?wait until its device is ready, or gone; else until the host was
+ * looked at. The connection is suspended meanwhile and costs nothing; the store's events, a timer or the
+ * client's leaving wake it. */
 #pragma once
 
 #include "api/request.h"
 
-enum wait_kind { WAIT_READY, WAIT_GONE };
+enum wait_kind { WAIT_READY, WAIT_GONE, WAIT_HOST };
 
 struct wait;
 
 /* Sets the reply if it is known already (ready: `status` with the device), else suspends the connection. */
 void wait_begin(
         struct request *request, enum wait_kind kind, const struct device_record *record, unsigned status);
+
+/* Suspends the connection until api_host_seen(), or for two seconds; then the reply is reply_host()'s. */
+void wait_begin_host(struct request *request);
 
 /* For the store: to be subscribed with the api as userdata. */
 void wait_on_store_event(void *userdata, const struct store_event *event);

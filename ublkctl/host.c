@@ -44,6 +44,30 @@ static void print_problems(const struct context *context, const cJSON *problems)
         }
 }
 
+static void print_foreign_disks(const cJSON *disks)
+{
+        const cJSON *disk;
+
+        if (cJSON_GetArraySize(disks) > 0)
+                puts("\nDisks of others:");
+        cJSON_ArrayForEach (disk, disks) {
+                const char *device = json_text(disk, "device"), *state = json_text(disk, "state"),
+                           *command = json_text(disk, "process.command");
+                const cJSON *pid = json_find(disk, "process.pid");
+
+                fputs("  ", stdout);
+                print_safely(stdout, device ? device : "");
+                fputs(", ", stdout);
+                print_safely(stdout, state ? state : "");
+                if (cJSON_IsNumber(pid) && command) {
+                        printf(", served by process %.0f (", pid->valuedouble);
+                        print_safely(stdout, command);
+                        putchar(')');
+                }
+                puts(json_true(disk, "managed") ? ", of another ublkd" : "");
+        }
+}
+
 enum exit_status verb_host(struct context *context, int argc _unused_, char *argv[] _unused_)
 {
         struct request request = {.method = "GET", .path = "/host"};
@@ -62,6 +86,7 @@ enum exit_status verb_host(struct context *context, int argc _unused_, char *arg
                 print_field(
                         "ublk:", json_true(answer.json, "ublk.available") ? "available" : "not available");
                 print_features(json_find(answer.json, "ublk.features"));
+                print_foreign_disks(json_find(answer.json, "foreignDisks"));
                 print_problems(context, problems);
         }
         return cJSON_GetArraySize(problems) > 0 ? exit_status_merge(status, STATUS_FAILED) : status;

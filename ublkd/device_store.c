@@ -493,6 +493,26 @@ int device_store_note(struct device_store *store, const char *name, enum event_t
         return 0;
 }
 
+void device_store_note_disk(
+        struct device_store *store, int number, enum event_type type, const char *reason, const char *message)
+{
+        char name[32];
+        const struct device_record nobody = {.name = name, .uid = "00000000-0000-0000-0000-000000000000"};
+        const struct device_news news = {.type = type, .reason = reason, .message = message};
+        struct device_event *event;
+
+        snprintf(name, sizeof(name), "/dev/ublkb%d", number);
+        store->revision++; /* at worst it comes twice after a crash */
+        if (news_make(store->events, &nobody, &news, store->revision, &event) >= 0)
+                event_log_take(store->events, event, false);
+        store_subscribers_announce(&store->subscribers, &(const struct store_event){
+                                                                .kind = STORE_NOTED,
+                                                                .name = name,
+                                                                .uid = nobody.uid,
+                                                                .revision = store->revision,
+                                                        });
+}
+
 const struct event_log *device_store_events(const struct device_store *store)
 {
         return store->events;

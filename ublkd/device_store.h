@@ -59,10 +59,10 @@ int store_sqlite_open(const char *state_dir, const struct device_backend **ret_b
 int store_memory_open(const struct device_backend **ret_backend, void **ret_context);
 
 enum store_event_kind {
-        STORE_SPEC,    /* created, or its spec changed */
-        STORE_INTENT,  /* deleting, recover_requested, restart or hold changed */
-        STORE_STATUS,  /* the status changed */
-        STORE_NOTED,   /* nothing changed, but there is an event to tell: device_store_note() */
+        STORE_SPEC,   /* created, or its spec changed */
+        STORE_INTENT, /* deleting, recover_requested, restart or hold changed */
+        STORE_STATUS, /* the status changed */
+        STORE_NOTED, /* nothing changed, but there is an event to tell: device_store_note(), …_note_disk() */
         STORE_REMOVED, /* the record is gone; event->record is NULL */
         _STORE_EVENT_MAX
 };
@@ -143,6 +143,10 @@ int device_store_set_status(struct device_store *store, const char *name, const 
  * out. */
 int device_store_note(struct device_store *store, const char *name, enum event_type type, const char *reason,
         const char *format, ...) _printf_(5, 6);
+/* The same of a disk that belongs to no device: the event's device is "/dev/ublkbN", its uid all zeros, and
+ * event->record of what is announced NULL. Lost when memory runs out. */
+void device_store_note_disk(struct device_store *store, int number, enum event_type type, const char *reason,
+        const char *message);
 /* What happened to all devices. Changes of spec and intent, and of phase or reason of a status, are in it by
  * themselves, with the revision of the change. Valid as long as the store. */
 const struct event_log *device_store_events(const struct device_store *store);

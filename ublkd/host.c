@@ -25,5 +25,6 @@ void host_clear(struct host *host)
 {
         free(host->kernel);
         problem_list_clear(&host->problems);
+        foreign_disks_clear(&host->foreign);
         *host = (struct host){};
 }

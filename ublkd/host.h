@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ublkd/base/problem.h"
+#include "ublkd/foreign_disk.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,6 +13,7 @@ struct host {
         uint64_t features;            /* GET_FEATURES, bit N: kernel_feature_name(N) */
         unsigned cpus;                /* online */
         struct problem_list problems; /* reason = title */
+        struct foreign_disks foreign; /* as of when they were looked for last */
 };
 
 /* Fills in the kernel release and the CPUs; the rest is the control plane's to say. 0 or -errno. */

@@ -11,6 +11,7 @@
 #include "ublkd/base/log.h"
 #include "ublkd/disk_search.h"
 #include "ublkd/event_writer.h"
+#include "ublkd/foreign_scan.h"
 #include "ublkd/reconciler.h"
 
 #include <limits.h>
@@ -38,7 +39,8 @@ struct manager {
         struct worker_start *worker_start;
         struct disk_search *disk_search;
         struct reconciler *reconciler;
-        struct api *api;
+        struct foreign_scan *foreign_scan;
+        struct api *api; /* NULL while it is not open yet */
         sd_event_source *control_retry;
         bool settled; /* the first pass over every device is done */
         char socket_path[PATH_MAX];
@@ -100,6 +102,36 @@ static int open_event_writer(struct manager *manager)
                 &manager->event_writer);
 }
 
+static void tell_foreign_disks(struct manager *manager)
+{
+        const struct foreign_disks *disks = &manager->host.foreign;
+
+        for (size_t i = 0; i < disks->count; i++) {
+                const struct foreign_disk *disk = &disks->items[i];
+
+                if (!disk->is_new || !foreign_disk_is_problem(disk))
+                        continue;
+                log_record(LOG_WARNING, &(const struct log_fields){.reason = "DiskOfNoDevice"}, "%s",
+                        disk->detail);
+                device_store_note_disk(
+                        manager->store, disk->number, EVENT_WARNING, "DiskOfNoDevice", disk->detail);
+        }
+}
+
+static void on_foreign_seen(void *userdata)
+{
+        struct manager *manager = userdata;
+
+        tell_foreign_disks(manager);
+        if (manager->api)
+                api_host_seen(manager->api);
+}
+
+static bool api_look_at_host(void *userdata)
+{
+        return foreign_scan_begin(((struct manager *)userdata)->foreign_scan);
+}
+
 static int control_open(struct manager *manager, uint64_t patience);
 
 static int on_control_retry(sd_event_source *source, uint64_t now _unused_, void *userdata)
@@ -126,6 +158,9 @@ static int control_open(struct manager *manager, uint64_t patience)
         manager->host.features &= ~manager->ignored_features;
         manager->host.ublk_available = r >= 0;
         reconciler_set_control(manager->reconciler, manager->ctl);
+        foreign_scan_set_control(manager->foreign_scan, manager->ctl);
+        if (manager->settled)
+                (void)foreign_scan_begin(manager->foreign_scan);
         return r;
 }
 
@@ -149,6 +184,7 @@ static void on_settled(void *userdata)
         manager->settled = true;
         log_info(NULL, "Ready: %zu devices", device_store_count(manager->store));
         (void)sd_notify(0, "READY=1");
+        (void)foreign_scan_begin(manager->foreign_scan); /* now it is known what is ours */
 }
 
 static bool api_is_ready(void *userdata)
@@ -190,6 +226,7 @@ static int open_api(
                         .disk_search = manager->disk_search,
                         .read_stats = api_read_stats,
                         .read_counters = api_read_counters,
+                        .look_at_host = api_look_at_host,
                         .is_ready = api_is_ready,
                         .userdata = manager,
                         .listen = listen,
@@ -222,6 +259,18 @@ static int open_reconciler(struct manager *manager)
                         .userdata = manager,
                 },
                 &manager->reconciler);
+}
+
+static int open_foreign_scan(struct manager *manager)
+{
+        return foreign_scan_new(
+                &(struct foreign_scan_config){
+                        .store = manager->store,
+                        .found = &manager->host.foreign,
+                        .done = on_foreign_seen,
+                        .userdata = manager,
+                },
+                &manager->foreign_scan);
 }
 
 static int open_event(struct manager *manager)
@@ -273,6 +322,8 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = open_reconciler(manager);
         if (r >= 0)
+                r = open_foreign_scan(manager);
+        if (r >= 0)
                 r = control_start(manager);
         if (r >= 0)
                 r = open_api(manager, options, problems);
@@ -289,6 +340,7 @@ struct manager *manager_free(struct manager *manager)
         api_free(manager->api);
         reconciler_free(manager->reconciler);
         disk_search_free(manager->disk_search);
+        foreign_scan_free(manager->foreign_scan);
         worker_start_free(manager->worker_start);
         sd_event_source_disable_unref(manager->control_retry);
         ublk_ctl_free(manager->ctl);

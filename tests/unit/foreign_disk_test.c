@@ -1,0 +1,133 @@
+/* What a ublk device is that belongs to no record: by its cookie and by the process that serves it. */
+#include "check.h"
+
+#include "ublkd/base/cleanup.h"
+#include "ublkd/foreign_disk.h"
+#include "ublkd/observe.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+enum { WORKER = 700, SUPERVISOR = 600, SOMEBODY = 800 };
+
+static char proc[] = "/tmp/foreign-disk-XXXXXX";
+
+static void put(pid_t pid, const char *name, const char *text, size_t size)
+{
+        char path[128];
+        _cleanup_close_ int fd = -1;
+
+        snprintf(path, sizeof(path), "%s/%d", proc, (int)pid);
+        (void)mkdir(path, 0700);
+        snprintf(path, sizeof(path), "%s/%d/%s", proc, (int)pid, name);
+        fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        CHECK_INT(write(fd, text, size), (ssize_t)size);
+}
+
+static void put_process(pid_t pid, const char *comm, char state, pid_t parent)
+{
+        char text[128];
+        int n = snprintf(text, sizeof(text), "%d (%s) %c %d 0 0", (int)pid, comm, state, (int)parent);
+
+        put(pid, "stat", text, (size_t)n);
+        n = snprintf(text, sizeof(text), "%s\n", comm);
+        put(pid, "comm", text, (size_t)n);
+}
+
+static struct foreign_disk describe(uint64_t cookie, enum kernel_state state, pid_t pid)
+{
+        return foreign_disk_describe(proc,
+                &(struct kernel_device){.number = 3, .state = state, .cookie = cookie, .server_pid = pid});
+}
+
+static void a_worker_of_an_earlier_database(void)
+{
+        static const char arguments[] = "/usr/libexec/ublkd/ublkd-worker\0data";
+        uint64_t cookie = device_cookie("0123abcd-0000-4000-8000-000000000000", 1);
+        struct foreign_disk disk;
+
+        put_process(WORKER, "ublkd-worker", 'S', 1);
+        put(WORKER, "cmdline", arguments, sizeof(arguments));
+        disk = describe(cookie, KERNEL_STATE_LIVE, WORKER);
+        CHECK_INT(disk.maker, FOREIGN_BY_UBLKD);
+        CHECK_INT(disk.pid, WORKER);
+        CHECK_STR(disk.process, "ublkd-worker data");
+        CHECK_STR(disk.state, "live");
+        CHECK(!disk.managed && foreign_disk_is_problem(&disk));
+        CHECK(strstr(disk.detail, "/dev/ublkb3 belongs to no device here"));
+        CHECK(strstr(disk.detail, "process 700 (ublkd-worker data) serves it"));
+        CHECK(strstr(disk.detail, "rublk del -n 3"));
+}
+
+static void a_worker_of_another_ublkd(void)
+{
+        struct foreign_disk disk;
+
+        put_process(SUPERVISOR, "ublkd", 'S', 1);
+        put_process(WORKER, "ublkd-worker", 'S', SUPERVISOR);
+        disk = describe(0, KERNEL_STATE_LIVE, WORKER);
+        CHECK_INT(disk.maker, FOREIGN_BY_UBLKD); /* whatever its cookie is */
+        CHECK(disk.managed && !foreign_disk_is_problem(&disk));
+        CHECK(strstr(disk.detail, "belongs to another ublkd, which runs"));
+}
+
+/* 6.12 tells the pid of a server that is dead, which may be somebody else's by now. */
+static void a_disk_that_has_lost_its_worker(void)
+{
+        struct foreign_disk disk;
+
+        put_process(SOMEBODY, "sleep", 'S', 1);
+        disk = describe(
+                device_cookie("0123abcd-0000-4000-8000-000000000000", 1), KERNEL_STATE_QUIESCED, SOMEBODY);
+        CHECK_INT(disk.maker, FOREIGN_BY_UBLKD);
+        CHECK_INT(disk.pid, 0);
+        CHECK_STR(disk.process, "");
+        CHECK_STR(disk.state, "quiesced");
+        CHECK(foreign_disk_is_problem(&disk) && strstr(disk.detail, "nobody serves it"));
+}
+
+static void a_disk_of_another_server(void)
+{
+        struct foreign_disk disk;
+
+        put_process(SOMEBODY, "kublk) x", 'S', 1);
+        disk = describe(5, KERNEL_STATE_LIVE, SOMEBODY); /* flags of its own */
+        CHECK_INT(disk.maker, FOREIGN_BY_OTHER);
+        CHECK(!foreign_disk_is_problem(&disk));
+        CHECK(strstr(
+                disk.detail, "made by another ublk server than ublkd, and process 800 (kublk) x) serves it"));
+        put_process(SOMEBODY, "kublk", 'Z', 1);
+        CHECK_INT(describe(5, KERNEL_STATE_LIVE, SOMEBODY).pid, 0);
+        CHECK_INT(describe(5, KERNEL_STATE_DEAD, -1).pid, 0);
+}
+
+static void what_is_found_is_kept(void)
+{
+        struct foreign_disk one = describe(1 << 20, KERNEL_STATE_LIVE, 0), other = one;
+        struct foreign_disks disks = {};
+
+        for (int i = 0; i < FOREIGN_DISKS_MAX + 2; i++)
+                CHECK_INT(foreign_disks_add(&disks, &one), 0);
+        CHECK_INT(disks.count, FOREIGN_DISKS_MAX);
+        CHECK(foreign_disks_contain(&disks, &one));
+        other.cookie++;
+        CHECK(!foreign_disks_contain(&disks, &other));
+        foreign_disks_clear(&disks);
+        CHECK(!foreign_disks_contain(&disks, &one));
+}
+
+int main(void)
+{
+        char command[128];
+
+        if (!CHECK(mkdtemp(proc)))
+                return check_report();
+        a_worker_of_an_earlier_database();
+        a_worker_of_another_ublkd();
+        a_disk_that_has_lost_its_worker();
+        a_disk_of_another_server();
+        what_is_found_is_kept();
+        snprintf(command, sizeof(command), "rm -r %s", proc);
+        CHECK_INT(system(command), 0);
+        return check_report();
+}

@@ -1,0 +1,30 @@
+/* Finds the ublk devices of the kernel that belong to no record here. Nothing is ever done to them. Runs on
+ * the supervisor's loop and never waits. */
+#pragma once
+
+#include "ublkd/device_store.h"
+#include "ublkd/foreign_disk.h"
+#include "ublkd/ublk_ctl.h"
+
+struct foreign_scan;
+
+struct foreign_scan_config {
+        const struct device_store *store;
+        struct foreign_disks *found; /* replaced at the end of each scan */
+        const char *folder;          /* where the kernel lists them; NULL: /sys/class/ublk-char */
+        /* At the end of each scan; not called from within foreign_scan_begin(). */
+        void (*done)(void *userdata);
+        void *userdata;
+};
+
+/* All pointers outlive the scan. 0 or -ENOMEM. */
+int foreign_scan_new(const struct foreign_scan_config *config, struct foreign_scan **ret);
+/* NULL is fine. */
+struct foreign_scan *foreign_scan_free(struct foreign_scan *scan);
+
+/* The control plane came, or (NULL) went: a scan that is under way then ends without having found anything.
+ */
+void foreign_scan_set_control(struct foreign_scan *scan, struct ublk_ctl *ctl);
+/* Looks, unless it is looking. False: it is done already (there is nothing to ask about) or it cannot be
+ * done, and `done` is not called. */
+bool foreign_scan_begin(struct foreign_scan *scan);
