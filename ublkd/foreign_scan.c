@@ -3,6 +3,7 @@
 #include "ublkd/foreign_scan.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/clock.h"
 #include "ublkd/foreign_disk.h"
 #include "ublkd/observe.h"
 
@@ -16,7 +17,11 @@ struct foreign_scan {
         int *numbers;               /* owned */
         size_t count, next;
         struct foreign_disks found; /* so far */
+        uint64_t hung_at;           /* CLOCK_MONOTONIC: the driver did not answer then; 0: it always did */
 };
+
+/* A question that hangs costs a helper of the control plane, which devices need more. */
+enum { HUNG_USEC = 60 * 1000 * 1000 };
 
 DEFINE_CLEANUP(DIR, closedir);
 
@@ -111,6 +116,10 @@ static void on_info(void *userdata, int result, const struct kernel_device *kern
         struct foreign_scan *scan = userdata;
 
         scan->call = NULL;
+        if (result == -ETIMEDOUT) {
+                scan->hung_at = clock_usec(CLOCK_MONOTONIC);
+                scan->next = scan->count; /* no more for now */
+        }
         if (result >= 0 && !is_ours(scan, kernel)) {
                 struct foreign_disk disk = foreign_disk_describe("/proc", kernel);
 
@@ -125,6 +134,8 @@ bool foreign_scan_begin(struct foreign_scan *scan)
 {
         if (scan->call)
                 return true;
+        if (scan->hung_at > 0 && clock_usec(CLOCK_MONOTONIC) - scan->hung_at < HUNG_USEC)
+                return false;
         return scan->ctl && list_numbers(&scan->config, &scan->numbers, &scan->count) >= 0 && ask_next(scan);
 }
 

@@ -237,8 +237,8 @@ static enum exit_status try_lock(struct worker *worker)
 
 static enum exit_status begin_to_lock(struct worker *worker)
 {
-#ifdef UBLKD_TEST_WITHOUT_FENCE
-        worker->disk.lock = DISK_LOCK_NONE; /* it would be a fence */
+#ifdef UBLKD_TEST_WITHOUT_LOCK
+        worker->disk.lock = DISK_LOCK_NONE; /* it is a fence, too */
 #endif
         if (worker->disk.lock == DISK_LOCK_WANTED && worker->config.lock == WORKER_LOCK_TO_OPEN) {
                 wait_for_lock(worker, LOCK_PATIENCE_TO_OPEN);

@@ -30,6 +30,7 @@ struct worker_proc {
         uint64_t start; /* of its claim */
         uint64_t asked; /* to grow to */
         struct problem_list problems, refusal;
+        enum worker_lock lock;
         struct worker_death death;
         worker_proc_changed changed;
         void *userdata;
@@ -317,6 +318,7 @@ int worker_proc_spawn(sd_event *event _unused_, struct runtime_dir *dir _unused_
                 .name = strdup(config->config.name),
                 .epoch = config->config.epoch,
                 .restart = config->config.restart,
+                .lock = config->config.lock,
                 .number = -1,
                 .changed = changed,
                 .userdata = userdata,
@@ -405,6 +407,18 @@ void fake_worker_die(struct worker_proc *worker)
         worker->stage = WORKER_STAGE_LEAVING;
         strcpy(worker->death.sentence, "died");
         worker->changed(worker->userdata, worker);
+}
+
+void fake_worker_refuse(struct worker_proc *worker, const char *reason)
+{
+        if (problem_add(&worker->problems, EBUSY, "/target", reason, "It cannot.") < 0)
+                abort();
+        fake_worker_die(worker);
+}
+
+enum worker_lock fake_worker_lock(const struct worker_proc *worker)
+{
+        return worker->lock;
 }
 
 void worker_proc_kill(struct worker_proc *worker)

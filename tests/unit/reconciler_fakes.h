@@ -45,3 +45,7 @@ void fake_worker_ready(struct worker_proc *worker);
 void fake_worker_leave(struct worker_proc *worker);
 /* Its disk, if there is one, is left QUIESCED. */
 void fake_worker_die(struct worker_proc *worker);
+/* It says why it cannot serve, and dies. */
+void fake_worker_refuse(struct worker_proc *worker, const char *reason);
+/* When it was told to lock its backing store. */
+enum worker_lock fake_worker_lock(const struct worker_proc *worker);

@@ -54,6 +54,41 @@ static void a_restart_whose_trial_fails_leaves_the_worker_alone(void)
         world_free(&world);
 }
 
+/* In a recovery the dead worker may have the lock until the driver says that its requests are done; but who
+ * has once found somebody else at the store must not have the driver told of another recovery for nothing. */
+static void a_worker_is_told_when_to_lock_its_store(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_settle(&world, 0);
+        CHECK_INT(fake_worker_lock(fake_worker("data")), WORKER_LOCK_TO_OPEN);
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(device_store_request_restart(world.store, "data"), 0);
+        world_settle(&world, 5);
+        if (CHECK(fake_worker("(trial)")))
+                CHECK_INT(fake_worker_lock(fake_worker("(trial)")), WORKER_LOCK_NEVER);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 5);
+        if (!CHECK(fake_worker("data")))
+                return;
+        CHECK_INT(fake_worker_lock(fake_worker("data")), WORKER_LOCK_TO_SERVE);
+        fake_worker_refuse(fake_worker("data"), "BackingInUse");
+        world_settle(&world, 0);
+        CHECK_INT(device_store_request_recover(world.store, "data"), 0); /* skips the back-off */
+        world_settle(&world, 5);
+        if (!CHECK(fake_worker("data")))
+                return;
+        CHECK_INT(fake_worker_lock(fake_worker("data")), WORKER_LOCK_TO_OPEN);
+        world_bring_up(&world, "data", "file:1");
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 5);
+        if (CHECK(fake_worker("data")))
+                CHECK_INT(fake_worker_lock(fake_worker("data")), WORKER_LOCK_TO_SERVE);
+        world_free(&world);
+}
+
 /* Every death makes the back-off longer, so in the end it is seen however busy the machine is. */
 static void die_until_back_off(struct world *world, const char *name)
 {
@@ -177,6 +212,7 @@ int main(void)
 {
         a_restart_replaces_the_worker_once();
         a_restart_whose_trial_fails_leaves_the_worker_alone();
+        a_worker_is_told_when_to_lock_its_store();
         a_second_request_to_recover_skips_the_back_off_again();
         no_worker_is_started_while_one_may_live();
         a_worker_that_leaves_without_a_word_does_not_take_the_disk_along();

@@ -32,8 +32,13 @@ def worker():
 
 
 def worker_without_fence():
-    """A worker whose rings hold /dev/ublkcN by an ordinary descriptor: only to see a test fail."""
+    """A worker whose rings hold /dev/ublkcN by an ordinary descriptor, and no lock: only to see a test fail."""
     return str(build() / "ublkd-worker-without-fence")
+
+
+def worker_with_lock_only():
+    """The same, but that it locks its backing store as every worker does."""
+    return str(build() / "ublkd-worker-with-lock-only")
 
 
 def ublkctl():
