@@ -87,6 +87,8 @@ struct target_device {
         bool linear;
         unsigned linear_file;
         uint64_t linear_offset; /* bytes */
+        bool linear_in_memory; /* that file has no device below it: the core need not wait for a short read or
+                                  write of it, and does it in place */
 };
 
 /* What the disk may show; I/O beyond it does not reach the target. Any thread. */

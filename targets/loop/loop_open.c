@@ -6,11 +6,13 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/falloc.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 
 enum {
         DIRECT_ALIGN_MAX = 4096,       /* the largest block size that can be served */
@@ -34,6 +36,17 @@ struct opening {
 static bool is_disk(const struct opening *opening)
 {
         return S_ISBLK(opening->stat.st_mode);
+}
+
+/* Whether it is a file that lives in memory. io_uring has a thread of the kernel do each read and write of a
+ * tmpfs (its files are not FMODE_NOWAIT: io_file_supports_nowait()), which takes longer than the copy. A
+ * disk's node lies in a tmpfs, too, and says nothing of the disk. */
+static bool is_in_memory(const struct opening *opening)
+{
+        struct statfs buffer;
+
+        return !is_disk(opening) && fstatfs(opening->fd, &buffer) == 0
+               && (buffer.f_type == TMPFS_MAGIC || buffer.f_type == RAMFS_MAGIC);
 }
 
 static const struct {
@@ -392,6 +405,7 @@ int loop_open(struct target_device *device, struct target_geometry *ret, struct 
         device->linear = true;
         device->linear_file = LOOP_FILE;
         device->linear_offset = opening.options->offset;
+        device->linear_in_memory = is_in_memory(&opening);
         *ret = geometry;
         return 0;
 }

@@ -3,10 +3,16 @@
  * perform.c would find out about them is known then. All others go through perform_co().
  *
  * Two kinds of plain requests need no coroutine: those of a target that never waits, and those of a disk that
- * lies in one file as it is (target_device.linear), which one operation moves. Such an operation ends the
- * request if it has moved every byte, or has failed for good. Otherwise the request begins anew on a
- * coroutine, from its first byte: nothing of it was answered yet, and nothing of it is under way. So what
- * becomes of short transfers and of EAGAIN is known to await.c alone.
+ * lies in one file as it is (target_device.linear), which one operation moves: one of the ring, or where the
+ * file is memory and the request is short, a system call at once. Such an operation ends the request if it
+ * has moved every byte, or has failed for good. Otherwise the request begins anew on a coroutine, from its
+ * first byte: nothing of it was answered yet, and nothing of it is under way. So what becomes of short
+ * transfers and of EAGAIN is known to await.c alone.
+ *
+ * A system call holds up the other requests of its queue: for the copy of at most PLAIN_AT_ONCE_MAX bytes,
+ * and where memory was swapped out for as long as its return takes. Longer ones are left to the ring, whose
+ * threads copy on several CPUs. The fence holds as well: a thread that is killed in its system call ends
+ * that before it lets go of the ring's descriptor.
  *
  * Inline: most requests pass here. On the queue's thread. */
 #pragma once
@@ -15,8 +21,9 @@
 #include "ublkd/base/ublk_uapi.h"
 
 #include <errno.h>
+#include <unistd.h>
 
-enum { SECTOR_SHIFT = 9, UBLK_OPERATION_MASK = 0xff };
+enum { SECTOR_SHIFT = 9, UBLK_OPERATION_MASK = 0xff, PLAIN_AT_ONCE_MAX = 64 << 10 };
 _Static_assert(
         (int)UBLK_IO_OP_READ == (int)IO_READ && (int)UBLK_IO_OP_WRITE == (int)IO_WRITE && IO_WRITE == 1,
         "both have the number that the driver calls them");
@@ -30,7 +37,9 @@ struct plain_rules {
         uint32_t sectors_max; /* of one request */
         uint32_t unaligned;   /* bits that a number of sectors must not have */
         uint64_t file_offset; /* bytes, as target_device.linear_offset */
-        int file;             /* in the ring's table */
+        uint32_t sectors_at_once; /* of a linear disk: what is moved by a system call; 0: nothing */
+        int descriptor;           /* for that */
+        int file;                 /* in the ring's table */
         bool linear;
         uint8_t read; /* the ring's operation for reads; the one for writes is the next */
 };
@@ -50,6 +59,8 @@ static inline struct plain_rules plain_rules_of(
                 .sectors_max = max_io_size >> SECTOR_SHIFT,
                 .unaligned = (device->logical_block_size >> SECTOR_SHIFT) - 1,
                 .file_offset = device->linear_offset,
+                .sectors_at_once = copies && device->linear_in_memory ? PLAIN_AT_ONCE_MAX >> SECTOR_SHIFT : 0,
+                .descriptor = device->files[device->linear_file],
                 .file = (int)(IO_LOOP_FIRST_FILE + device->linear_file),
                 .linear = device->linear,
                 .read = registers ? IORING_OP_READ_FIXED : IORING_OP_READ,
@@ -114,6 +125,23 @@ static inline bool plain_move(const struct plain_rules *rules, struct io_loop *l
                 .user_data = user_data,
         };
         return true;
+}
+
+static inline bool plain_is_at_once(const struct plain_rules *rules, const struct ublksrv_io_desc *descriptor)
+{
+        return descriptor->nr_sectors <= rules->sectors_at_once;
+}
+
+/* Moves a linear disk's request to or from `address` now. Bytes, or -errno. */
+static inline int plain_move_at_once(
+        const struct plain_rules *rules, const struct ublksrv_io_desc *descriptor, void *address)
+{
+        size_t length = plain_length(descriptor);
+        off_t offset = (off_t)(rules->file_offset + (descriptor->start_sector << SECTOR_SHIFT));
+        ssize_t n = plain_op(descriptor) == IO_READ ? pread(rules->descriptor, address, length, offset)
+                                                    : pwrite(rules->descriptor, address, length, offset);
+
+        return n < 0 ? -errno : (int)n;
 }
 
 /* What has come back of an operation that did not move every byte: whether it is what the request is

@@ -2,7 +2,8 @@
  *
  * Everything here runs on the queue's thread. There is one look at the clock in each round of the loop, so a
  * request's time is that from the round in which it came to the round in which it was answered; one that is
- * answered in its first round has waited for nobody, and counts as 0. Stores are plain and whole: readers are
+ * answered in its first round has waited for nobody, and counts as 0, unless it is looked at the clock for
+ * it. Stores are plain and whole: readers are
  * in another process and may see one number before another. -DUBLKD_TEST_WITHOUT_STATISTICS builds a worker
  * without all this, to measure what it costs. */
 #pragma once
@@ -57,6 +58,12 @@ static inline void queue_meter_round(struct queue_meter *meter)
         meter->stats->rounds++;
 }
 
+/* Within a round: for a request that took its time in it. */
+static inline uint64_t queue_meter_look(struct queue_meter *meter)
+{
+        return round_clock_now(&meter->clock);
+}
+
 /* A request came. */
 static inline void queue_meter_arrived(
         struct queue_meter *meter, struct request_meter *request, enum io_op op)
@@ -88,9 +95,10 @@ static inline void queue_meter_find_bucket(struct queue_meter *meter, int64_t la
 }
 
 /* It is answered: the part that success and failure have in common. */
-static inline void queue_meter_took(struct queue_meter *meter, const struct request_meter *request)
+static inline void queue_meter_took(
+        struct queue_meter *meter, const struct request_meter *request, uint64_t now)
 {
-        int64_t latency = (int64_t)(meter->now - request->arrived);
+        int64_t latency = (int64_t)(now - request->arrived);
 
         if (latency != meter->latency)
                 queue_meter_find_bucket(meter, latency);
@@ -98,11 +106,11 @@ static inline void queue_meter_took(struct queue_meter *meter, const struct requ
         request->stats->latency_sum += (uint64_t)meter->latency;
 }
 
-/* It is answered, and its `length` bytes are done. */
+/* It is answered, and its `length` bytes are done. now: meter->now, or queue_meter_look(). */
 static inline void queue_meter_succeeded(
-        struct queue_meter *meter, const struct request_meter *request, uint32_t length)
+        struct queue_meter *meter, const struct request_meter *request, uint32_t length, uint64_t now)
 {
-        queue_meter_took(meter, request);
+        queue_meter_took(meter, request, now);
         request->stats->bytes += length;
 }
 
@@ -111,9 +119,9 @@ static inline void queue_meter_ended(
         struct queue_meter *meter, const struct request_meter *request, uint32_t length, int result)
 {
         if (__builtin_expect(result >= 0, 1)) {
-                queue_meter_succeeded(meter, request, length);
+                queue_meter_succeeded(meter, request, length, meter->now);
         } else {
-                queue_meter_took(meter, request);
+                queue_meter_took(meter, request, meter->now);
                 request->stats->errors++;
         }
 }
@@ -139,8 +147,13 @@ static inline void queue_meter_at_once(const struct queue_meter *meter _unused_,
 {
 }
 
+static inline uint64_t queue_meter_look(struct queue_meter *meter _unused_)
+{
+        return 0;
+}
+
 static inline void queue_meter_succeeded(struct queue_meter *meter _unused_,
-        const struct request_meter *request _unused_, uint32_t length _unused_)
+        const struct request_meter *request _unused_, uint32_t length _unused_, uint64_t now _unused_)
 {
 }
 

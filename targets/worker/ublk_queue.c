@@ -202,7 +202,7 @@ static inline void plain_performed(struct ublk_queue *queue, struct request *req
         answer(queue, request, result);
 }
 
-/* Of a linear disk: ends in plain_moved(). False: there was no room for its operation. */
+/* Of a linear disk: its completion is plain_moved(). False: there was no room for its operation. */
 static inline bool plain_begun(struct ublk_queue *queue, struct request *request)
 {
         const struct plain_data data = {.address = request->data, .buffer = request->io.tag};
@@ -214,12 +214,44 @@ static inline bool plain_begun(struct ublk_queue *queue, struct request *request
         return true;
 }
 
+/* A linear disk's request was moved, or not: see plain.h. `now`: when, or the round's time. */
+static inline void plain_moved(struct ublk_queue *queue, struct request *request, int result, uint64_t now)
+{
+        uint32_t length = plain_length(request->descriptor);
+
+        if (__builtin_expect(result == (int)length, 1)) {
+                queue_meter_succeeded(&queue->meter, &request->meter, length, now);
+                answer(queue, request, (int)length);
+                return;
+        }
+        describe(queue, request);
+        if (plain_has_failed(result))
+                request_ends(queue, request, result);
+        else
+                begin_on_coroutine(queue, request);
+}
+
+/* Of a linear disk in memory. Not inlined: what most disks do without shall not burden them. */
+__attribute__((noinline)) static void plain_moved_at_once(struct ublk_queue *queue, struct request *request)
+{
+        int result;
+
+        io_data_take(&queue->data, request->io.tag, plain_length(request->descriptor));
+        queue_meter_arrived(&queue->meter, &request->meter, plain_op(request->descriptor));
+        result = plain_move_at_once(&queue->plain, request->descriptor, request->data);
+        plain_moved(queue, request, result, queue_meter_look(&queue->meter));
+}
+
 /* The one place where a request comes in. */
 static inline void request_arrived(struct ublk_queue *queue, uint16_t tag)
 {
         struct request *request = &queue->requests[tag];
 
         if (__builtin_expect(plain_is(&queue->plain, request->descriptor), 1)) {
+                if (plain_is_at_once(&queue->plain, request->descriptor)) {
+                        plain_moved_at_once(queue, request);
+                        return;
+                }
                 if (queue->plain.linear && plain_begun(queue, request))
                         return;
                 if (queue->direct) {
@@ -246,24 +278,6 @@ static void command_completed(struct ublk_queue *queue, const struct io_uring_cq
                 atomic_store_explicit(queue->served, true, memory_order_relaxed);
 }
 
-/* A linear disk's request was moved, or not: see plain.h. */
-static inline void plain_moved(struct ublk_queue *queue, const struct io_uring_cqe *cqe)
-{
-        struct request *request = user_data_of_plain(cqe->user_data);
-        uint32_t length = plain_length(request->descriptor);
-
-        if (__builtin_expect(cqe->res == (int)length, 1)) {
-                queue_meter_succeeded(&queue->meter, &request->meter, length);
-                answer(queue, request, (int)length);
-                return;
-        }
-        describe(queue, request);
-        if (plain_has_failed(cqe->res))
-                request_ends(queue, request, cqe->res);
-        else
-                begin_on_coroutine(queue, request);
-}
-
 static inline void take_completion(struct ublk_queue *queue, const struct io_uring_cqe *cqe)
 {
         switch (user_data_kind(cqe->user_data)) {
@@ -278,7 +292,7 @@ static inline void take_completion(struct ublk_queue *queue, const struct io_uri
                 queue->ticked = true;
                 break;
         case USER_DATA_PLAIN:
-                plain_moved(queue, cqe);
+                plain_moved(queue, user_data_of_plain(cqe->user_data), cqe->res, queue->meter.now);
                 break;
         case _USER_DATA_KIND_MAX:
                 break;

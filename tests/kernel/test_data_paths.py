@@ -78,12 +78,10 @@ modes = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.long
-@_of_this_kernel(Way("copy", batch=True), Way("user-copy"), Way("zero-copy", batch=True), _BY_HAND)
-def test_fio_over_kills(way, ext4, file_of, make_daemon, directory):
+def _fio_over_kills(way, path, make_daemon, directory):
     """Mixed sizes, none of them aligned to more than a block, on direct I/O; the worker dies under them."""
     daemon = way.start(make_daemon)
-    disk = way.create(daemon.api, loop_spec("data", file_of(where=ext4), queues=2))
+    disk = way.create(daemon.api, loop_spec("data", path, queues=2))
     more = ["--bsrange=512-256k", "--bs_unaligned=0", "--size=24M"]
     fio = Fio(directory, disk, jobs=2, size="24M", more=more)
     try:
@@ -95,6 +93,19 @@ def test_fio_over_kills(way, ext4, file_of, make_daemon, directory):
     finally:
         fio.kill()
     daemon.api.delete("data")
+
+
+@pytest.mark.long
+@_of_this_kernel(Way("copy", batch=True), Way("user-copy"), Way("zero-copy", batch=True), _BY_HAND)
+def test_fio_over_kills(way, ext4, file_of, make_daemon, directory):
+    _fio_over_kills(way, file_of(where=ext4), make_daemon, directory)
+
+
+@pytest.mark.long
+@_of_this_kernel(Way("copy"), Way("copy", batch=True))
+def test_fio_over_kills_in_memory(way, file_of, make_daemon, directory):
+    """Short requests are moved at once there, longer ones by the ring: both kinds are under way at a death."""
+    _fio_over_kills(way, file_of(), make_daemon, directory)
 
 
 @ways

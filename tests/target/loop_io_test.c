@@ -152,6 +152,8 @@ static void test_file(const char *parent, const char *direct, uint32_t block_siz
                 CHECK_STR(problems.items[0].reason, "DirectIoUnavailable");
                 printf("%s cannot do direct I/O in blocks of %u\n", parent, block_size);
         } else if (CHECK_INT(r, 0)) {
+                if (strcmp(parent, "/dev/shm") == 0) /* a tmpfs wherever there is one; others may be, too */
+                        CHECK(host.disk.device.linear_in_memory);
                 model.offset = offset;
                 model.size = host.disk.params.size;
                 CHECK_INT(model.size, FILE_SIZE - offset);

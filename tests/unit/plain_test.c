@@ -197,6 +197,53 @@ static void test_moves(bool registered)
         (void)close(device.files[0]);
 }
 
+static void test_what_is_moved_at_once(void)
+{
+        struct target_device device = {.target = &writable, .logical_block_size = BLOCK, .linear = true};
+        struct io_data copy = {.route.path = DATA_PATH_COPY},
+                       registered = {.route.path = DATA_PATH_ZERO_COPY, .route.auto_buffers = true};
+        const struct ublksrv_io_desc most = {.nr_sectors = PLAIN_AT_ONCE_MAX >> SECTOR_SHIFT},
+                                     more = {.nr_sectors = most.nr_sectors + 1};
+        struct plain_rules rules = plain_rules_of(&device, &copy, IO_MAX);
+
+        CHECK(!plain_is_at_once(&rules, &most)); /* not in memory */
+        device.linear_in_memory = true;
+        rules = plain_rules_of(&device, &copy, IO_MAX);
+        CHECK(plain_is_at_once(&rules, &most) && !plain_is_at_once(&rules, &more));
+        rules = plain_rules_of(&device, &registered, IO_MAX);
+        CHECK(!plain_is_at_once(&rules, &most)); /* its pages are not ours to copy */
+}
+
+static void test_moves_at_once(void)
+{
+        struct target_device device = {.target = &writable,
+                .logical_block_size = BLOCK,
+                .files = {open_temporary()},
+                .linear = true,
+                .linear_in_memory = true,
+                .linear_offset = FILE_OFFSET};
+        struct io_data data = {.route.path = DATA_PATH_COPY};
+        struct plain_rules rules = plain_rules_of(&device, &data, IO_MAX);
+        const struct ublksrv_io_desc write = {.op_flags = UBLK_IO_OP_WRITE,
+                                             .start_sector = 8,
+                                             .nr_sectors = 8},
+                                     read = {.op_flags = UBLK_IO_OP_READ, .start_sector = 8, .nr_sectors = 8};
+        char memory[BLOCK], seen[BLOCK];
+
+        memset(memory, 'a', BLOCK);
+        CHECK_INT(plain_move_at_once(&rules, &write, memory), BLOCK);
+        CHECK_INT(pread(device.files[0], seen, BLOCK, FILE_OFFSET + BLOCK), BLOCK);
+        CHECK(memcmp(seen, memory, BLOCK) == 0);
+        memset(memory, 'b', BLOCK);
+        CHECK_INT(plain_move_at_once(&rules, &read, memory), BLOCK);
+        CHECK(memcmp(seen, memory, BLOCK) == 0);
+        CHECK_INT(ftruncate(device.files[0], FILE_OFFSET + BLOCK + 512), 0);
+        CHECK_INT(plain_move_at_once(&rules, &read, memory), 512);
+        (void)close(device.files[0]);
+        rules.descriptor = -1;
+        CHECK_INT(plain_move_at_once(&rules, &read, memory), -EBADF);
+}
+
 static void test_no_room(void)
 {
         struct target_device device = {.target = &writable, .files = {open_temporary()}, .file_count = 1};
@@ -229,6 +276,8 @@ int main(int argc, char **argv)
         test_plain_is_what_has_nothing_wrong(seed);
         test_a_disk_that_has_grown();
         test_what_begins_anew();
+        test_what_is_moved_at_once();
+        test_moves_at_once();
         if (!io_uring_is_there())
                 return CHECK_SKIP;
         test_moves(false);
