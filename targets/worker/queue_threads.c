@@ -1,15 +1,13 @@
 /* The threads that serve: one per hardware queue. The main thread is told through an eventfd. */
 #include "targets/worker/queue_threads.h"
+#include "targets/worker/queue_place.h"
 #include "targets/worker/sandbox.h"
 #include "targets/worker/ublk_queue.h"
-#include "ublkd/base/cpu_list.h"
 
-#include <linux/mempolicy.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 
 enum { THREAD_STACK_SIZE = 256 * 1024 };
 
@@ -66,35 +64,6 @@ static void name_thread(unsigned index)
         (void)pthread_setname_np(pthread_self(), name); /* only for people */
 }
 
-/* Before it allocates: its memory then comes from the node of the CPUs that it runs on, whatever policy ublkd
- * was started with. A kernel without NUMA has no such call, and no need for it. */
-static void allocate_locally(void)
-{
-        (void)syscall(SYS_set_mempolicy, MPOL_LOCAL, NULL, 0UL);
-}
-
-/* Where its requests come from. It is advice: a CPU that is offline, or that we may not use, is no reason not
- * to serve. */
-static void pin(const char *queue_cpus, unsigned index)
-{
-        unsigned char mask[CPU_SETSIZE / 8];
-        _cleanup_free_ char *list = NULL;
-        cpu_set_t cpus;
-
-        while (queue_cpus && index-- > 0) {
-                queue_cpus = strchr(queue_cpus, ';');
-                queue_cpus = queue_cpus ? queue_cpus + 1 : NULL;
-        }
-        list = queue_cpus ? strndup(queue_cpus, strcspn(queue_cpus, ";")) : NULL;
-        if (!list || parse_cpu_list(list, mask, sizeof(mask)) < 0)
-                return;
-        CPU_ZERO(&cpus);
-        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-                if (mask[cpu / 8] & 1 << cpu % 8)
-                        CPU_SET(cpu, &cpus);
-        (void)sched_setaffinity(0, sizeof(cpus), &cpus);
-}
-
 static int serve(struct queue_threads *all, unsigned index, enum phase *phase)
 {
         _cleanup_(ublk_queue_close_pointer) struct ublk_queue *queue = NULL;
@@ -141,8 +110,7 @@ static void *thread_main(void *argument)
         int r;
 
         name_thread(self->index);
-        pin(all->queue_cpus, self->index);
-        allocate_locally();
+        queue_place_take(all->queue_cpus, self->index);
         sandbox_mark_io_thread();
         r = serve(all, self->index, &phase);
         if (r < 0) {
@@ -156,18 +124,25 @@ static void *thread_main(void *argument)
 
 static int start_all(struct queue_threads *all)
 {
+        struct queue_place place;
         pthread_attr_t attributes;
+        bool moves;
         int r;
 
         r = -pthread_attr_init(&attributes);
         if (r < 0)
                 return r;
         r = -pthread_attr_setstacksize(&attributes, THREAD_STACK_SIZE);
+        moves = queue_place_save(&place);
         for (unsigned i = 0; r >= 0 && i < all->count; i++) {
+                if (moves)
+                        queue_place_take(all->queue_cpus, i);
                 all->threads[i] = (struct queue_thread){.all = all, .index = i};
                 r = -pthread_create(&all->threads[i].thread, &attributes, thread_main, &all->threads[i]);
                 all->threads[i].started = r >= 0;
         }
+        if (moves)
+                queue_place_restore(&place);
         (void)pthread_attr_destroy(&attributes);
         return r;
 }

@@ -4,8 +4,10 @@ import pathlib
 import re
 
 from harness import ublk
+from harness import numa
 from harness.api import null_spec
 from harness.disk import Disk
+from harness.shell import run
 from harness.wait import wait_until
 
 # include/linux/sched.h: what PR_SET_IO_FLUSHER sets (kernel/sys.c, prctl()).
@@ -105,4 +107,52 @@ def test_queues_run_where_their_requests_come_from(api, daemon):
         assert _allowed(pid) == wanted
         daemon.kill()
         daemon.start()
+    api.delete("data")
+
+
+def _queue_tasks(pid):
+    """{number of the queue: its thread}."""
+    queues = [task for task in _tasks(pid) if _is_queue(task)]
+    return {int((task / "comm").read_text().strip().removeprefix("queue-")): int(task.name) for task in queues}
+
+
+def _cpus_of_queues(disk):
+    """The CPU of each queue, where each has one."""
+    return [(disk.sys / "mq" / str(queue) / "cpu_list").read_text().strip() for queue in range(2)]
+
+
+def _nodes_of_queues(disk):
+    nodes = [numa.node_of_cpu(int(cpu)) for cpu in _cpus_of_queues(disk)]
+    assert sorted(nodes) == [0, 1], "tests/kernel/run gives the guest a node for each CPU"
+    return nodes
+
+
+def test_stacks_and_rings_lie_where_their_queue_runs(api, daemon):
+    """A queue for each CPU, each CPU on a node of its own; also of a worker that has recovered the disk."""
+    device = api.create(null_spec("data", queues=2))
+    nodes = _nodes_of_queues(Disk(device["status"]["id"]))
+    for recovered in (False, True):
+        if recovered:
+            api.wait_other_worker("data", daemon.kill_worker("data"))
+        pid = daemon.worker_pid("data")
+        stacks = {queue: numa.stack_page(pid, task) for queue, task in _queue_tasks(pid).items()}
+        assert {queue: set(pages.values()) for queue, pages in stacks.items()} == {0: {nodes[0]}, 1: {nodes[1]}}
+        maps = [mapping for mapping in numa.mappings(pid) if "io_uring" in mapping.name]
+        rings = [set(numa.pages(pid, mapping.start, mapping.end).values()) for mapping in maps]
+        assert len(rings) == 4 and rings.count({0}) == rings.count({1}) == 2, f"entries and both rings of each: {rings}"
+    api.delete("data")
+
+
+def test_memory_of_requests_lies_where_their_queue_runs(api, daemon, directory):
+    """What is new while only one queue has requests is on that one's node, but for a page of the other threads."""
+    disk = Disk(api.create(null_spec("data", queues=2, dataPath="copy", maxIoSize="256KiB"))["status"]["id"])
+    pid = daemon.worker_pid("data")
+    for cpu, node in zip(_cpus_of_queues(disk), _nodes_of_queues(disk)):
+        before = numa.anonymous_pages(pid)
+        run(
+            "fio", "--name=load", f"--filename={disk.path}", "--bs=256k", "--rw=randwrite", "--ioengine=libaio",
+            "--direct=1", "--iodepth=32", "--number_ios=200", "--size=32M", f"--cpus_allowed={cpu}", cwd=directory,
+        )
+        new = [where for page, where in numa.anonymous_pages(pid).items() if page not in before]
+        assert len(new) > 1000 and new.count(node) > 0.99 * len(new), f"{new.count(node)} of {len(new)} on node {node}"
     api.delete("data")

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TAGS = 4, LENGTH = 64 * 1024, KEEP = 4096, STALE = 's', ROUNDS = 4000, SOCKET_BUFFER = 1 << 20 };
+enum { TAGS = 4, LENGTH = 64 * 1024, KEEP = 4096, STALE = 's', ROUNDS = 2000, SOCKET_BUFFER = 1 << 20 };
 
 /* The linker puts this in front of the real one, so that requests can come just before and just after it. */
 void *__real_mremap(void *address, size_t length, size_t new_length, int flags, ...);

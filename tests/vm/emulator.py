@@ -46,6 +46,7 @@ class Machine:
     icount: bool = False
     smp: int = 2
     memory: int = 2048
+    nodes: int = 1  # of NUMA: CPUs and memory are dealt out in equal shares
     disks: list = field(default_factory=list)
     plugins: list = field(default_factory=list)  # of TCG, as -plugin takes them
 
@@ -94,13 +95,30 @@ def virtiofsd_command(socket):
 
 
 def _cpu_options(machine):
+    # Linux complains of CPUs of one socket on different nodes.
+    smp = f"{machine.smp},sockets={machine.smp}" if machine.nodes > 1 else str(machine.smp)
     if machine.icount:
         # One CPU; without erms and fsrm a `rep movsb` counts per byte.
         cpu = "max,cx16=off,erms=off,fsrm=off"
         return ["-icount", "shift=2,sleep=off", "-accel", "tcg,thread=single", "-smp", "1", "-cpu", cpu]
     if machine.accel == "kvm":
-        return ["-accel", "kvm", "-smp", str(machine.smp), "-cpu", "host"]
-    return ["-accel", "tcg,thread=multi", "-smp", str(machine.smp), "-cpu", "max"]
+        return ["-accel", "kvm", "-smp", smp, "-cpu", "host"]
+    return ["-accel", "tcg,thread=multi", "-smp", smp, "-cpu", "max"]
+
+
+def _memory_options(machine):
+    """Of memory that virtiofsd shares, node by node."""
+    options = []
+    share, cpus = machine.memory // machine.nodes, machine.smp // machine.nodes
+    for node in range(machine.nodes):
+        last = node == machine.nodes - 1
+        size = machine.memory - share * node if last else share
+        options += ["-object", f"memory-backend-memfd,id=memory{node},size={size}M,share=on"]
+        options += ["-numa", f"node,nodeid={node},memdev=memory{node}"]
+        if machine.nodes > 1:
+            end = machine.smp - 1 if last else cpus * (node + 1) - 1
+            options[-1] += f",cpus={cpus * node}-{end}"
+    return options
 
 
 def _comma(path):
@@ -112,8 +130,7 @@ def qemu_command(program, machine, files, image, cmdline):
     virtiofs socket, its kernel log, and the fifos output and console."""
     command = [*program.command, "-nodefaults", "-no-user-config", "-no-reboot"]
     command += ["-display", "none", "-machine", "q35", *_cpu_options(machine)]
-    command += ["-m", str(machine.memory), "-numa", "node,memdev=memory"]
-    command += ["-object", f"memory-backend-memfd,id=memory,size={machine.memory}M,share=on"]
+    command += ["-m", str(machine.memory), *_memory_options(machine)]
     command += ["-chardev", f"socket,id=root,path={files}/virtiofs.socket"]
     command += ["-device", f"vhost-user-fs-pci,chardev=root,tag={ROOT_TAG},queue-size=1024"]
     # The kernel's log: the serial port until the virtio console is there.

@@ -41,6 +41,11 @@ def worker_with_lock_only():
     return str(build() / "ublkd-worker-with-lock-only")
 
 
+def worker_restless():
+    """A worker that gives memory back all the time: tests/kernel/restless."""
+    return str(build() / "ublkd-worker-restless")
+
+
 def ublkctl():
     """The command line client."""
     return str(build() / "ublkctl")

@@ -1,0 +1,24 @@
+/* Where a queue's thread runs, and that its memory is near. All of it is advice: a CPU that is offline or not
+ * ours is no reason not to serve. */
+#pragma once
+
+#include <sched.h>
+#include <stdbool.h>
+
+enum { QUEUE_PLACE_NODES_MAX = 1024 };
+
+/* Where a thread was before. */
+struct queue_place {
+        cpu_set_t cpus;
+        unsigned long nodes[QUEUE_PLACE_NODES_MAX / (8 * sizeof(unsigned long))];
+        int policy;
+};
+
+/* The calling thread goes to the CPUs of a queue, and allocates there from then on, whatever policy it was
+ * started with. queue_cpus: as in GO, or NULL: it stays. */
+void queue_place_take(const char *queue_cpus, unsigned index);
+
+/* Around the creation of threads, whose stacks are first written to by their creator. True: this machine has
+ * several nodes, so that it matters; queue_place_restore() shall follow. */
+bool queue_place_save(struct queue_place *ret);
+void queue_place_restore(const struct queue_place *place);
