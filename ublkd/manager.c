@@ -21,24 +21,18 @@
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 
-enum {
-        CONTROL_RETRY_USEC = 5 * 1000 * 1000,
-        /* A helper takes milliseconds to say what the driver can do. While one that does not is waited for,
-         * nobody is served: at the start that matters little, later it must stay short. */
-        FIRST_PATIENCE_USEC = 10 * 1000 * 1000,
-        LATER_PATIENCE_USEC = 500 * 1000,
-};
+enum { CONTROL_RETRY_USEC = 5 * 1000 * 1000 };
 
 struct manager {
         sd_event *event;
         struct host host;
         struct runtime_dir *runtime_dir;
         struct device_store *store;
-        struct ublk_ctl *ctl;
+        struct ublk_ctl *ctl; /* open, being opened, or one that could not be */
         struct event_writer *event_writer;
         struct worker_start *worker_start;
         struct disk_search *disk_search;
-        struct reconciler *reconciler;
+        struct reconciler *reconciler; /* NULL before it is known whether there is a driver */
         struct foreign_scan *foreign_scan;
         struct api *api; /* NULL while it is not open yet */
         sd_event_source *control_retry;
@@ -132,49 +126,85 @@ static bool api_look_at_host(void *userdata)
         return foreign_scan_begin(((struct manager *)userdata)->foreign_scan);
 }
 
-static int control_open(struct manager *manager, uint64_t patience);
+static int open_reconciler(struct manager *manager);
 
-static int on_control_retry(sd_event_source *source, uint64_t now _unused_, void *userdata)
+static void log_control(const struct manager *manager, int result, bool first)
 {
-        struct manager *manager = userdata;
-        int r = control_open(manager, LATER_PATIENCE_USEC);
+        const struct problem_list *problems = &manager->host.problems;
 
-        if (r >= 0) {
+        if (result >= 0 && !first)
                 log_info(NULL, "The ublk driver answers now; starting devices");
-                return 0;
-        }
-        r = sd_event_source_set_time_relative(source, CONTROL_RETRY_USEC);
-        return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        for (size_t i = 0; first && i < problems->count; i++)
+                log_errno(LOG_ERR, NULL, -problems->items[i].error, "%s (trying again every %d s)",
+                        problems->items[i].detail, CONTROL_RETRY_USEC / 1000000);
+}
+
+static int plan_control_retry(struct manager *manager)
+{
+        int r = sd_event_source_set_time_relative(manager->control_retry, CONTROL_RETRY_USEC);
+
+        return r < 0 ? r : sd_event_source_set_enabled(manager->control_retry, SD_EVENT_ONESHOT);
+}
+
+static void set_control(struct manager *manager, struct ublk_ctl *ctl)
+{
+        reconciler_set_control(manager->reconciler, ctl);
+        foreign_scan_set_control(manager->foreign_scan, ctl);
+        if (manager->settled)
+                (void)foreign_scan_begin(manager->foreign_scan);
 }
 
 /* The driver may come later (modprobe), so its absence is a problem of the host and not the end. */
-static int control_open(struct manager *manager, uint64_t patience)
+static void on_control_opened(void *userdata, int result, uint64_t features, struct problem_list *problems)
 {
-        int r;
+        struct manager *manager = userdata;
+        bool first = !manager->reconciler;
+        int r = 0;
 
         problem_list_clear(&manager->host.problems);
-        r = ublk_ctl_open(manager->event, &(struct ublk_ctl_options){.start_usec = patience}, &manager->ctl,
-                &manager->host.features, &manager->host.problems);
-        manager->host.features &= ~manager->ignored_features;
-        manager->host.ublk_available = r >= 0;
-        reconciler_set_control(manager->reconciler, manager->ctl);
-        foreign_scan_set_control(manager->foreign_scan, manager->ctl);
-        if (manager->settled)
-                (void)foreign_scan_begin(manager->foreign_scan);
-        return r;
+        manager->host.problems = *problems;
+        *problems = (struct problem_list){};
+        manager->host.features = features & ~manager->ignored_features;
+        manager->host.ublk_available = result >= 0;
+        log_control(manager, result, first);
+        if (first)
+                r = open_reconciler(manager);
+        if (r >= 0)
+                set_control(manager, result >= 0 ? manager->ctl : NULL);
+        if (r >= 0 && result < 0)
+                r = plan_control_retry(manager);
+        if (r < 0)
+                (void)sd_event_exit(manager->event, r);
+}
+
+static int control_open(struct manager *manager)
+{
+        return ublk_ctl_open(manager->event,
+                &(struct ublk_ctl_options){.opened = on_control_opened, .userdata = manager}, &manager->ctl);
+}
+
+/* A helper that has not answered and does not end hangs in the driver: another one would only hang, too. */
+static int on_control_retry(sd_event_source *source _unused_, uint64_t now _unused_, void *userdata)
+{
+        struct manager *manager = userdata;
+
+        if (manager->ctl && !ublk_ctl_is_idle(manager->ctl))
+                return plan_control_retry(manager);
+        manager->ctl = ublk_ctl_free(manager->ctl);
+        return control_open(manager) < 0 ? plan_control_retry(manager) : 0;
 }
 
 static int control_start(struct manager *manager)
 {
-        const struct problem_list *problems = &manager->host.problems;
+        int r = problem_add(&manager->host.problems, EAGAIN, "", "DriverAsked",
+                "The ublk driver is being asked what it can do; look again in a moment");
 
-        if (control_open(manager, FIRST_PATIENCE_USEC) >= 0)
-                return 0;
-        for (size_t i = 0; i < problems->count; i++)
-                log_errno(LOG_ERR, NULL, -problems->items[i].error, "%s (trying again every %d s)",
-                        problems->items[i].detail, CONTROL_RETRY_USEC / 1000000);
-        return sd_event_add_time_relative(manager->event, &manager->control_retry, CLOCK_MONOTONIC,
-                CONTROL_RETRY_USEC, 0, on_control_retry, manager);
+        if (r >= 0)
+                r = sd_event_add_time(manager->event, &manager->control_retry, CLOCK_MONOTONIC, 0, 0,
+                        on_control_retry, manager);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(manager->control_retry, SD_EVENT_OFF);
+        return r < 0 ? r : control_open(manager);
 }
 
 static void on_settled(void *userdata)
@@ -202,7 +232,11 @@ static int api_read_stats(void *userdata, const struct device_record *record, st
 
 static void api_read_counters(void *userdata, struct daemon_counters *ret)
 {
-        reconciler_counters(((struct manager *)userdata)->reconciler, ret);
+        struct manager *manager = userdata;
+
+        *ret = (struct daemon_counters){};
+        if (manager->reconciler)
+                reconciler_counters(manager->reconciler, ret);
 }
 
 static int open_api(
@@ -320,11 +354,9 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = open_disk_search(manager);
         if (r >= 0)
-                r = open_reconciler(manager);
-        if (r >= 0)
                 r = open_foreign_scan(manager);
         if (r >= 0)
-                r = control_start(manager);
+                r = control_start(manager); /* it opens the reconciler */
         if (r >= 0)
                 r = open_api(manager, options, problems);
         if (r < 0)

@@ -56,12 +56,26 @@ static const struct {
 };
 _Static_assert(ARRAY_SIZE(kinds) == _CTL_KIND_MAX, "every kind has a row");
 
+enum ctl_opening {
+        OPENING_WAITS, /* for the first helper's greeting */
+        OPENING_GREETED,
+        OPENING_FAILED, /* the first helper could not be started, or was lost */
+        OPENING_TOLD,
+};
+
 struct ublk_ctl {
+        const char *helper_path; /* for sentences */
         struct ctl_calls *calls;
         uint64_t deadline_usec; /* 0: as in `kinds` */
         bool no_async_delete;   /* the kernel has said that it knows no DEL_DEV_ASYNC */
         ublk_ctl_released released;
         void *released_userdata;
+        enum ctl_opening opening;
+        ublk_ctl_opened opened;
+        void *opened_userdata;
+        sd_event_source *verdict;  /* until it is told: the deadline, or as soon as it is known */
+        struct ctl_reply greeting; /* meaningful with OPENING_GREETED */
+        int start_error;           /* the same with OPENING_FAILED: -errno */
 };
 
 struct ublk_ctl_call {
@@ -442,12 +456,16 @@ void ublk_ctl_call_cancel(struct ublk_ctl_call *call)
         ctl_call_cancel(&call->call);
 }
 
+/* ---- opening ---- */
+
 static int explain_greeting(
         const struct ctl_reply *greeting, const char *release, struct problem_list *problems)
 {
         int error = greeting->result == -KERNEL_ENOTSUPP ? EOPNOTSUPP : -greeting->result;
 
         switch (greeting->step) {
+        case CTL_STEP_READY:
+                return 0;
         case CTL_STEP_OPEN:
                 return ctl_explain_open(error, ctl_find_module("", release), release, problems);
         case CTL_STEP_RING:
@@ -457,42 +475,105 @@ static int explain_greeting(
         }
 }
 
-int ublk_ctl_open(sd_event *event, const struct ublk_ctl_options *options, struct ublk_ctl **ret,
-        uint64_t *ret_features, struct problem_list *problems)
+static int explain_opening(const struct ublk_ctl *ctl, struct problem_list *problems)
 {
-        static const struct ctl_calls_handlers handlers = {
-                .reconsider = reconsider, .deliver = deliver, .released = released};
-        _cleanup_(ublk_ctl_free_pointer) struct ublk_ctl *ctl = NULL;
-        const char *path = options->helper_path ? options->helper_path : "/proc/self/exe";
-        struct ctl_reply greeting;
         struct utsname machine;
-        int r;
 
         if (uname(&machine) < 0)
                 return -errno;
         if (ctl_kernel_is_known_bad(machine.release))
                 return ctl_explain_known_bad(machine.release, problems);
-        ctl = calloc(1, sizeof(*ctl));
+        switch (ctl->opening) {
+        case OPENING_GREETED:
+                return explain_greeting(&ctl->greeting, machine.release, problems);
+        case OPENING_FAILED:
+                return ctl_explain_helper(-ctl->start_error, ctl->helper_path, problems);
+        default:
+                return ctl_explain_helper(ETIMEDOUT, ctl->helper_path, problems);
+        }
+}
+
+static int on_verdict(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        struct ublk_ctl *ctl = userdata;
+        _cleanup_problems_ struct problem_list problems = {};
+        int r = explain_opening(ctl, &problems);
+
+        ctl->opening = OPENING_TOLD;
+        ctl->verdict = sd_event_source_disable_unref(ctl->verdict);
+        if (r < 0)
+                ctl_calls_stop(ctl->calls);
+        ctl->opened(ctl->opened_userdata, r, r < 0 ? 0 : ctl->greeting.payload.features, &problems);
+        return 0;
+}
+
+/* At the end of the loop's turn: whoever is told may free what is in use until then. */
+static void know_verdict(struct ublk_ctl *ctl, enum ctl_opening opening)
+{
+        ctl->opening = opening;
+        (void)sd_event_source_set_time(ctl->verdict, 0); /* else it comes at the deadline */
+}
+
+static void greeted(void *owner, const struct ctl_reply *greeting)
+{
+        struct ublk_ctl *ctl = owner;
+
+        if (ctl->opening != OPENING_WAITS)
+                return;
+        if (greeting)
+                ctl->greeting = *greeting;
+        else
+                ctl->start_error = -ECONNRESET;
+        know_verdict(ctl, greeting ? OPENING_GREETED : OPENING_FAILED);
+}
+
+/* A kernel that crashes is not even asked. */
+static void start_helper(struct ublk_ctl *ctl)
+{
+        struct utsname machine;
+
+        if (uname(&machine) >= 0 && ctl_kernel_is_known_bad(machine.release))
+                ctl->start_error = -EOPNOTSUPP;
+        else
+                ctl->start_error = ctl_calls_start(ctl->calls);
+        if (ctl->start_error < 0)
+                know_verdict(ctl, OPENING_FAILED);
+}
+
+int ublk_ctl_open(sd_event *event, const struct ublk_ctl_options *options, struct ublk_ctl **ret)
+{
+        static const struct ctl_calls_handlers handlers = {
+                .reconsider = reconsider, .deliver = deliver, .released = released, .greeted = greeted};
+        _cleanup_(ublk_ctl_free_pointer) struct ublk_ctl *ctl = calloc(1, sizeof(*ctl));
+        int r;
+
         if (!ctl)
                 return -ENOMEM;
+        ctl->helper_path = options->helper_path ? options->helper_path : "/proc/self/exe";
         ctl->deadline_usec = options->deadline_usec;
-        r = ctl_calls_new(event, path, &handlers, ctl, &ctl->calls);
+        ctl->opened = options->opened;
+        ctl->opened_userdata = options->userdata;
+        r = ctl_calls_new(event, ctl->helper_path, &handlers, ctl, &ctl->calls);
+        if (r >= 0)
+                r = sd_event_add_time_relative(event, &ctl->verdict, CLOCK_MONOTONIC,
+                        options->start_usec ? options->start_usec : GREETING_USEC, 0, on_verdict, ctl);
         if (r < 0)
                 return r;
-        r = ctl_calls_greet(ctl->calls, options->start_usec ? options->start_usec : GREETING_USEC, &greeting);
-        if (r < 0)
-                return ctl_explain_helper(-r, path, problems);
-        if (greeting.step != CTL_STEP_READY)
-                return explain_greeting(&greeting, machine.release, problems);
-        *ret_features = greeting.payload.features;
+        start_helper(ctl);
         *ret = TAKE_PTR(ctl);
         return 0;
+}
+
+bool ublk_ctl_is_idle(const struct ublk_ctl *ctl)
+{
+        return ctl_calls_are_idle(ctl->calls);
 }
 
 struct ublk_ctl *ublk_ctl_free(struct ublk_ctl *ctl)
 {
         if (!ctl)
                 return NULL;
+        sd_event_source_disable_unref(ctl->verdict);
         ctl_calls_free(ctl->calls);
         free(ctl);
         return NULL;

@@ -72,20 +72,28 @@ struct ublk_ctl_call;
  * the call was cancelled. */
 typedef void (*ublk_ctl_done)(void *userdata, int result, const struct kernel_device *device);
 
-/* All 0: what the program itself uses. Tests bring a helper and a deadline of their own. */
+/* The control plane is there (0, with what GET_FEATURES says: commands may be sent from now on), or why not:
+ * -errno, with one problem, which may be taken over: no driver, not root, io_uring disabled, kernel below the
+ * floor or known to crash, or no answer. Called once, from the loop; may free the control plane. */
+typedef void (*ublk_ctl_opened)(void *userdata, int result, uint64_t features, struct problem_list *problems);
+
+/* Beside `opened`, all 0: what the program itself uses. Tests bring a helper and deadlines of their own. */
 struct ublk_ctl_options {
+        ublk_ctl_opened opened;
+        void *userdata;
         const char *helper_path; /* NULL: this very program */
         uint64_t deadline_usec;  /* of every call; 0: 10 s, and 30 s for start and end_recovery */
         uint64_t start_usec;     /* until the first helper has answered; 0: 10 s */
 };
 
 /* Starts the helper: this very program, with the argument --control-helper and its channel as descriptor 3.
- * Returns 0, or -errno with one problem: no driver, not root, io_uring disabled, kernel below the floor or
- * known to crash. The checks are made in the helper before this returns (bounded by start_usec).
- * *ret_features: GET_FEATURES. */
-int ublk_ctl_open(sd_event *event, const struct ublk_ctl_options *options, struct ublk_ctl **ret,
-        uint64_t *ret_features, struct problem_list *problems);
-/* Gives up all calls without calling back, and the helpers. NULL is fine. */
+ * It makes its checks while the loop goes on, and `opened` tells. 0, or -errno: out of memory. */
+int ublk_ctl_open(sd_event *event, const struct ublk_ctl_options *options, struct ublk_ctl **ret);
+/* Of one that could not be opened: whether its helper has ended. One that hangs in the driver may stay for
+ * ever, and another would hang beside it. */
+bool ublk_ctl_is_idle(const struct ublk_ctl *ctl);
+/* Gives up all calls without calling back, and the helpers; waits up to a second for those to end, if any
+ * live. NULL is fine. */
 struct ublk_ctl *ublk_ctl_free(struct ublk_ctl *ctl);
 
 /* Called from the loop: a command for the number that was given up can have no effect any more. May not free

@@ -214,6 +214,7 @@ static void helper_lost(struct ctl_helper *helper)
         while ((call = TAILQ_FIRST(&helper->sent)) || (call = TAILQ_FIRST(&helper->waiting)))
                 call_finish(call, -ECONNRESET, NULL);
         helper_kill(helper);
+        helper->calls->handlers->greeted(helper->calls->owner, NULL);
 }
 
 static void helper_release(struct ctl_helper *helper)
@@ -314,10 +315,13 @@ static int helper_hear(struct ctl_helper *helper)
                 return errno == EAGAIN ? 0 : -errno;
         if (size != sizeof(reply))
                 return -EPIPE;
-        if (reply.sequence > 0)
+        if (reply.sequence > 0) {
                 hear_reply(helper, &reply);
-        else if (reply.result < 0)
-                return reply.result;
+        } else {
+                helper->calls->handlers->greeted(helper->calls->owner, &reply);
+                if (reply.result < 0)
+                        return reply.result;
+        }
         return helper->channel >= 0 ? 1 : 0; /* that reply may have been the last one waited for */
 }
 
@@ -535,25 +539,24 @@ struct ctl_calls *ctl_calls_free(struct ctl_calls *calls)
         return NULL;
 }
 
-int ctl_calls_greet(struct ctl_calls *calls, uint64_t timeout_usec, struct ctl_reply *ret_greeting)
+int ctl_calls_start(struct ctl_calls *calls)
 {
         struct ctl_helper *helper;
-        struct ctl_reply greeting;
-        struct pollfd channel = {.events = POLLIN};
-        ssize_t size;
-        int r = helper_start(calls, &helper);
 
-        if (r < 0)
-                return r;
-        channel.fd = helper->channel;
-        r = poll(&channel, 1, (int)(timeout_usec / 1000));
-        if (r <= 0)
-                return r < 0 ? -errno : -ETIMEDOUT;
-        size = recv(helper->channel, &greeting, sizeof(greeting), MSG_DONTWAIT);
-        if (size < 0)
-                return -errno;
-        if (size != sizeof(greeting) || greeting.sequence != 0)
-                return -ECONNRESET;
-        *ret_greeting = greeting;
-        return 0;
+        return helper_start(calls, &helper);
+}
+
+void ctl_calls_stop(struct ctl_calls *calls)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(calls->helpers); i++)
+                if (calls->helpers[i].state != HELPER_NONE)
+                        helper_lost(&calls->helpers[i]);
+}
+
+bool ctl_calls_are_idle(const struct ctl_calls *calls)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(calls->helpers); i++)
+                if (calls->helpers[i].pidfd_source) /* without one its end could not be seen */
+                        return false;
+        return true;
 }

@@ -44,6 +44,8 @@ struct ctl_calls_handlers {
         /* A call that was given up with -ETIMEDOUT and `changes` can have no effect any more: its helper is
          * dead, or the command came back late. May not free ctl_calls. */
         void (*released)(void *owner, uint32_t number);
+        /* A helper has said how far it has got, or (NULL) is lost: of any of them. May not free ctl_calls. */
+        void (*greeted)(void *owner, const struct ctl_reply *greeting);
 };
 
 /* `helper_path` is copied. 0 or -ENOMEM. */
@@ -52,9 +54,12 @@ int ctl_calls_new(sd_event *event, const char *helper_path, const struct ctl_cal
 /* Frees all calls without delivering them, and kills the helpers. NULL is fine. */
 struct ctl_calls *ctl_calls_free(struct ctl_calls *calls);
 
-/* Starts the first helper and waits for its greeting. 0; -ETIMEDOUT; -ECONNRESET when it ended without one;
- * other -errno when it could not be started. */
-int ctl_calls_greet(struct ctl_calls *calls, uint64_t timeout_usec, struct ctl_reply *ret_greeting);
+/* Starts the first helper, which greets. 0, or -errno: it could not be started. */
+int ctl_calls_start(struct ctl_calls *calls);
+/* Kills all helpers, without waiting for their end; calls in flight end with -ECONNRESET. */
+void ctl_calls_stop(struct ctl_calls *calls);
+/* Whether there is no helper, not even one that was killed and has not ended. */
+bool ctl_calls_are_idle(const struct ctl_calls *calls);
 
 /* Sends the call, starting a helper if there is none. 0; -EALREADY: it `changes` a device for which such a
  * call was given up and is not released; -EAGAIN: too many helpers hang; other -errno. On a failure the call

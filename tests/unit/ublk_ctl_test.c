@@ -7,9 +7,9 @@
 
 #include "check.h"
 #include "control_helper_fake.h"
+#include "control_open.h"
 
 #include <signal.h>
-#include <sys/wait.h>
 
 enum { SHORT_USEC = 200 * 1000, LONG_USEC = 1000 * 1000, PATIENCE_USEC = 20 * 1000 * 1000, MANY = 2000 };
 
@@ -39,13 +39,13 @@ static void on_done(void *userdata, int result, const struct kernel_device *devi
 
 static struct ublk_ctl *open_ctl(sd_event *event, const char *part)
 {
-        _cleanup_problems_ struct problem_list problems = {};
-        struct ublk_ctl *ctl = NULL;
-        uint64_t features = 0;
+        struct control_verdict verdict = {};
+        struct ublk_ctl *ctl;
 
         setenv("CTL_TEST_HELPER", part, 1);
-        CHECK_INT(ublk_ctl_open(event, &(struct ublk_ctl_options){}, &ctl, &features, &problems), 0);
-        CHECK_INT(features, 0x1fe);
+        ctl = control_open(event, (struct ublk_ctl_options){}, &verdict);
+        CHECK_INT(verdict.result, 0);
+        CHECK_INT(verdict.features, 0x1fe);
         return ctl;
 }
 
@@ -266,14 +266,12 @@ static void test_helper_that_dies(sd_event *event)
 
 static struct ublk_ctl *open_impatient(sd_event *event, const char *part, uint64_t deadline_usec)
 {
-        _cleanup_problems_ struct problem_list problems = {};
-        struct ublk_ctl *ctl = NULL;
-        uint64_t features;
+        struct control_verdict verdict = {};
+        struct ublk_ctl *ctl;
 
         setenv("CTL_TEST_HELPER", part, 1);
-        CHECK_INT(ublk_ctl_open(event, &(struct ublk_ctl_options){.deadline_usec = deadline_usec}, &ctl,
-                          &features, &problems),
-                0);
+        ctl = control_open(event, (struct ublk_ctl_options){.deadline_usec = deadline_usec}, &verdict);
+        CHECK_INT(verdict.result, 0);
         return ctl;
 }
 
@@ -373,16 +371,16 @@ static void check_others_go_on(sd_event *event, struct ublk_ctl *ctl)
         CHECK_INT(answer.result, 0);
 }
 
+/* NULL: one may not trace here. */
 static struct ublk_ctl *open_undying(sd_event *event)
 {
-        _cleanup_problems_ struct problem_list problems = {};
-        struct ublk_ctl *ctl = NULL;
-        uint64_t features;
+        struct control_verdict verdict = {};
+        struct ublk_ctl *ctl;
 
         setenv("CTL_TEST_HELPER", "undying", 1);
-        (void)ublk_ctl_open(
-                event, &(struct ublk_ctl_options){.deadline_usec = SHORT_USEC}, &ctl, &features, &problems);
-        return ctl; /* NULL: one may not trace here */
+        ctl = control_open(event, (struct ublk_ctl_options){.deadline_usec = SHORT_USEC}, &verdict);
+        problem_list_clear(&verdict.problems);
+        return verdict.result < 0 ? ublk_ctl_free(ctl) : ctl;
 }
 
 /* A device that hangs for good is tried again and again, and costs no second helper: none is sent. */
@@ -436,53 +434,6 @@ static void test_last_helper_that_answers_nothing(sd_event *event)
                         check_result(event, 0, &hangs, -ETIMEDOUT);
         }
         CHECK_INT(r, -EAGAIN);
-        ublk_ctl_free(ctl);
-}
-
-static void check_start(sd_event *event, const char *part, uint64_t start_usec, int error, const char *reason)
-{
-        _cleanup_problems_ struct problem_list problems = {};
-        struct ublk_ctl *ctl = NULL;
-        uint64_t features = 12345;
-
-        setenv("CTL_TEST_HELPER", part, 1);
-        CHECK_INT(ublk_ctl_open(event, &(struct ublk_ctl_options){.start_usec = start_usec}, &ctl, &features,
-                          &problems),
-                -error);
-        CHECK(!ctl);
-        CHECK_INT(features, 12345);
-        if (CHECK_INT(problems.count, 1))
-                CHECK_STR(problems.items[0].reason, reason);
-        CHECK_INT(waitpid(-1, NULL, WNOHANG), -1);
-}
-
-static void test_start(sd_event *event)
-{
-        check_start(event, "mute", SHORT_USEC, ETIMEDOUT, "ControlHangs");
-        check_start(event, "silent-exit", 0, ECONNRESET, "HelperFailed");
-        check_start(event, "refused", 0, EACCES, "NotPermitted");
-        check_start(event, "old", 0, EOPNOTSUPP, "KernelTooOld");
-        check_start(event, "no-ring", 0, ENOSYS, "IoUringMissing");
-}
-
-/* On a machine without the driver the real helper says so; with it, it works. */
-static void test_real_helper(sd_event *event)
-{
-        _cleanup_problems_ struct problem_list problems = {};
-        struct ublk_ctl *ctl = NULL;
-        uint64_t features = 0;
-        int r;
-
-        unsetenv("CTL_TEST_HELPER");
-        r = ublk_ctl_open(event, &(struct ublk_ctl_options){}, &ctl, &features, &problems);
-        if (access("/dev/ublk-control", F_OK) < 0) {
-                CHECK_INT(r, -ENOENT);
-                if (CHECK_INT(problems.count, 1))
-                        CHECK(strncmp(problems.items[0].reason, "Driver", strlen("Driver")) == 0);
-        } else if (geteuid() == 0) {
-                CHECK_INT(r, 0);
-                CHECK(features & UBLK_F_USER_RECOVERY);
-        }
         ublk_ctl_free(ctl);
 }
 
@@ -565,14 +516,12 @@ int main(int argc, char *argv[])
                 return check_report();
         test_flags();
         test_feature_names();
-        test_start(event);
         test_commands(event);
         test_free_within_the_callback(event);
         test_helper_that_dies(event);
         test_deadline(event);
         test_retired_helpers_go(event);
         test_many_deadlines(event);
-        test_real_helper(event);
         test_released(event);
         test_retries_cost_no_helper(event); /* last, because they leave helpers behind */
         test_too_many_helpers(event);

@@ -7,6 +7,7 @@
 #include "ublkd/ublk_ctl.h"
 
 #include "check.h"
+#include "control_open.h"
 
 #include "ublkd/device_status.h"
 #include "ublkd/worker_proc.h"
@@ -505,15 +506,14 @@ static void test_life(struct test *test)
 /* START waits for a worker that never fetches: the deadline ends it, and everything else goes on. */
 static void test_start_that_hangs(struct test *outer)
 {
-        _cleanup_problems_ struct problem_list problems = {};
+        struct control_verdict verdict = {};
         struct test impatient = *outer, *test = &impatient;
         struct kernel_device_request request = request_for(NUMBER);
         uint64_t start;
 
-        impatient.ctl = NULL;
-        CHECK_INT(ublk_ctl_open(outer->event, &(struct ublk_ctl_options){.deadline_usec = 5 * 1000 * 1000},
-                          &impatient.ctl, &impatient.features, &problems),
-                0);
+        impatient.ctl = control_open(
+                outer->event, (struct ublk_ctl_options){.deadline_usec = 5 * 1000 * 1000}, &verdict);
+        CHECK_INT(verdict.result, 0);
         CHECK_INT(CALL(add, &request), 0);
         CHECK_INT(CALL(set_params, NUMBER, &sample), 0);
         start = now_usec();
@@ -525,6 +525,17 @@ static void test_start_that_hangs(struct test *outer)
         CHECK_INT(CALL(del, NUMBER), 0);
         await_absence(test);
         ublk_ctl_free(impatient.ctl);
+}
+
+static bool open_control(struct test *test, struct problem_list *problems)
+{
+        struct control_verdict verdict = {};
+
+        test->ctl = control_open(test->event, (struct ublk_ctl_options){}, &verdict);
+        test->features = verdict.features;
+        CHECK_INT(problem_list_append(problems, &verdict.problems), 0);
+        problem_list_clear(&verdict.problems);
+        return CHECK_INT(verdict.result, 0);
 }
 
 static void run_tests(struct test *test)
@@ -554,9 +565,7 @@ int main(int argc, char *argv[])
         if (CHECK(mkdtemp(base)) && CHECK_INT(sd_event_new(&test.event), 0)
                 && CHECK_INT(runtime_dir_open(base, &test.dir, &problems), 0)
                 && CHECK_INT(worker_start_new(test.event, argv[1], &test.starter), 0)
-                && CHECK_INT(ublk_ctl_open(test.event, &(struct ublk_ctl_options){}, &test.ctl,
-                                     &test.features, &problems),
-                        0))
+                && open_control(&test, &problems))
                 run_tests(&test);
         for (size_t i = 0; i < problems.count; i++)
                 fprintf(stderr, "%s: %s\n", problems.items[i].reason, problems.items[i].detail);
