@@ -1,7 +1,9 @@
 /* Whether the tests of the table would notice a broken table: every row is removed, widened in each column,
  * and given each other action, and the rules over all facts (walk.c) or the simulation must find fault with
- * it. mutation [--list]     --list: also what found each mutant Mutants that answer every combination as the
- * table does are no mutants. Those that survive must be known. */
+ * it; and whether the simulation would notice helpers for control commands that get their part wrong.
+ *   mutation [--list]     --list: also what found each mutant
+ * Mutants that answer every combination as the table does are no mutants. Those that survive must be known.
+ */
 #include "sim.h"
 
 /* The table itself, which is nobody's business elsewhere. */
@@ -49,12 +51,12 @@ struct tally {
         unsigned equivalent, walked, simulated, both, survived;
 };
 
-static const char *simulate(struct world *world)
+static const char *simulate(struct world *world, plan_function decide)
 {
         const char *broken = NULL;
 
         for (uint64_t seed = 1; seed <= SCHEDULES && !broken; seed++)
-                broken = schedule_run(world, seed, plan_by_mutant, false);
+                broken = schedule_run(world, seed, decide, false);
         return broken;
 }
 
@@ -69,7 +71,7 @@ static void try_mutant(struct world *world, unsigned row, const char *what, cons
                 return;
         }
         walked = walk_all_facts(plan_by_mutant, &facts);
-        simulated = simulate(world);
+        simulated = simulate(world, plan_by_mutant);
         tally->walked += walked != NULL;
         tally->simulated += simulated != NULL;
         tally->both += walked && simulated;
@@ -108,11 +110,39 @@ static void change_action(struct world *world, unsigned row, bool list, struct t
         }
 }
 
+/* How many mistakes of the helpers nobody notices. */
+static unsigned try_mistakes(struct world *world, bool list)
+{
+        static const char *const names[_HELPER_MISTAKE_MAX] = {
+                [FORGETS_WHAT_WAS_GIVEN_UP] = "forget what was given up",
+                [RELEASES_WHEN_IT_KILLS] = "release what a helper holds when they kill it",
+                [NEVER_RELEASES] = "never release what was given up",
+                [KEEPS_A_HELPER_THAT_HANGS] = "keep a helper that hangs",
+                [RETIRES_AND_DOES_NOT_KILL] = "give a helper up and do not kill it",
+                [KEEPS_THE_SLOT_OF_THE_DEAD] = "keep the slot of one that is dead",
+                [SWALLOWS_CALLS_OF_THE_DEAD] = "say nothing of the calls of one that died",
+                [HAS_NO_DEADLINE] = "wait for ever",
+        };
+        unsigned survived = 0;
+
+        for (world->mistake = NO_MISTAKE + 1; world->mistake < _HELPER_MISTAKE_MAX; world->mistake++) {
+                const char *broken = simulate(world, plan);
+
+                survived += !broken;
+                if (list || !broken)
+                        printf("helpers %s: %s\n", names[world->mistake],
+                                broken ? broken : "every schedule good");
+        }
+        world->mistake = NO_MISTAKE;
+        return survived;
+}
+
 int main(int argc, char **argv)
 {
         struct world *world = calloc(1, sizeof(*world));
         bool list = argc > 1 && strcmp(argv[1], "--list") == 0;
         struct tally tally = {};
+        unsigned mistakes;
 
         if (!world)
                 return 2;
@@ -124,6 +154,8 @@ int main(int argc, char **argv)
         printf("%u rows: %u mutants found by the rules, %u by %u schedules (%u by both), %u survived, %u "
                "were equivalent\n",
                 ROWS, tally.walked, tally.simulated, SCHEDULES, tally.both, tally.survived, tally.equivalent);
+        mistakes = try_mistakes(world, list);
+        printf("%u mistakes of helpers, %u survived\n", _HELPER_MISTAKE_MAX - 1, mistakes);
         free(world);
-        return tally.survived > 0;
+        return tally.survived + mistakes > 0;
 }

@@ -2,6 +2,7 @@
  *
  *   sim_world.c       random numbers, the queue of events, the trace
  *   sim_kernel.c      disks and control commands, as the driver behaves (states, EBUSY, EINVAL, what blocks)
+ *   sim_helper.c      how commands come and go: helper processes that are given up, fall silent, or die
  *   sim_worker.c      worker processes: boot, open, GO, fetch, serve, leave, die
  *   sim_supervisor.c  the reconciler around the real plan.c, attempt.c, backoff.c: SIGKILLed at any point
  *   sim_schedule.c    what goes wrong and when, what the user does, and what must be true at the end
@@ -20,6 +21,7 @@ enum {
         NUMBERS = 4,    /* kernel numbers */
         WORKERS = 4096, /* processes in one schedule, dead ones included */
         COMMANDS = 64,  /* control commands not forgotten yet */
+        HELPERS = 4,    /* processes for control commands that a supervisor may have, dying ones included */
         EVENTS = 8192,
         NOBODY = -1,
 };
@@ -67,7 +69,16 @@ enum command_type {
 };
 
 struct command {
-        bool used, given_up, effective, answered;
+        bool used;
+        unsigned serial; /* events that are about an earlier one in the same place are void */
+        int helper;
+        unsigned helper_life;
+        bool given_up;  /* its deadline passed */
+        bool effective; /* the driver is done with it, or never gets it */
+        bool answered;  /* and that is on its way to the supervisor */
+        bool held;      /* given up, and remembered: it may yet take effect */
+        bool unread;    /* in the socket of a helper that does not read */
+        bool stubborn;  /* not even SIGKILL gets it out of the driver */
         enum command_type type;
         int number;
         unsigned instance; /* the disk that it is meant for */
@@ -87,6 +98,33 @@ struct command {
         uint64_t issued_at;
         int result;
         struct disk info; /* GET_INFO */
+};
+
+/* ------------------------------------------------------------------ sim_helper.c */
+
+enum helper_state { HELPER_NONE, HELPER_ACTIVE, HELPER_RETIRED, HELPER_DYING };
+
+struct helper {
+        enum helper_state state;
+        bool mute;       /* stopped: it reads nothing, and says nothing */
+        bool killed;     /* by whomever; dead once the driver lets go of its commands */
+        bool death_seen; /* is on its way */
+        unsigned life;   /* counts those that were in this slot */
+        unsigned misses;
+};
+
+/* Ways to get that wrong, which the rules must find; see mutation.c. */
+enum helper_mistake {
+        NO_MISTAKE,
+        FORGETS_WHAT_WAS_GIVEN_UP,
+        RELEASES_WHEN_IT_KILLS,
+        NEVER_RELEASES,
+        KEEPS_A_HELPER_THAT_HANGS,
+        RETIRES_AND_DOES_NOT_KILL,
+        KEEPS_THE_SLOT_OF_THE_DEAD,
+        SWALLOWS_CALLS_OF_THE_DEAD,
+        HAS_NO_DEADLINE,
+        _HELPER_MISTAKE_MAX
 };
 
 /* ------------------------------------------------------------------ sim_worker.c */
@@ -133,6 +171,7 @@ struct supervisor {
         bool alive;
         unsigned incarnation; /* 1, 2, … */
         struct attempt attempt;
+        struct helper helpers[HELPERS];
         /* the worker that it knows */
         int worker;
         enum plan_worker stage;
@@ -145,7 +184,6 @@ struct supervisor {
         int number_before;
         struct disk kernel; /* from GET_INFO; !exists: none of ours */
         bool stranger_there;
-        bool add_unsure;      /* an ADD_DEV for this number may still take effect */
         bool number_is_fresh; /* given out by this incarnation and never seen to be ours */
         unsigned numbers_tried;
         uint64_t lost_since;
@@ -172,6 +210,8 @@ enum event_kind {
         EVENT_COMMAND_EFFECT,
         EVENT_COMMAND_RESULT,
         EVENT_COMMAND_DEADLINE,
+        EVENT_COMMAND_LATE, /* the answer of one that was given up */
+        EVENT_HELPER_DEATH,
         EVENT_PROCESS_STEP,
         EVENT_TO_PROCESS,
         EVENT_TO_SUPERVISOR,
@@ -202,6 +242,8 @@ struct world {
         struct disk disks[NUMBERS];
         unsigned instances;
         struct command commands[COMMANDS];
+        unsigned command_serial;
+        enum helper_mistake mistake;
         struct process processes[WORKERS];
         int process_count;
         int socket_owner; /* the worker whose socket is in the runtime directory */
@@ -244,11 +286,19 @@ void world_trace(struct world *world, const char *format, ...) __attribute__((fo
                         world_trace((world), __VA_ARGS__);                                                   \
         } while (0)
 
+/* sim_helper.c */
+/* 0; -EALREADY: a command for that disk was given up and may yet take effect; -EAGAIN: every helper hangs. */
+int helper_submit(struct world *world, const struct command *command);
+/* Events about commands and helpers. */
+void helper_event(struct world *world, const struct event *event);
+void helper_forget_supervisor(struct world *world, unsigned incarnation);
+void helper_falls_silent(struct world *world);
+void helper_is_killed(struct world *world);
+
 /* sim_kernel.c */
-void kernel_issue(struct world *world, const struct command *command);
-void kernel_effect(struct world *world, int index);
-void kernel_deadline(struct world *world, int index);
-void kernel_forget_supervisor(struct world *world, unsigned incarnation);
+enum { KERNEL_BLOCKS = 1 };
+/* What the command comes to now: 0, -errno, or KERNEL_BLOCKS: it is not done yet. */
+int kernel_execute(struct world *world, struct command *command);
 /* Straight effects, for administrators and workers. 0 or -errno. */
 int kernel_stop(struct world *world, int number);
 int kernel_delete(struct world *world, int number);
@@ -275,6 +325,9 @@ void supervisor_kick(struct world *world); /* queue the device's name */
 void supervisor_hear(struct world *world, int worker, enum message message, enum process_stage stage);
 void supervisor_sees_death(struct world *world, int worker);
 void supervisor_result(struct world *world, const struct command *command);
+/* A command that was given up can have no effect any more. */
+void supervisor_released(struct world *world, int number);
 
-/* sim_schedule.c: NULL, or the rule that this schedule broke. */
+/* sim_schedule.c: NULL, or the rule that this schedule broke. `world` is zeroed, or from an earlier schedule;
+ * its `mistake` is what the helpers get wrong. */
 const char *schedule_run(struct world *world, uint64_t seed, plan_function decide, bool trace);

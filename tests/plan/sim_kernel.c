@@ -1,14 +1,8 @@
-/* Disks and control commands, as docs/kernel and the driver have it. */
+/* Disks, and what control commands do to them, as the driver has it. */
 #include "sim.h"
 
 #include <assert.h>
 #include <errno.h>
-
-enum {
-        BLOCKED = 1,                        /* not done yet, try again later */
-        DEADLINE = 10 * 1000 * 1000,        /* of the supervisor's control commands */
-        LATE_EFFECT_MAX = 20 * 1000 * 1000, /* of a command that was given up */
-};
 
 static struct disk *find_disk(struct world *world, int number, unsigned instance)
 {
@@ -133,7 +127,7 @@ int kernel_stop(struct world *world, int number)
         if (!disk->exists)
                 return -ENODEV;
         if (is_held_up(world, disk)) /* requests in flight that nobody answers */
-                return BLOCKED;
+                return KERNEL_BLOCKS;
         disk->state = DISK_DEAD;
         if (disk->holder != NOBODY && disk->fetched_any)
                 process_queues_taken(world, disk->holder);
@@ -210,7 +204,7 @@ static int set_params(struct disk *disk, unsigned size)
 static int go_live(struct world *world, struct disk *disk, int worker)
 {
         if (!disk->fetched_all)
-                return BLOCKED;
+                return KERNEL_BLOCKS;
         if (disk->holder != worker)
                 return -EINVAL;
         if (world_chance(world, 20) && !world->calm) { /* it dies at the worst moment */
@@ -260,7 +254,7 @@ static int end_recovery(struct world *world, struct disk *disk, int worker)
         return go_live(world, disk, worker);
 }
 
-static int execute(struct world *world, struct command *command)
+int kernel_execute(struct world *world, struct command *command)
 {
         struct disk *disk = find_disk(world, command->number, command->instance);
 
@@ -291,114 +285,5 @@ static int execute(struct world *world, struct command *command)
                 return kernel_stop(world, command->number);
         default:
                 return kernel_delete(world, command->number);
-        }
-}
-
-/* ---- how they come and go ---- */
-
-static int draw_fate(struct world *world)
-{
-        static const int fates[] = {FATE_INTERRUPTED, FATE_INTERRUPTED_EFFECTIVE, FATE_HANGS,
-                FATE_HANGS_EFFECTIVE, FATE_FAILS, FATE_FAILS};
-
-        return world_bad_luck(world) ? fates[world_random(world, sizeof(fates) / sizeof(fates[0]))]
-                                     : FATE_NORMAL;
-}
-
-static int free_slot(struct world *world)
-{
-        for (int i = 0; i < COMMANDS; i++)
-                if (!world->commands[i].used)
-                        return i;
-        world_break(world, "commands pile up");
-        return 0;
-}
-
-void kernel_issue(struct world *world, const struct command *command)
-{
-        int index = free_slot(world);
-        struct command *slot = &world->commands[index];
-        uint64_t delay = world_between(world, 5, 200);
-
-        *slot = *command;
-        slot->used = true;
-        slot->issued_at = world->now;
-        slot->fate = (int)slot->type == world->failing ? FATE_FAILS : draw_fate(world);
-        if (slot->fate == FATE_HANGS_EFFECTIVE)
-                delay = world_between(world, 1, DEADLINE + LATE_EFFECT_MAX);
-        if (slot->fate == FATE_HANGS)
-                delay = DEADLINE + LATE_EFFECT_MAX;
-        world_at(world, world->now + delay, EVENT_COMMAND_EFFECT, index, 0, 0);
-        world_at(world, world->now + DEADLINE, EVENT_COMMAND_DEADLINE, index, 0, (unsigned)slot->issued_at);
-}
-
-static void finish(struct world *world, int index, int result)
-{
-        struct command *command = &world->commands[index];
-
-        command->effective = true;
-        command->result = result;
-        if (command->given_up || command->fate == FATE_HANGS_EFFECTIVE || command->fate == FATE_HANGS)
-                return; /* the deadline answers for it, or has */
-        command->answered = true;
-        world_at(world, world->now + world_between(world, 1, 100), EVENT_COMMAND_RESULT, index, 0, 0);
-}
-
-void kernel_effect(struct world *world, int index)
-{
-        struct command *command = &world->commands[index];
-        uint64_t age = world->now - command->issued_at;
-        int r = 0;
-
-        if (command->fate == FATE_FAILS)
-                r = -EIO;
-        else if (command->fate == FATE_INTERRUPTED)
-                r = -EINTR;
-        else if (command->fate != FATE_HANGS) {
-                r = execute(world, command);
-                if (r == BLOCKED && age < DEADLINE + LATE_EFFECT_MAX) {
-                        world_at(world, world->now + 200 + (age < SECOND ? age / 2 : SECOND / 2),
-                                EVENT_COMMAND_EFFECT, index, 0, 0);
-                        return;
-                }
-                TRACE(world, "kernel: command %d on %d → %d", command->type, command->number, r);
-                if (command->fate == FATE_INTERRUPTED_EFFECTIVE)
-                        r = -EINTR;
-        }
-        if (r == BLOCKED)
-                r = -EINTR;
-        if (command->given_up)
-                command->used = false;
-        finish(world, index, r);
-}
-
-void kernel_deadline(struct world *world, int index)
-{
-        struct command *command = &world->commands[index];
-
-        if (!command->used || command->answered || command->given_up)
-                return;
-        command->given_up = true;
-        command->result = -ETIMEDOUT;
-        TRACE(world, "kernel: command %d on %d did not come back", command->type, command->number);
-        if (command->effective)
-                command->used = false;
-        supervisor_result(world, command);
-}
-
-/* Its helper dies with it: what is not done yet is done at once or never. */
-void kernel_forget_supervisor(struct world *world, unsigned incarnation)
-{
-        for (int i = 0; i < COMMANDS; i++) {
-                struct command *command = &world->commands[i];
-
-                if (!command->used || command->incarnation != incarnation || command->effective)
-                        continue;
-                /* A disk that comes after its supervisor's successor has looked cannot be known to anybody,
-                 * nor a size. */
-                if (world_chance(world, 500)
-                        || ((command->type == COMMAND_ADD || command->type == COMMAND_UPDATE_SIZE)
-                                && command->fate != FATE_NORMAL))
-                        command->fate = FATE_INTERRUPTED;
         }
 }

@@ -198,6 +198,8 @@ static const struct {
         {3, user_grows               },
         {2, user_changes_trigger     },
         {2, user_changes_patience    },
+        {2, helper_falls_silent      },
+        {2, helper_is_killed         },
 };
 
 enum { FAULTS = sizeof(faults) / sizeof(faults[0]) };
@@ -390,8 +392,6 @@ static void judge(struct world *world)
 
 static void happen(struct world *world, const struct event *event)
 {
-        struct command command;
-
         switch (event->kind) {
         case EVENT_FAULT:
                 fault(world);
@@ -400,16 +400,11 @@ static void happen(struct world *world, const struct event *event)
                 calm_down(world);
                 break;
         case EVENT_COMMAND_EFFECT:
-                kernel_effect(world, event->a);
-                break;
         case EVENT_COMMAND_RESULT:
-                command = world->commands[event->a]; /* a copy: its place is free for what follows from it */
-                world->commands[event->a].used = false;
-                supervisor_result(world, &command);
-                break;
         case EVENT_COMMAND_DEADLINE:
-                if ((unsigned)world->commands[event->a].issued_at == event->c)
-                        kernel_deadline(world, event->a);
+        case EVENT_COMMAND_LATE:
+        case EVENT_HELPER_DEATH:
+                helper_event(world, event);
                 break;
         case EVENT_PROCESS_STEP:
                 if (world->processes[event->a].stage == (enum process_stage)event->c)
@@ -447,9 +442,11 @@ static void happen(struct world *world, const struct event *event)
 
 const char *schedule_run(struct world *world, uint64_t seed, plan_function decide, bool trace)
 {
+        enum helper_mistake mistake = world->mistake;
         struct event event;
 
         world_init(world, seed, decide, trace);
+        world->mistake = mistake;
         begin(world);
         while (!world->broken && world_next(world, &event)) {
                 happen(world, &event);

@@ -17,7 +17,7 @@ void supervisor_die(struct world *world, const char *why)
                 return;
         TRACE(world, "supervisor %u: killed, %s", supervisor->incarnation, why);
         supervisor->alive = false;
-        kernel_forget_supervisor(world, supervisor->incarnation);
+        helper_forget_supervisor(world, supervisor->incarnation);
         for (int i = 0; i < world->process_count; i++)
                 if (world->processes[i].alive && world->processes[i].connection == supervisor->incarnation)
                         process_send(world, i, MESSAGE_EOF, supervisor->incarnation);
@@ -138,7 +138,9 @@ static void issue(struct world *world, enum command_type type)
                 && world->disks[command.number].instance == command.instance)
                 world_break(world, "a stranger's disk is touched");
         supervisor->busy = true;
-        kernel_issue(world, &command);
+        command.result = helper_submit(world, &command);
+        if (command.result < 0)
+                supervisor_result(world, &command);
 }
 
 static void decide(struct world *world);
@@ -181,7 +183,6 @@ static void give_out_number(struct world *world)
         if (world->record.number < 0) {
                 world->record.number = (int)(supervisor->numbers_tried++ % NUMBERS);
                 supervisor->number_is_fresh = true;
-                supervisor->add_unsure = false;
         }
 }
 
@@ -190,8 +191,8 @@ static void number_is_taken(struct world *world)
 {
         struct supervisor *supervisor = &world->supervisor;
 
-        if (supervisor->number_is_fresh && !world->record.fixed_number && !supervisor->add_unsure
-                && supervisor->stranger_there)
+        if (supervisor->number_is_fresh && !world->record.fixed_number
+                && !attempt_is_unsure(&supervisor->attempt, world->now) && supervisor->stranger_there)
                 world->record.number = -1;
 }
 
@@ -480,8 +481,6 @@ void supervisor_result(struct world *world, const struct command *command)
                 return;
         if (command->type == COMMAND_ADD && r == -EEXIST)
                 number_is_taken(world);
-        if (command->type == COMMAND_ADD && (r == -ETIMEDOUT || r == -EINTR))
-                supervisor->add_unsure = true;
         if ((command->type == COMMAND_SET_PARAMS && r == 0)
                 || (command->type == COMMAND_BEGIN_RECOVERY && attempt_says_go(r)))
                 tell(world, MESSAGE_GO, PLAN_WORKER_FETCHING, r);
@@ -532,5 +531,13 @@ void supervisor_sees_death(struct world *world, int worker)
         supervisor->worker = NOBODY;
         supervisor->stage = PLAN_WORKER_NONE;
         supervisor->killed = false;
+        supervisor_kick(world);
+}
+
+void supervisor_released(struct world *world, int number)
+{
+        if (number != world->record.number)
+                return;
+        attempt_released(&world->supervisor.attempt, world->now);
         supervisor_kick(world);
 }
