@@ -1,6 +1,7 @@
 /* FIELD=VALUE arguments into JSON. */
 #include "ublkctl/assignments.h"
 
+#include "schemas/spec_fields.h"
 #include "ublkctl/call.h"
 
 #include <string.h>
@@ -8,13 +9,11 @@
 static const char labels_prefix[] = "labels.";
 /* Its value "null" is the name of a target, not the absence of one. */
 static const char target_type[] = "target.type=";
-/* Strings by the schema whose value may look like a number. */
-static const char *const texts[] = {"cpus", "name", "owner.mode", "recovery.giveUpAfter", "target.path"};
 
 static bool is_text(const char *field)
 {
-        for (size_t i = 0; field && i < ARRAY_SIZE(texts); i++)
-                if (strcmp(texts[i], field) == 0)
+        for (const char *const *text = spec_text_fields; field && *text; text++)
+                if (strcmp(*text, field) == 0)
                         return true;
         return false;
 }

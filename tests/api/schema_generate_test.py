@@ -4,6 +4,7 @@ import copy
 import importlib.util
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -167,6 +168,25 @@ def test_targets_may_contain_targets(tmp_path):
     bad = copy.deepcopy(spec)
     bad["target"]["child"]["child"]["type"] = "nonsense"
     assert not validator.is_valid(bad)
+
+
+def test_fields_that_are_strings(tmp_path):
+    """A new one is known to the client without a word; one that may be a number in some target is not among them."""
+    schemas = tmp_path / "schemas"
+    shutil.copytree(SCHEMAS, schemas)
+
+    def fields():
+        return re.findall(r'^ {8}"(.+)",$', generate.generate(schemas, ["loop", "null"])["spec_text_fields.c"], re.MULTILINE)
+
+    before = fields()
+    assert {"name", "cpus", "owner.mode", "recovery.giveUpAfter", "dataPath", "target.path"} <= set(before)
+    assert not {"size", "queues", "owner.uid", "enabled", "labels", "target", "target.type"} & set(before)
+    for target, more in (("loop", {"serial": STRING, "mixed": STRING}), ("null", {"mixed": INTEGER})):
+        path = schemas / "targets" / f"{target}.schema.json"
+        schema = json.loads(path.read_text())
+        schema["properties"].update(more)
+        path.write_text(json.dumps(schema))
+    assert fields() == sorted([*before, "target.serial"])
 
 
 @pytest.mark.parametrize("targets", [["loop"], ["loop", "null", "qcow2"]])

@@ -36,6 +36,9 @@ int main(void)
                 {"labels.a=true",           "{\"labels\":{\"a\":\"true\"}}"         },
                 {"owner.mode=600",          "{\"owner\":{\"mode\":\"600\"}}"        },
                 {"recovery.giveUpAfter=0",  "{\"recovery\":{\"giveUpAfter\":\"0\"}}"},
+                {"target.path=7",           "{\"target\":{\"path\":\"7\"}}"         },
+                {"dataPath=null",           "{\"dataPath\":null}"                   },
+                {"dataPath=1",              "{\"dataPath\":\"1\"}"                  },
                 {"cpus=3",                  "{\"cpus\":\"3\"}"                      },
                 {"labels.a=null",           "{\"labels\":{\"a\":null}}"             },
         };

@@ -42,6 +42,7 @@ QUOTED = [
     ("api/*", BASE + MODEL + ["api/*", "targets/target_desc.h", "schemas/schema_texts.h"]),
     # a client knows the API and no more, but for a dry run what a good spec is
     ("ublkctl/dry_run.c", BASE + ["ublkctl/*", "ublkd/device_spec.h"]),
+    ("ublkctl/assignments.c", BASE + ["ublkctl/*", "schemas/spec_fields.h"]),
     ("ublkctl/*", BASE + ["ublkctl/*"]),
     ("targets/worker/*", BASE + PROTO + CONTRACT + ["targets/registry.h", "targets/worker/*"]),
     ("targets/*/*", BASE + CONTRACT + ["{folder}/*"]),
