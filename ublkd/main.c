@@ -81,13 +81,14 @@ static int parse_log_level(const char *text)
         return -EINVAL;
 }
 
-/* 0, or -errno: why it cannot be run. */
+/* 0, or -errno: why it cannot be run. Who may not even look at it is not root, which says more, and is said
+ * later. */
 static int check_program(const char *path)
 {
         struct stat info;
 
         if (stat(path, &info) < 0)
-                return -errno;
+                return errno == EACCES ? 0 : -errno;
         if (!S_ISREG(info.st_mode))
                 return S_ISDIR(info.st_mode) ? -EISDIR : -EACCES;
         return access(path, X_OK) < 0 ? -errno : 0;

@@ -27,20 +27,11 @@ def _sentence(daemon):
     return problem["detail"]
 
 
-def _answers(daemon):
-    return not daemon.running or daemon.api.request("GET", "/healthz").status_code == 200
-
-
 def _started(daemon):
     daemon.start(ready=False)
 
-    def up():
-        if not daemon.running:
-            return True
-        try:
-            return _answers(daemon)
-        except OSError:
-            return False
+    def up():  # before that it is still asking the driver
+        return not daemon.running or daemon.api.is_ready()
 
     wait_until(up, lambda: f"ublkd up, or ended; its log: {daemon.log()}")
     return daemon
