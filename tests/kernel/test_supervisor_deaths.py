@@ -13,7 +13,7 @@ import pytest
 import requests
 
 from harness import programs, ublk
-from harness.api import loop_spec, null_spec
+from harness.api import condition_of, loop_spec, null_spec
 from harness.daemon import workers
 from harness.disk import Disk, block
 from harness.wait import wait_until
@@ -94,12 +94,19 @@ def _every_death(flow):
 
 def _assert_alone(api, name):
     """The device is Live and works, and there is one disk and one worker on this machine."""
-    status = api.wait_phase(name, "Live")["status"]
+    def is_settled(device):
+        return device["status"]["phase"] == "Live" and condition_of(device)["reason"] == "Live"
+
+    def is_alone():
+        device = api.get(name)
+        return is_settled(device) and workers() == [device["status"]["worker"]["pid"]]
+
+    status = api.wait_for(name, is_settled, "Live, and nothing under way")["status"]
     disk = Disk(status["id"])
     disk.write(4096, block("w"))
     assert ublk.numbers() == [status["id"]]
-    wait_until(lambda: workers() == [status["worker"]["pid"]], lambda: f"one worker, not {workers()}")
-    return status
+    wait_until(is_alone, lambda: f"one worker, not {workers()}")
+    return api.get(name)["status"]
 
 
 def _assert_nothing(api):
@@ -210,6 +217,96 @@ def test_dying_while_a_worker_is_replaced(mortal):
         assert write.result() is None
         after = _assert_alone(api, "data")
         assert after["worker"]["pid"] != pid and after["id"] == before["id"]
+        return died, where
+
+    _every_death(flow)
+
+
+def _has(*features):
+    """What older kernels do instead has been walked: a disk is made anew, and a worker dies."""
+    return all(ublk.features()[feature] for feature in features)
+
+
+@pytest.mark.long
+def test_dying_while_a_disk_grows(mortal, file_of):
+    """The old size or the new one, everywhere the same, and the worker stays."""
+    if not _has("UPDATE_SIZE"):
+        return
+    api = mortal.api
+    spec = loop_spec("data", file_of(size=_OPERATIONS_MAX << 20), queues=1, size="1MiB")
+    first = api.create(spec)["status"]
+
+    def flow(number):
+        old, new = number, number + 1
+        api.put({**spec, "size": f"{old}MiB"})
+        mortal.arm(number)
+        status = mortal.ask("PUT", "/devices/data", json={**spec, "size": f"{new}MiB"})
+        died = mortal.wait_dead_or(lambda: api.get("data")["status"]["size"] == new << 20)
+        where = mortal.disarm()
+        size = int(api.get("data")["spec"]["size"].removesuffix("MiB"))
+        assert size == new or (status is None and size == old)
+        api.wait_for("data", lambda device: device["status"]["size"] == size << 20, f"{size} MiB")
+        found = _assert_alone(api, "data")
+        disk = Disk(found["id"])
+        assert disk.size() == size << 20 and found["worker"]["pid"] == first["worker"]["pid"]
+        disk.write((size << 20) - 4096, block("e"))
+        return died, where
+
+    _every_death(flow)
+
+
+@pytest.mark.long
+def test_dying_while_a_worker_is_restarted(mortal, file_of):
+    """What was acknowledged is done; a write meanwhile is answered, and no worker on trial is left."""
+    if not _has("QUIESCE"):
+        return
+    api = mortal.api
+    api.create(loop_spec("data", file_of(size=8 << 20), queues=1))
+
+    def flow(number):
+        before = _assert_alone(api, "data")
+        mortal.arm(number)
+        status = mortal.ask("POST", "/devices/data/restart")
+        write = Disk(before["id"]).write_later(0, block("w"))
+
+        def restarted():
+            device = api.get("data")["status"]
+            return device["phase"] == "Live" and device["worker"]["pid"] != before["worker"]["pid"]
+
+        died = mortal.wait_dead_or(restarted)
+        where = mortal.disarm()
+        assert status in (202, None)
+        if status == 202:
+            api.wait_other_worker("data", before["worker"]["pid"])
+        assert write.result() is None
+        assert _assert_alone(api, "data")["id"] == before["id"]
+        return died, where
+
+    _every_death(flow)
+
+
+@pytest.mark.long
+def test_dying_while_a_disk_is_recovered_on_request(mortal):
+    """A manual device comes back exactly when that was asked for, and what waited for it is done."""
+    if not _has("QUIESCE"):
+        return
+    api = mortal.api
+    api.create(null_spec("data", queues=1, recovery={"trigger": "manual"}))
+
+    def flow(number):
+        before = _assert_alone(api, "data")
+        mortal.daemon.kill_worker("data")
+        api.wait_phase("data", "Quiesced")
+        write = Disk(before["id"]).write_later(0, block("w"))
+        mortal.arm(number)
+        status = mortal.ask("POST", "/devices/data/recover")
+        died = mortal.wait_dead_or(lambda: api.phase("data") == "Live")
+        where = mortal.disarm()
+        assert status in (202, None)
+        if status is None and api.wait_phase("data", "Live", "Quiesced")["status"]["phase"] == "Quiesced":
+            assert mortal.ask("POST", "/devices/data/recover") == 202
+        after = _assert_alone(api, "data")
+        assert write.result() is None and after["id"] == before["id"]
         return died, where
 
     _every_death(flow)

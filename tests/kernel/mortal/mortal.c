@@ -86,6 +86,8 @@ static const char *command_name(uint32_t command)
                 {UBLK_U_CMD_DEL_DEV,             "DEL_DEV"            },
                 {UBLK_U_CMD_START_USER_RECOVERY, "START_USER_RECOVERY"},
                 {UBLK_U_CMD_END_USER_RECOVERY,   "END_USER_RECOVERY"  },
+                {UBLK_U_CMD_QUIESCE_DEV,         "QUIESCE_DEV"        },
+                {UBLK_U_CMD_UPDATE_SIZE,         "UPDATE_SIZE"        },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
@@ -98,14 +100,14 @@ int REAL(ctl_calls_submit)(struct ctl_calls *calls, struct ctl_call *call, uint6
 int WRAP(ctl_calls_submit)(struct ctl_calls *calls, struct ctl_call *call, uint64_t deadline_usec);
 int WRAP(ctl_calls_submit)(struct ctl_calls *calls, struct ctl_call *call, uint64_t deadline_usec)
 {
-        bool asks = call->request.command == UBLK_U_CMD_GET_DEV_INFO;
-        const char *name = asks ? "GET_DEV_INFO" : command_name(call->request.command);
+        const char *name = command_name(call->request.command);
         int r;
 
+        if (!call->changes) /* dying before or after a question is dying before what follows */
+                return REAL(ctl_calls_submit)(calls, call, deadline_usec);
         operation("before", name);
         r = REAL(ctl_calls_submit)(calls, call, deadline_usec);
-        if (!asks) /* a question changes nothing: dying after it is dying before what follows */
-                operation("after", name);
+        operation("after", name);
         return r;
 }
 
