@@ -378,6 +378,18 @@ int device_store_request_restart(struct device_store *store, const char *name)
                 "Another worker was asked for; it takes over the disk next.");
 }
 
+int device_store_refuse_restart(struct device_store *store, const char *name)
+{
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+        struct device_record changed;
+
+        if (!entry)
+                return -ENOENT;
+        changed = entry->record;
+        changed.restart_refused = changed.restart;
+        return update_entry(store, entry, &changed, NULL, NULL);
+}
+
 int device_store_remove(struct device_store *store, const char *name)
 {
         _cleanup_store_entry_ struct store_entry *entry = NULL;

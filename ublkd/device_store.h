@@ -12,15 +12,16 @@ enum { UID_TEXT_SIZE = 37 };
 /* Owned by the store, valid until the next call that changes it. Read only for everyone else. */
 struct device_record {
         char *name;
-        char uid[UID_TEXT_SIZE]; /* UUID, lower case */
-        uint64_t generation;     /* +1 for every change of the spec; the ETag */
-        uint64_t revision;       /* of the store, at the last change of this record */
-        uint16_t epoch;          /* +1 for every change that needs a new kernel disk */
-        uint32_t restart;        /* +1 for every POST …/restart; workers of an older one are replaced */
-        int number;              /* kernel number given out, -1: none yet */
-        bool deleting;           /* wanted gone; the record goes when the disk is gone */
-        bool forced;             /* and its users do not count */
-        bool recover_requested;  /* POST …/recover came; cleared when Live */
+        char uid[UID_TEXT_SIZE];  /* UUID, lower case */
+        uint64_t generation;      /* +1 for every change of the spec; the ETag */
+        uint64_t revision;        /* of the store, at the last change of this record */
+        uint16_t epoch;           /* +1 for every change that needs a new kernel disk */
+        uint32_t restart;         /* +1 for every POST …/restart; workers of an older one are replaced */
+        uint32_t restart_refused; /* the last of these that was refused; 0: none */
+        int number;               /* kernel number given out, -1: none yet */
+        bool deleting;            /* wanted gone; the record goes when the disk is gone */
+        bool forced;              /* and its users do not count */
+        bool recover_requested;   /* POST …/recover came; cleared when Live */
         char held_boot[UID_TEXT_SIZE]; /* boot id in which a manual device was Live, or "" */
         uint64_t created_at;           /* CLOCK_REALTIME, microseconds */
         struct device_spec *spec;      /* NULL: quarantined, see `quarantine` */
@@ -130,6 +131,8 @@ int device_store_request_recover(struct device_store *store, const char *name);
 int device_store_request_restart(struct device_store *store, const char *name);
 
 /* For the reconciler. 0, -ENOENT, or the backend's. */
+/* The restart that was asked for last is not to be done, now or by a later supervisor. */
+int device_store_refuse_restart(struct device_store *store, const char *name);
 int device_store_remove(struct device_store *store, const char *name);
 int device_store_assign_number(struct device_store *store, const char *name, int number);
 /* held: a manual device was Live in this boot, so it is held once it loses its worker (see plan_wish). Clears

@@ -55,6 +55,8 @@ static void refuse(struct managed_device *device, const char *sentence)
         free(device->trial.sentence);
         device->trial.sentence = strdup(sentence); /* without memory: the status says less */
         device->trial.refused = record->restart;
+        /* A disk that is full costs no more than that the next supervisor tries it again. */
+        (void)device_store_refuse_restart(device->reconciler->config.store, device->name);
         device_tell(device, EVENT_WARNING, "CannotRestart",
                 "It is not restarted, because its next worker could not take over: %s%s The worker that it "
                 "has serves on.",
@@ -143,10 +145,10 @@ void device_trial_give_up(struct managed_device *device)
 
 const char *device_trial_refusal(const struct managed_device *device, const struct device_record *record)
 {
-        bool refused = device->trial.refused == record->restart && device->worker
-                       && worker_proc_restart(device->worker) != record->restart;
+        bool told = device->trial.refused == record->restart || record->restart_refused == record->restart;
+        bool refused = told && device->worker && worker_proc_restart(device->worker) != record->restart;
 
         if (!refused)
                 return NULL;
-        return device->trial.sentence ? device->trial.sentence : "Its next worker could not take over.";
+        return device->trial.sentence ? device->trial.sentence : "Its events say why.";
 }

@@ -50,6 +50,7 @@ static const char *const migrations[] = {
         " message TEXT NOT NULL,"
         " labels TEXT" /* NULL: none */
         ") STRICT;",
+        "ALTER TABLE device ADD COLUMN restart_refused INTEGER NOT NULL DEFAULT 0;",
 };
 
 enum statement {
@@ -68,13 +69,13 @@ static const char *const statement_texts[] = {
         [STATEMENT_ROLLBACK] = "ROLLBACK",
         [STATEMENT_SAVE] =
                 "INSERT INTO device (name, uid, generation, revision, epoch, number, deleting,"
-                " recover_requested, held_boot, created_at, spec, restart)"
-                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+                " recover_requested, held_boot, created_at, spec, restart, restart_refused)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
                 " ON CONFLICT (name) DO UPDATE SET uid = excluded.uid, generation = excluded.generation,"
                 " revision = excluded.revision, epoch = excluded.epoch, number = excluded.number,"
                 " deleting = excluded.deleting, recover_requested = excluded.recover_requested,"
                 " held_boot = excluded.held_boot, created_at = excluded.created_at, spec = excluded.spec,"
-                " restart = excluded.restart",
+                " restart = excluded.restart, restart_refused = excluded.restart_refused",
         [STATEMENT_ERASE] = "DELETE FROM device WHERE name = ?1",
         [STATEMENT_REVISION] = "UPDATE store SET revision = ?1",
 };
@@ -237,6 +238,7 @@ static int sqlite_save(void *context, const struct device_record *record, const 
         (void)sqlite3_bind_int64(save, 10, (sqlite3_int64)record->created_at);
         (void)sqlite3_bind_text(save, 11, document, -1, SQLITE_STATIC);
         (void)sqlite3_bind_int64(save, 12, record->restart);
+        (void)sqlite3_bind_int64(save, 13, record->restart_refused);
         r = run(store, STATEMENT_SAVE);
         if (r >= 0)
                 r = set_revision(store, revision);
@@ -298,6 +300,7 @@ static int load_row(sqlite3_stmt *row, load_each each, void *userdata)
                 .recover_requested = sqlite3_column_int(row, 7) != 0,
                 .created_at = (uint64_t)sqlite3_column_int64(row, 9),
                 .restart = (uint32_t)sqlite3_column_int64(row, 11),
+                .restart_refused = (uint32_t)sqlite3_column_int64(row, 12),
         };
 
         snprintf(record.uid, sizeof(record.uid), "%s", column_text(row, 1));
@@ -317,7 +320,7 @@ static int sqlite_load(void *context, load_each each, void *userdata, uint64_t *
         result = sqlite3_prepare_v2(store->db,
                 "SELECT name, uid, generation, revision, epoch, number, deleting, recover_requested, "
                 "held_boot,"
-                " created_at, spec, restart FROM device ORDER BY name",
+                " created_at, spec, restart, restart_refused FROM device ORDER BY name",
                 -1, &rows, NULL);
         if (result != SQLITE_OK)
                 return to_errno(store->db, result);

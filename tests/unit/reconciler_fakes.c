@@ -391,6 +391,21 @@ void fake_worker_ready(struct worker_proc *worker)
         worker->changed(worker->userdata, worker);
 }
 
+void fake_worker_greet(struct worker_proc *worker, uint16_t epoch, int number)
+{
+        worker->epoch = epoch;
+        worker->number = number;
+        worker->params = (struct disk_params){.size = 1 << 20,
+                .size_max = 1 << 20,
+                .logical_block_size = 512,
+                .queues = 1,
+                .queue_depth = 128,
+                .max_io_size = 1 << 20};
+        worker->opened = true;
+        worker->stage = WORKER_STAGE_SERVING;
+        worker->changed(worker->userdata, worker);
+}
+
 void fake_worker_leave(struct worker_proc *worker)
 {
         worker->stage = WORKER_STAGE_LEAVING;

@@ -41,6 +41,8 @@ uint64_t fake_worker_asked(const struct worker_proc *worker);
 /* It answers: it has grown (NULL), or not. */
 void fake_worker_grow(struct worker_proc *worker, const char *refusal);
 void fake_worker_ready(struct worker_proc *worker);
+/* One that was adopted says HELLO, as it does who serves the disk `number` of that epoch. */
+void fake_worker_greet(struct worker_proc *worker, uint16_t epoch, int number);
 /* It closes its channel, and is on its way out. */
 void fake_worker_leave(struct worker_proc *worker);
 /* Its disk, if there is one, is left QUIESCED. */

@@ -54,6 +54,36 @@ static void a_restart_whose_trial_fails_leaves_the_worker_alone(void)
         world_free(&world);
 }
 
+/* Who asked has been told so, and may have gone: a later supervisor does not do it all the same. */
+static void a_restart_that_was_refused_stays_refused(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world.host.features = WORLD_QUIESCES;
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(device_store_request_restart(world.store, "data"), 0);
+        world_settle(&world, 20);
+        fake_worker_die(fake_worker("(trial)"));
+        world_settle(&world, 20);
+        world_stop_reconciler(&world);
+        fake_adopt_error = 0;
+        world_start_reconciler(&world);
+        fake_adopt_error = -ENOENT;
+        world_settle(&world, 0);
+        fake_worker_greet(fake_worker("data"), world_record(&world, "data")->epoch, 0);
+        world_settle(&world, 20);
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        CHECK(!fake_worker("(trial)"));
+        CHECK_INT(fake_quiesces, 0);
+        CHECK_STR(world_record(&world, "data")->status.reason, "CannotRestart");
+        CHECK_INT(device_store_request_restart(world.store, "data"), 0);
+        world_settle(&world, 20);
+        CHECK(fake_worker("(trial)"));
+        world_free(&world);
+}
+
 /* In a recovery the dead worker may have the lock until the driver says that its requests are done; but who
  * has once found somebody else at the store must not have the driver told of another recovery for nothing. */
 static void a_worker_is_told_when_to_lock_its_store(void)
@@ -212,6 +242,7 @@ int main(void)
 {
         a_restart_replaces_the_worker_once();
         a_restart_whose_trial_fails_leaves_the_worker_alone();
+        a_restart_that_was_refused_stays_refused();
         a_worker_is_told_when_to_lock_its_store();
         a_second_request_to_recover_skips_the_back_off_again();
         no_worker_is_started_while_one_may_live();

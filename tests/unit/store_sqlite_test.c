@@ -152,6 +152,8 @@ static void test_everything_comes_back(const struct place *place)
         CHECK_INT(put(store, "three", -1, 1), 0);
         CHECK_INT(device_store_set_held(store, "two", true), 0);
         CHECK_INT(device_store_request_restart(store, "two"), 0);
+        CHECK_INT(device_store_refuse_restart(store, "two"), 0);
+        CHECK_INT(device_store_refuse_restart(store, "nobody"), -ENOENT);
         CHECK_INT(device_store_request_delete(store, "one", false), 0);
         CHECK_INT(device_store_remove(store, "three"), 0);
         record = device_store_get(store, "two");
@@ -175,6 +177,7 @@ static void test_everything_comes_back(const struct place *place)
         CHECK_INT(record->number, 7);
         CHECK(record->recover_requested && !record->deleting);
         CHECK_INT(record->restart, 1);
+        CHECK_INT(record->restart_refused, 1);
         CHECK(device_store_revision(store) >= revision);
         CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItem(record->spec->options.labels, "n")), "\xc3\xa9");
         device_store_free(store);
