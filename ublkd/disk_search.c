@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -28,6 +29,12 @@ enum question_state {
         QUESTION_WAITING, /* for the next search */
         QUESTION_ASKED,   /* in the one under way */
         QUESTION_OVER,    /* answered, or never will be */
+};
+
+enum search_state {
+        SEARCH_IDLE,
+        SEARCH_RUNNING,
+        SEARCH_TELLING, /* it is over; one question is answered in each turn of the loop */
 };
 
 TAILQ_HEAD(questions, disk_question);
@@ -57,12 +64,15 @@ struct disk_search {
         struct questions questions[QUESTION_OVER];
         struct searcher *searchers; /* all that are not dead */
         struct searcher *current;   /* of the search under way, until it is dead; else NULL */
-        sd_event_source *begin;     /* enabled when the next search can begin */
+        enum search_state state;
+        sd_event_source *begin; /* enabled when the next search can begin */
+        sd_event_source *tell;  /* enabled in SEARCH_TELLING */
         sd_event_source *readable, *deadline;
         int numbers[DISKS_MAX];         /* of the search under way: ascending, each once */
         const char *records[DISKS_MAX]; /* of `received`, once it is over; NULL: missing */
         size_t number_count;
-        int pipe; /* -1: no search is under way */
+        char why[192]; /* of the one that is over: what is to be said where there is no record */
+        int pipe;      /* -1: none is running */
         char *received;
         size_t received_size;
         char hung_at[64]; /* "process 4211 (fio)", where a search was that took too long; or "" */
@@ -155,7 +165,8 @@ int disk_search_ask(struct disk_search *search, int number, disk_answered answer
                 .answered = answered,
                 .userdata = userdata};
         question_enter(question, QUESTION_WAITING);
-        if (search->pipe < 0) /* from the loop, so that it is for all who ask in this turn of it */
+        if (search->state
+                == SEARCH_IDLE) /* from the loop, so that it is for all who ask in this turn of it */
                 (void)sd_event_source_set_enabled(search->begin, SD_EVENT_ONESHOT);
         *ret = question;
         return 0;
@@ -201,44 +212,69 @@ static const char *record_of(const struct disk_search *search, int number)
         return at ? search->records[at - search->numbers] : NULL;
 }
 
-/* `why` is what is to be said where there is no record. */
-static void answer_one(struct disk_search *search, struct disk_question *question, const char *why)
+static void answer(struct disk_search *search, struct disk_question *question)
 {
         const char *record = record_of(search, question->number);
-        struct disk_answer answer = {
-                .number = question->number, .use = DISK_USE_UNKNOWN, .text = record ? record + 1 : why};
+        struct disk_answer told = {.number = question->number,
+                .use = DISK_USE_UNKNOWN,
+                .text = record ? record + 1 : search->why};
         char text[128];
 
         if (record && *record == 'N') {
-                answer.use = DISK_UNUSED;
+                told.use = DISK_UNUSED;
         } else if (record && *record == 'Y') {
-                answer.use = DISK_USED;
+                told.use = DISK_USED;
         } else if (record) {
                 snprintf(text, sizeof(text), "the search in /proc failed: %s", strerror(atoi(record + 1)));
-                answer.text = text;
+                told.text = text;
         }
         question_enter(question, QUESTION_OVER);
-        question->answered(question->userdata, &answer);
+        question->answered(question->userdata, &told);
 }
 
-/* Whoever is told may ask again, and the next search begins in another turn of the loop. */
-static void finish(struct disk_search *search, const char *why)
+static void enter_idle(struct disk_search *search)
 {
+        search->state = SEARCH_IDLE;
+        free(search->received);
+        search->received = NULL;
+        search->received_size = 0;
+        if (!TAILQ_EMPTY(&search->questions[QUESTION_WAITING]))
+                (void)sd_event_source_set_enabled(search->begin, SD_EVENT_ONESHOT);
+}
+
+/* Whoever is told acts on it, and writes to the database perhaps: between two of them others have a turn
+ * (which a source that is always on would not let them have: it has been pending for longer than they). */
+static int on_tell(sd_event_source *source, void *userdata)
+{
+        struct disk_search *search = userdata;
         struct questions *asked = &search->questions[QUESTION_ASKED];
 
+        if (!TAILQ_EMPTY(asked))
+                answer(search, TAILQ_FIRST(asked));
+        if (!TAILQ_EMPTY(asked))
+                return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        enter_idle(search);
+        return 0;
+}
+
+static void finish(struct disk_search *search, const char *format, ...) _printf_(2, 3);
+
+/* `format`: why something is not known, if there is a question without a record. */
+static void finish(struct disk_search *search, const char *format, ...)
+{
+        va_list arguments;
+
+        va_start(arguments, format);
+        (void)vsnprintf(search->why, sizeof(search->why), format, arguments);
+        va_end(arguments);
         sd_event_source_disable_unref(search->readable);
         search->readable = NULL;
         (void)sd_event_source_set_enabled(search->deadline, SD_EVENT_OFF);
         search->pipe = close_fd(search->pipe);
         search->current = NULL;
-        if (!TAILQ_EMPTY(&search->questions[QUESTION_WAITING]))
-                (void)sd_event_source_set_enabled(search->begin, SD_EVENT_ONESHOT);
         cut_records(search);
-        while (!TAILQ_EMPTY(asked))
-                answer_one(search, TAILQ_FIRST(asked), why);
-        free(search->received);
-        search->received = NULL;
-        search->received_size = 0;
+        search->state = SEARCH_TELLING;
+        (void)sd_event_source_set_enabled(search->tell, SD_EVENT_ONESHOT);
 }
 
 static void give_up(struct disk_search *search)
@@ -274,7 +310,7 @@ static int on_readable(
         if (r < 0)
                 give_up(search);
         if (r <= 0)
-                finish(search, r < 0 ? "its answer could not be read" : "the search ended early");
+                finish(search, "%s", r < 0 ? "its answer could not be read" : "the search ended early");
         return 0;
 }
 
@@ -282,17 +318,15 @@ static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_,
 {
         struct disk_search *search = userdata;
         struct disk_users_place *place = search->place;
-        char why[192];
 
         place->comm[sizeof(place->comm) - 1] = '\0';
         search->hung_at[0] = '\0';
         if (place->pid > 0)
                 snprintf(search->hung_at, sizeof(search->hung_at), " at process %d (%s)", place->pid,
                         place->comm);
-        snprintf(why, sizeof(why), "the search took longer than %g s, and was given up%s",
-                (double)search->options.patience_usec / 1e6, search->hung_at);
         give_up(search);
-        finish(search, why);
+        finish(search, "the search took longer than %g s, and was given up%s",
+                (double)search->options.patience_usec / 1e6, search->hung_at);
         return 0;
 }
 
@@ -417,26 +451,21 @@ static size_t count_stuck(const struct disk_search *search)
 static int on_begin(sd_event_source *source _unused_, void *userdata)
 {
         struct disk_search *search = userdata;
-        char why[192];
         int r;
 
-        if (search->pipe >= 0)
-                return 0;
         gather(search);
         if (search->number_count == 0)
                 return 0; /* nobody asks any more */
         if (count_stuck(search) >= STUCK_MAX) {
-                snprintf(why, sizeof(why), "%d searches were given up and do not end%s", STUCK_MAX,
-                        search->hung_at);
-                finish(search, why);
+                finish(search, "%d searches were given up and do not end%s", STUCK_MAX, search->hung_at);
                 return 0;
         }
+        search->state = SEARCH_RUNNING;
         search->count++;
         r = start_process(search);
         if (r < 0) {
                 give_up(search);
-                snprintf(why, sizeof(why), "the search cannot be started: %s", strerror(-r));
-                finish(search, why);
+                finish(search, "the search cannot be started: %s", strerror(-r));
         }
         return 0;
 }
@@ -468,6 +497,10 @@ int disk_search_new(sd_event *event, const struct disk_search_options *options, 
         if (r >= 0)
                 r = sd_event_source_set_enabled(search->begin, SD_EVENT_OFF);
         if (r >= 0)
+                r = sd_event_add_defer(event, &search->tell, on_tell, search);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(search->tell, SD_EVENT_OFF);
+        if (r >= 0)
                 r = sd_event_add_time(
                         event, &search->deadline, CLOCK_MONOTONIC, UINT64_MAX, 1000, on_deadline, search);
         if (r >= 0)
@@ -495,6 +528,7 @@ struct disk_search *disk_search_free(struct disk_search *search)
         sd_event_source_disable_unref(search->readable);
         sd_event_source_disable_unref(search->deadline);
         sd_event_source_disable_unref(search->begin);
+        sd_event_source_disable_unref(search->tell);
         close_fd(search->pipe);
         if (search->place)
                 (void)munmap(search->place, sizeof(*search->place));
