@@ -143,10 +143,10 @@ static void step_spawn(struct managed_device *device, const struct device_record
         if (r < 0)
                 device_note(device, "WorkerNotStarted", "The worker %s cannot be started: %s.",
                         worker_start_program(device->reconciler->config.worker_start), strerror(-r));
-        else if (device->had_worker)
+        else if (device->tie == WORKER_LOST)
                 count_restart(device);
         if (r >= 0)
-                device->had_worker = true;
+                device->tie = WORKER_HELD;
         device_step_done(device, r);
 }
 
@@ -161,7 +161,7 @@ static int claim_store(struct managed_device *device)
         if (r >= 0)
                 return 0;
         worker_proc_kill(device->worker);
-        device->worker_killed = true;
+        device->tie = WORKER_KILLED;
         return r;
 }
 
@@ -498,7 +498,7 @@ static void step_del_dev(struct managed_device *device, const struct device_reco
 static void step_stop_worker(struct managed_device *device, const struct device_record *record _unused_)
 {
         worker_proc_kill(device->worker);
-        device->worker_killed = true;
+        device->tie = WORKER_KILLED;
         device_step_done(device, 0);
 }
 

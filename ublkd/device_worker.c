@@ -12,7 +12,7 @@ static void note_death(struct managed_device *device, bool served)
         if (problems->count > 0)
                 device_note(device, problems->items[0].reason, "%s%s", problems->items[0].detail,
                         full_stop(problems->items[0].detail));
-        else if (!device->worker_killed)
+        else if (device->tie != WORKER_KILLED)
                 device_note(device, "WorkerDied", "The worker (pid %d) %s%s.",
                         (int)worker_proc_pid(device->worker), death->sentence,
                         served ? "" : " before it could serve");
@@ -47,7 +47,7 @@ void device_take_death(struct managed_device *device)
 
         if (wanted)
                 note_death(device, served);
-        if (wanted && !device->worker_killed && (served || is_news(device, before)))
+        if (wanted && device->tie != WORKER_KILLED && (served || is_news(device, before)))
                 tell_death(device, served);
         if (retired) {
                 device_tell(device, EVENT_NORMAL, "WorkerRetired",
@@ -60,7 +60,7 @@ void device_take_death(struct managed_device *device)
                 device->died_at = worker_proc_died_at(device->worker);
         attempt_worker_died(&device->attempt, monotonic_now());
         device->worker = worker_proc_free(device->worker);
-        device->worker_killed = false;
+        device->tie = WORKER_LOST;
         (void)runtime_dir_forget_worker(
                 device->reconciler->config.runtime_dir, device->uid); /* a stale one is replaced */
 }
@@ -177,10 +177,8 @@ void device_adopt(struct managed_device *device)
                 reconciler->config.worker_start, device->name, device->uid, on_worker_changed, device,
                 &device->worker);
 
-        device->unreached = r < 0 && r != -ENOENT;
-        if (r >= 0)
-                device->had_worker = true;
-        else if (device->unreached)
+        device->tie = r >= 0 ? WORKER_HELD : r == -ENOENT ? WORKER_NEVER : WORKER_UNREACHED;
+        if (device->tie == WORKER_UNREACHED)
                 device_note(device, "WorkerUnreachable",
                         "The worker that serves it cannot be reached: %s; it is called again.", strerror(-r));
 }

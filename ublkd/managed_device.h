@@ -50,6 +50,15 @@ struct device_holders {
         uint64_t pause;                 /* microseconds: how long that was */
 };
 
+/* Whether `worker` of a device is there, and was before. */
+enum worker_tie {
+        WORKER_NEVER,     /* NULL: none was started or found */
+        WORKER_UNREACHED, /* NULL: there may be one that could not be adopted yet */
+        WORKER_HELD,
+        WORKER_KILLED, /* by us, and its death is not seen yet */
+        WORKER_LOST,   /* NULL: it died */
+};
+
 /* What ps(1) shows of a worker on trial. */
 #define WORKER_TRIAL_NAME "(trial)"
 
@@ -62,7 +71,7 @@ struct managed_device {
         struct managed_device *next_in_queue;
 
         struct worker_proc *worker;
-        bool worker_killed; /* by us, and its death is not seen yet */
+        enum worker_tie tie;
         struct ublk_ctl_call *call;
         sd_event_source *timer;
 
@@ -87,8 +96,6 @@ struct managed_device {
         uint64_t shown_generation; /* that owner, mode and link of the block node follow; 0: none */
         bool unheard;              /* new, and the kernel was never asked anything about it */
         bool unsettled;            /* was there at the start, and has not had its first pass */
-        bool had_worker;           /* one was started or adopted before */
-        bool unreached;            /* there may be a worker that could not be adopted yet */
         uint64_t lost_since;       /* CLOCK_MONOTONIC: its disk's I/O waits since then; 0: it does not */
         uint64_t died_at; /* CLOCK_MONOTONIC: death of the last worker that served; 0: recovered since */
         char *queue_cpus; /* as in GO; NULL: not asked yet, or not told */

@@ -310,7 +310,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 
 static enum plan_worker worker_now(const struct managed_device *device)
 {
-        return device->worker_killed ? PLAN_WORKER_LEAVING : observe_worker(device->worker);
+        return device->tie == WORKER_KILLED ? PLAN_WORKER_LEAVING : observe_worker(device->worker);
 }
 
 static void device_decide(struct managed_device *device, const struct device_record *record)
@@ -469,9 +469,9 @@ static void device_turn_begin(struct managed_device *device)
         }
         if (device->worker && worker_proc_death(device->worker))
                 device_take_death(device);
-        if (device->unreached)
+        if (device->tie == WORKER_UNREACHED)
                 device_adopt(device);
-        if (device->unreached) {
+        if (device->tie == WORKER_UNREACHED) {
                 report(device, record, monotonic_now() + ADOPT_RETRY_USEC);
                 device_rest(device, monotonic_now() + ADOPT_RETRY_USEC);
                 return;

@@ -169,10 +169,12 @@ static void helper_death(struct world *world, int index, unsigned incarnation, u
 static int helper_start(struct world *world)
 {
         int index = find_helper(world, HELPER_NONE);
-        struct helper *helper = &world->supervisor.helpers[index];
+        struct helper *helper;
 
-        if (index != NOBODY)
-                *helper = (struct helper){.state = HELPER_ACTIVE, .life = helper->life + 1};
+        if (index == NOBODY)
+                return NOBODY;
+        helper = &world->supervisor.helpers[index];
+        *helper = (struct helper){.state = HELPER_ACTIVE, .life = helper->life + 1};
         return index;
 }
 
