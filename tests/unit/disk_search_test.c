@@ -269,6 +269,54 @@ static void test_all_who_asked_are_served_by_one_search(void)
         disk_search_free(search);
 }
 
+/* What an asker does with its answer may take long, and is often started by an event. */
+struct turn {
+        sd_event_source *source;
+        unsigned answers; /* told so far */
+        unsigned row;     /* the most that were told before the event had its turn */
+        unsigned since;   /* that it had its turn */
+        struct disk_question *questions[16];
+};
+
+static int on_turn(sd_event_source *source, void *userdata)
+{
+        struct turn *turn = userdata;
+
+        (void)source;
+        turn->since = 0;
+        return 0;
+}
+
+static void on_answer_of_turn(void *userdata, const struct disk_answer *answer)
+{
+        struct turn *turn = userdata;
+
+        (void)answer;
+        turn->answers++;
+        turn->since++;
+        if (turn->since > turn->row)
+                turn->row = turn->since;
+        CHECK(sd_event_source_set_enabled(turn->source, SD_EVENT_ONESHOT) >= 0);
+}
+
+static void test_others_have_a_turn_between_two_answers(void)
+{
+        struct disk_search *search = make(find_odd, 0);
+        struct turn turn = {};
+
+        CHECK(sd_event_add_defer(event, &turn.source, on_turn, &turn) >= 0);
+        for (size_t i = 0; i < ARRAY_SIZE(turn.questions); i++)
+                CHECK_INT(disk_search_ask(search, 1, on_answer_of_turn, &turn, &turn.questions[i]), 0);
+        while (turn.answers < ARRAY_SIZE(turn.questions))
+                if (!CHECK(sd_event_run(event, LONG_USEC) > 0))
+                        exit(check_report());
+        CHECK(turn.row <= 2);
+        for (size_t i = 0; i < ARRAY_SIZE(turn.questions); i++)
+                disk_question_free(turn.questions[i]);
+        sd_event_source_disable_unref(turn.source);
+        disk_search_free(search);
+}
+
 /* An answer must not be older than its question. */
 static void test_who_asks_during_a_search_waits_for_the_next(void)
 {
@@ -472,6 +520,7 @@ int main(void)
         test_this_machine();
         test_a_namesake_on_this_machine();
         test_all_who_asked_are_served_by_one_search();
+        test_others_have_a_turn_between_two_answers();
         test_who_asks_during_a_search_waits_for_the_next();
         test_asking_from_an_answer();
         test_a_search_that_takes_too_long();
