@@ -4,13 +4,19 @@
 #include "ublkd/base/cleanup.h"
 #include "ublkd/ublk_ctl.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/net.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
-/* Two of our programs, as /proc/PID/comm names them. */
-static const char worker_comm[] = "ublkd-worker", supervisor_comm[] = "ublkd";
+/* As /proc/PID/comm has it. */
+static const char worker_comm[] = "ublkd-worker";
+
+DEFINE_CLEANUP(DIR, closedir);
+DEFINE_CLEANUP(FILE, fclose);
 
 enum { OUR_UID_SHIFT = 16 }; /* see device_cookie(): below that other servers keep flags of theirs */
 
@@ -38,47 +44,85 @@ static bool read_comm(const char *proc, pid_t pid, char *text, size_t size)
         return n > 0;
 }
 
-/* Field 3 of /proc/PID/stat is its state, field 4 its parent; the name before them may hold anything. */
-static bool read_parent(const char *proc, pid_t pid, pid_t *ret)
+/* The third field of /proc/PID/stat; the name before it may hold anything. */
+static bool is_alive(const char *proc, pid_t pid)
 {
-        char text[512], state;
+        char text[512];
         const char *name_end;
-        int parent;
 
         if (read_file(proc, pid, "stat", text, sizeof(text)) <= 0)
                 return false;
         name_end = strrchr(text, ')');
-        if (!name_end || sscanf(name_end + 1, " %c %d", &state, &parent) != 2 || state == 'Z')
-                return false;
-        *ret = parent;
-        return true;
+        return name_end && strncmp(name_end, ") Z", 3) != 0;
 }
 
-static bool is_supervised(const char *proc, pid_t parent)
+/* Whether the socket of this inode is a connected SOCK_SEQPACKET; the columns are those of net/unix/af_unix.c
+ * (unix_seq_show). */
+static bool is_connected_seqpacket(FILE *sockets, unsigned long wanted)
 {
-        char comm[32] = "";
+        char line[512];
 
-        return parent > 1 && read_comm(proc, parent, comm, sizeof(comm))
-               && strcmp(comm, supervisor_comm) == 0;
+        rewind(sockets);
+        while (fgets(line, sizeof(line), sockets)) {
+                unsigned type, state;
+                unsigned long inode;
+
+                if (sscanf(line, "%*s %*x %*x %*x %x %x %lu", &type, &state, &inode) == 3 && inode == wanted)
+                        return type == SOCK_SEQPACKET && state == SS_CONNECTED;
+        }
+        return false;
+}
+
+static bool has_supervisor(int folder, DIR *descriptors, FILE *sockets)
+{
+        const struct dirent *entry;
+
+        while ((entry = readdir(descriptors))) {
+                char link[64];
+                unsigned long inode;
+                ssize_t n = readlinkat(folder, entry->d_name, link, sizeof(link) - 1);
+
+                if (n < 0)
+                        continue;
+                link[n] = '\0';
+                if (sscanf(link, "socket:[%lu]", &inode) == 1 && is_connected_seqpacket(sockets, inode))
+                        return true;
+        }
+        return false;
+}
+
+/* A worker has such a connection while, and only while, a ublkd that runs looks after it. */
+static bool is_supervised(const char *proc, pid_t pid)
+{
+        _cleanup_(closedir_pointer) DIR *descriptors = NULL;
+        _cleanup_(fclose_pointer) FILE *sockets = NULL;
+        char path[PATH_MAX];
+
+        if (snprintf(path, sizeof(path), "%s/net/unix", proc) >= (int)sizeof(path))
+                return false;
+        sockets = fopen(path, "re");
+        if (!sockets || snprintf(path, sizeof(path), "%s/%d/fd", proc, (int)pid) >= (int)sizeof(path))
+                return false;
+        descriptors = opendir(path);
+        return descriptors && has_supervisor(dirfd(descriptors), descriptors, sockets);
 }
 
 /* What serves it; a worker's first argument is the name of its device. */
 static void look_at_process(const char *proc, const struct kernel_device *kernel, struct foreign_disk *disk)
 {
         char arguments[PATH_MAX + 256] = "";
-        pid_t parent;
         ssize_t n;
 
         /* 6.12 keeps the pid of a server that is dead, which may be somebody else's by now. */
         if (kernel->server_pid <= 0 || kernel->state != KERNEL_STATE_LIVE
-                || !read_parent(proc, kernel->server_pid, &parent)
+                || !is_alive(proc, kernel->server_pid)
                 || !read_comm(proc, kernel->server_pid, disk->process, sizeof(disk->process)))
                 return;
         disk->pid = kernel->server_pid;
         if (strcmp(disk->process, worker_comm) != 0)
                 return;
         disk->maker = FOREIGN_BY_UBLKD;
-        disk->managed = is_supervised(proc, parent);
+        disk->managed = is_supervised(proc, disk->pid);
         n = read_file(proc, disk->pid, "cmdline", arguments, sizeof(arguments));
         if (n > 0 && strlen(arguments) + 1 < (size_t)n)
                 snprintf(disk->process, sizeof(disk->process), "%s %.64s", worker_comm,

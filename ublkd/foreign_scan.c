@@ -120,7 +120,7 @@ static void on_info(void *userdata, int result, const struct kernel_device *kern
                 scan->hung_at = clock_usec(CLOCK_MONOTONIC);
                 scan->next = scan->count; /* no more for now */
         }
-        if (result >= 0 && !is_ours(scan, kernel)) {
+        if (result >= 0 && scan->found.count < FOREIGN_DISKS_MAX && !is_ours(scan, kernel)) {
                 struct foreign_disk disk = foreign_disk_describe("/proc", kernel);
 
                 disk.is_new = !foreign_disks_contain(scan->config.found, &disk);

@@ -54,10 +54,12 @@ def test_what_another_ublkd_serves_is_no_problem(make_daemon):
     (disk,), problems = _host(other)
     assert disk["id"] == number and disk["managed"] and disk["madeBy"] == "ublkd" and problems == []
     assert _host(one) == ([], []) and not _told(other)
-    one.kill()  # now nobody looks after it
+    one.kill()  # now nobody looks after it, as soon as its worker has heard of that
+    wait_until(lambda: not _host(other)[0][0]["managed"], "a disk that nobody looks after")
     (disk,), (problem,) = _host(other)
     assert not disk["managed"] and problem["detail"] == disk["detail"]
     one.start()
+    assert _host(other)[0][0]["managed"] and _host(other)[1] == []
     one.api.delete("data")
     assert _host(other) == ([], [])
 

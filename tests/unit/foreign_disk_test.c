@@ -6,9 +6,10 @@
 #include "ublkd/observe.h"
 
 #include <fcntl.h>
+#include <linux/net.h>
 #include <sys/stat.h>
 
-enum { WORKER = 700, SUPERVISOR = 600, SOMEBODY = 800 };
+enum { WORKER = 700, SOMEBODY = 800 };
 
 static char proc[] = "/tmp/foreign-disk-XXXXXX";
 
@@ -24,10 +25,10 @@ static void put(pid_t pid, const char *name, const char *text, size_t size)
         CHECK_INT(write(fd, text, size), (ssize_t)size);
 }
 
-static void put_process(pid_t pid, const char *comm, char state, pid_t parent)
+static void put_process(pid_t pid, const char *comm, char state)
 {
         char text[128];
-        int n = snprintf(text, sizeof(text), "%d (%s) %c %d 0 0", (int)pid, comm, state, (int)parent);
+        int n = snprintf(text, sizeof(text), "%d (%s) %c 1 0 0", (int)pid, comm, state);
 
         put(pid, "stat", text, (size_t)n);
         n = snprintf(text, sizeof(text), "%s\n", comm);
@@ -46,7 +47,7 @@ static void a_worker_of_an_earlier_database(void)
         uint64_t cookie = device_cookie("0123abcd-0000-4000-8000-000000000000", 1);
         struct foreign_disk disk;
 
-        put_process(WORKER, "ublkd-worker", 'S', 1);
+        put_process(WORKER, "ublkd-worker", 'S');
         put(WORKER, "cmdline", arguments, sizeof(arguments));
         disk = describe(cookie, KERNEL_STATE_LIVE, WORKER);
         CHECK_INT(disk.maker, FOREIGN_BY_UBLKD);
@@ -59,12 +60,40 @@ static void a_worker_of_an_earlier_database(void)
         CHECK(strstr(disk.detail, "rublk del -n 3"));
 }
 
+/* A folder "net" with what /proc/net/unix says of a socket of type 5, and the worker's descriptor of it. */
+static void put_socket(unsigned state)
+{
+        char path[128], text[256];
+        _cleanup_close_ int fd = -1;
+        int n = snprintf(text, sizeof(text),
+                "Num       RefCount Protocol Flags    Type St Inode Path\n"
+                "0000000000000000: 00000003 00000000 00000000 0001 03  4711\n"
+                "0000000000000000: 00000003 00000000 00000000 0005 %02x  4712 /proc/self/fd/9/x.sock\n",
+                state);
+
+        snprintf(path, sizeof(path), "%s/net", proc);
+        (void)mkdir(path, 0700);
+        snprintf(path, sizeof(path), "%s/net/unix", proc);
+        fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        CHECK_INT(write(fd, text, (size_t)n), n);
+        snprintf(path, sizeof(path), "%s/%d/fd", proc, WORKER);
+        (void)mkdir(path, 0700);
+        for (int inode = 4711; inode <= 4712; inode++) {
+                snprintf(path, sizeof(path), "%s/%d/fd/%d", proc, WORKER, inode);
+                snprintf(text, sizeof(text), "socket:[%d]", inode);
+                (void)unlink(path);
+                CHECK_INT(symlink(text, path), 0);
+        }
+}
+
 static void a_worker_of_another_ublkd(void)
 {
         struct foreign_disk disk;
 
-        put_process(SUPERVISOR, "ublkd", 'S', 1);
-        put_process(WORKER, "ublkd-worker", 'S', SUPERVISOR);
+        put_process(WORKER, "ublkd-worker", 'S');
+        put_socket(SS_UNCONNECTED); /* it listens */
+        CHECK(!describe(0, KERNEL_STATE_LIVE, WORKER).managed);
+        put_socket(SS_CONNECTED);
         disk = describe(0, KERNEL_STATE_LIVE, WORKER);
         CHECK_INT(disk.maker, FOREIGN_BY_UBLKD); /* whatever its cookie is */
         CHECK(disk.managed && !foreign_disk_is_problem(&disk));
@@ -76,7 +105,7 @@ static void a_disk_that_has_lost_its_worker(void)
 {
         struct foreign_disk disk;
 
-        put_process(SOMEBODY, "sleep", 'S', 1);
+        put_process(SOMEBODY, "sleep", 'S');
         disk = describe(
                 device_cookie("0123abcd-0000-4000-8000-000000000000", 1), KERNEL_STATE_QUIESCED, SOMEBODY);
         CHECK_INT(disk.maker, FOREIGN_BY_UBLKD);
@@ -90,13 +119,13 @@ static void a_disk_of_another_server(void)
 {
         struct foreign_disk disk;
 
-        put_process(SOMEBODY, "kublk) x", 'S', 1);
+        put_process(SOMEBODY, "kublk) x", 'S');
         disk = describe(5, KERNEL_STATE_LIVE, SOMEBODY); /* flags of its own */
         CHECK_INT(disk.maker, FOREIGN_BY_OTHER);
         CHECK(!foreign_disk_is_problem(&disk));
         CHECK(strstr(
                 disk.detail, "made by another ublk server than ublkd, and process 800 (kublk) x) serves it"));
-        put_process(SOMEBODY, "kublk", 'Z', 1);
+        put_process(SOMEBODY, "kublk", 'Z');
         CHECK_INT(describe(5, KERNEL_STATE_LIVE, SOMEBODY).pid, 0);
         CHECK_INT(describe(5, KERNEL_STATE_DEAD, -1).pid, 0);
 }
