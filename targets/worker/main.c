@@ -28,7 +28,7 @@ enum {
         /* Milliseconds until the backing store must be locked. Of a dead worker the kernel may close the file
          * a moment after the driver's node, which is when the driver says that its requests are done. */
         LOCK_PATIENCE_TO_OPEN = 1000,
-        LOCK_PATIENCE_TO_SERVE = 5000,
+        LOCK_PATIENCE_TO_SERVE = 2000,
         LOCK_RETRY = 1, /* milliseconds between tries */
 };
 
@@ -237,7 +237,7 @@ static enum exit_status try_lock(struct worker *worker)
 
 static enum exit_status begin_to_lock(struct worker *worker)
 {
-#ifdef UBLKD_TEST_WITHOUT_LOCK
+#ifdef UBLKD_TEST_WITHOUT_FENCE
         worker->disk.lock = DISK_LOCK_NONE; /* it is a fence, too */
 #endif
         if (worker->disk.lock == DISK_LOCK_WANTED && worker->config.lock == WORKER_LOCK_TO_OPEN) {

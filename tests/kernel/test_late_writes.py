@@ -66,10 +66,3 @@ def test_without_the_fence_newer_data_is_lost(store, make_daemon):
     """
     daemon = make_daemon(worker=programs.worker_without_fence()).start()
     assert _survivors(daemon, store, "copy") < _BLOCKS
-
-
-@pytest.mark.long
-def test_the_lock_alone_is_a_fence(store, make_daemon):
-    """The next worker has to wait for the lock, which the requests of the dead one hold."""
-    daemon = make_daemon(worker=programs.worker_with_lock_only()).start()
-    assert _survivors(daemon, store, "copy") == _BLOCKS

@@ -363,6 +363,7 @@ struct worker_proc *worker_proc_free(struct worker_proc *worker)
         TAILQ_REMOVE(&workers, worker, link);
         free(worker->name);
         free(worker->key);
+        problem_list_clear(&worker->problems);
         problem_list_clear(&worker->refusal);
         free(worker);
         return NULL;

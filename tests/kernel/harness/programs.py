@@ -36,11 +36,6 @@ def worker_without_fence():
     return str(build() / "ublkd-worker-without-fence")
 
 
-def worker_with_lock_only():
-    """The same, but that it locks its backing store as every worker does."""
-    return str(build() / "ublkd-worker-with-lock-only")
-
-
 def worker_restless():
     """A worker that gives memory back all the time: tests/kernel/restless."""
     return str(build() / "ublkd-worker-restless")
