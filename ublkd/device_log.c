@@ -59,21 +59,28 @@ void device_log_forget(struct managed_device *device)
         device->said = (struct trouble_note){};
 }
 
-/* The event that came of the change, or NULL. */
-static const struct device_event *event_of(const struct device_store *store, const struct store_event *change)
+/* The event that came of the change, or NULL. What is asked for again is announced, and changes nothing: the
+ * newest event is then an older one, or another device's. */
+static const struct device_event *event_of(
+        const struct managed_device *device, const struct store_event *change)
 {
-        const struct event_log *log = device_store_events(store);
+        const struct event_log *log = device_store_events(device->reconciler->config.store);
         size_t count = event_log_count(log);
         const struct device_event *newest = count > 0 ? event_log_at(log, count - 1) : NULL;
+        bool is_ours = newest && newest->revision == change->revision
+                       && newest->revision != device->event_seen && strcmp(newest->uid, device->uid) == 0;
 
-        return newest && newest->revision == change->revision ? newest : NULL;
+        return is_ours ? newest : NULL;
 }
 
 void device_log(struct managed_device *device, const struct store_event *change)
 {
-        const struct device_event *event = event_of(device->reconciler->config.store, change);
+        const struct device_event *event = event_of(device, change);
 
-        if (!event || is_said(device, change->kind, event))
+        if (!event)
+                return;
+        device->event_seen = event->revision;
+        if (is_said(device, change->kind, event))
                 return;
         remember(device, event);
         log_record(event->type == EVENT_WARNING ? LOG_WARNING : LOG_INFO,

@@ -106,6 +106,7 @@ struct managed_device {
         struct device_holders holders;
         struct trouble_note note; /* why the last thing went wrong */
         struct trouble_note said; /* the last line of the log about it, as its event has it */
+        uint64_t event_seen;      /* the revision of its newest event that the log has heard of */
 };
 
 struct reconciler {

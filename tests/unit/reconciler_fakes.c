@@ -365,6 +365,7 @@ struct worker_proc *worker_proc_free(struct worker_proc *worker)
         free(worker->key);
         problem_list_clear(&worker->problems);
         problem_list_clear(&worker->refusal);
+        problem_list_clear(&worker->problems);
         free(worker);
         return NULL;
 }

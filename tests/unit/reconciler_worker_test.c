@@ -3,6 +3,8 @@
 #include "check.h"
 #include "reconciler_world.h"
 
+#include <sys/mman.h>
+
 static void a_restart_replaces_the_worker_once(void)
 {
         static const char *const names[] = {"data", "(trial)"};
@@ -82,6 +84,40 @@ static void a_restart_that_was_refused_stays_refused(void)
         world_settle(&world, 20);
         CHECK(fake_worker("(trial)"));
         world_free(&world);
+}
+
+/* How often the log says so, while recovery is asked for once more for each `again`. */
+static unsigned count_lines(const char *words, unsigned again)
+{
+        int stderr_then = dup(STDERR_FILENO), file = memfd_create("log", MFD_CLOEXEC);
+        char text[4096] = "";
+        struct world world;
+        unsigned count = 0;
+
+        CHECK(stderr_then >= 0 && file >= 0 && dup2(file, STDERR_FILENO) >= 0);
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(device_store_request_restart(world.store, "data"), 0); /* which asks for a recovery, too */
+        for (unsigned i = 0; i < again; i++) {
+                CHECK_INT(device_store_request_recover(world.store, "data"), 0);
+                world_settle(&world, 5);
+        }
+        world_free(&world);
+        CHECK(dup2(stderr_then, STDERR_FILENO) >= 0);
+        CHECK(pread(file, text, sizeof(text) - 1, 0) > 0);
+        for (const char *at = text; (at = strstr(at, words)); at++)
+                count++;
+        close(stderr_then);
+        close(file);
+        return count;
+}
+
+static void what_is_asked_for_again_is_one_line(void)
+{
+        CHECK_INT(count_lines("Another worker was asked for", 0), 1);
+        CHECK_INT(count_lines("Another worker was asked for", 3), 1);
+        CHECK_INT(count_lines("Serving /dev/ublkb0.", 3), 1);
 }
 
 /* In a recovery the dead worker may have the lock until the driver says that its requests are done; but who
@@ -243,6 +279,7 @@ int main(void)
         a_restart_replaces_the_worker_once();
         a_restart_whose_trial_fails_leaves_the_worker_alone();
         a_restart_that_was_refused_stays_refused();
+        what_is_asked_for_again_is_one_line();
         a_worker_is_told_when_to_lock_its_store();
         a_second_request_to_recover_skips_the_back_off_again();
         no_worker_is_started_while_one_may_live();
