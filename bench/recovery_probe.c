@@ -7,6 +7,7 @@
  * API is asked as well. With a command, this is the supervisor: it runs the command when the server is dead,
  * again until it succeeds. Prints one line of JSON: milliseconds since the kill.
  *
+ *   killedAt   when that was: CLOCK_MONOTONIC, in milliseconds
  *   inFlight   requests that the driver had been given and had not completed, right before the kill
  *   dead       the server's process is gone
  *   live       the kernel says LIVE, and another process serves
@@ -404,7 +405,7 @@ int main(int argc, char *argv[])
         kill_and_await_death(&probe);
         watch_recovery(&probe);
 
-        printf("{");
+        printf("{\"killedAt\":%.3f,", (double)probe.killed_ns / 1e6);
         print_time("dead", probe.dead_ms);
         print_time("live", probe.live_ms);
         print_time("firstIo", probe.first_io_ms);

@@ -15,6 +15,7 @@ sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
 import fio
 import servers
+import tracing
 from commands import CommandError, run
 from load import Load
 
@@ -88,20 +89,8 @@ def _measure(environment, configuration, start, record):
                 time.sleep(_PAUSE)
                 load.await_flow(_FLOW)
                 victim = pid()
-                T = "/sys/kernel/tracing/"
-                def tw(f, v):
-                    with open(T + f, "w") as o:
-                        o.write(v)
-                if number == 1:
-                    os.system("mount -t tracefs x /sys/kernel/tracing 2>/dev/null")
-                    tw("buffer_size_kb", "8192")
-                    tw("trace_clock", "mono")
-                    for e in ("sched/sched_switch", "sched/sched_process_exit", "sched/sched_process_exec", "sched/sched_process_fork", "signal/signal_generate", "raw_syscalls/sys_enter"):
-                        tw("events/" + e + "/enable", "1")
-                tw("trace", ""); tw("tracing_on", "1")
-                times = _kill_once(configuration["probe"], path, victim, arguments)
-                tw("tracing_on", "0")
-                os.system(f"ps -eLo pid,tid,comm,args | grep ublkd > {os.path.dirname(configuration['results'])}/ps{number}; cp {T}trace /tmp/trc; cp /tmp/trc {os.path.dirname(configuration['results'])}/trace{number}")
+                with tracing.recording(configuration.get("traces"), number):
+                    times = _kill_once(configuration["probe"], path, victim, arguments)
                 load.await_flow(1)
                 record({"kill": number, **times, **after()})
 

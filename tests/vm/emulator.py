@@ -98,9 +98,10 @@ def _cpu_options(machine):
     # Linux complains of CPUs of one socket on different nodes.
     smp = f"{machine.smp},sockets={machine.smp}" if machine.nodes > 1 else str(machine.smp)
     if machine.icount:
-        # One CPU; without erms and fsrm a `rep movsb` counts per byte.
+        # CPUs take turns on one thread; without erms and fsrm a `rep movsb` counts per byte.
         cpu = "max,cx16=off,erms=off,fsrm=off"
-        return ["-icount", "shift=2,sleep=off", "-accel", "tcg,thread=single", "-smp", "1", "-cpu", cpu]
+        clock = ["-icount", "shift=2,sleep=off", "-accel", "tcg,thread=single"]
+        return [*clock, "-smp", str(machine.smp), "-cpu", cpu]
     if machine.accel == "kvm":
         return ["-accel", "kvm", "-smp", smp, "-cpu", "host"]
     return ["-accel", "tcg,thread=multi", "-smp", smp, "-cpu", "max"]

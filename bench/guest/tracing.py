@@ -1,0 +1,79 @@
+"""What the kernel traces while a disk recovers."""
+
+import contextlib
+import os
+import shutil
+
+from commands import run, write
+
+_FOLDER = "/sys/kernel/tracing"
+_BUFFER_KIB = 16384
+_EVENTS = (
+    "sched/sched_switch",
+    "sched/sched_waking",
+    "sched/sched_process_exit",
+    "sched/sched_process_exec",
+    "sched/sched_process_fork",
+    "signal/signal_generate",
+    "raw_syscalls/sys_enter",
+    "raw_syscalls/sys_exit",
+    "workqueue/workqueue_execute_start",
+    "workqueue/workqueue_execute_end",
+)
+# What the ublk driver and io_uring do of it: name, place; "r" is at the return. Not every kernel has all.
+_PROBES = (
+    "p:kill_and_free io_ring_ctx_wait_and_kill",
+    "p:refs_atomic percpu_ref_switch_to_atomic_rcu",
+    "p:ctx_free io_ring_ctx_free",
+    "p:ch_open ublk_ch_open",
+    "p:ch_release ublk_ch_release",
+    "p:start_recovery ublk_ctrl_start_recovery",
+    "r:start_recovery_done ublk_ctrl_start_recovery result=$retval:s32",
+    "p:end_recovery ublk_ctrl_end_recovery",
+    "r:end_recovery_done ublk_ctrl_end_recovery result=$retval:s32",
+    "p:exit_mm exit_mm",
+    "p:exit_files exit_files",
+    "p:exit_notify exit_notify",
+)
+
+
+def _set(name, value):
+    write(os.path.join(_FOLDER, name), value)
+
+
+def _append(name, line):
+    fd = os.open(os.path.join(_FOLDER, name), os.O_WRONLY | os.O_APPEND)
+    try:
+        os.write(fd, f"{line}\n".encode())
+    finally:
+        os.close(fd)
+
+
+def _prepare():
+    if not os.path.exists(f"{_FOLDER}/trace"):
+        run("mount", "-t", "tracefs", "tracefs", _FOLDER)
+    _set("tracing_on", 0)
+    _set("buffer_size_kb", _BUFFER_KIB)
+    _set("trace_clock", "mono")
+    for event in _EVENTS:
+        _set(f"events/{event}/enable", 1)
+    for probe in _PROBES:
+        with contextlib.suppress(OSError):
+            _append("kprobe_events", probe)
+    if os.path.isdir(f"{_FOLDER}/events/kprobes"):
+        _set("events/kprobes/enable", 1)
+
+
+@contextlib.contextmanager
+def recording(folder, number):
+    """Save a trace of what happens meanwhile as FOLDER/trace-NUMBER; nothing without a folder."""
+    if not folder:
+        yield
+        return
+    if number == 1:
+        _prepare()
+    _set("trace", "")
+    _set("tracing_on", 1)
+    yield
+    _set("tracing_on", 0)
+    shutil.copyfile(f"{_FOLDER}/trace", f"{folder}/trace-{number:02}")
