@@ -25,6 +25,7 @@ ublkd_unit_test(idle_pages_test LIBS worker_core Threads::Threads)
 target_link_options(idle_pages_test PRIVATE -Wl,--wrap=mremap)
 ublkd_unit_test(worker_config_test LIBS worker_disk)
 ublkd_unit_test(round_clock_test LIBS worker_core)
+ublkd_unit_test(queue_meter_test LIBS worker_core)
 ublkd_unit_test(token_bucket_test LIBS worker_core)
 ublkd_unit_test(throttle_test LIBS worker_core)
 ublkd_unit_test(ublk_port_batch_test SOURCES ublk_port_batch_test.c ${worker}/ublk_port.c
