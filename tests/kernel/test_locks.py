@@ -23,7 +23,11 @@ def _is_locked(path):
 
 @contextlib.contextmanager
 def _locked(path):
-    """Another program has locked the file, and is this process."""
+    """Another program has locked the file, and is this process.
+
+    A worker that has just died may hold it for a moment, until its rings are gone.
+    """
+    wait_until(lambda: not _is_locked(path), "a file that nobody has locked")
     with open(path, "r+b") as file:
         fcntl.fcntl(file, _SETLK, struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
         yield
@@ -61,7 +65,7 @@ def test_the_lock_follows_the_worker(daemon, file_of):
     assert daemon.worker_pid("data") != pid and _is_locked(path)
     disk.write(4096, block("b"))
     api.delete("data")
-    assert not _is_locked(path)
+    wait_until(lambda: not _is_locked(path), "the lock gone with the worker's rings")
 
 
 def test_who_came_while_the_disk_had_no_worker(daemon, file_of):
