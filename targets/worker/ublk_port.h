@@ -95,7 +95,8 @@ int ublk_port_fetch(struct ublk_port *port);
 static inline uint16_t ublk_port_buffer_index(const struct ublk_port *port, uint16_t tag)
 {
 #ifdef UBLKD_TEST_WITHOUT_REGISTRATION
-        return (uint16_t)(port->depth + tag); /* beyond the ring's table: the driver cannot register there */
+        /* Beyond the ring's table: the driver cannot register there. */
+        return (uint16_t)(tag % 2 == 0 ? port->depth + tag : tag);
 #else
         (void)port;
         return tag;

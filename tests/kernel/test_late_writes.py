@@ -20,29 +20,42 @@ _SIZE = 4096
 _APART = 64 << 10  # neighbours would be merged into one write
 
 
+_PART = 1 << 20  # of the store, for each path
+
+
 def _write_all(disk, letter):
     return [disk.write_later(i * _APART, block(letter)) for i in range(_BLOCKS)]
 
 
-def _survivors(daemon, store, path):
-    """Go through it; return how many of the newer blocks are found in the end."""
+def _assert_written(writes):
+    assert [write.result() for write in writes] == [None] * len(writes)
+
+
+def _survivors(daemon, store, paths):
+    """Go through it, with a disk for each path; return how many newer blocks each is found to have in the end."""
     api = daemon.api
-    device = api.create(loop_spec("data", store.path, queues=1, dataPath=path, recovery={"onCrash": "reissue"}))
-    disk = Disk(device["status"]["id"])
+    disks = {}
+    for part, path in enumerate(paths):
+        where = {"target": {"offset": part * _PART}, "size": _PART}
+        spec = loop_spec(path, store.path, **where, queues=1, dataPath=path, recovery={"onCrash": "reissue"})
+        disks[path] = Disk(api.create(spec)["status"]["id"])
     store.slow()
-    older = _write_all(disk, "o")
-    store.wait_arrived(_BLOCKS)
-    pid = daemon.kill_worker("data")
+    older = [write for disk in disks.values() for write in _write_all(disk, "o")]
+    store.wait_arrived(len(older))
+    pids = {path: daemon.kill_worker(path) for path in paths}
     store.fast()
-    assert [write.result() for write in older] == [None] * _BLOCKS
-    api.wait_other_worker("data", pid)
-    newer = _write_all(disk, "n")
-    assert [write.result() for write in newer] == [None] * _BLOCKS
+    _assert_written(older)
+    for path, pid in pids.items():
+        api.wait_other_worker(path, pid)
+    _assert_written([write for disk in disks.values() for write in _write_all(disk, "n")])
     store.wait_landed()
-    found = [disk.read(i * _APART, _SIZE) for i in range(_BLOCKS)]
-    api.delete("data")
-    assert all(data in (block("o"), block("n")) for data in found)
-    return sum(data == block("n") for data in found)
+    survivors = {}
+    for path, disk in disks.items():
+        found = [disk.read(i * _APART, _SIZE) for i in range(_BLOCKS)]
+        assert all(data in (block("o"), block("n")) for data in found)
+        survivors[path] = sum(data == block("n") for data in found)
+        api.delete(path)
+    return survivors
 
 
 _HAS = ublk.features()
@@ -51,10 +64,9 @@ _PATHS = ["copy", "user-copy"] + (["zero-copy"] if _HAS["AUTO_BUF_REG"] else [])
 
 @pytest.mark.long
 @pytest.mark.parametrize("batch", [False, True] if _HAS["BATCH_IO"] else [False])
-@pytest.mark.parametrize("path", _PATHS)
-def test_a_late_write_does_not_overwrite_newer_data(path, batch, store, make_daemon):
+def test_a_late_write_does_not_overwrite_newer_data(batch, store, make_daemon):
     daemon = make_daemon(more_options=[] if batch else ["--ignore-feature=BATCH_IO"]).start()
-    assert _survivors(daemon, store, path) == _BLOCKS
+    assert _survivors(daemon, store, _PATHS) == {path: _BLOCKS for path in _PATHS}
 
 
 @pytest.mark.long
@@ -65,4 +77,4 @@ def test_without_the_fence_newer_data_is_lost(store, make_daemon):
     and the driver waits for them by itself.
     """
     daemon = make_daemon(worker=programs.worker_without_fence()).start()
-    assert _survivors(daemon, store, "copy") < _BLOCKS
+    assert _survivors(daemon, store, ["copy"])["copy"] < _BLOCKS
