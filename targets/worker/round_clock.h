@@ -34,12 +34,20 @@ static inline uint64_t round_clock_ticks(void)
 #endif
 }
 
+/* Once the pace is learnt. Signed: after a suspend to memory the counter may have begun anew, and then the
+ * time is earlier than it was. */
+static inline uint64_t round_clock_at(const struct round_clock *clock, uint64_t ticks)
+{
+        __extension__ typedef __int128 wide;
+
+        return clock->zero_ns
+               + (uint64_t)((wide)(int64_t)(ticks - clock->zero_ticks) * (int64_t)clock->scale >> 32);
+}
+
+/* Whoever subtracts two of these must be ready for the second to be less: see round_clock_at(). */
 static inline uint64_t round_clock_now(struct round_clock *clock)
 {
-        __extension__ typedef unsigned __int128 wide;
-
         if (__builtin_expect(clock->scale == 0, 0))
                 return round_clock_slow(clock);
-        return clock->zero_ns
-               + (uint64_t)((wide)(round_clock_ticks() - clock->zero_ticks) * clock->scale >> 32);
+        return round_clock_at(clock, round_clock_ticks());
 }

@@ -1,4 +1,4 @@
-/* The cheap clock keeps the pace of the real one, and never goes back. */
+/* The cheap clock keeps the pace of the real one, and goes back only where its counter does. */
 #include "targets/worker/round_clock.h"
 #include "check.h"
 
@@ -30,9 +30,23 @@ static void keep_pace(struct round_clock *clock, uint64_t ns)
         } while (after - earliest < ns && check_failures == 0);
 }
 
+static void test_a_counter_that_begins_anew(void)
+{
+        const struct round_clock clock = {.scale = (UINT64_C(1) << 32) / 3, /* of 3 GHz */
+                .zero_ticks = UINT64_C(3000000000) * 1000,
+                .zero_ns = UINT64_C(1000000000) * 1000};
+        uint64_t before = round_clock_at(&clock, clock.zero_ticks + 3000), after = round_clock_at(&clock, 0);
+
+        CHECK(before - clock.zero_ns >= 999 && before - clock.zero_ns <= 1000);
+        CHECK((int64_t)(after - before) < 0); /* a step back, not one of centuries ahead */
+        CHECK(round_clock_at(&clock, 3000) - after <= 1000);
+}
+
 int main(void)
 {
         struct round_clock clock;
+
+        test_a_counter_that_begins_anew();
 
         round_clock_open(&clock, false);
         keep_pace(&clock, 1000000);
