@@ -73,19 +73,26 @@ static int choose_size(const struct disk_wish *wish, const struct target_geometr
         return 0;
 }
 
+static uint32_t hint(uint32_t size, uint32_t largest)
+{
+        return power_of_two_below(size < largest ? size : largest);
+}
+
 static void choose_sizes_of_io(
         const struct disk_wish *wish, const struct target_geometry *geometry, struct disk_params *params)
 {
         uint32_t block_size = params->logical_block_size;
         uint32_t largest = wish->max_io_size < IO_SIZE_MAX ? wish->max_io_size : IO_SIZE_MAX;
 
-        params->physical_block_size = larger(power_of_two_below(geometry->physical_block_size), block_size);
-        params->io_min = larger(power_of_two_below(geometry->io_min), params->physical_block_size);
+        params->max_io_size = larger(largest - largest % block_size, IO_SIZE_MIN);
+        /* Hints, and the driver takes none above the largest request. */
+        params->physical_block_size =
+                larger(hint(geometry->physical_block_size, params->max_io_size), block_size);
+        params->io_min = larger(hint(geometry->io_min, params->max_io_size), params->physical_block_size);
         /* Of a stripe that is no power of two, only the factor that is one helps. */
         params->io_opt = geometry->io_opt & -geometry->io_opt;
         if (params->io_opt < params->io_min)
                 params->io_opt = 0;
-        params->max_io_size = larger(largest - largest % block_size, IO_SIZE_MIN);
 }
 
 static void choose_operations(

@@ -80,6 +80,7 @@ static void test_block_sizes(void)
         struct target_geometry coarse = {.size = 1 << 20, .logical_block_size_min = 4096};
         struct target_geometry preferring = {
                 .size = 1 << 20, .logical_block_size = 2048, .physical_block_size = 3000};
+        struct target_geometry large_blocks = {.size = 1 << 20, .physical_block_size = 65536};
         struct target_geometry striped = {.size = 1 << 20, .io_min = 65536, .io_opt = 3 * 65536};
         struct disk_params params;
 
@@ -92,6 +93,13 @@ static void test_block_sizes(void)
         params = good(&wished, &striped, &full);
         CHECK_INT(params.io_min, 65536);
         CHECK_INT(params.io_opt, 65536);
+        wished.max_io_size = 16384;
+        params = good(&wished, &striped, &full);
+        CHECK_INT(params.io_min, 16384);
+        params = good(&wished, &large_blocks, &full);
+        CHECK_INT(params.physical_block_size, 16384);
+        CHECK_INT(params.max_io_size, 16384);
+        wished = wish();
         wished.block_size = 4096;
         CHECK_INT(good(&wished, &plain, &full).logical_block_size, 4096);
         CHECK_INT(good(&wished, &preferring, &full).logical_block_size, 4096);
