@@ -16,17 +16,25 @@ void throttle_open(struct throttle *throttle, void *region)
         }
 }
 
+static bool is_same_rate(const struct token_rate *one, const struct token_rate *other)
+{
+        return !(one->cost < other->cost) && !(one->cost > other->cost) && one->burst == other->burst;
+}
+
 static void set_lane(struct throttle_lane *lane, const struct region_limits *limits, unsigned queues,
         const uint64_t largest[_REGION_BUCKET_MAX])
 {
-        lane->start = 0;
         lane->limited = false;
         for (unsigned i = 0; i < _REGION_BUCKET_MAX; i++) {
-                lane->rates[i] = (struct token_rate){};
-                if (limits->per_second[i] == 0)
-                        continue;
-                lane->rates[i] = token_rate(limits->per_second[i], limits->burst[i], largest[i], queues);
-                lane->limited = true;
+                struct token_rate rate = {};
+
+                if (limits->per_second[i] != 0) {
+                        rate = token_rate(limits->per_second[i], limits->burst[i], largest[i], queues);
+                        lane->limited = true;
+                }
+                if (!is_same_rate(&rate, &lane->rates[i]))
+                        lane->start = 0; /* else the first has paid already */
+                lane->rates[i] = rate;
         }
 }
 

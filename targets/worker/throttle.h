@@ -31,7 +31,8 @@ struct throttle {
 
 /* region: from device_region_map(). Without limits, until throttle_set(). */
 void throttle_open(struct throttle *throttle, void *region);
-/* New limits for `queues` queues and requests of up to `largest` bytes. What waits asks again. */
+/* New limits for `queues` queues and requests of up to `largest` bytes. What waits asks again, unless its
+ * limits are what they were. */
 void throttle_set(
         struct throttle *throttle, const struct region_limits *limits, unsigned queues, uint32_t largest);
 

@@ -145,6 +145,22 @@ static void test_lifted(void)
         CHECK(!hold(&test, 4, IO_READ, 512));
 }
 
+/* Other settings of the device change, and the limits are written again with them. */
+static void test_set_again(void)
+{
+        struct test test;
+        uint64_t wait;
+
+        open_test(&test);
+        set(&test, iops(100), (struct region_limits){});
+        CHECK(!hold(&test, 0, IO_READ, 4096));
+        CHECK(hold(&test, 1, IO_READ, 4096));
+        wait = throttle_wait(&test.throttle);
+        set(&test, iops(100), (struct region_limits){});
+        CHECK_INT(next(&test), -1);
+        CHECK(throttle_wait(&test.throttle) == wait); /* it does not pay twice */
+}
+
 /* A higher limit is not made to pay for what was read under a lower one. */
 static void test_raised(void)
 {
@@ -166,6 +182,7 @@ int main(void)
         test_flush_passes();
         test_discards();
         test_lifted();
+        test_set_again();
         test_raised();
         return check_report();
 }
