@@ -43,11 +43,8 @@ const char *device_route_reason(enum data_path wanted, enum data_path fastest, c
 {
         static const char *const chosen[_DATA_PATH_MAX] = {
                 [DATA_PATH_COPY] =
-                        "Chosen by \"auto\": for this backing store one copy by the driver is faster "
-                        "than zero copy.",
-                [DATA_PATH_USER_COPY] =
-                        "Chosen by \"auto\": this target needs few of the bytes, and copies only "
-                        "those.",
+                        "Chosen by \"auto\": one copy by the driver is the fastest for this target and "
+                        "backing store.",
                 [DATA_PATH_ZERO_COPY] =
                         "Chosen by \"auto\": this backing store takes the pages of a request as "
                         "they are.",

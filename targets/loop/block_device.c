@@ -106,6 +106,7 @@ int block_device_read(int fd, dev_t number, struct block_device *ret)
                 .io_opt = clamp(queue_limit(number, "optimal_io_size")),
                 .discard_granularity = clamp(queue_limit(number, "discard_granularity")),
                 .write_zeroes_max = queue_limit(number, "write_zeroes_max_bytes"),
+                .discard_max = queue_limit(number, "discard_max_bytes"),
                 .read_only = read_only != 0,
                 .rotational = block_device_is_rotational(number),
         };

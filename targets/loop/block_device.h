@@ -10,6 +10,7 @@ struct block_device {
         uint32_t logical_block_size, physical_block_size, io_min, io_opt,
                 discard_granularity; /* bytes; 0: unknown */
         uint64_t write_zeroes_max;   /* bytes; 0: the device has no such command */
+        uint64_t discard_max;        /* bytes; 0: the device has no such command */
         bool read_only, rotational;
 };
 

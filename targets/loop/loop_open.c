@@ -160,6 +160,21 @@ static int check_size(const struct opening *opening, uint64_t *ret)
         return r < 0 ? r : -ENOSPC;
 }
 
+/* A disk punches and zeroes whole blocks of its own, whatever is read and written through the page cache. */
+static int check_offset(const struct opening *opening)
+{
+        uint32_t block_size = opening->disk.logical_block_size;
+        int r;
+
+        if (!is_disk(opening) || opening->options->offset % block_size == 0)
+                return 0;
+        r = problem_add(opening->problems, EINVAL, "/target/offset", "OffsetNotAMultiple",
+                "The offset of %" PRIu64 " bytes is not a multiple of %" PRIu32
+                ", the block size of %s; correct offset.",
+                opening->options->offset, block_size, opening->options->path);
+        return r < 0 ? r : -EINVAL;
+}
+
 /* What direct I/O on the file must be a multiple of, in bytes; 0: it cannot, or the kernel does not say. */
 static uint32_t direct_alignment(struct opening *opening)
 {
@@ -275,7 +290,7 @@ static bool can_punch(const struct opening *opening)
 static void disk_geometry_of(const struct opening *opening, struct target_geometry *geometry)
 {
         const struct block_device *disk = &opening->disk;
-        bool zeroes = disk->write_zeroes_max > 0;
+        bool zeroes = disk->write_zeroes_max > 0, discards = zeroes && disk->discard_max > 0;
 
         geometry->logical_block_size = disk->logical_block_size;
         geometry->logical_block_size_min = disk->logical_block_size;
@@ -283,9 +298,10 @@ static void disk_geometry_of(const struct opening *opening, struct target_geomet
         geometry->io_min = disk->io_min;
         geometry->io_opt = disk->io_opt;
         geometry->rotational = disk->rotational;
-        /* A hole punched into a disk is its command to write zeroes, with leave to unmap. */
+        /* A hole punched into a disk is its command to write zeroes, with leave to unmap: of use as a discard
+         * only where there is something to unmap. */
         geometry->discard_granularity = disk->discard_granularity;
-        geometry->max_discard_size = zeroes ? DISCARD_MAX : 0;
+        geometry->max_discard_size = discards ? DISCARD_MAX : 0;
         geometry->max_write_zeroes_size = zeroes ? DISCARD_MAX : WRITTEN_ZEROES_MAX;
 }
 
@@ -313,7 +329,7 @@ static void place_geometry_of(const struct opening *opening, struct target_geome
         dev_t number = is_disk(opening) ? opening->stat.st_rdev : opening->stat.st_dev;
         struct page_limits limits = block_device_page_limits(number);
 
-        geometry->in_place = opening->direct;
+        geometry->in_place = opening->direct && !is_in_memory(opening); /* O_DIRECT changes nothing there */
         geometry->dma_alignment =
                 limits.dma_alignment > opening->memory_align ? limits.dma_alignment : opening->memory_align;
         geometry->max_segment_size = limits.max_segment_size;
@@ -382,6 +398,8 @@ int loop_open(struct target_device *device, struct target_geometry *ret, struct 
         if (r < 0)
                 return r;
         r = check_size(&opening, &geometry.size);
+        if (r >= 0)
+                r = check_offset(&opening);
         if (r < 0)
                 return r;
         r = choose_direct(&opening);

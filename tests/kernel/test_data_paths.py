@@ -194,13 +194,15 @@ def test_auto_takes_the_fastest_and_says_why(daemon, ext4, file_of):
     api = daemon.api
     features = set(api.ask("GET", "/host", 200)["ublk"]["features"])
     direct = api.create(loop_spec("direct", file_of(where=ext4), target={"directIo": "on"}))["status"]
-    cached = api.create(loop_spec("cached", file_of(), target={"directIo": "off"}))["status"]
+    cached = api.create(loop_spec("cached", file_of(where=ext4, name="cached"), target={"directIo": "off"}))["status"]
+    # A tmpfs takes O_DIRECT, and copies all the same.
+    memory = api.create(loop_spec("memory", file_of(), target={"directIo": "on"}))["status"]
     assert direct["dataPath"] == ("zero-copy" if "AUTO_BUF_REG" in features else "copy")
-    assert cached["dataPath"] == "copy"
-    for status in (direct, cached):
+    assert cached["dataPath"] == memory["dataPath"] == "copy"
+    for status in (direct, cached, memory):
         assert status["batch"] == ("BATCH_IO" in features) and "auto" in status["dataPathReason"]
-    api.delete("direct")
-    api.delete("cached")
+    for name in ("direct", "cached", "memory"):
+        api.delete(name)
 
 
 def test_targets_tell_their_paths(api):

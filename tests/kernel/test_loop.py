@@ -88,6 +88,22 @@ def test_block_device_loop(api, file_of):
         run("losetup", "--detach", loop)
 
 
+def test_a_disk_begins_at_a_block_of_its_disk(api, file_of):
+    """Else the disk would refuse to discard and to zero what ours offers."""
+    loop = output("losetup", "--find", "--show", "--sector-size", "4096", file_of())
+    try:
+        problem = api.create(loop_spec("data", loop, {"offset": 512}), status=422)
+        assert "offset of 512 bytes is not a multiple of 4096, the block size of" in problem["detail"]
+        api.delete("data")
+        disk = _disk(api.create(loop_spec("data", loop, {"offset": 4096})))
+        disk.write(0, block("x"))
+        run("blkdiscard", "--zeroout", disk.path)
+        assert disk.read(0, 4096) == bytes(4096)
+        api.delete("data")
+    finally:
+        run("losetup", "--detach", loop)
+
+
 def test_offset_and_size_show_a_part(api, file_of):
     path = file_of()
     disk = _disk(api.create(loop_spec("data", path, {"offset": "1MiB"}, size="2MiB")))
