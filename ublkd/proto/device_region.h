@@ -91,7 +91,7 @@ enum stats_op {
 
 /* Counts one operation's requests as they end; it ends when its answer goes to the kernel. Numbers only rise,
  * and the next worker counts on. A request that a dead worker had in hand, and that the kernel replays,
- * counts once. */
+ * counts once; one whose answer it had not handed over yet counts again when it is replayed. */
 struct op_stats {
         uint64_t begun;  /* requests that came; those that have not ended are in flight. Each worker sets it
                             back to what has ended */
