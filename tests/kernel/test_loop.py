@@ -24,17 +24,8 @@ def _blocks_of(path):
 @pytest.fixture(name="null_blk")
 def null_blk_disk():
     """A disk of the kernel's own that remembers what is written."""
-    run("modprobe", "null_blk", "nr_devices=0")
-    if not pathlib.Path("/sys/kernel/config/nullb").exists():
-        run("mount", "-t", "configfs", "configfs", "/sys/kernel/config")
-    config = pathlib.Path("/sys/kernel/config/nullb/nullb0")
-    config.mkdir()
-    for name, value in (("size", 64), ("memory_backed", 1), ("blocksize", 4096), ("power", 1)):
-        (config / name).write_text(str(value))
-    wait_until(pathlib.Path("/dev/nullb0").exists, "/dev/nullb0")
-    yield "/dev/nullb0"
-    (config / "power").write_text("0")
-    config.rmdir()
+    with kernel_disks.null_blk(blocksize=4096) as path:
+        yield path
 
 
 @pytest.mark.parametrize("direct", ["auto", "on", "off"])

@@ -1,0 +1,74 @@
+"""Disks that the kernel makes out of memory, to be backing stores with the limits that a test wants."""
+
+import contextlib
+import pathlib
+
+from .shell import output, run
+from .wait import wait_until
+
+_CONFIG = pathlib.Path("/sys/kernel/config")
+_SCSI = pathlib.Path("/sys/bus/pseudo/drivers/scsi_debug")
+
+
+def queue_limit(path, name):
+    """A limit of the disk at /dev/NAME."""
+    text = (pathlib.Path("/sys/block") / pathlib.Path(path).name / "queue" / name).read_text(encoding="ascii").strip()
+    return int(text) if text.isdigit() else text
+
+
+def flushes(path):
+    """How many flushes the disk at /dev/NAME has had: the 16th field of Documentation/block/stat.rst."""
+    name = pathlib.Path(path).name
+    return int(pathlib.Path(f"/sys/block/{name}/stat").read_text(encoding="ascii").split()[15])
+
+
+@contextlib.contextmanager
+def loop_disk(file, *options):
+    """A loop disk over a file: it has a write cache, and no FUA of its own."""
+    path = output("losetup", "--find", "--show", *options, file)
+    try:
+        yield path
+    finally:
+        run("losetup", "--detach", path)
+
+
+@contextlib.contextmanager
+def null_blk(**attributes):
+    """A null_blk disk of 64 MiB that remembers what is written, with attributes of its configfs."""
+    run("modprobe", "null_blk", "nr_devices=0")
+    if not (_CONFIG / "nullb").exists():
+        run("mount", "-t", "configfs", "configfs", _CONFIG)
+    config = _CONFIG / "nullb" / "nullb0"
+    config.mkdir()
+    try:
+        for name, value in ({"size": 64, "memory_backed": 1} | attributes | {"power": 1}).items():
+            (config / name).write_text(str(value), encoding="ascii")
+        wait_until(pathlib.Path("/dev/nullb0").exists, "/dev/nullb0")
+        yield "/dev/nullb0"
+    finally:
+        (config / "power").write_text("0", encoding="ascii")
+        config.rmdir()
+
+
+@contextlib.contextmanager
+def scsi_debug(**parameters):
+    """A scsi_debug disk of 64 MiB, with parameters of its module."""
+    parameters = {"dev_size_mb": 64} | parameters
+    run("modprobe", "scsi_debug", *(f"{name}={value}" for name, value in parameters.items()))
+    try:
+        (disk,) = wait_until(
+            lambda: list(_SCSI.glob("adapter0/host*/target*/*/block/*")), "the disk of scsi_debug"
+        )
+        path = pathlib.Path("/dev") / disk.name
+        wait_until(path.exists, path)
+        yield str(path)
+    finally:  # udev may still look at it
+        wait_until(lambda: run("modprobe", "-r", "scsi_debug", check=False).returncode == 0, "scsi_debug unloaded")
+
+
+def scsi_debug_holds(offset, length):
+    """Whether any block of the range is provisioned, in a disk with lbp*=1: scsi_debug's map of 512-byte blocks."""
+    first, behind = offset // 512, (offset + length) // 512
+    entries = (_SCSI / "map").read_text(encoding="ascii").strip("\n\0").split(",")
+    ranges = [entry.partition("-") for entry in entries if entry]
+    return any(int(low) < behind and int(high or low) >= first for low, _, high in ranges)
