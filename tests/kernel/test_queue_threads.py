@@ -3,6 +3,8 @@
 import pathlib
 import re
 
+import pytest
+
 from harness import ublk
 from harness import numa
 from harness.api import null_spec
@@ -13,6 +15,10 @@ from harness.wait import wait_until
 # include/linux/sched.h: what PR_SET_IO_FLUSHER sets (kernel/sys.c, prctl()).
 _PF_MEMALLOC_NOIO = 0x00080000
 _PF_LOCAL_THROTTLE = 0x00100000
+
+# include/uapi/linux/io_uring.h
+_RING_FLAGS = {"COOP_TASKRUN": 1 << 8, "SINGLE_ISSUER": 1 << 12, "DEFER_TASKRUN": 1 << 13, "NO_SQARRAY": 1 << 16}
+_TRACING = pathlib.Path("/sys/kernel/tracing")
 
 
 def _tasks(pid):
@@ -36,6 +42,31 @@ def test_queues_are_marked_as_those_that_clean_pages(api):
     for task in queues:
         wanted = _PF_MEMALLOC_NOIO | _PF_LOCAL_THROTTLE
         assert _flags(task) & wanted == wanted, f"{task} has the flags {_flags(task):#x}"
+    api.delete("data")
+
+
+@pytest.fixture
+def rings():
+    """What the kernel tells of each ring that is made: {thread: flags}. Name it before the daemon."""
+    switch = _TRACING / "events/io_uring/io_uring_create/enable"
+    (_TRACING / "trace").write_text("")
+    switch.write_text("1")
+
+    def made():
+        lines = re.findall(r"-(\d+) .* io_uring_create: .*flags (0x[0-9a-f]+)", (_TRACING / "trace").read_text())
+        return {int(thread): int(flags, 16) for thread, flags in lines}
+
+    yield made
+    switch.write_text("0")
+
+
+def test_queues_run_their_rings_in_the_best_way(rings, api):
+    """A flag that is wrong would only have a plainer way taken. DEFER_TASKRUN is for kernels that are safe with it."""
+    pid = api.create(null_spec("data", queues=2))["status"]["worker"]["pid"]
+    wanted = set(_RING_FLAGS) - (set() if ublk.is_new() else {"DEFER_TASKRUN"})
+    flags = rings()
+    for thread in _queue_tasks(pid).values():
+        assert {name for name, bit in _RING_FLAGS.items() if flags[thread] & bit} == wanted
     api.delete("data")
 
 

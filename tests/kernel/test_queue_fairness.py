@@ -1,0 +1,79 @@
+"""A queue that has more to do than it can leaves the others alone, also without limits."""
+
+import contextlib
+import os
+import signal
+import subprocess
+
+import pytest
+
+from harness.api import loop_spec
+from harness.disk import Disk, block
+from harness.wait import wait_until
+
+_READS = 40
+
+
+@contextlib.contextmanager
+def _on_cpu_of(disk, queue):
+    """What this thread asks for within, and those that it starts, goes to that queue."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {_cpu_of(disk, queue)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def _cpu_of(disk, queue):
+    return int((disk.sys / "mq" / str(queue) / "cpu_list").read_text())
+
+
+def _answered(api, queue, operation):
+    return api.ask("GET", "/devices/data/stats", 200)["queues"][queue]["ops"][operation]["requests"]
+
+
+def test_a_queue_whose_store_does_not_answer(store, daemon):
+    """All tags of one are taken, and more requests wait for them; the other is served all the while."""
+    api = daemon.api
+    disk = Disk(api.create(loop_spec("data", store.path, queues=2, queueDepth=16))["status"]["id"])
+    with store.holding():
+        with _on_cpu_of(disk, 0):
+            writes = [disk.write_later(i << 17, block("w", 64 << 10)) for i in range(20)]
+            store.wait_arrived(16)
+        with _on_cpu_of(disk, 1):
+            for _ in range(_READS):
+                assert disk.read(3 << 20, 4096) == bytes(4096)
+        assert not any(write.done for write in writes)
+        assert _answered(api, 1, "read") >= _READS and _answered(api, 0, "write") == 0
+    assert [write.result() for write in writes] == [None] * 20
+    api.delete("data")
+
+
+@pytest.mark.parametrize("direct", ["on", "off"])
+def test_a_queue_that_is_never_done(direct, ext4, file_of, daemon, directory):
+    """One always has 32 requests of 1 MiB. If small ones stood in their line, they would get one turn in 32."""
+    api = daemon.api
+    disk = Disk(api.create(loop_spec("data", file_of(where=ext4), {"directIo": direct}, queues=2))["status"]["id"])
+    load = subprocess.Popen(  # pylint: disable=consider-using-with
+        [
+            "fio", "--name=load", f"--filename={disk.path}", "--rw=randwrite", "--bs=1m", "--direct=1", "--size=32M",
+            "--ioengine=libaio", "--iodepth=32", "--time_based", "--runtime=3600", f"--cpus_allowed={_cpu_of(disk, 0)}",
+        ],
+        cwd=directory,
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        wait_until(lambda: _answered(api, 0, "write") >= 64, "large writes")
+        with _on_cpu_of(disk, 1):
+            before = _answered(api, 0, "write")
+            for _ in range(_READS):
+                disk.read(48 << 20, 4096)
+            meanwhile = _answered(api, 0, "write") - before
+        assert load.poll() is None and disk.inflight() > 0
+        assert meanwhile < _READS * 16, f"{_READS} small reads took as long as {meanwhile} large writes"
+        assert _answered(api, 1, "read") >= _READS and _answered(api, 1, "write") == 0
+    finally:
+        load.send_signal(signal.SIGINT)
+        load.wait()
+    api.delete("data")
