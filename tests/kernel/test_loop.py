@@ -5,6 +5,7 @@ import pathlib
 
 import pytest
 
+from harness import kernel_disks
 from harness.api import loop_spec
 from harness.disk import Disk, block, read
 from harness.shell import output, run
