@@ -84,7 +84,7 @@ _PAGE_LIMITS = ("max_segments", "max_segment_size", "dma_alignment")
 
 
 def test_requests_are_such_as_the_backing_disk_takes(api):
-    """2,048 segments at once, from any words: both are other numbers than those of null_blk, see test_loop.py."""
+    """2,048 segments at once, from any words: other numbers than those of a disk that nobody has told any."""
     with scsi_debug() as backing:
         for path in _PATHS:
             disk = _disk(api.create(loop_spec("data", backing, {"directIo": "on"}, queues=1, dataPath=path)))

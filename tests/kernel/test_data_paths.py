@@ -98,7 +98,7 @@ def _fio_over_kills(way, path, make_daemon, directory):
 
 
 @pytest.mark.long
-@_of_this_kernel(Way("copy", batch=True), Way("user-copy"), Way("zero-copy", batch=True), _BATCH_BY_HAND)
+@_of_this_kernel(Way("copy"), Way("copy", batch=True), Way("user-copy"), Way("zero-copy", batch=True), _BATCH_BY_HAND)
 def test_fio_over_kills(way, ext4, file_of, make_daemon, directory):
     _fio_over_kills(way, file_of(where=ext4), make_daemon, directory)
 

@@ -149,6 +149,37 @@ static void test_a_round_looks_at_the_clock_once(void)
         CHECK_INT(device_region_queue_stats(shared.region, 0)->rounds, 0);
 }
 
+/* As after a suspend to memory: what was in flight over it counts as no time, and nothing is added to the
+ * sum. What comes later counts as ever. */
+static void test_a_counter_that_begins_anew(void)
+{
+        struct shared shared = make_shared();
+        struct queue_meter meter = {};
+        struct request_meter over, later;
+
+        queue_meter_open(&meter, &shared, QUEUE);
+        const struct op_stats *read = &meter.stats->ops[STATS_READ];
+
+        meter.clock = (struct round_clock){
+                .scale = (UINT64_C(1) << 32) / 3, /* 3 GHz */
+                .zero_ticks = round_clock_ticks(),
+                .zero_ns = UINT64_C(200) * 1000 * 1000 * 1000,
+        };
+        queue_meter_round(&meter);
+        queue_meter_arrived(&meter, &over, IO_READ);
+        meter.clock.zero_ticks +=
+                UINT64_C(100) * 1000 * 1000 * 1000; /* the same as taking it from the counter */
+        queue_meter_round(&meter);
+        CHECK(meter.now < over.arrived);
+        queue_meter_succeeded(&meter, &over, 512, meter.now);
+        CHECK_INT(read->latency[0], 1);
+        CHECK_INT(read->latency_sum, 0);
+        queue_meter_arrived(&meter, &later, IO_READ);
+        queue_meter_succeeded(&meter, &later, 512, meter.now + 5000);
+        CHECK_INT(read->latency[latency_bucket(5000)], 1);
+        CHECK_INT(read->latency_sum, 5000);
+}
+
 int main(void)
 {
         test_counts_of_each_operation();
@@ -156,5 +187,6 @@ int main(void)
         test_answered_in_the_first_round();
         test_the_next_worker_goes_on();
         test_a_round_looks_at_the_clock_once();
+        test_a_counter_that_begins_anew();
         return check_report();
 }
