@@ -349,7 +349,7 @@ static void step_set_params(struct managed_device *device, const struct device_r
                 on_params_set);
 }
 
-static int mark_serving(struct managed_device *device, const struct device_record *record)
+static void shorten_timeout(const struct managed_device *device, const struct device_record *record)
 {
         int r = disk_timeout_shorten(record->number);
 
@@ -358,9 +358,21 @@ static int mark_serving(struct managed_device *device, const struct device_recor
                         "/sys/block/ublkb%d/queue/io_timeout cannot be set: %s; a recovery may take 30 s on "
                         "this kernel.",
                         record->number, strerror(-r));
-        device->shown_generation = 0; /* it may be a new node */
+}
+
+/* The node of a disk that was recovered is the one that it had. What has to do with the node comes last: it
+ * shares the CPUs with the I/O that had waited. */
+static int mark_serving(struct managed_device *device, const struct device_record *record)
+{
+        int r;
+
+        shorten_timeout(device, record);
+        r = worker_proc_live(device->worker);
+        device_recovered(device);
+        if (device->action != ACTION_END_RECOVERY)
+                device->shown_generation = 0; /* it may be a new node */
         device_show_node(device, record);
-        return worker_proc_live(device->worker);
+        return r;
 }
 
 /* START_DEV and END_USER_RECOVERY have the same end. */

@@ -65,6 +65,18 @@ void device_take_death(struct managed_device *device)
                 device->reconciler->config.runtime_dir, device->uid); /* a stale one is replaced */
 }
 
+void device_recovered(struct managed_device *device)
+{
+        if (!device->died_at)
+                return;
+        device->history.last_recovery_ms = (double)(monotonic_now() - device->died_at) / 1000;
+        device->history.recoveries++;
+        device->died_at = 0;
+        device_shared_keep_history(device);
+        device_tell(device, EVENT_NORMAL, "Recovered", "Recovered %.1f ms after its worker died.",
+                device->history.last_recovery_ms);
+}
+
 static void on_worker_changed(void *userdata, struct worker_proc *worker)
 {
         if (worker_proc_death(worker))

@@ -165,6 +165,10 @@ int device_start_worker(struct managed_device *device, const struct device_recor
 /* device_worker.c: its worker is dead: says why, and lets go of it. */
 void device_take_death(struct managed_device *device);
 
+/* device_worker.c: its disk is served again: counts the recovery, with the time since the death, and tells of
+ * it. Nothing if it has not lost a worker. */
+void device_recovered(struct managed_device *device);
+
 /* device_trial.c: finds out whether the next worker could take over, unless that is known. Then calls `then`,
  * once, perhaps before it returns: 0; -ECANCELED: it could not, and the restart is refused, which is told;
  * -ECONNRESET: given up. */

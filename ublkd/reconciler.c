@@ -270,14 +270,7 @@ static bool device_settle(struct managed_device *device, const struct device_rec
         if (device->facts.want == WANT_ABSENT) /* somebody may have deleted the disk behind our back */
                 device_hide_node(device, record);
         if (is_served(device)) {
-                if (device->died_at) {
-                        device->history.last_recovery_ms = (double)(monotonic_now() - device->died_at) / 1000;
-                        device->history.recoveries++;
-                        device->died_at = 0;
-                        device_shared_keep_history(device);
-                        device_tell(device, EVENT_NORMAL, "Recovered",
-                                "Recovered %.1f ms after its worker died.", device->history.last_recovery_ms);
-                }
+                device_recovered(device);
                 if (device->facts.want == WANT_PRESENT
                         || device->attempt.tries == 0) /* nothing has failed since */
                         device_note_clear(device);
