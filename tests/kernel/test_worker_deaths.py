@@ -1,6 +1,8 @@
 """Workers that die before they serve, and the spare that is there for those that die later."""
 
 import os
+import pathlib
+import shutil
 import signal
 import time
 
@@ -84,16 +86,19 @@ def test_a_worker_that_dies_during_recovery_is_tried_again(doomed, make_daemon):
     assert write.result() is None
 
 
-def test_a_worker_program_that_is_missing(make_daemon, directory):
-    daemon = make_daemon(worker=directory / "absent").start()
-    daemon.api.create(null_spec("data"), wait=None)
-    device = daemon.api.wait_phase("data", "Backoff")
-    assert str(directory / "absent") in condition_of(device)["message"]
-
-
 def _wait_spare(other_than=None):
     wait_until(lambda: len(spares()) == 1 and spares() != [other_than], lambda: f"a spare worker, not {spares()}")
     return spares()[0]
+
+
+def test_a_worker_program_that_goes_missing(make_daemon, directory):
+    """One that is missing from the start is refused then; this one is removed beside ublkd, as an upgrade may do."""
+    program = pathlib.Path(shutil.copy(programs.worker(), directory / "ublkd-worker"))
+    daemon = make_daemon(worker=program).start()
+    program.unlink()
+    daemon.api.create(null_spec("data"), wait=None)
+    device = daemon.api.wait_phase("data", "Backoff")
+    assert str(program) in condition_of(device)["message"]
 
 
 def test_a_spare_takes_over_and_is_replaced(daemon):
