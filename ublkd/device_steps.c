@@ -93,6 +93,8 @@ static void note_failure(struct managed_device *device, int number, int error)
 static int take_answer(struct managed_device *device, const struct device_record *record, int result)
 {
         device->call = NULL;
+        if (result == -ENODEV && (device->action == ACTION_STOP_DEV || device->action == ACTION_DEL_DEV))
+                return 0; /* an earlier one, or somebody else, has taken it away */
         if (result < 0)
                 note_failure(device, record->number, result);
         return result;

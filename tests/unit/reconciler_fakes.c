@@ -270,8 +270,11 @@ int ublk_ctl_update_size(struct ublk_ctl *ctl _unused_, int number, uint64_t siz
 
 static int act_del(struct ublk_ctl_call *call, struct kernel_device *ret _unused_)
 {
-        fake_disks[call->number].there = fake_disks[call->number].open;
-        return 0;
+        struct fake_disk *disk = &fake_disks[call->number];
+        int r = disk->vanishes ? -ENODEV : 0;
+
+        disk->there = disk->open && !disk->vanishes;
+        return r;
 }
 
 int ublk_ctl_del(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done, void *userdata,

@@ -10,7 +10,8 @@ enum { FAKE_NUMBERS = 64, FAKE_STRANGER = 1 /* a cookie */ };
 /* The kernel's devices, by number. */
 struct fake_disk {
         bool there;
-        bool open; /* by somebody: it can be stopped, but it is not deleted */
+        bool open;     /* by somebody: it can be stopped, but it is not deleted */
+        bool vanishes; /* between a look at it and its DEL_DEV */
         struct kernel_device device;
         uint64_t size; /* 0: as it was made, 1 MiB */
 };

@@ -172,6 +172,23 @@ static void a_disk_that_was_opened_since_stays_until_it_is_closed(void)
         }
 }
 
+/* As one does whose last user goes: DEL_DEV was asked for before, and takes effect now. */
+static void a_disk_that_is_gone_before_it_is_deleted(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        fake_disks[0].vanishes = true;
+        world_put_loop(&world, "data", ",\"enabled\":false");
+        world_wait_told(&world, "data", "Disabled: ");
+        CHECK_STR(world_record(&world, "data")->status.reason, "Disabled");
+        CHECK(!strstr(world_record(&world, "data")->status.message, "failed"));
+        fake_disks[0].vanishes = false;
+        world_free(&world);
+}
+
 /* The answer of the question who has the disk may come when nobody wants to know any more. */
 static void a_disk_that_goes_while_its_users_are_looked_for(void)
 {
@@ -294,6 +311,7 @@ int main(void)
         what_the_kernel_leaves_out_is_not_asked_for_again();
         a_disk_grows_after_its_worker();
         a_disk_that_was_opened_since_stays_until_it_is_closed();
+        a_disk_that_is_gone_before_it_is_deleted();
         a_disk_that_goes_while_its_users_are_looked_for();
         users_are_looked_for_again();
         a_disk_that_lingers_for_a_moment_is_not_held();
