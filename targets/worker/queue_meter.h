@@ -1,11 +1,11 @@
 /* What a queue counts about its requests, in memory that outlives the worker (proto/device_region.h).
  *
  * Everything here runs on the queue's thread. There is one look at the clock in each round of the loop, so a
- * request's time is that from the round in which it came to the round in which it was answered; one that is
- * answered in its first round has waited for nobody, and counts as 0, unless it is looked at the clock for
- * it. Stores are plain and whole: readers are
- * in another process and may see one number before another. -DUBLKD_TEST_WITHOUT_STATISTICS builds a worker
- * without all this, to measure what it costs. */
+ * request's time is that from the round in which it came to the round in which it was answered. One that is
+ * answered in its first round has waited for nobody, and counts as 0, unless it took its time in that round:
+ * queue_meter_look(). Stores are plain and whole: readers are in another process and may see one number
+ * before another. -DUBLKD_TEST_WITHOUT_STATISTICS builds a worker without all this, to measure what it costs.
+ */
 #pragma once
 
 #include "targets/target.h"
