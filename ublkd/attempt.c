@@ -145,6 +145,22 @@ uint64_t attempt_due(const struct attempt *attempt, enum plan_action action, uin
         }
 }
 
+int attempt_add_result(int result, bool stranger)
+{
+        return result == -EEXIST && !stranger ? -EBUSY : result;
+}
+
+static bool is_release(enum plan_action action, int error)
+{
+        return error == -EBUSY && (action == ACTION_BEGIN_RECOVERY || action == ACTION_ADD_DEV);
+}
+
+bool attempt_waits_for_release(const struct attempt *attempt)
+{
+        return attempt->busy > 0 && is_release(attempt->failed, attempt->error)
+               && (attempt->failed == ACTION_BEGIN_RECOVERY || attempt->busy <= ATTEMPT_RELEASES);
+}
+
 bool attempt_says_go(int result)
 {
         return result >= 0 || result == -EINVAL;
@@ -184,9 +200,10 @@ static void note_failure(struct attempt *attempt, enum plan_action action, int e
         }
         attempt->error = error;
         attempt->failed = action;
-        if (action == ACTION_BEGIN_RECOVERY && error == -EBUSY) {
+        if (is_release(action, error)) {
                 attempt->retry_at = now + backoff_busy(++attempt->busy);
-                return;
+                if (attempt_waits_for_release(attempt))
+                        return;
         }
         if (action == ACTION_STOP_DEV && error == -EBUSY) { /* its users decide when that ends */
                 attempt->retry_at = now + backoff_poll(now - attempt->seen_since);

@@ -16,8 +16,9 @@
 #include "ublkd/plan.h"
 
 enum {
-        ATTEMPT_TRIES = 3,    /* steps without effect in one situation → TROUBLE_STUCK */
-        ATTEMPT_REFUSALS = 3, /* workers for which the kernel refused a recovery → TROUBLE_HOPELESS */
+        ATTEMPT_TRIES = 3,     /* steps without effect in one situation → TROUBLE_STUCK */
+        ATTEMPT_RELEASES = 40, /* EBUSY in a row from ADD_DEV, some 2 s, before it counts as a failure */
+        ATTEMPT_REFUSALS = 3,  /* workers for which the kernel refused a recovery → TROUBLE_HOPELESS */
 };
 
 /* Zero-initialise for a device that is new, or new to this supervisor. */
@@ -32,7 +33,7 @@ struct attempt {
         uint64_t wait_since;     /* waiting began: with the situation, or with the last way out of it */
         unsigned tries;          /* steps in this situation that had no effect */
         unsigned tried_out;      /* how many of them were followed by a way out (STOP_WORKER) */
-        unsigned busy;           /* EBUSY in a row from START_USER_RECOVERY */
+        unsigned busy;           /* EBUSY in a row from START_USER_RECOVERY or ADD_DEV */
         unsigned blind;          /* failures in a row to get an answer from the kernel */
         unsigned refusals;       /* workers for which a recovery of this disk was refused (EINVAL) */
         bool refused;            /* it was refused for this worker */
@@ -58,6 +59,16 @@ uint64_t attempt_due(const struct attempt *attempt, enum plan_action action, uin
  * it when the last worker died between START_USER_RECOVERY and its first FETCH; the disk waits for one all
  * the same. */
 bool attempt_says_go(int result);
+
+/* What ADD_DEV's `result` means where GET_DEV_INFO has just told whether a stranger has the number. EEXIST
+ * and nobody there is -EBUSY, a matter of milliseconds: a disk is not found from when its last reference is
+ * gone, but the number is free only at the end of its release, which waits for SRCU readers
+ * (ublk_get_device_from_id(), ublk_cdev_rel() in ublk_drv.c; blk_mq_free_tag_set()). */
+int attempt_add_result(int result, bool stranger);
+
+/* Whether the last failure was one that ends by itself within milliseconds: the kernel is letting go of a
+ * dead worker, or of a number. */
+bool attempt_waits_for_release(const struct attempt *attempt);
 
 /* Whether an ADD_DEV that was given up may still make a disk, so that its number must not be forgotten. */
 bool attempt_is_unsure(const struct attempt *attempt, uint64_t now);

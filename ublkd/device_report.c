@@ -99,8 +99,7 @@ static struct told tell(
         if (device->facts.want == WANT_HELD)
                 return down ? (struct told){PHASE_QUIESCED, "WaitsForRecover"}
                             : (struct told){PHASE_FAILED, "WaitsForRecover"};
-        /* EBUSY: the last of the dead worker is awaited, by a new one that is ready, for milliseconds. */
-        if (device->note.reason && !is_handed_over(device) && device->attempt.busy == 0
+        if (device->note.reason && !is_handed_over(device) && !attempt_waits_for_release(&device->attempt)
                 && (next_try != UINT64_MAX || device->attempt.deaths > 1))
                 return (struct told){PHASE_BACKOFF, device->note.reason};
         if (device->facts.want == WANT_GIVEN_UP)

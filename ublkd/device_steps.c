@@ -70,6 +70,8 @@ static void note_failure(struct managed_device *device, int number, int error)
 {
         if (error == -EBUSY && device->action == ACTION_BEGIN_RECOVERY)
                 return; /* the dead worker's last references; a matter of milliseconds */
+        if (error == -EBUSY && device->action == ACTION_ADD_DEV && device->attempt.busy < ATTEMPT_RELEASES)
+                return; /* the last disk's, likewise */
         if (error == -EALREADY)
                 return; /* the note about what hangs stays true */
         if (error == -EBUSY && device->action == ACTION_STOP_DEV)
@@ -78,6 +80,11 @@ static void note_failure(struct managed_device *device, int number, int error)
                 device_note(device, "NumberTaken",
                         "The kernel number %d is taken by a ublk device that is not ours; remove that one, "
                         "or give this one another \"id\".",
+                        number);
+        else if (error == -EBUSY && device->action == ACTION_ADD_DEV)
+                device_note(device, "NumberTaken",
+                        "The kernel number %d belongs to a ublk device that is deleted, and that the kernel "
+                        "has not let go of; it is tried again, and another \"id\" works at once.",
                         number);
         else if (error == -ETIMEDOUT)
                 device_note(device, "ControlPlaneHangs",
@@ -175,7 +182,7 @@ static void on_added(void *userdata, int result, const struct kernel_device *ker
 
         if (kernel && record->spec)
                 device->dropped_flags = wanted_flags(record) & ~kernel->flags;
-        on_command_done(userdata, result, kernel);
+        on_command_done(userdata, attempt_add_result(result, device->stranger), kernel);
 }
 
 static void add_device(struct managed_device *device, const struct device_record *record)

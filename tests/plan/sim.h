@@ -38,6 +38,7 @@ enum disk_recovery { RECOVERY_NONE, RECOVERY_QUEUE, RECOVERY_FAIL, _RECOVERY_MAX
 
 struct disk {
         bool exists, stranger;
+        uint64_t free_at;  /* it no longer exists, and its number is not free before */
         unsigned instance; /* each ADD_DEV makes another */
         unsigned epoch;    /* of the cookie */
         enum disk_state state;

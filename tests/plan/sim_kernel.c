@@ -16,6 +16,7 @@ static void vanish_if_unused(struct world *world, struct disk *disk)
         if (disk->deleted && disk->openers == 0 && disk->holder == NOBODY) {
                 TRACE(world, "kernel: disk %d is gone", (int)(disk - world->disks));
                 disk->exists = false;
+                disk->free_at = world->now + (world_chance(world, 500) ? world_random(world, 300 * MS) : 0);
         }
 }
 
@@ -180,7 +181,7 @@ static int add(struct world *world, const struct command *command)
 {
         struct disk *disk = &world->disks[command->number];
 
-        if (disk->exists)
+        if (disk->exists || world->now < disk->free_at)
                 return -EEXIST;
         *disk = (struct disk){
                 .exists = true,

@@ -479,6 +479,8 @@ void supervisor_result(struct world *world, const struct command *command)
         }
         if (dies_here(world, "between a step and the note of it"))
                 return;
+        if (command->type == COMMAND_ADD)
+                r = attempt_add_result(r, supervisor->stranger_there);
         if (command->type == COMMAND_ADD && r == -EEXIST)
                 number_is_taken(world);
         if ((command->type == COMMAND_SET_PARAMS && r == 0)

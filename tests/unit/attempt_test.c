@@ -81,6 +81,29 @@ static void test_busy_is_no_failure(void)
         }
 }
 
+static void test_a_number_is_waited_for(void)
+{
+        struct attempt attempt = {};
+        uint64_t now = 1;
+
+        CHECK_INT(attempt_add_result(-EEXIST, false), -EBUSY);
+        CHECK_INT(attempt_add_result(-EEXIST, true), -EEXIST);
+        CHECK_INT(attempt_add_result(0, false), 0);
+        for (unsigned i = 0; i < ATTEMPT_RELEASES; i++) {
+                CHECK_INT(see(&attempt, KERNEL_ABSENT, PLAN_WORKER_PARAMS, now), TROUBLE_NONE);
+                attempt_done(&attempt, ACTION_ADD_DEV, -EBUSY, now);
+                CHECK(attempt_waits_for_release(&attempt));
+                CHECK(attempt_due(&attempt, ACTION_ADD_DEV, now) >= now + MS);
+                now = attempt_due(&attempt, ACTION_ADD_DEV, now);
+        }
+        CHECK(now > SECONDS && now < 3 * SECONDS);
+        for (unsigned i = 0; i < ATTEMPT_TRIES; i++) {
+                attempt_done(&attempt, ACTION_ADD_DEV, -EBUSY, now);
+                CHECK(!attempt_waits_for_release(&attempt));
+        }
+        CHECK_INT(see(&attempt, KERNEL_ABSENT, PLAN_WORKER_PARAMS, now), TROUBLE_STUCK);
+}
+
 /* Lets a worker come, be refused and die. */
 static void refuse_once(struct attempt *attempt, uint64_t now)
 {
@@ -330,6 +353,7 @@ int main(void)
         test_a_way_out_without_effect_is_not_repeated_at_once();
         test_a_success_without_effect_is_looked_at_ever_slower();
         test_busy_is_no_failure();
+        test_a_number_is_waited_for();
         test_a_growth_that_was_given_up_is_not_overtaken();
         test_a_step_that_is_held_up_counts_slowly_and_is_due_once_released();
         test_a_disk_in_use_is_no_trouble();

@@ -44,6 +44,7 @@ int fake_adopt_error = -ENOENT;
 unsigned fake_kills, fake_quiesces;
 bool fake_hurried;
 int fake_add_error;
+unsigned fake_releases;
 uint64_t fake_dropped_flags;
 unsigned fake_adds;
 
@@ -134,6 +135,10 @@ static int act_add(struct ublk_ctl_call *call, struct kernel_device *ret)
         fake_hurried = false;
         if (disk->there)
                 return -EEXIST;
+        if (fake_releases > 0) {
+                fake_releases--;
+                return -EEXIST;
+        }
         if (fake_add_error)
                 return fake_add_error;
         *disk = (struct fake_disk){

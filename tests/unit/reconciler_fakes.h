@@ -25,6 +25,7 @@ extern int fake_adopt_error;    /* -errno of every attempt to adopt a worker; -E
 extern bool fake_hurried;       /* a stranger is faster than every ADD_DEV, until one was */
 
 extern int fake_add_error;          /* -errno of every ADD_DEV */
+extern unsigned fake_releases;      /* as many ADD_DEVs find the number taken by a disk that is no more */
 extern uint64_t fake_dropped_flags; /* that the kernel negotiates down */
 extern unsigned fake_adds;          /* ADD_DEVs */
 

@@ -58,6 +58,35 @@ static void a_stranger_that_is_faster_gets_another_number(void)
         world_free(&world);
 }
 
+/* From when a deleted disk is not found any more to when its number is free, some milliseconds pass. */
+static void a_number_that_is_being_released_is_waited_for(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", ",\"id\":3");
+        fake_releases = 2;
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(world_record(&world, "data")->number, 3);
+        CHECK_INT(fake_adds, 3);
+        world_free(&world);
+}
+
+static void a_number_that_is_not_released_is_told_of(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", ",\"id\":3");
+        fake_releases = 1000;
+        world_settle(&world, 0);
+        fake_worker_open(fake_worker("data"), "file:1");
+        world_wait_told(&world, "data", "not let go of");
+        CHECK_STR(world_record(&world, "data")->status.reason, "NumberTaken");
+        CHECK_INT(world_phase(&world, "data"), PHASE_BACKOFF);
+        world_free(&world);
+}
+
 /* An ADD_DEV that was given up makes its disk after the user has chosen another number. */
 static void a_late_disk_is_not_forgotten_for_another_number(void)
 {
@@ -307,6 +336,8 @@ int main(void)
         many_devices_that_choose_a_number_at_once();
         what_never_had_a_driver_is_forgotten_without_one();
         a_stranger_that_is_faster_gets_another_number();
+        a_number_that_is_being_released_is_waited_for();
+        a_number_that_is_not_released_is_told_of();
         a_late_disk_is_not_forgotten_for_another_number();
         what_the_kernel_leaves_out_is_not_asked_for_again();
         a_disk_grows_after_its_worker();

@@ -52,6 +52,7 @@ void world_new(struct world *world)
         strcpy(fake_user, "somebody");
         fake_kills = fake_quiesces = fake_adds = 0;
         fake_add_error = 0;
+        fake_releases = 0;
         fake_dropped_flags = 0;
         fake_get_info_error = 0;
         strcpy(world->path, "/tmp/ublkd-reconciler-XXXXXX");
