@@ -229,8 +229,7 @@ void handle_device_patch(struct request *request)
         if (!record->spec) {
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
                         "The stored spec of the device cannot be used, so there is nothing to merge into; "
-                        "replace it "
-                        "with 'ublkctl apply' (PUT).");
+                        "replace it with 'ublkctl apply' (PUT).");
                 return;
         }
         if (parse_patch(request, record, &spec) >= 0 && check_replaceable(request, record, spec))
@@ -299,8 +298,7 @@ static const char *restart_harm(const struct device_record *record)
                 return kernel_can(record->status.kernel_flags, KERNEL_ABILITY_QUIESCE)
                                ? NULL
                                : "A restart would fail the I/O in flight (recovery.onCrash is \"queue\", and "
-                                 "this "
-                                 "kernel has no QUIESCE_DEV; Linux 6.16 has)";
+                                 "this kernel has no QUIESCE_DEV; Linux 6.16 has)";
         default:
                 return NULL;
         }

@@ -133,8 +133,7 @@ static bool check_framing(struct request *request, const char *version)
                         || strcmp(version, MHD_HTTP_VERSION_1_1) != 0)) {
                 reply_problem(request, PROBLEM_BAD_REQUEST,
                         "A body has either a Content-Length or 'Transfer-Encoding: chunked', the latter in "
-                        "HTTP/1.1 "
-                        "only.");
+                        "HTTP/1.1 only.");
                 return refuse(request);
         }
         if (length && (!*length || strspn(length, "0123456789") != strlen(length))) {

@@ -23,8 +23,7 @@ static int read_stat(struct process_stat *ret)
                 return -errno;
         n = fscanf(file,
                 "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d "
-                "%llu "
-                "%llu %lld",
+                "%llu %llu %lld",
                 &stat.utime, &stat.stime, &stat.starttime, &stat.vsize, &stat.rss);
         (void)fclose(file);
         if (n != 5)

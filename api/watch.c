@@ -302,8 +302,7 @@ void watch_begin(struct request *request, uint64_t revision)
         if (!has_room(request)) {
                 reply_problem(request, PROBLEM_TOO_MANY_WATCHES,
                         "As many clients watch events already as may (%d, and %d of one user who may not "
-                        "change "
-                        "devices); end one, or try again later.",
+                        "change devices); end one, or try again later.",
                         WATCHES_MAX, WATCHES_OF_A_USER);
                 return;
         }

@@ -43,8 +43,7 @@ enum exit_status check_shrink(
         format_bytes((double)to, new);
         say(name,
                 "The disk would become smaller, %s (%llu bytes) instead of %s, and what is beyond would be "
-                "cut "
-                "off; make what is on it smaller first, then repeat with --force. Nothing was changed.",
+                "cut off; make what is on it smaller first, then repeat with --force. Nothing was changed.",
                 new, (unsigned long long)to, old);
         return STATUS_REFUSED;
 }

@@ -77,8 +77,7 @@ static int take(struct managed_device *device, const struct backing_claim *claim
                 return claim_set(device, claim);
         device_note(device, "BackingInUse",
                 "The backing store is in use by the device \"%s\"; two disks that write to one store would "
-                "destroy its data. "
-                "Remove one of them, use another range of it, or make both read-only.",
+                "destroy its data. Remove one of them, use another range of it, or make both read-only.",
                 reconciler->devices[collision]->name);
         return -EBUSY;
 }

@@ -27,8 +27,7 @@ int device_record_explain_quarantine(const struct device_record *record, struct 
 {
         return device_status_explain(status, "Quarantined",
                 "The stored record cannot be used (%s); nothing is done with this device until it is "
-                "replaced "
-                "or deleted.",
+                "replaced or deleted.",
                 record->quarantine);
 }
 

@@ -190,8 +190,7 @@ static int explain_live(const struct managed_device *device, const struct device
         if (device->facts.want == WANT_RENEWED)
                 return device_status_explain(status, reason,
                         "Serving /dev/ublkb%d; its worker finishes what it has in hand, and another one "
-                        "takes "
-                        "its place.",
+                        "takes its place.",
                         record->number);
         if (refusal)
                 return device_status_explain(status, reason,

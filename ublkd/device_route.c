@@ -54,7 +54,6 @@ const char *device_route_reason(enum data_path wanted, enum data_path fastest, c
                 return "The spec asks for it.";
         if (fastest != DATA_PATH_AUTO && fastest != route->path)
                 return "Chosen by \"auto\": another path would be faster for this backing store, but this "
-                       "kernel "
-                       "did not have all that it needs when the disk was made.";
+                       "kernel did not have all that it needs when the disk was made.";
         return chosen[route->path];
 }

@@ -35,15 +35,12 @@ static const char *path_unsupported(const struct device_record *record, uint64_t
 
         if (path == DATA_PATH_ZERO_COPY && !(record->spec->target->flags & TARGET_REGISTERED_BUFFERS))
                 return "This target cannot do dataPath \"zero-copy\", because it has to see the bytes "
-                       "('ublkctl "
-                       "targets', or GET /targets, lists the paths of each); set dataPath to \"auto\".";
+                       "('ublkctl targets', or GET /targets, lists the paths of each); set dataPath to "
+                       "\"auto\".";
         if (ublk_ctl_missing(ublk_ctl_path_flags(path), got))
                 return "This kernel cannot do what dataPath asks for ('ublkctl host', or GET /host, lists "
-                       "the features that it "
-                       "has: "
-                       "user-copy needs USER_COPY, zero-copy needs SUPPORT_ZERO_COPY); set dataPath to "
-                       "\"auto\", "
-                       "or use a newer kernel.";
+                       "the features that it has: user-copy needs USER_COPY, zero-copy needs "
+                       "SUPPORT_ZERO_COPY); set dataPath to \"auto\", or use a newer kernel.";
         return NULL;
 }
 
@@ -58,9 +55,7 @@ const char *device_unsupported(
                 return sentence;
         if (ublk_ctl_missing(wanted_flags(record), got))
                 return "This kernel cannot do what recovery.onCrash asks for ('ublkctl host', or GET /host, "
-                       "lists the features "
-                       "that it has); "
-                       "choose another recovery.onCrash, or a newer kernel.";
+                       "lists the features that it has); choose another recovery.onCrash, or a newer kernel.";
         return NULL;
 }
 
@@ -281,8 +276,7 @@ static void step_add_dev(struct managed_device *device, const struct device_reco
                    && attempt_is_unsure(&device->attempt, monotonic_now())) {
                 device_note(device, "NumberUnsure",
                         "The kernel has not answered when it was asked for /dev/ublkb%d, and may yet make "
-                        "it; the device "
-                        "gets another number when that can happen no more.",
+                        "it; the device gets another number when that can happen no more.",
                         record->number);
                 device_step_done(device, -EAGAIN);
         } else if (wanted >= 0 && wanted != record->number) {
@@ -425,8 +419,7 @@ int device_check_geometry(
                 return 0;
         device_note(device, "BackingChanged",
                 "The backing store is no longer what the disk was made from (%llu bytes in blocks of %u, the "
-                "disk has %llu in blocks of %u); "
-                "restore it, and the disk is recovered.",
+                "disk has %llu in blocks of %u); restore it, and the disk is recovered.",
                 (unsigned long long)params->size, params->logical_block_size, (unsigned long long)size,
                 block_size);
         return -ESTALE;

@@ -126,8 +126,7 @@ int ctl_explain_open(int error, enum ctl_module module, const char *release, str
         case EPERM:
                 (void)problem_add(problems, error, "", "NotPermitted",
                         "/dev/ublk-control may not be opened: %s; start ublkd as root (CAP_SYS_ADMIN), and "
-                        "allow the "
-                        "device in its container or unit",
+                        "allow the device in its container or unit",
                         strerror(error));
                 return -error;
         default:

@@ -235,8 +235,7 @@ static int direct_fault(const struct opening *opening, const char *pointer, uint
         if (align == 0 || align > DIRECT_ALIGN_MAX)
                 r = problem_add(opening->problems, EOPNOTSUPP, pointer, "DirectIoUnavailable",
                         "directIo is on, but the file system of %s cannot do it in blocks of up to %d bytes; "
-                        "set directIo "
-                        "to auto, or move the file.",
+                        "set directIo to auto, or move the file.",
                         opening->options->path, DIRECT_ALIGN_MAX);
         else
                 r = problem_add(opening->problems, EINVAL, pointer, "DirectIoUnavailable",
