@@ -147,12 +147,13 @@ uint64_t attempt_due(const struct attempt *attempt, enum plan_action action, uin
 
 int attempt_add_result(int result, bool stranger)
 {
-        return result == -EEXIST && !stranger ? -EBUSY : result;
+        return result == -EEXIST && !stranger ? -EINPROGRESS : result;
 }
 
 static bool is_release(enum plan_action action, int error)
 {
-        return error == -EBUSY && (action == ACTION_BEGIN_RECOVERY || action == ACTION_ADD_DEV);
+        return action == ACTION_BEGIN_RECOVERY ? error == -EBUSY
+                                               : action == ACTION_ADD_DEV && error == -EINPROGRESS;
 }
 
 bool attempt_waits_for_release(const struct attempt *attempt)

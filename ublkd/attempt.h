@@ -16,9 +16,10 @@
 #include "ublkd/plan.h"
 
 enum {
-        ATTEMPT_TRIES = 3,     /* steps without effect in one situation → TROUBLE_STUCK */
-        ATTEMPT_RELEASES = 40, /* EBUSY in a row from ADD_DEV, some 2 s, before it counts as a failure */
-        ATTEMPT_REFUSALS = 3,  /* workers for which the kernel refused a recovery → TROUBLE_HOPELESS */
+        ATTEMPT_TRIES = 3, /* steps without effect in one situation → TROUBLE_STUCK */
+        ATTEMPT_RELEASES =
+                40,           /* EINPROGRESS in a row from ADD_DEV, some 2 s, before it counts as a failure */
+        ATTEMPT_REFUSALS = 3, /* workers for which the kernel refused a recovery → TROUBLE_HOPELESS */
 };
 
 /* Zero-initialise for a device that is new, or new to this supervisor. */
@@ -33,7 +34,7 @@ struct attempt {
         uint64_t wait_since;     /* waiting began: with the situation, or with the last way out of it */
         unsigned tries;          /* steps in this situation that had no effect */
         unsigned tried_out;      /* how many of them were followed by a way out (STOP_WORKER) */
-        unsigned busy;           /* EBUSY in a row from START_USER_RECOVERY or ADD_DEV */
+        unsigned busy;           /* in a row: EBUSY from START_USER_RECOVERY, EINPROGRESS from ADD_DEV */
         unsigned blind;          /* failures in a row to get an answer from the kernel */
         unsigned refusals;       /* workers for which a recovery of this disk was refused (EINVAL) */
         bool refused;            /* it was refused for this worker */
@@ -61,8 +62,8 @@ uint64_t attempt_due(const struct attempt *attempt, enum plan_action action, uin
 bool attempt_says_go(int result);
 
 /* What ADD_DEV's `result` means where GET_DEV_INFO has just told whether a stranger has the number. EEXIST
- * and nobody there is -EBUSY, a matter of milliseconds: a disk is not found from when its last reference is
- * gone, but the number is free only at the end of its release, which waits for SRCU readers
+ * and nobody there is -EINPROGRESS, a matter of milliseconds: a disk is not found from when its last
+ * reference is gone, but the number is free only at the end of its release, which waits for SRCU readers
  * (ublk_get_device_from_id(), ublk_cdev_rel() in ublk_drv.c; blk_mq_free_tag_set()). */
 int attempt_add_result(int result, bool stranger);
 

@@ -84,7 +84,13 @@ static int take(struct managed_device *device, const struct backing_claim *claim
 
 int device_claim_take(struct managed_device *device)
 {
-        return take(device, &worker_proc_params(device->worker)->claim);
+        int r = take(device, &worker_proc_params(device->worker)->claim);
+
+        if (r >= 0)
+                return 0;
+        worker_proc_kill(device->worker);
+        device->tie = WORKER_KILLED;
+        return r;
 }
 
 int device_claim_extend(struct managed_device *device, uint64_t size)

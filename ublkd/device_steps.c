@@ -2,132 +2,12 @@
  * next turn, its result only feeds patience and the sentence that the user reads. */
 #include "ublkd/managed_device.h"
 
-#include "ublkd/device_route.h"
 #include "ublkd/disk_timeout.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what this build and this kernel can do ---- */
-
-static enum kernel_recovery wanted_recovery(const struct device_record *record)
-{
-        static const enum kernel_recovery by_on_crash[_ON_CRASH_MAX] = {
-                [ON_CRASH_REISSUE] = KERNEL_RECOVERY_REISSUE,
-                [ON_CRASH_QUEUE] = KERNEL_RECOVERY_QUEUE,
-                [ON_CRASH_FAIL] = KERNEL_RECOVERY_FAIL,
-                [ON_CRASH_NONE] = KERNEL_RECOVERY_NONE,
-        };
-
-        return by_on_crash[device_spec_on_crash(record->spec)];
-}
-
-/* What the disk must have. */
-static uint64_t wanted_flags(const struct device_record *record)
-{
-        return ublk_ctl_flags(wanted_recovery(record))
-               | ublk_ctl_path_flags((enum data_path)record->spec->options.data_path);
-}
-
-static const char *path_unsupported(const struct device_record *record, uint64_t got)
-{
-        enum data_path path = (enum data_path)record->spec->options.data_path;
-
-        if (path == DATA_PATH_ZERO_COPY && !(record->spec->target->flags & TARGET_REGISTERED_BUFFERS))
-                return "This target cannot do dataPath \"zero-copy\", because it has to see the bytes "
-                       "('ublkctl targets', or GET /targets, lists the paths of each); set dataPath to "
-                       "\"auto\".";
-        if (ublk_ctl_missing(ublk_ctl_path_flags(path), got))
-                return "This kernel cannot do what dataPath asks for ('ublkctl host', or GET /host, lists "
-                       "the features that it has: user-copy needs USER_COPY, zero-copy needs "
-                       "SUPPORT_ZERO_COPY); set dataPath to \"auto\", or use a newer kernel.";
-        return NULL;
-}
-
-const char *device_unsupported(
-        const struct managed_device *device, const struct device_record *record, const char **ret_reason)
-{
-        uint64_t got = device->reconciler->config.host->features & ~device->dropped_flags;
-        const char *sentence = path_unsupported(record, got);
-
-        *ret_reason = "NotSupported";
-        if (sentence)
-                return sentence;
-        if (ublk_ctl_missing(wanted_flags(record), got))
-                return "This kernel cannot do what recovery.onCrash asks for ('ublkctl host', or GET /host, "
-                       "lists the features that it has); choose another recovery.onCrash, or a newer kernel.";
-        return NULL;
-}
-
-/* ---- results ---- */
-
-static void note_failure(struct managed_device *device, int number, int error)
-{
-        if (error == -EBUSY && device->action == ACTION_BEGIN_RECOVERY)
-                return; /* the dead worker's last references; a matter of milliseconds */
-        if (error == -EBUSY && device->action == ACTION_ADD_DEV && device->attempt.busy < ATTEMPT_RELEASES)
-                return; /* the last disk's, likewise */
-        if (error == -EALREADY)
-                return; /* the note about what hangs stays true */
-        if (error == -EBUSY && device->action == ACTION_STOP_DEV)
-                device_holders_note(device, number, HOLD_BEFORE_STOP);
-        else if (error == -EEXIST && device->action == ACTION_ADD_DEV)
-                device_note(device, "NumberTaken",
-                        "The kernel number %d is taken by a ublk device that is not ours; remove that one, "
-                        "or give this one another \"id\".",
-                        number);
-        else if (error == -EBUSY && device->action == ACTION_ADD_DEV)
-                device_note(device, "NumberTaken",
-                        "The kernel number %d belongs to a ublk device that is deleted, and that the kernel "
-                        "has not let go of; it is tried again, and another \"id\" works at once.",
-                        number);
-        else if (error == -ETIMEDOUT)
-                device_note(device, "ControlPlaneHangs",
-                        "The kernel has not answered \"%s\" for /dev/ublkb%d in time; it is "
-                        "asked again once that call has ended.",
-                        plan_action_to_string(device->action), number);
-        else
-                device_note(device, "ControlPlane", "%s for /dev/ublkb%d failed: %s.",
-                        plan_action_to_string(device->action), number, strerror(-error));
-}
-
-/* The answer of a command has come. Returns it, noted when it is a failure. */
-static int take_answer(struct managed_device *device, const struct device_record *record, int result)
-{
-        device->call = NULL;
-        if (result == -ENODEV && (device->action == ACTION_STOP_DEV || device->action == ACTION_DEL_DEV))
-                return 0; /* an earlier one, or somebody else, has taken it away */
-        if (result < 0)
-                note_failure(device, record->number, result);
-        return result;
-}
-
-/* The same for a command after which the worker is told something. -ECONNRESET: it is gone, or not wanted. */
-static int take_answer_for_worker(
-        struct managed_device *device, const struct device_record *record, int result)
-{
-        int r = take_answer(device, record, result);
-
-        return r >= 0 && (!device->worker || !record->spec) ? -ECONNRESET : r;
-}
-
-/* For commands after which nothing else is to be done. */
-static void on_command_done(void *userdata, int result, const struct kernel_device *kernel _unused_)
-{
-        struct managed_device *device = userdata;
-        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
-
-        device_step_done(device, take_answer(device, record, result));
-}
-
-/* A command that could not even be sent is a command that failed. */
-static void command_sent(struct managed_device *device, int result, ublk_ctl_done done)
-{
-        if (result < 0)
-                done(device, result, NULL);
-}
-
-/* ---- SPAWN ---- */
+/* ---- starting ---- */
 
 static void count_restart(struct managed_device *device)
 {
@@ -153,143 +33,6 @@ static void step_spawn(struct managed_device *device, const struct device_record
                 device->tie = WORKER_HELD;
         device_step_done(device, r);
 }
-
-/* ---- ADD_DEV ---- */
-
-/* Claims the store that the worker has opened, or has the worker let go of it: another try comes after the
- * back-off. */
-static int claim_store(struct managed_device *device)
-{
-        int r = device_claim_take(device);
-
-        if (r >= 0)
-                return 0;
-        worker_proc_kill(device->worker);
-        device->tie = WORKER_KILLED;
-        return r;
-}
-
-/* Flags are negotiated down without a word. Asking again would give the same answer. */
-static void on_added(void *userdata, int result, const struct kernel_device *kernel)
-{
-        struct managed_device *device = userdata;
-        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
-
-        if (kernel && record->spec)
-                device->dropped_flags = wanted_flags(record) & ~kernel->flags;
-        on_command_done(userdata, attempt_add_result(result, device->stranger), kernel);
-}
-
-static void add_device(struct managed_device *device, const struct device_record *record)
-{
-        const struct disk_params *params = worker_proc_params(device->worker);
-        uint64_t features = device->reconciler->config.host->features;
-        enum kernel_recovery recovery = wanted_recovery(record);
-        bool may_batch = recovery != KERNEL_RECOVERY_QUEUE && device_route_batches_pay(params->queue_depth);
-        struct data_route route = device_route_choose(
-                (enum data_path)record->spec->options.data_path, params->fastest, may_batch, features);
-        struct kernel_device_request request = {
-                .number = record->number,
-                .cookie = device_cookie(record->uid, record->epoch),
-                .flags = wanted_flags(record) | ublk_ctl_route_flags(&route)
-                         | ublk_ctl_extra_flags(recovery, route.batch, features),
-                .queues = params->queues,
-                .queue_depth = params->queue_depth,
-                .max_io_size = params->max_io_size,
-        };
-
-        command_sent(device, ublk_ctl_add(device->reconciler->ctl, &request, on_added, device, &device->call),
-                on_added);
-}
-
-static bool number_is_reserved(const struct managed_device *device, int number)
-{
-        return device_store_number_owner(device->reconciler->config.store, number, device->name);
-}
-
-/* The number is written down before the kernel hears of it: a device of ours is never lost. */
-static void take_number(struct managed_device *device, int number)
-{
-        struct device_store *store = device->reconciler->config.store;
-        int r = device_store_assign_number(store, device->name, number);
-
-        if (r < 0) {
-                device_note(device, "StoreFailed", "The database cannot be written: %s.", strerror(-r));
-                device_step_done(device, r);
-                return;
-        }
-        add_device(device, device_store_get(store, device->name));
-}
-
-static void try_candidate(struct managed_device *device);
-
-static void on_candidate(void *userdata, int result, const struct kernel_device *kernel _unused_)
-{
-        struct managed_device *device = userdata;
-
-        device->call = NULL;
-        if (number_is_reserved(device, device->candidate)) { /* another device was faster */
-                try_candidate(device);
-                return;
-        }
-        if (result == -ENODEV) {
-                take_number(device, device->candidate);
-                return;
-        }
-        if (result < 0) {
-                device_note(device, "ControlPlane",
-                        "The kernel does not say whether /dev/ublkb%d is free: %s.", device->candidate,
-                        strerror(-result));
-                device_step_done(device, result);
-                return;
-        }
-        device->candidate++;
-        try_candidate(device);
-}
-
-static void try_candidate(struct managed_device *device)
-{
-        int r = device_store_free_number(
-                device->reconciler->config.store, device->candidate, device->name, &device->candidate);
-
-        if (r < 0) {
-                device_note(device, "StoreFailed", "No number can be chosen: %s.", strerror(-r));
-                device_step_done(device, r);
-                return;
-        }
-        command_sent(device,
-                ublk_ctl_get_info(
-                        device->reconciler->ctl, device->candidate, on_candidate, device, &device->call),
-                on_candidate);
-}
-
-static void step_add_dev(struct managed_device *device, const struct device_record *record)
-{
-        int64_t wanted = record->spec->options.id;
-        /* Somebody else took it between our question and our ADD_DEV; nobody has seen it as ours yet. */
-        bool snatched = device->stranger && record->number == device->candidate;
-        int r = claim_store(device);
-
-        if (r < 0) {
-                device_step_done(device, r);
-        } else if (((wanted >= 0 && wanted != record->number) || snatched)
-                   && attempt_is_unsure(&device->attempt, monotonic_now())) {
-                device_note(device, "NumberUnsure",
-                        "The kernel has not answered when it was asked for /dev/ublkb%d, and may yet make "
-                        "it; the device gets another number when that can happen no more.",
-                        record->number);
-                device_step_done(device, -EAGAIN);
-        } else if (wanted >= 0 && wanted != record->number) {
-                take_number(device, (int)wanted);
-        } else if (record->number >= 0 && !snatched) {
-                add_device(device, record);
-        } else {
-                device->candidate = 0;
-                try_candidate(device);
-        }
-}
-
-/* ---- SET_PARAMS, START_DEV ---- */
 
 static int tell_go(struct managed_device *device, const struct device_record *record)
 {
@@ -335,7 +78,7 @@ static void on_params_set(void *userdata, int result, const struct kernel_device
         struct managed_device *device = userdata;
         const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
 
-        result = take_answer_for_worker(device, record, result);
+        result = device_take_answer_for_worker(device, record, result);
         if (result >= 0) {
                 device_cpus_forget(device); /* a disk that was there before may have had other queues */
                 device_cpus_learn(device, go_with_cpus);
@@ -346,7 +89,7 @@ static void on_params_set(void *userdata, int result, const struct kernel_device
 
 static void step_set_params(struct managed_device *device, const struct device_record *record)
 {
-        command_sent(device,
+        device_command_sent(device,
                 ublk_ctl_set_params(device->reconciler->ctl, record->number,
                         worker_proc_params(device->worker), on_params_set, device, &device->call),
                 on_params_set);
@@ -384,13 +127,13 @@ static void on_live(void *userdata, int result, const struct kernel_device *kern
         struct managed_device *device = userdata;
         const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
 
-        result = take_answer_for_worker(device, record, result);
+        result = device_take_answer_for_worker(device, record, result);
         device_step_done(device, result < 0 ? result : mark_serving(device, record));
 }
 
 static void step_start_dev(struct managed_device *device, const struct device_record *record)
 {
-        command_sent(device,
+        device_command_sent(device,
                 ublk_ctl_start(device->reconciler->ctl, record->number, worker_proc_pid(device->worker),
                         on_live, device, &device->call),
                 on_live);
@@ -431,7 +174,7 @@ static void on_recovery_begun(void *userdata, int result, const struct kernel_de
         const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
         int r = 0;
 
-        take_answer(device, record, result);
+        device_take_answer(device, record, result);
         if (result >= 0 && !device->queue_cpus && device->worker && record->spec) {
                 device_cpus_learn(device, go_with_cpus); /* of a disk that an earlier supervisor made */
                 return;
@@ -446,12 +189,13 @@ static void step_begin_recovery(struct managed_device *device, const struct devi
         int r = device_check_geometry(device, record, worker_proc_params(device->worker));
 
         if (r >= 0)
-                r = claim_store(device); /* a supervisor that has just started does not know the claim yet */
+                r = device_claim_take(
+                        device); /* a supervisor that has just started does not know the claim yet */
         if (r < 0) {
                 device_step_done(device, r);
                 return;
         }
-        command_sent(device,
+        device_command_sent(device,
                 ublk_ctl_begin_recovery(
                         device->reconciler->ctl, record->number, on_recovery_begun, device, &device->call),
                 on_recovery_begun);
@@ -459,7 +203,7 @@ static void step_begin_recovery(struct managed_device *device, const struct devi
 
 static void step_end_recovery(struct managed_device *device, const struct device_record *record)
 {
-        command_sent(device,
+        device_command_sent(device,
                 ublk_ctl_end_recovery(device->reconciler->ctl, record->number,
                         worker_proc_pid(device->worker), on_live, device, &device->call),
                 on_live);
@@ -482,12 +226,12 @@ static void step_stop_dev(struct managed_device *device, const struct device_rec
         int r;
 
         if (may_refuse(device, record)) {
-                r = ublk_ctl_try_stop(ctl, record->number, on_command_done, device, &device->call);
+                r = ublk_ctl_try_stop(ctl, record->number, device_on_command_done, device, &device->call);
         } else {
                 device_shared_lift(device);
-                r = ublk_ctl_stop(ctl, record->number, on_command_done, device, &device->call);
+                r = ublk_ctl_stop(ctl, record->number, device_on_command_done, device, &device->call);
         }
-        command_sent(device, r, on_command_done);
+        device_command_sent(device, r, device_on_command_done);
 }
 
 /* DEL_DEV_ASYNC only asks for it: the number is free once the last reference is gone. */
@@ -498,13 +242,13 @@ static void on_deleted(void *userdata, int result, const struct kernel_device *k
 
         if (result == 0 && device->attempt.tries > 0)
                 device_holders_note(device, record->number, HOLD_AFTER_DELETE);
-        on_command_done(userdata, result, kernel);
+        device_on_command_done(userdata, result, kernel);
 }
 
 static void step_del_dev(struct managed_device *device, const struct device_record *record)
 {
         device_hide_node(device, record);
-        command_sent(device,
+        device_command_sent(device,
                 ublk_ctl_del(device->reconciler->ctl, record->number, on_deleted, device, &device->call),
                 on_deleted);
 }
@@ -528,10 +272,10 @@ static void retire_worker(struct managed_device *device, int result)
         }
         device_shared_lift(device); /* until the next worker is started */
         if (kernel_can(device->kernel.flags, KERNEL_ABILITY_QUIESCE))
-                command_sent(device,
-                        ublk_ctl_quiesce(device->reconciler->ctl, record->number, on_command_done, device,
-                                &device->call),
-                        on_command_done);
+                device_command_sent(device,
+                        ublk_ctl_quiesce(device->reconciler->ctl, record->number, device_on_command_done,
+                                device, &device->call),
+                        device_on_command_done);
         else
                 step_stop_worker(device, record);
 }
@@ -556,17 +300,17 @@ static void step_extend_worker(struct managed_device *device, const struct devic
 
 static void step_grow_disk(struct managed_device *device, const struct device_record *record)
 {
-        command_sent(device,
+        device_command_sent(device,
                 ublk_ctl_update_size(device->reconciler->ctl, record->number, device->size_wanted,
-                        on_command_done, device, &device->call),
-                on_command_done);
+                        device_on_command_done, device, &device->call),
+                device_on_command_done);
 }
 
 void device_step(struct managed_device *device, const struct device_record *record)
 {
         static void (*const steps[_ACTION_MAX])(struct managed_device *, const struct device_record *) = {
                 [ACTION_SPAWN] = step_spawn,
-                [ACTION_ADD_DEV] = step_add_dev,
+                [ACTION_ADD_DEV] = device_step_add,
                 [ACTION_SET_PARAMS] = step_set_params,
                 [ACTION_START_DEV] = step_start_dev,
                 [ACTION_BEGIN_RECOVERY] = step_begin_recovery,

@@ -1,5 +1,6 @@
 /* What the supervisor holds of one device beside its record: its worker, the step under way, its history. For
- * reconciler.c (when), device_steps.c (what) and device_report.c (how it is told); not for others. */
+ * reconciler.c (when), device_steps.c (what), device_report.c (how it is told) and what they are made of; not
+ * for others. */
 #pragma once
 
 #include "ublkd/attempt.h"
@@ -128,6 +129,26 @@ struct plan_wish device_wish(struct managed_device *device, const struct device_
 /* device_steps.c: carries out device->action. Calls device_step_done() exactly once: later, or before it
  * returns. */
 void device_step(struct managed_device *device, const struct device_record *record);
+/* device_add.c: ACTION_ADD_DEV, with a number if the device has none. */
+void device_step_add(struct managed_device *device, const struct device_record *record);
+
+/* device_answer.c: the answer of a command has come. Returns it, noted when it is a failure. */
+int device_take_answer(struct managed_device *device, const struct device_record *record, int result);
+/* device_answer.c: the same for a command after which the worker is told something. -ECONNRESET: it is gone,
+ * or not wanted. */
+int device_take_answer_for_worker(
+        struct managed_device *device, const struct device_record *record, int result);
+/* device_answer.c: a ublk_ctl_done for commands after which nothing else is to be done; userdata is the
+ * device. */
+void device_on_command_done(void *userdata, int result, const struct kernel_device *kernel);
+/* device_answer.c: a command that could not even be sent is a command that failed. */
+void device_command_sent(struct managed_device *device, int result, ublk_ctl_done done);
+
+/* device_ability.c: what the spec wants to happen to a disk's I/O while nobody serves it. */
+enum kernel_recovery device_wanted_recovery(const struct device_record *record);
+/* device_ability.c: the driver's flags that the disk must have. */
+uint64_t device_wanted_flags(const struct device_record *record);
+
 /* device_node.c: says what the node of a disk is to be called, before it appears. 1; 0: it said so before;
  * -errno. */
 int device_announce_node(const struct managed_device *device, const struct device_record *record);
@@ -136,13 +157,14 @@ void device_show_node(struct managed_device *device, const struct device_record 
 /* device_node.c: takes back what was told of the node of a disk that is gone: the number may be somebody
  * else's next. */
 void device_hide_node(struct managed_device *device, const struct device_record *record);
-/* A sentence when this build or this kernel cannot do what the spec asks, with its reason; NULL when it can.
- */
+/* device_ability.c: a sentence when this build or this kernel cannot do what the spec asks, with its reason;
+ * NULL when it can. */
 const char *device_unsupported(
         const struct managed_device *device, const struct device_record *record, const char **ret_reason);
 
 /* device_claim.c: its disk is about to write to what its worker has opened. 0; -EBUSY and a note when the
- * disk of another device does so already; -ENOMEM. */
+ * disk of another device does so already; -ENOMEM. On failure the worker has to go: another try comes after
+ * the back-off. */
 int device_claim_take(struct managed_device *device);
 /* device_claim.c: its disk is about to write up to `size` bytes from where it begins. The same results. */
 int device_claim_extend(struct managed_device *device, uint64_t size);

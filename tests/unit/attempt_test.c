@@ -86,22 +86,24 @@ static void test_a_number_is_waited_for(void)
         struct attempt attempt = {};
         uint64_t now = 1;
 
-        CHECK_INT(attempt_add_result(-EEXIST, false), -EBUSY);
+        CHECK_INT(attempt_add_result(-EEXIST, false), -EINPROGRESS);
         CHECK_INT(attempt_add_result(-EEXIST, true), -EEXIST);
         CHECK_INT(attempt_add_result(0, false), 0);
         for (unsigned i = 0; i < ATTEMPT_RELEASES; i++) {
                 CHECK_INT(see(&attempt, KERNEL_ABSENT, PLAN_WORKER_PARAMS, now), TROUBLE_NONE);
-                attempt_done(&attempt, ACTION_ADD_DEV, -EBUSY, now);
+                attempt_done(&attempt, ACTION_ADD_DEV, -EINPROGRESS, now);
                 CHECK(attempt_waits_for_release(&attempt));
                 CHECK(attempt_due(&attempt, ACTION_ADD_DEV, now) >= now + MS);
                 now = attempt_due(&attempt, ACTION_ADD_DEV, now);
         }
         CHECK(now > SECONDS && now < 3 * SECONDS);
         for (unsigned i = 0; i < ATTEMPT_TRIES; i++) {
-                attempt_done(&attempt, ACTION_ADD_DEV, -EBUSY, now);
+                attempt_done(&attempt, ACTION_ADD_DEV, -EINPROGRESS, now);
                 CHECK(!attempt_waits_for_release(&attempt));
         }
         CHECK_INT(see(&attempt, KERNEL_ABSENT, PLAN_WORKER_PARAMS, now), TROUBLE_STUCK);
+        attempt_done(&attempt, ACTION_ADD_DEV, -EBUSY, now); /* its backing store is another disk's */
+        CHECK(!attempt_waits_for_release(&attempt));
 }
 
 /* Lets a worker come, be refused and die. */

@@ -1,0 +1,126 @@
+/* ADD_DEV: under which number, and with what. */
+#include "ublkd/managed_device.h"
+
+#include "ublkd/device_route.h"
+
+#include <string.h>
+
+/* Flags are negotiated down without a word. Asking again would give the same answer. */
+static void on_added(void *userdata, int result, const struct kernel_device *kernel)
+{
+        struct managed_device *device = userdata;
+        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+
+        if (kernel && record->spec)
+                device->dropped_flags = device_wanted_flags(record) & ~kernel->flags;
+        device_on_command_done(userdata, attempt_add_result(result, device->stranger), kernel);
+}
+
+static void add_device(struct managed_device *device, const struct device_record *record)
+{
+        const struct disk_params *params = worker_proc_params(device->worker);
+        uint64_t features = device->reconciler->config.host->features;
+        enum kernel_recovery recovery = device_wanted_recovery(record);
+        bool may_batch = recovery != KERNEL_RECOVERY_QUEUE && device_route_batches_pay(params->queue_depth);
+        struct data_route route = device_route_choose(
+                (enum data_path)record->spec->options.data_path, params->fastest, may_batch, features);
+        struct kernel_device_request request = {
+                .number = record->number,
+                .cookie = device_cookie(record->uid, record->epoch),
+                .flags = device_wanted_flags(record) | ublk_ctl_route_flags(&route)
+                         | ublk_ctl_extra_flags(recovery, route.batch, features),
+                .queues = params->queues,
+                .queue_depth = params->queue_depth,
+                .max_io_size = params->max_io_size,
+        };
+
+        device_command_sent(device,
+                ublk_ctl_add(device->reconciler->ctl, &request, on_added, device, &device->call), on_added);
+}
+
+static bool number_is_reserved(const struct managed_device *device, int number)
+{
+        return device_store_number_owner(device->reconciler->config.store, number, device->name);
+}
+
+/* The number is written down before the kernel hears of it: a device of ours is never lost. */
+static void take_number(struct managed_device *device, int number)
+{
+        struct device_store *store = device->reconciler->config.store;
+        int r = device_store_assign_number(store, device->name, number);
+
+        if (r < 0) {
+                device_note(device, "StoreFailed", "The database cannot be written: %s.", strerror(-r));
+                device_step_done(device, r);
+                return;
+        }
+        add_device(device, device_store_get(store, device->name));
+}
+
+static void try_candidate(struct managed_device *device);
+
+static void on_candidate(void *userdata, int result, const struct kernel_device *kernel _unused_)
+{
+        struct managed_device *device = userdata;
+
+        device->call = NULL;
+        if (number_is_reserved(device, device->candidate)) { /* another device was faster */
+                try_candidate(device);
+                return;
+        }
+        if (result == -ENODEV) {
+                take_number(device, device->candidate);
+                return;
+        }
+        if (result < 0) {
+                device_note(device, "ControlPlane",
+                        "The kernel does not say whether /dev/ublkb%d is free: %s.", device->candidate,
+                        strerror(-result));
+                device_step_done(device, result);
+                return;
+        }
+        device->candidate++;
+        try_candidate(device);
+}
+
+static void try_candidate(struct managed_device *device)
+{
+        int r = device_store_free_number(
+                device->reconciler->config.store, device->candidate, device->name, &device->candidate);
+
+        if (r < 0) {
+                device_note(device, "StoreFailed", "No number can be chosen: %s.", strerror(-r));
+                device_step_done(device, r);
+                return;
+        }
+        device_command_sent(device,
+                ublk_ctl_get_info(
+                        device->reconciler->ctl, device->candidate, on_candidate, device, &device->call),
+                on_candidate);
+}
+
+void device_step_add(struct managed_device *device, const struct device_record *record)
+{
+        int64_t wanted = record->spec->options.id;
+        /* Somebody else took it between our question and our ADD_DEV; nobody has seen it as ours yet. */
+        bool snatched = device->stranger && record->number == device->candidate;
+        int r = device_claim_take(device);
+
+        if (r < 0) {
+                device_step_done(device, r);
+        } else if (((wanted >= 0 && wanted != record->number) || snatched)
+                   && attempt_is_unsure(&device->attempt, monotonic_now())) {
+                device_note(device, "NumberUnsure",
+                        "The kernel has not answered when it was asked for /dev/ublkb%d, and may yet make "
+                        "it; the device gets another number when that can happen no more.",
+                        record->number);
+                device_step_done(device, -EAGAIN);
+        } else if (wanted >= 0 && wanted != record->number) {
+                take_number(device, (int)wanted);
+        } else if (record->number >= 0 && !snatched) {
+                add_device(device, record);
+        } else {
+                device->candidate = 0;
+                try_candidate(device);
+        }
+}
