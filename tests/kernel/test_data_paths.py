@@ -64,7 +64,6 @@ def _of_this_kernel(*ways_):
 
 # The driver registers the pages of every other tag, and falls back at the rest (NEED_REG_BUF).
 _BY_HAND = Way("zero-copy", worker="without-registration")
-_BATCH_BY_HAND = dataclasses.replace(_BY_HAND, batch=True)
 ways = _of_this_kernel(
     Way("copy"),
     Way("copy", batch=True),
@@ -74,7 +73,7 @@ ways = _of_this_kernel(
     Way("zero-copy", batch=True),
     Way("zero-copy", auto_buffers=False),
     _BY_HAND,
-    _BATCH_BY_HAND,
+    dataclasses.replace(_BY_HAND, batch=True),
 )
 _MODES = ["reissue", "queue", "none"] + (["fail"] if _HAS["USER_RECOVERY_FAIL_IO"] else [])
 _PART = 1 << 20  # of the store, for each of them
@@ -98,7 +97,7 @@ def _fio_over_kills(way, path, make_daemon, directory):
 
 
 @pytest.mark.long
-@_of_this_kernel(Way("copy"), Way("copy", batch=True), Way("user-copy"), Way("zero-copy", batch=True), _BATCH_BY_HAND)
+@ways
 def test_fio_over_kills(way, ext4, file_of, make_daemon, directory):
     _fio_over_kills(way, file_of(where=ext4), make_daemon, directory)
 
