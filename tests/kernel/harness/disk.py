@@ -122,6 +122,14 @@ class Disk:
         """Read past the page cache."""
         return read(self.path, offset, length)
 
+    def flush(self):
+        """Have what was written reach the store."""
+        descriptor = os.open(self.path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
     def write_later(self, offset, data):
         """Write from a thread; ask the returned object for the result."""
         return Background(write, self.path, offset, data)
