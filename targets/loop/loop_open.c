@@ -423,6 +423,7 @@ int loop_open(struct target_device *device, struct target_geometry *ret, struct 
         device->linear_file = LOOP_FILE;
         device->linear_offset = opening.options->offset;
         device->linear_in_memory = is_in_memory(&opening);
+        device->io_ends_with_process = device->linear_in_memory;
         *ret = geometry;
         return 0;
 }

@@ -16,8 +16,8 @@ struct null_queue {
 
 static int null_open(struct target_device *device, struct target_geometry *ret, struct problem_list *problems)
 {
-        (void)device;
         (void)problems;
+        device->io_ends_with_process = true; /* there is none */
         *ret = (struct target_geometry){
                 .logical_block_size = 512,
                 .physical_block_size = 4096,

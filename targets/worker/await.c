@@ -75,9 +75,12 @@ bool retry_wanted(struct io_loop *loop, struct retry *retry, int result)
         return retry_again(loop, retry);
 }
 
-static inline int await_on_file(struct io_loop *loop, struct io_uring_sqe *sqe, const struct retry *retry)
+/* The file of the entry: by its number in the loop. */
+static inline int await_on_file(
+        struct io_loop *loop, struct io_uring_sqe *sqe, unsigned file, const struct retry *retry)
 {
-        sqe->flags |= IOSQE_FIXED_FILE | (retry->count > 0 ? IOSQE_ASYNC : 0);
+        io_loop_set_file(loop, sqe, file);
+        sqe->flags |= retry->count > 0 ? IOSQE_ASYNC : 0;
         return await_operation(loop, sqe);
 }
 
@@ -102,7 +105,6 @@ static inline void prepare(struct io_uring_sqe *sqe, const struct transfer *tran
                 operation = transfer->writes ? IORING_OP_WRITE_FIXED : IORING_OP_READ_FIXED;
         *sqe = (struct io_uring_sqe){
                 .opcode = operation,
-                .fd = transfer->file,
                 .off = transfer->offset + done,
                 .addr = transfer->address + done,
                 .len = transfer->length - done,
@@ -123,7 +125,7 @@ __attribute__((always_inline)) static inline int transfer_all(
                 int r;
 
                 prepare(sqe, transfer, done);
-                r = await_on_file(loop, sqe, &retry);
+                r = await_on_file(loop, sqe, transfer->file, &retry);
                 if (retry_wanted(loop, &retry, r))
                         continue;
                 r = after_transfer(transfer, done, r);
@@ -140,10 +142,10 @@ int await_transfer(struct io_loop *loop, const struct transfer *transfer)
         return transfer_all(loop, transfer);
 }
 
-static int fixed_file(const struct target_io *io, unsigned file)
+static unsigned number_of(const struct target_io *io, unsigned file)
 {
         assert(file < io->queue->device->file_count);
-        return (int)(IO_LOOP_FIRST_FILE + file);
+        return IO_LOOP_FIRST_FILE + file;
 }
 
 /* The data of a request: in our memory, or a registered buffer, whose addresses begin at 0. */
@@ -152,7 +154,7 @@ static struct transfer transfer_of_data(
 {
         assert(position <= io->length && length <= io->length - position);
         return (struct transfer){
-                .file = fixed_file(io, file),
+                .file = number_of(io, file),
                 .fixed = !io->data,
                 .buffer = io->data ? 0 : io->tag,
                 .address = (uintptr_t)io->data + position,
@@ -180,7 +182,7 @@ int await_write(struct target_io *io, unsigned file, uint32_t position, uint32_t
 
 int await_read_memory(struct target_io *io, unsigned file, void *memory, uint32_t length, uint64_t offset)
 {
-        return await_transfer(io_loop_of(io->queue), &(struct transfer){.file = fixed_file(io, file),
+        return await_transfer(io_loop_of(io->queue), &(struct transfer){.file = number_of(io, file),
                                                              .address = (uintptr_t)memory,
                                                              .length = length,
                                                              .offset = offset});
@@ -189,7 +191,7 @@ int await_read_memory(struct target_io *io, unsigned file, void *memory, uint32_
 int await_write_memory(struct target_io *io, unsigned file, const void *memory, uint32_t length,
         uint64_t offset, int rw_flags)
 {
-        return await_transfer(io_loop_of(io->queue), &(struct transfer){.file = fixed_file(io, file),
+        return await_transfer(io_loop_of(io->queue), &(struct transfer){.file = number_of(io, file),
                                                              .address = (uintptr_t)memory,
                                                              .length = length,
                                                              .offset = offset,
@@ -200,15 +202,15 @@ int await_write_memory(struct target_io *io, unsigned file, const void *memory, 
 int await_fdatasync(struct target_io *io, unsigned file)
 {
         struct io_loop *loop = io_loop_of(io->queue);
+        unsigned number = number_of(io, file);
         struct retry retry = {};
         int r;
 
-        assert(file < io->queue->device->file_count);
         do {
                 struct io_uring_sqe *sqe = await_sqe(loop);
 
-                io_uring_prep_fsync(sqe, (int)(IO_LOOP_FIRST_FILE + file), IORING_FSYNC_DATASYNC);
-                r = await_on_file(loop, sqe, &retry);
+                io_uring_prep_fsync(sqe, -1, IORING_FSYNC_DATASYNC);
+                r = await_on_file(loop, sqe, number, &retry);
         } while (retry_wanted(loop, &retry, r));
         return r;
 }
@@ -216,16 +218,15 @@ int await_fdatasync(struct target_io *io, unsigned file)
 int await_fallocate(struct target_io *io, unsigned file, int mode, uint64_t offset, uint64_t length)
 {
         struct io_loop *loop = io_loop_of(io->queue);
+        unsigned number = number_of(io, file);
         struct retry retry = {};
         int r;
 
-        assert(file < io->queue->device->file_count);
         do {
                 struct io_uring_sqe *sqe = await_sqe(loop);
 
-                io_uring_prep_fallocate(
-                        sqe, (int)(IO_LOOP_FIRST_FILE + file), mode, (off_t)offset, (off_t)length);
-                r = await_on_file(loop, sqe, &retry);
+                io_uring_prep_fallocate(sqe, -1, mode, (off_t)offset, (off_t)length);
+                r = await_on_file(loop, sqe, number, &retry);
         } while (retry_wanted(loop, &retry, r));
         return r;
 }

@@ -17,9 +17,9 @@ struct retry {
 /* True when `result` (EAGAIN, EINTR) asks for the same operation again; suspends as long as that takes. */
 bool retry_wanted(struct io_loop *loop, struct retry *retry, int result);
 
-/* A read or write of a fixed file. */
+/* A read or write of a file of the loop. */
 struct transfer {
-        int file; /* index in the ring's table */
+        unsigned file; /* its number there */
         int rw_flags;
         bool writes;
         bool fixed; /* the memory is registered buffer `buffer`, and `address` an offset in it */

@@ -5,8 +5,9 @@
  * and heard as well. A read-only disk leaves QEMU's bytes alone: images that only are read are shared.
  *
  * The lock belongs to the open file, and ends with its last reference. The rings hold one, until their last
- * request is finished: as long as a write of a dead worker is on its way, its file is still locked. Of a
- * block device its node is locked, which is another one for each partition. */
+ * request is finished; where nothing of a process outlives it (ublk_queue.c), its descriptors do: as long as
+ * a write of a dead worker is on its way, its file is still locked. Of a block device its node is locked,
+ * which is another one for each partition. */
 #pragma once
 
 #include "ublkd/base/problem.h"

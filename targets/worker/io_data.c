@@ -99,7 +99,7 @@ static int register_once(struct io_data *data, const struct target_io *io, uint3
                 .q_id = (uint16_t)io->queue->index, .tag = io->tag, .addr = io->tag};
         struct io_uring_sqe *sqe = await_sqe(data->loop);
 
-        ublk_command_prepare(sqe, operation, &command);
+        ublk_command_prepare(data->loop, sqe, operation, &command);
         return await_operation(data->loop, sqe);
 }
 

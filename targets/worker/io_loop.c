@@ -5,19 +5,27 @@
 
 #include <time.h>
 
-static int register_files(struct io_loop *loop, const struct target_device *device, int command_fd)
+static int take_files(struct io_loop *loop, int command_fd, enum io_loop_holder holder)
 {
-        int files[IO_LOOP_FIRST_FILE + TARGET_FILES_MAX] = {[IO_LOOP_COMMAND_FILE] = command_fd};
+        const struct target_device *device = loop->queue.device;
         unsigned count = IO_LOOP_FIRST_FILE;
+        int r;
 
         assert(device->file_count <= TARGET_FILES_MAX);
+        loop->files[IO_LOOP_COMMAND_FILE] = command_fd;
         for (unsigned i = 0; i < device->file_count; i++)
-                files[count++] = device->files[i];
-        return io_uring_register_files(&loop->ring, files, count);
+                loop->files[count++] = device->files[i];
+        if (holder == IO_LOOP_HELD_BY_PROCESS)
+                return 0;
+        r = io_uring_register_files(&loop->ring, loop->files, count);
+        for (unsigned i = 0; i < count; i++)
+                loop->files[i] = (int)i;
+        loop->file_flags = IOSQE_FIXED_FILE;
+        return r;
 }
 
-static int loop_init(struct io_loop *loop, const struct target_device *device, unsigned depth,
-        unsigned coroutines, int command_fd)
+static int loop_init(
+        struct io_loop *loop, unsigned depth, unsigned coroutines, int command_fd, enum io_loop_holder holder)
 {
         int r;
 
@@ -28,21 +36,21 @@ static int loop_init(struct io_loop *loop, const struct target_device *device, u
         if (r < 0)
                 return r;
         loop->ring_open = true;
-        r = register_files(loop, device, command_fd);
+        r = take_files(loop, command_fd, holder);
         if (r < 0)
                 return r;
         return coroutines > 0 ? co_pool_init(&loop->coroutines, CO_STACK_SIZE, coroutines) : 0;
 }
 
 int io_loop_init(struct io_loop *loop, struct target_device *device, unsigned index, unsigned depth,
-        unsigned coroutines, int command_fd)
+        unsigned coroutines, int command_fd, enum io_loop_holder holder)
 {
         int r;
 
         *loop = (struct io_loop){
                 .queue = {.device = device, .index = index}
         };
-        r = loop_init(loop, device, depth, coroutines, command_fd);
+        r = loop_init(loop, depth, coroutines, command_fd, holder);
         if (r < 0)
                 io_loop_destroy(loop);
         return r;

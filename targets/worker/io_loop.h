@@ -12,14 +12,23 @@
 #include <assert.h>
 
 enum {
-        IO_LOOP_COMMAND_FILE = 0, /* fixed file 0: /dev/ublkcN, the fence (see ublk_queue.c) */
-        IO_LOOP_FIRST_FILE = 1,   /* fixed file 1 + N: target_device.files[N] */
+        IO_LOOP_COMMAND_FILE = 0, /* file 0 of a loop: /dev/ublkcN, the fence (see ublk_queue.c) */
+        IO_LOOP_FIRST_FILE = 1,   /* file 1 + N: target_device.files[N] */
+        IO_LOOP_FILES = IO_LOOP_FIRST_FILE + TARGET_FILES_MAX,
+};
+
+/* Who keeps the files of a loop open. */
+enum io_loop_holder {
+        IO_LOOP_HELD_BY_RING, /* they are fixed files, and open until the ring's last request is finished */
+        IO_LOOP_HELD_BY_PROCESS, /* whoever opened them keeps them open until the loop is destroyed */
 };
 
 struct io_loop {
         struct target_queue queue; /* as targets see it; io_loop_of() leads back */
         struct io_uring ring;
         bool ring_open;
+        uint8_t file_flags;       /* of entries that are about files: IOSQE_FIXED_FILE, or 0 */
+        int files[IO_LOOP_FILES]; /* by number: what an entry calls them */
         struct co_pool coroutines;
         unsigned instant;       /* entries since the last submission whose completion comes with it */
         struct co_list ready;   /* resumed by io_loop_run_ready() */
@@ -27,10 +36,10 @@ struct io_loop {
 };
 
 /* Sets up ring, files and `coroutines` stacks for `depth` requests at a time; `depth` commands of the owner
- * may be in flight beside them. command_fd: becomes fixed file 0, or -1. The device's files must be open.
- * Nothing of the target is called. 0 or -errno, with the loop as good as destroyed. */
+ * may be in flight beside them. command_fd: becomes file 0, or -1. The device's files must be open. Nothing
+ * of the target is called. 0 or -errno, with the loop as good as destroyed. */
 int io_loop_init(struct io_loop *loop, struct target_device *device, unsigned index, unsigned depth,
-        unsigned coroutines, int command_fd);
+        unsigned coroutines, int command_fd, enum io_loop_holder holder);
 /* No coroutine may be busy. Zero-initialised and destroyed loops are fine. */
 void io_loop_destroy(struct io_loop *loop);
 
@@ -46,6 +55,13 @@ int io_loop_submit_for(struct io_loop *loop, uint64_t poll, uint64_t timeout);
 /* A free submission entry, submitting what fills the queue if need be; NULL when there is none even so: try
  * again in the next round. */
 struct io_uring_sqe *io_loop_sqe(struct io_loop *loop);
+
+/* Makes a prepared entry one about a file of the loop. */
+static inline void io_loop_set_file(const struct io_loop *loop, struct io_uring_sqe *sqe, unsigned file)
+{
+        sqe->fd = loop->files[file];
+        sqe->flags |= loop->file_flags;
+}
 
 /* Runs every coroutine that is ready, and those that become ready meanwhile. */
 void io_loop_run_ready(struct io_loop *loop);

@@ -10,6 +10,7 @@
 #include "targets/worker/queue_threads.h"
 #include "targets/worker/round_clock.h"
 #include "targets/worker/sandbox.h"
+#include "targets/worker/ublk_queue.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/base/log.h"
 #include "ublkd/proto/device_region.h"
@@ -47,7 +48,7 @@ struct worker {
         int number;                           /* N of /dev/ublkcN, or -1 */
         struct data_route route;              /* with the number */
         int node_folder;                      /* /dev, or -1 */
-        int node;                             /* /dev/ublkcN, until every queue has it; or -1 */
+        int node;                             /* /dev/ublkcN, as long as it is needed; or -1 */
         int64_t node_deadline, node_next_try; /* milliseconds; meaningful while the node is not open */
         int64_t lock_deadline, lock_next_try; /* likewise, while the lock is waited for */
 };
@@ -329,14 +330,14 @@ static enum exit_status go_on(struct worker *worker)
         return status == STAY ? try_node(worker) : status;
 }
 
-/* Every queue has fetched: the rings hold the device now, and nobody needs privileges any more. */
+/* Every queue has fetched: the rings hold the device now, if they are to, and nobody needs privileges any
+ * more. */
 static enum exit_status become_ready(struct worker *worker)
 {
         int r;
 
-#ifndef UBLKD_TEST_WITHOUT_FENCE
-        worker->node = close_fd(worker->node);
-#endif
+        if (!ublk_queue_needs_node(&worker->disk.device, &worker->route))
+                worker->node = close_fd(worker->node);
         r = sandbox_drop_capabilities();
         if (r < 0)
                 return fail_with(

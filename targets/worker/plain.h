@@ -39,7 +39,7 @@ struct plain_rules {
         uint64_t file_offset; /* bytes, as target_device.linear_offset */
         uint32_t sectors_at_once; /* of a linear disk: what is moved by a system call; 0: nothing */
         int descriptor;           /* for that */
-        int file;                 /* in the ring's table */
+        unsigned file;            /* its number in the loop */
         bool linear;
         uint8_t read; /* the ring's operation for reads; the one for writes is the next */
 };
@@ -61,7 +61,7 @@ static inline struct plain_rules plain_rules_of(
                 .file_offset = device->linear_offset,
                 .sectors_at_once = copies && device->linear_in_memory ? PLAIN_AT_ONCE_MAX >> SECTOR_SHIFT : 0,
                 .descriptor = device->files[device->linear_file],
-                .file = (int)(IO_LOOP_FIRST_FILE + device->linear_file),
+                .file = IO_LOOP_FIRST_FILE + device->linear_file,
                 .linear = device->linear,
                 .read = registers ? IORING_OP_READ_FIXED : IORING_OP_READ,
         };
@@ -116,8 +116,8 @@ static inline bool plain_move(const struct plain_rules *rules, struct io_loop *l
                 return false;
         *sqe = (struct io_uring_sqe){
                 .opcode = (uint8_t)(rules->read + plain_op(descriptor)),
-                .flags = IOSQE_FIXED_FILE,
-                .fd = rules->file,
+                .flags = loop->file_flags,
+                .fd = loop->files[rules->file],
                 .off = rules->file_offset + (descriptor->start_sector << SECTOR_SHIFT),
                 .addr = (uintptr_t)data->address, /* in a registered buffer: from its beginning, which is 0 */
                 .len = plain_length(descriptor),

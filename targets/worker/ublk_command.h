@@ -7,15 +7,16 @@
 #include <string.h>
 
 /* `command`: struct ublksrv_io_cmd or struct ublk_batch_command. user_data is left to the caller. */
-static inline void ublk_command_prepare(struct io_uring_sqe *sqe, uint32_t operation, const void *command)
+static inline void ublk_command_prepare(
+        const struct io_loop *loop, struct io_uring_sqe *sqe, uint32_t operation, const void *command)
 {
         enum { COMMAND_SIZE = 16 };
 
         /* Field by field: whole, it would be cleared first. */
         sqe->opcode = IORING_OP_URING_CMD;
-        sqe->flags = IOSQE_FIXED_FILE;
+        sqe->flags = loop->file_flags;
         sqe->ioprio = 0;
-        sqe->fd = IO_LOOP_COMMAND_FILE;
+        sqe->fd = loop->files[IO_LOOP_COMMAND_FILE];
         sqe->off = operation; /* cmd_op, and padding */
         sqe->addr = 0;
         sqe->len = 0;

@@ -20,16 +20,11 @@ struct io_uring_sqe *ublk_port_command(struct ublk_port *port, uint32_t operatio
 
         if (__builtin_expect(!sqe, 0))
                 return NULL;
-        ublk_command_prepare(sqe, operation, command);
-#ifdef UBLKD_TEST_WITHOUT_FENCE
-        sqe->flags = 0;
-        sqe->fd = port->command_fd;
-#endif
+        ublk_command_prepare(port->loop, sqe, operation, command);
         return sqe;
 }
 
-int ublk_port_init(
-        struct ublk_port *port, struct io_loop *loop, struct io_data *data, unsigned depth, int command_fd)
+int ublk_port_init(struct ublk_port *port, struct io_loop *loop, struct io_data *data, unsigned depth)
 {
         int r;
 
@@ -40,7 +35,6 @@ int ublk_port_init(
                 .depth = depth,
                 .batched = data->route.batch,
                 .copies = data->route.path == DATA_PATH_COPY,
-                .command_fd = command_fd,
                 .results = calloc(depth, sizeof(*port->results)),
         };
         if (!port->results)

@@ -36,11 +36,10 @@ struct ublk_port {
         struct io_data *data;
         const struct ublk_port_class *class;
         unsigned depth;
-        unsigned taken_back; /* tags that the driver has aborted; batches: all or none */
-        bool batched;        /* which class it is */
-        bool copies;         /* the driver has to be told a tag's memory with each answer */
-        uint16_t arrived;    /* single: what `completed` returns */
-        int command_fd;
+        unsigned taken_back;     /* tags that the driver has aborted; batches: all or none */
+        bool batched;            /* which class it is */
+        bool copies;             /* the driver has to be told a tag's memory with each answer */
+        uint16_t arrived;        /* single: what `completed` returns */
         int failure;             /* -errno of a command that the driver did not take, or 0 */
         int *results;            /* per tag, while the answer waits for room */
         struct tag_queue unsent; /* answered, but there was no room for the commit */
@@ -83,9 +82,8 @@ static inline void tag_queue_drop_first(struct tag_queue *queue)
         queue->count--;
 }
 
-/* `loop` and `data` must outlive it. command_fd: only for the build without the fence. 0 or -errno. */
-int ublk_port_init(
-        struct ublk_port *port, struct io_loop *loop, struct io_data *data, unsigned depth, int command_fd);
+/* `loop` and `data` must outlive it. 0 or -errno. */
+int ublk_port_init(struct ublk_port *port, struct io_loop *loop, struct io_data *data, unsigned depth);
 /* Zero-initialised is fine. Before the loop is destroyed. */
 void ublk_port_destroy(struct ublk_port *port);
 

@@ -7,6 +7,17 @@
  * there is no successor whose newer data it could overwrite. -DUBLKD_TEST_WITHOUT_FENCE builds the same
  * program without it, for the test that shows the difference.
  *
+ * To free a ring takes the kernel tens of milliseconds (grace periods of RCU: io_ring_exit_work()), which a
+ * recovery would wait for. Where I/O ends with the process (target_device.io_ends_with_process) its table of
+ * descriptors is the fence: all threads share it, those of io-wq as well (create_io_thread(), kernel/fork.c),
+ * and it closes /dev/ublkcN when the last of them ends (exit_files()), which is after its last system call.
+ * Before that io_uring_clean_tctx() has waited for the threads of io-wq, and of what they had not begun
+ * nothing is done any more. The commands hold the file, too, and the kernel takes them back as soon as the
+ * ring is closed. So the ring holds no file then; the lock on the backing store also goes at once. It costs a
+ * look-up of the descriptor for each command: where there is one for each request, and with user copy, where
+ * /dev/ublkcN is read and written for each, the ring stays the fence; with zero copy the driver waits for the
+ * ring in any case (ublk_ch_release_work_fn()).
+ *
  * Every request that arrives is committed exactly once, because a callback returns exactly once. */
 #include "targets/worker/ublk_queue.h"
 #include "targets/worker/io_data.h"
@@ -454,15 +465,21 @@ static int start_target(struct ublk_queue *queue)
         return r;
 }
 
-/* What the ring holds until its last request has finished. */
-static int fence_of(const struct ublk_queue_setup *setup)
+bool ublk_queue_needs_node(const struct target_device *device, const struct data_route *route)
 {
 #ifdef UBLKD_TEST_WITHOUT_FENCE
-        (void)setup;
-        return -1;
+        (void)device;
+        (void)route;
+        return true;
 #else
-        return setup->command_fd;
+        return device->io_ends_with_process && route->batch && route->path == DATA_PATH_COPY;
 #endif
+}
+
+static enum io_loop_holder holder_of(const struct ublk_queue_setup *setup)
+{
+        return ublk_queue_needs_node(setup->device, &setup->route) ? IO_LOOP_HELD_BY_PROCESS
+                                                                   : IO_LOOP_HELD_BY_RING;
 }
 
 static int queue_open(struct ublk_queue *queue, const struct ublk_queue_setup *setup)
@@ -470,7 +487,8 @@ static int queue_open(struct ublk_queue *queue, const struct ublk_queue_setup *s
         unsigned stacks = queue->direct ? 0 : setup->depth;
         int r;
 
-        r = io_loop_init(&queue->loop, setup->device, setup->index, setup->depth, stacks, fence_of(setup));
+        r = io_loop_init(&queue->loop, setup->device, setup->index, setup->depth, stacks, setup->command_fd,
+                holder_of(setup));
         if (r < 0)
                 return r;
         if (setup->cpus) /* else its kernel threads would run anywhere; kernels that cannot do without */
@@ -481,7 +499,7 @@ static int queue_open(struct ublk_queue *queue, const struct ublk_queue_setup *s
         r = io_data_init(&queue->data, &queue->loop, &setup->route, setup->depth, setup->max_io_size,
                 setup->shared->pagemap);
         if (r >= 0)
-                r = ublk_port_init(&queue->port, &queue->loop, &queue->data, setup->depth, setup->command_fd);
+                r = ublk_port_init(&queue->port, &queue->loop, &queue->data, setup->depth);
         if (r < 0)
                 return r;
         queue->plain = plain_rules_of(setup->device, &queue->data, setup->max_io_size);

@@ -19,11 +19,15 @@ struct ublk_queue_setup {
         unsigned index, depth;
         uint32_t max_io_size; /* bytes */
         struct data_route route;
-        int command_fd;        /* /dev/ublkcN; may be closed once every queue is open: the rings hold it */
+        int command_fd;        /* /dev/ublkcN; see ublk_queue_needs_node() for when it may be closed */
         const cpu_set_t *cpus; /* where kernel threads of the ring may run, or NULL: anywhere */
         atomic_bool *served;   /* set at the first request */
         const struct shared *shared;
 };
+
+/* Whether command_fd has to stay open until every queue is closed. Else the rings hold the file, and it may
+ * be closed once every queue is open. The device must be open. */
+bool ublk_queue_needs_node(const struct target_device *device, const struct data_route *route);
 
 /* Allocates and maps all that the queue needs, and starts the target on it. 0 or -errno. */
 int ublk_queue_open(const struct ublk_queue_setup *setup, struct ublk_queue **ret);

@@ -9,11 +9,14 @@ The flag is taken away before the recovery: replayed writes that were as slow
 as the first ones would land behind them, and hide what is to be seen.
 """
 
+import pathlib
+
 import pytest
 
 from harness import programs, ublk
-from harness.api import loop_spec
+from harness.api import loop_spec, null_spec
 from harness.disk import Disk, block
+from harness.kernel_disks import null_blk
 
 _BLOCKS = 8
 _SIZE = 4096
@@ -62,10 +65,51 @@ _HAS = ublk.features()
 _PATHS = ["copy", "user-copy"] + (["zero-copy"] if _HAS["AUTO_BUF_REG"] else [])
 
 
+_batch = pytest.mark.parametrize("batch", [False, True] if _HAS["BATCH_IO"] else [False])
+
+
+def _daemon(make_daemon, batch):
+    return make_daemon(more_options=[] if batch else ["--ignore-feature=BATCH_IO"]).start()
+
+
+def _files_of_rings(pid):
+    """For each ring of a process, the names of the files that it holds."""
+    texts = [path.read_text(encoding="utf-8") for path in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir()]
+    lists = [text.partition("UserFiles:")[2].partition("UserBufs:")[0] for text in texts if "UserFiles:" in text]
+    return [[line.rpartition("/")[2] for line in text.splitlines()[1:] if "/" in line] for text in lists]
+
+
+@_batch
+def test_who_holds_the_device(batch, ext4, file_of, make_daemon):
+    """The rings do, unless no I/O outlives the process, and a command is about many requests."""
+    daemon = _daemon(make_daemon, batch)
+    with null_blk() as backing:
+        specs = {
+            "null": null_spec("null", dataPath="copy"),
+            "memory": loop_spec("memory", file_of("memory"), dataPath="copy"),
+            "memory-user-copy": loop_spec("memory-user-copy", file_of("user-copy"), dataPath="user-copy"),
+            "disk": loop_spec("disk", backing, dataPath="copy"),
+            "direct": loop_spec("direct", file_of("direct", where=ext4), dataPath="copy"),
+            "buffered": loop_spec("buffered", file_of("buffered", where=ext4), {"directIo": "off"}, dataPath="copy"),
+        }
+        if _HAS["AUTO_BUF_REG"]:
+            specs["memory-zero-copy"] = loop_spec("memory-zero-copy", file_of("zero-copy"), dataPath="zero-copy")
+        for name, spec in specs.items():
+            device = daemon.api.create({**spec, "queues": 2})
+            assert device["status"]["batch"] == batch
+            rings = _files_of_rings(daemon.worker_pid(name))
+            assert len(rings) == 2, name
+            if batch and name in ("null", "memory"):
+                assert rings == [[], []]
+            else:
+                assert all(files[0] == f"ublkc{device['status']['id']}" for files in rings), (name, rings)
+            daemon.api.delete(name)
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("batch", [False, True] if _HAS["BATCH_IO"] else [False])
+@_batch
 def test_a_late_write_does_not_overwrite_newer_data(batch, store, make_daemon):
-    daemon = make_daemon(more_options=[] if batch else ["--ignore-feature=BATCH_IO"]).start()
+    daemon = _daemon(make_daemon, batch)
     assert _survivors(daemon, store, _PATHS) == {path: _BLOCKS for path in _PATHS}
 
 

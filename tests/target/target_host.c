@@ -8,7 +8,8 @@
 static int start(struct target_host *host)
 {
         const struct target *target = host->disk.device.target;
-        int r = io_loop_init(&host->loop, &host->disk.device, 0, HOST_DEPTH, HOST_DEPTH, -1);
+        int r = io_loop_init(
+                &host->loop, &host->disk.device, 0, HOST_DEPTH, HOST_DEPTH, -1, IO_LOOP_HELD_BY_RING);
 
         if (r < 0)
                 return r;

@@ -32,11 +32,12 @@ int __wrap_io_uring_enter2(
 
 static struct io_loop loop;
 static struct target_device device;
+static enum io_loop_holder holder;
 
 static bool begin(int fd)
 {
         device = (struct target_device){.files = {fd}, .file_count = 1, .queue_depth = DEPTH};
-        return CHECK_INT(io_loop_init(&loop, &device, 0, DEPTH, MANY, -1), 0);
+        return CHECK_INT(io_loop_init(&loop, &device, 0, DEPTH, MANY, -1, holder), 0);
 }
 
 static void end(void)
@@ -238,6 +239,26 @@ static void test_allocate(void)
         close(fd);
 }
 
+/* A pipe has ended for its reader when nobody holds the other end any more. */
+static void test_who_holds_a_file(void)
+{
+        int ends[2];
+        char byte;
+
+        CHECK_INT(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+        if (begin(ends[1])) {
+                close(ends[1]);
+                if (holder == IO_LOOP_HELD_BY_RING) {
+                        CHECK_INT(read(ends[0], &byte, 1), -1);
+                        CHECK_INT(errno, EAGAIN);
+                } else {
+                        CHECK_INT(read(ends[0], &byte, 1), 0);
+                }
+                end();
+        }
+        close(ends[0]);
+}
+
 static void test_user_data(void)
 {
         static struct await await;
@@ -254,11 +275,14 @@ int main(void)
         if (!io_uring_is_there())
                 return CHECK_SKIP;
         test_user_data();
-        test_many(0);
-        test_many(20);
-        test_pieces();
-        test_end_of_file();
-        test_errors();
-        test_allocate();
+        for (holder = IO_LOOP_HELD_BY_RING; holder <= IO_LOOP_HELD_BY_PROCESS; holder++) {
+                test_who_holds_a_file();
+                test_many(0);
+                test_many(20);
+                test_pieces();
+                test_end_of_file();
+                test_errors();
+                test_allocate();
+        }
         return check_report();
 }

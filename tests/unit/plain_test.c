@@ -181,7 +181,7 @@ static void test_moves(bool registered)
         char *memory = aligned_alloc(BLOCK, BLOCK);
         struct io_loop loop;
 
-        if (memory && CHECK_INT(io_loop_init(&loop, &device, 0, DEPTH, 0, -1), 0)) {
+        if (memory && CHECK_INT(io_loop_init(&loop, &device, 0, DEPTH, 0, -1, IO_LOOP_HELD_BY_RING), 0)) {
                 const struct iovec buffers[] = {
                         {memory, BLOCK},
                         {memory, BLOCK},
@@ -252,7 +252,7 @@ static void test_no_room(void)
         struct io_loop loop;
         unsigned count = 0;
 
-        if (!CHECK_INT(io_loop_init(&loop, &device, 0, DEPTH, 0, -1), 0))
+        if (!CHECK_INT(io_loop_init(&loop, &device, 0, DEPTH, 0, -1, IO_LOOP_HELD_BY_RING), 0))
                 return;
         while (count <= DEPTH && plain_move(&rules, &loop, &descriptor, &(struct plain_data){}, 0))
                 count++;
