@@ -153,7 +153,7 @@ static void test_file(const char *parent, const char *direct, uint32_t block_siz
                 printf("%s cannot do direct I/O in blocks of %u\n", parent, block_size);
         } else if (CHECK_INT(r, 0)) {
                 if (strcmp(parent, "/dev/shm") == 0) /* a tmpfs wherever there is one; others may be, too */
-                        CHECK(host.disk.device.linear_in_memory);
+                        CHECK(host.disk.device.linear_in_memory && host.disk.device.io_ends_with_process);
                 model.offset = offset;
                 model.size = host.disk.params.size;
                 CHECK_INT(model.size, FILE_SIZE - offset);

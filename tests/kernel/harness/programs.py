@@ -32,7 +32,7 @@ def worker():
 
 
 def worker_without_fence():
-    """A worker whose rings hold /dev/ublkcN by an ordinary descriptor, and no lock: only to see a test fail."""
+    """A worker whose rings never hold any file, /dev/ublkcN least of all, and no lock: only to see a test fail."""
     return str(build() / "ublkd-worker-without-fence")
 
 
