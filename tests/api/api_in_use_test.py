@@ -208,6 +208,13 @@ def test_pipelined_requests_keep_their_order(held):
     assert re.findall(rb"HTTP/1\.1 (\d+)", answers) == [b"202", b"200"]
 
 
+def remove(server):
+    """On a busy machine a search may take longer than this server's patience."""
+    end = time.monotonic() + DEADLINE
+    while server.ask("DELETE", "/devices/data?wait").status != 204:
+        assert time.monotonic() < end, "every search takes too long"
+
+
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_search_that_takes_too_long(tmp_path, question):
     server = Server(tmp_path, "--patience", "100")
@@ -220,7 +227,7 @@ def test_a_search_that_takes_too_long(tmp_path, question):
     assert "Nothing was done; repeat" in detail and ("?force=true" in detail) == (method == "DELETE")
     assert server.ask("GET", "/devices/data").json["generation"] == 1
     server.tell("stop off")
-    assert server.ask("DELETE", "/devices/data?wait").status == 204
+    remove(server)
     server.stop()
 
 
