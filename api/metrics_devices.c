@@ -15,7 +15,7 @@ struct op_sample {
 struct device_sample {
         const struct device_record *record;
         bool counted;
-        double rounds;
+        double rounds, unregistered;
         struct op_sample ops[_STATS_OP_MAX];
 };
 
@@ -49,6 +49,7 @@ static void take_device(
                 return;
         ret->counted = true;
         ret->rounds = (double)stats->total.rounds;
+        ret->unregistered = (double)stats->total.unregistered;
         for (unsigned i = 0; i < _STATS_OP_MAX; i++)
                 take_op(&stats->total.ops[i], &ret->ops[i]);
 }
@@ -97,6 +98,11 @@ static double rounds_of(const struct device_sample *device)
         return device->rounds;
 }
 
+static double unregistered_of(const struct device_sample *device)
+{
+        return device->unregistered;
+}
+
 static void write_values(FILE *out, const struct device_sample *devices, size_t count)
 {
         static const struct {
@@ -113,6 +119,8 @@ static void write_values(FILE *out, const struct device_sample *devices, size_t 
                  METRIC_GAUGE,                                                                                                last_recovery_of, false},
                 {"ublkd_device_io_rounds_total",       "Turns of the loops of its queues.",                   METRIC_COUNTER,
                  rounds_of,                                                                                                                     true },
+                {"ublkd_device_io_unregistered_total", "Requests that the driver did not register.",
+                 METRIC_COUNTER,                                                                                              unregistered_of,  true },
         };
 
         for (size_t f = 0; f < ARRAY_SIZE(families); f++) {

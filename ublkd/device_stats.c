@@ -31,7 +31,7 @@ static bool op_has_risen(const struct op_stats *before, const struct op_stats *a
 
 static bool has_risen(const struct queue_stats *before, const struct queue_stats *after)
 {
-        bool risen = before->rounds <= after->rounds;
+        bool risen = before->rounds <= after->rounds && before->unregistered <= after->unregistered;
 
         for (unsigned i = 0; i < _STATS_OP_MAX; i++)
                 risen &= op_has_risen(&before->ops[i], &after->ops[i]);
@@ -84,6 +84,8 @@ static void take_queue(const struct queue_stats *from, struct device_stats *stat
 
         to->rounds = from->rounds;
         stats->total.rounds += from->rounds;
+        to->unregistered = from->unregistered;
+        stats->total.unregistered += from->unregistered;
         for (unsigned i = 0; i < _STATS_OP_MAX; i++) {
                 take_op(&from->ops[i], &to->ops[i]);
                 add_op(&to->ops[i], &stats->total.ops[i]);

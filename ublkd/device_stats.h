@@ -15,7 +15,8 @@ struct op_counts {
 };
 
 struct queue_counts {
-        uint64_t rounds; /* turns of the queue's loop: requests per round tells how well it batches */
+        uint64_t rounds;       /* turns of the queue's loop: requests per round tells how well it batches */
+        uint64_t unregistered; /* requests that the worker had to register itself, see struct queue_stats */
         struct op_counts ops[_STATS_OP_MAX];
 };
 

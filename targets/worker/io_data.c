@@ -117,14 +117,9 @@ static int register_co(struct io_data *data, const struct target_io *io)
 
 /* ---- around a request ---- */
 
-static bool carries_data(const struct target_io *io)
-{
-        return io->op == IO_READ || io->op == IO_WRITE;
-}
-
 int io_data_begin_co(struct io_data *data, struct target_io *io, bool registered)
 {
-        if (!carries_data(io))
+        if (!io_data_is_carried(io))
                 return 0;
         if (data->route.path == DATA_PATH_USER_COPY)
                 return io->op == IO_WRITE ? move_co(data, io, false) : 0;
@@ -135,7 +130,7 @@ int io_data_end_co(struct io_data *data, struct target_io *io, bool registered, 
 {
         int r = 0;
 
-        if (!carries_data(io))
+        if (!io_data_is_carried(io))
                 return result;
         if (data->route.path == DATA_PATH_USER_COPY)
                 r = io->op == IO_READ && result >= 0 ? move_co(data, io, true) : 0;

@@ -69,6 +69,17 @@ static inline void io_data_return(struct io_data *data, uint16_t tag)
                 data->tags[tag].busy = false;
 }
 
+static inline bool io_data_is_carried(const struct target_io *io)
+{
+        return io->op == IO_READ || io->op == IO_WRITE;
+}
+
+/* Whether the driver was to register the pages of the request, and has not: io_data_begin_co() will. */
+static inline bool io_data_falls_back(const struct io_data *data, const struct target_io *io, bool registered)
+{
+        return data->route.auto_buffers && !registered && io_data_is_carried(io);
+}
+
 /* In the request's coroutine: makes the bytes of a write, or the pages of either, ready to be used.
  * registered: the driver has done so. 0 or -errno. */
 int io_data_begin_co(struct io_data *data, struct target_io *io, bool registered);

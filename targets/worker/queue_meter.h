@@ -87,6 +87,12 @@ static inline void queue_meter_at_once(
                 stats->bytes += length;
 }
 
+/* The driver has not registered the pages of a request, and was to. */
+static inline void queue_meter_unregistered(struct queue_meter *meter)
+{
+        meter->stats->unregistered++;
+}
+
 /* Less than 0: when the CPU's counter was learnt, or has lost its way. */
 static inline void queue_meter_find_bucket(struct queue_meter *meter, int64_t latency)
 {
@@ -144,6 +150,10 @@ static inline void queue_meter_arrived(
 
 static inline void queue_meter_at_once(const struct queue_meter *meter _unused_, enum io_op op _unused_,
         uint32_t length _unused_, int result _unused_)
+{
+}
+
+static inline void queue_meter_unregistered(struct queue_meter *meter _unused_)
 {
 }
 

@@ -134,8 +134,11 @@ static inline bool data_is_ready(const struct ublk_queue *queue, const struct re
  * such needs. */
 __attribute__((noinline)) static int perform_moving_co(struct ublk_queue *queue, struct request *request)
 {
-        int r = io_data_begin_co(&queue->data, &request->io, request->registered);
+        int r;
 
+        if (io_data_falls_back(&queue->data, &request->io, request->registered))
+                queue_meter_unregistered(&queue->meter);
+        r = io_data_begin_co(&queue->data, &request->io, request->registered);
         if (r < 0)
                 return r;
         return io_data_end_co(&queue->data, &request->io, request->registered, perform_co(&request->io));

@@ -290,6 +290,7 @@ static int command_count(struct server *server, char *arguments)
         stats->latency_sum += ns * times;
         stats->bytes += bytes * times;
         device_region_queue_stats(server->region, queue)->rounds++;
+        device_region_queue_stats(server->region, queue)->unregistered += 2;
         return 0;
 }
 

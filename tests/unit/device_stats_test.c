@@ -43,6 +43,8 @@ static void test_sums(void)
         count(&region, 0, STATS_WRITE, 0, 5);
         device_region_queue_stats(region.base, 0)->ops[STATS_WRITE].begun = 11;
         device_region_queue_stats(region.base, 0)->rounds = 8;
+        for (unsigned i = 0; i < 2; i++)
+                device_region_queue_stats(region.base, i)->unregistered = 5 + i;
         if (!CHECK_INT(device_stats_read(region.fd, &stats), 0))
                 return;
         CHECK_INT(stats->queue_count, 2);
@@ -56,6 +58,8 @@ static void test_sums(void)
         CHECK_INT(stats->total.ops[STATS_FLUSH].requests, 5);
         CHECK_INT(stats->total.ops[STATS_WRITE].in_flight, 6);
         CHECK_INT(stats->total.rounds, 8);
+        CHECK_INT(stats->queues[1].unregistered, 6);
+        CHECK_INT(stats->total.unregistered, 11);
         close(region.fd);
 }
 

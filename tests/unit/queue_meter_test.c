@@ -118,6 +118,7 @@ static void test_the_next_worker_goes_on(void)
         queue_meter_arrived(&dead, &request, IO_WRITE);
         queue_meter_arrived(&dead, &lost, IO_WRITE);
         queue_meter_succeeded(&dead, &request, 512, dead.now + 3000);
+        queue_meter_unregistered(&dead);
         CHECK_INT(write->begun, 2);
         queue_meter_open(&next, &shared, QUEUE);
         CHECK_INT(write->begun, 1);
@@ -128,7 +129,9 @@ static void test_the_next_worker_goes_on(void)
         CHECK_INT(write->latency_sum, 103000);
         CHECK_INT(write->latency[latency_bucket(3000)], 1);
         CHECK_INT(write->latency[latency_bucket(100000)], 1);
+        queue_meter_unregistered(&next);
         CHECK_INT(next.stats->rounds, 1); /* of both workers */
+        CHECK_INT(next.stats->unregistered, 2);
 }
 
 static void test_a_round_looks_at_the_clock_once(void)

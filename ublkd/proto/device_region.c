@@ -37,6 +37,10 @@ static size_t align(size_t size)
 
 size_t device_region_stats_stride(void)
 {
+        /* Another stride is another version: an older worker goes on counting in this region. */
+        _Static_assert(sizeof(struct queue_stats) > 5 * DEVICE_REGION_ALIGNMENT
+                               && sizeof(struct queue_stats) <= 6 * DEVICE_REGION_ALIGNMENT,
+                "the stride of version 1");
         return align(sizeof(struct queue_stats));
 }
 

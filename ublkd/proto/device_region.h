@@ -106,6 +106,8 @@ struct op_stats {
 struct queue_stats {
         uint64_t rounds; /* turns of the queue's loop */
         struct op_stats ops[_STATS_OP_MAX];
+        uint64_t unregistered; /* zero copy: requests whose pages the driver should have registered and did
+                                  not, so that the worker did. 0 where an older worker counts */
 };
 
 /* What a region must fit, to be used again. */
