@@ -12,11 +12,10 @@ int perform_co(struct target_io *io);
 int perform_answer(const struct target_io *io, int result);
 
 /* The same as perform_co() for a request that is plain (plain.h) of a target that NEVER_WAITS: all that could
- * be wrong with it is known not to be. */
-static inline int perform_plain(struct target_io *io)
+ * be wrong with it is known not to be. callback: the target's, for its operation. */
+static inline int perform_plain(struct target_io *io, int (*callback)(struct target_io *io))
 {
-        const struct target *target = io->queue->device->target;
-        int result = io->op == IO_READ ? target->read(io) : target->write(io);
+        int result = callback(io);
 
         return __builtin_expect(result == (int)io->length, 1) ? result : perform_answer(io, result);
 }

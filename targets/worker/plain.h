@@ -21,9 +21,15 @@
 #include "ublkd/base/ublk_uapi.h"
 
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
-enum { SECTOR_SHIFT = 9, UBLK_OPERATION_MASK = 0xff, PLAIN_AT_ONCE_MAX = 64 << 10 };
+enum {
+        SECTOR_SHIFT = 9,
+        UBLK_OPERATION_MASK = 0xff,
+        PLAIN_AT_ONCE_MAX = 64 << 10,        /* bytes */
+        _PLAIN_OPERATION_MAX = IO_WRITE + 1, /* IO_READ, IO_WRITE */
+};
 _Static_assert(
         (int)UBLK_IO_OP_READ == (int)IO_READ && (int)UBLK_IO_OP_WRITE == (int)IO_WRITE && IO_WRITE == 1,
         "both have the number that the driver calls them");
@@ -35,46 +41,71 @@ struct plain_rules {
                 deciding; /* the bits of a descriptor's op_flags that decide; only the operation may be set */
         uint32_t operations;  /* how many of IO_READ and IO_WRITE may be plain; the queue may set it to 0 */
         uint32_t sectors_max; /* of one request */
-        uint32_t unaligned;   /* bits that a number of sectors must not have */
+        uint64_t impossible;  /* bits that a number of sectors must not have: those below a block, and those
+                                 beyond an offset in bytes, so that the end of a request is no overflow */
         uint64_t file_offset; /* bytes, as target_device.linear_offset */
         uint32_t sectors_at_once; /* of a linear disk: what is moved by a system call; 0: nothing */
         int descriptor;           /* for that */
-        unsigned file;            /* its number in the loop */
-        bool linear;
-        uint8_t read; /* the ring's operation for reads; the one for writes is the next */
+        uint64_t heads[_PLAIN_OPERATION_MAX]; /* where the ring moves the bytes: how its entries begin */
+        int (*callbacks[_PLAIN_OPERATION_MAX])(struct target_io *io);
 };
 
-/* The device must be open. max_io_size: bytes. */
-static inline struct plain_rules plain_rules_of(
-        const struct target_device *device, const struct io_data *data, uint32_t max_io_size)
+/* An entry's first 8 bytes: what is the same for all reads, or all writes. */
+static inline uint64_t plain_head(const struct io_loop *loop, uint8_t opcode, unsigned file)
+{
+        const struct io_uring_sqe sqe = {
+                .opcode = opcode, .flags = loop->file_flags, .fd = loop->files[file]};
+        uint64_t head;
+
+        _Static_assert(
+                offsetof(struct io_uring_sqe, off) == sizeof(head), "a head ends where the offset begins");
+        memcpy(&head, &sqe, sizeof(head));
+        return head;
+}
+
+/* The device must be open, and the loop set up. max_io_size: bytes. */
+static inline struct plain_rules plain_rules_of(const struct target_device *device,
+        const struct io_data *data, const struct io_loop *loop, uint32_t max_io_size)
 {
         bool copies = data->route.path == DATA_PATH_COPY, registers = data->route.auto_buffers;
         const struct target *target = device->target;
-        unsigned writable = !device->read_only && target->write;
+        unsigned writable = !device->read_only && target->write,
+                 file = IO_LOOP_FIRST_FILE + device->linear_file;
 
         return (struct plain_rules){
                 .device = device,
                 .deciding = UBLK_OPERATION_MASK | UBLK_IO_F_FUA | (registers ? UBLK_IO_F_NEED_REG_BUF : 0),
                 .operations = copies || registers ? 1 + writable : 0,
                 .sectors_max = max_io_size >> SECTOR_SHIFT,
-                .unaligned = (device->logical_block_size >> SECTOR_SHIFT) - 1,
+                .impossible =
+                        ~(UINT64_MAX >> SECTOR_SHIFT) | ((device->logical_block_size >> SECTOR_SHIFT) - 1),
                 .file_offset = device->linear_offset,
                 .sectors_at_once = copies && device->linear_in_memory ? PLAIN_AT_ONCE_MAX >> SECTOR_SHIFT : 0,
                 .descriptor = device->files[device->linear_file],
-                .file = IO_LOOP_FIRST_FILE + device->linear_file,
-                .linear = device->linear,
-                .read = registers ? IORING_OP_READ_FIXED : IORING_OP_READ,
+                .heads = {[IO_READ] =
+                                  plain_head(loop, registers ? IORING_OP_READ_FIXED : IORING_OP_READ, file),
+                          [IO_WRITE] =
+                                plain_head(loop, registers ? IORING_OP_WRITE_FIXED : IORING_OP_WRITE, file)},
+                .callbacks = {[IO_READ] = target->read,                             [IO_WRITE] = target->write                          },
         };
 }
 
-static inline bool plain_is(const struct plain_rules *rules, const struct ublksrv_io_desc *descriptor)
+/* The disk's size now. It grows before requests arrive that know of it. */
+static inline uint64_t plain_disk_sectors(const struct plain_rules *rules)
 {
-        uint64_t start = descriptor->start_sector, size = target_size(rules->device) >> SECTOR_SHIFT;
+        return target_size(rules->device) >> SECTOR_SHIFT;
+}
+
+/* disk_sectors: read after the request has arrived. */
+static inline bool plain_is(
+        const struct plain_rules *rules, const struct ublksrv_io_desc *descriptor, uint64_t disk_sectors)
+{
+        uint64_t start = descriptor->start_sector;
         uint32_t sectors = descriptor->nr_sectors;
 
         return (descriptor->op_flags & rules->deciding) < rules->operations
-               && (((uint32_t)start | sectors) & rules->unaligned) == 0 && sectors - 1 < rules->sectors_max
-               && start < size && sectors <= size - start;
+               && ((start | sectors) & rules->impossible) == 0 && sectors - 1 < rules->sectors_max
+               && start + sectors <= disk_sectors;
 }
 
 static inline enum io_op plain_op(const struct ublksrv_io_desc *descriptor)
@@ -98,32 +129,38 @@ static inline void plain_describe(struct target_io *io, const struct ublksrv_io_
         io->data = data;
 }
 
+/* Where a tag's bytes are. */
 struct plain_data {
-        void *address;   /* NULL, where it is a registered buffer */
-        uint16_t buffer; /* its index then */
+        void *address; /* NULL, where it is a registered buffer */
+        struct {
+                uint16_t index; /* of that buffer */
+                uint16_t personality;
+                uint32_t file_index; /* 0, both: an entry is given all three in one */
+        } buffer;
 };
 
-/* Moves a linear disk's request. False: there is no room for it in this round. */
+_Static_assert(offsetof(struct io_uring_sqe, buf_index) + sizeof(((struct plain_data *)0)->buffer)
+                       == offsetof(struct io_uring_sqe, addr3),
+        "a buffer's index and its neighbours");
+
+/* Moves a linear disk's request. False: there is no room for it in this round. Field by field: whole, the
+ * entry would be cleared first. */
 static inline bool plain_move(const struct plain_rules *rules, struct io_loop *loop,
         const struct ublksrv_io_desc *descriptor, const struct plain_data *data, uint64_t user_data)
 {
-        _Static_assert(
-                IORING_OP_WRITE == IORING_OP_READ + 1 && IORING_OP_WRITE_FIXED == IORING_OP_READ_FIXED + 1,
-                "reads and writes are neighbours");
         struct io_uring_sqe *sqe = io_ring_sqe(&loop->ring);
 
         if (__builtin_expect(!sqe, 0))
                 return false;
-        *sqe = (struct io_uring_sqe){
-                .opcode = (uint8_t)(rules->read + plain_op(descriptor)),
-                .flags = loop->file_flags,
-                .fd = loop->files[rules->file],
-                .off = rules->file_offset + (descriptor->start_sector << SECTOR_SHIFT),
-                .addr = (uintptr_t)data->address, /* in a registered buffer: from its beginning, which is 0 */
-                .len = plain_length(descriptor),
-                .buf_index = data->buffer, /* what is not registered does not look at it */
-                .user_data = user_data,
-        };
+        memcpy(sqe, &rules->heads[plain_op(descriptor)], sizeof(rules->heads[0]));
+        sqe->off = rules->file_offset + (descriptor->start_sector << SECTOR_SHIFT);
+        sqe->addr = (uintptr_t)data->address; /* in a registered buffer: from its beginning, which is 0 */
+        sqe->len = plain_length(descriptor);
+        sqe->rw_flags = 0;
+        sqe->user_data = user_data;
+        memcpy(&sqe->buf_index, &data->buffer, sizeof(data->buffer)); /* not looked at, if not registered */
+        sqe->addr3 = 0;
+        sqe->__pad2[0] = 0;
         return true;
 }
 

@@ -15,7 +15,8 @@
 
 struct queue_meter {
         struct queue_stats *stats;
-        uint64_t now; /* of this round, nanoseconds */
+        struct op_stats *ops[_STATS_OP_MAX]; /* within them */
+        uint64_t now;                        /* of this round, nanoseconds */
         struct round_clock clock;
         /* Requests often come together and go together: the last one's latency, and its bucket. */
         int64_t latency;
@@ -43,7 +44,7 @@ static inline void queue_meter_open(struct queue_meter *meter, const struct shar
         round_clock_open(&meter->clock, shared->ticks);
         meter->now = round_clock_now(&meter->clock);
         for (unsigned i = 0; i < _STATS_OP_MAX; i++) {
-                struct op_stats *stats = &meter->stats->ops[i];
+                struct op_stats *stats = meter->ops[i] = &meter->stats->ops[i];
 
                 stats->begun = 0; /* what that one had begun and not ended begins again */
                 for (unsigned j = 0; j < LATENCY_BUCKETS; j++)
@@ -68,7 +69,7 @@ static inline uint64_t queue_meter_look(struct queue_meter *meter)
 static inline void queue_meter_arrived(
         struct queue_meter *meter, struct request_meter *request, enum io_op op)
 {
-        request->stats = &meter->stats->ops[op];
+        request->stats = meter->ops[op];
         request->stats->begun++;
         request->arrived = meter->now;
 }
@@ -77,7 +78,7 @@ static inline void queue_meter_arrived(
 static inline void queue_meter_at_once(
         const struct queue_meter *meter, enum io_op op, uint32_t length, int result)
 {
-        struct op_stats *stats = &meter->stats->ops[op];
+        struct op_stats *stats = meter->ops[op];
 
         stats->begun++;
         stats->latency[0]++;

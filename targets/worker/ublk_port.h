@@ -20,15 +20,15 @@ struct ublk_batch_element_with_address {
 /* Of a port with batches; see ublk_port_batch.c. */
 struct ublk_batch {
         char *elements;              /* a circle: what is being committed, then what is to be */
-        unsigned element_size, size; /* bytes; places, a power of two */
-        unsigned first, sent,
-                end; /* counted on and on: sent ones begin, unsent ones begin, free ones begin */
+        unsigned element_size, mask; /* bytes; places, a power of two, less one */
+        /* Counted on and on: sent ones begin, unsent ones begin, free ones begin, and where those end. */
+        unsigned first, sent, end, full;
+        unsigned due;                      /* as `end`, once all that has arrived is answered */
         struct io_uring_buf_ring *buffers; /* for lists of tags that have arrived */
         uint16_t *lists;
         unsigned buffer_count, list_length;
-        int lent;         /* the buffer whose list is being read, or -1 */
-        unsigned in_hand; /* tags that have arrived and are not committed */
-        bool refetch;     /* the driver has no command to tell us of arrivals with, and shall have one */
+        int lent;     /* the buffer whose list is being read, or -1 */
+        bool refetch; /* the driver has no command to tell us of arrivals with, and shall have one */
 };
 
 struct ublk_port {
@@ -103,29 +103,31 @@ static inline uint16_t ublk_port_buffer_index(const struct ublk_port *port, uint
 
 static inline char *ublk_batch_place(const struct ublk_batch *batch, unsigned index)
 {
-        return batch->elements + (size_t)(index & (batch->size - 1)) * batch->element_size;
+        return batch->elements + (size_t)(index & batch->mask) * batch->element_size;
 }
 
-static inline void ublk_batch_put(const struct ublk_port *port, char *place, uint16_t tag, int result)
+static inline struct ublk_batch_element ublk_batch_element(
+        const struct ublk_port *port, uint16_t tag, int result)
 {
-        struct ublk_batch_element_with_address *element = (struct ublk_batch_element_with_address *)place;
-
-        element->element = (struct ublk_batch_element){
+        return (struct ublk_batch_element){
                 .tag = tag, .buffer = ublk_port_buffer_index(port, tag), .result = result};
-        if (port->copies)
-                element->address = (uintptr_t)io_data_of(port->data, tag);
 }
 
-/* For a port with batches: puts the answer to the others that go with the next submission. False: no room. */
-static inline bool ublk_batch_commit(struct ublk_port *port, uint16_t tag, int result)
+/* For a port with batches: puts the answer to the others that go with the next submission. copies, address:
+ * port->copies, and the tag's memory then. False: no room. */
+static inline bool ublk_batch_commit(
+        struct ublk_batch *batch, const struct ublk_batch_element *answer, bool copies, const void *address)
 {
-        struct ublk_batch *batch = &port->batch;
+        size_t size = copies ? sizeof(struct ublk_batch_element_with_address) : sizeof(*answer);
+        struct ublk_batch_element_with_address *place;
 
-        if (__builtin_expect(batch->end - batch->first == batch->size, 0))
+        if (__builtin_expect(batch->end == batch->full, 0))
                 return false;
-        ublk_batch_put(port, ublk_batch_place(batch, batch->end), tag, result);
+        place = (void *)(batch->elements + (batch->end & batch->mask) * size);
+        place->element = *answer;
+        if (copies)
+                place->address = (uintptr_t)address;
         batch->end++;
-        batch->in_hand--;
         return true;
 }
 
@@ -133,15 +135,22 @@ static inline bool ublk_batch_commit(struct ublk_port *port, uint16_t tag, int r
 void ublk_port_commit_later(struct ublk_port *port, uint16_t tag, int result);
 
 /* Answers a request: once for every tag that has arrived. The tag may arrive again after the next submission.
- * Inline for batches, where an answer is a matter of a few instructions. */
+ */
 static inline void ublk_port_commit(struct ublk_port *port, uint16_t tag, int result)
 {
-        bool sent =
-                port->batched ? ublk_batch_commit(port, tag, result) : port->class->commit(port, tag, result);
-
-        if (__builtin_expect(!sent, 0))
+        if (__builtin_expect(!port->class->commit(port, tag, result), 0))
                 ublk_port_commit_later(port, tag, result);
 }
+
+/* The same for a port with batches; arguments as of ublk_batch_commit(). Inline: it is a matter of a few
+ * instructions. */
+static inline void ublk_port_commit_in_batch(
+        struct ublk_port *port, const struct ublk_batch_element *answer, bool copies, const void *address)
+{
+        if (__builtin_expect(!ublk_batch_commit(&port->batch, answer, copies, address), 0))
+                ublk_port_commit_later(port, answer->tag, answer->result);
+}
+
 /* To be called in each round, before the completions are looked at: commits what there was no room for. */
 void ublk_port_commit_unsent(struct ublk_port *port);
 /* True: answers wait for room, so that a round must not wait for news. */

@@ -125,9 +125,10 @@ static int init(struct ublk_port *port)
                                       ? sizeof(struct ublk_batch_element_with_address)
                                       : sizeof(struct ublk_batch_element);
         batch->lent = -1;
-        for (batch->size = 1; batch->size < 2 * port->depth;)
-                batch->size *= 2;
-        batch->elements = calloc(batch->size, batch->element_size);
+        for (batch->full = 1; batch->full < 2 * port->depth;)
+                batch->full *= 2;
+        batch->mask = batch->full - 1;
+        batch->elements = calloc(batch->full, batch->element_size);
         return batch->elements ? make_buffers(port) : -ENOMEM;
 }
 
@@ -140,6 +141,14 @@ static void destroy(struct ublk_port *port)
 
 /* ---- offering, committing ---- */
 
+static bool commit(struct ublk_port *port, uint16_t tag, int result)
+{
+        const struct ublk_batch_element answer = ublk_batch_element(port, tag, result);
+
+        return ublk_batch_commit(
+                &port->batch, &answer, port->copies, port->copies ? io_data_of(port->data, tag) : NULL);
+}
+
 /* PREP first, and alone: until all tags are offered, FETCH would be refused (ublk_batch_attach()). */
 static int fetch(struct ublk_port *port)
 {
@@ -147,7 +156,8 @@ static int fetch(struct ublk_port *port)
         int r;
 
         for (unsigned tag = 0; tag < port->depth; tag++)
-                ublk_batch_put(port, ublk_batch_place(&port->batch, tag), (uint16_t)tag, 0);
+                (void)commit(port, (uint16_t)tag, 0);
+        port->batch.end = 0; /* they are no answers */
         if (!send_elements(port, UBLK_U_IO_PREP_IO_CMDS, COMMAND_PREP, port->batch.elements, port->depth))
                 return -EBUSY;
         r = ublk_port_submit_all(port);
@@ -174,7 +184,7 @@ static void send_all(struct ublk_port *port)
         if (__builtin_expect(batch->refetch, 0))
                 batch->refetch = !send_fetch(port);
         while (batch->sent != batch->end) {
-                unsigned to_edge = batch->size - batch->sent % batch->size;
+                unsigned to_edge = batch->mask + 1 - (batch->sent & batch->mask);
                 unsigned count = batch->end - batch->sent;
 
                 if (count > to_edge)
@@ -204,11 +214,14 @@ static void committed(struct ublk_port *port, unsigned count, int result)
         for (; __builtin_expect(taken < count, 0); taken++) {
                 struct ublk_batch_element again =
                         *(const struct ublk_batch_element *)ublk_batch_place(batch, batch->first + taken);
+                bool put;
 
-                ublk_batch_put(port, ublk_batch_place(batch, batch->end), again.tag, again.result);
-                batch->end++;
+                put = commit(port, again.tag, again.result);
+                assert(put); /* there are two places for each tag, and this one has not arrived again */
+                batch->due++;
         }
         batch->first += count;
+        batch->full += count;
 }
 
 static void fetch_ended(struct ublk_port *port, int result)
@@ -235,7 +248,7 @@ static unsigned arrived(struct ublk_port *port, const struct io_uring_cqe *cqe, 
         }
         if (__builtin_expect(!(cqe->flags & IORING_CQE_F_MORE), 0))
                 fetch_ended(port, cqe->res);
-        batch->in_hand += count;
+        batch->due += count;
         return count;
 }
 
@@ -267,7 +280,7 @@ static void keep_owed(const struct ublk_port *port)
 
 static bool finished(const struct ublk_port *port)
 {
-        return port->taken_back == port->depth && port->batch.in_hand == 0
+        return port->taken_back == port->depth && port->batch.due == port->batch.end
                && port->batch.first == port->batch.end && port->unsent.count == 0;
 }
 
@@ -275,7 +288,7 @@ const struct ublk_port_class ublk_port_batch = {
         .init = init,
         .destroy = destroy,
         .fetch = fetch,
-        .commit = ublk_batch_commit,
+        .commit = commit,
         .completed = completed,
         .send = send_all,
         .keep_owed = keep_owed,

@@ -21,6 +21,9 @@ static const struct target_desc desc = {.name = "full"};
 static const struct target writable = {.desc = &desc, .read = full, .write = full};
 static const struct target unwritable = {.desc = &desc, .read = full};
 
+/* For rules whose entries no ring sees. */
+static const struct io_loop no_loop;
+
 /* ---- which requests are plain ---- */
 
 static uint32_t number(unsigned *seed, uint32_t below)
@@ -45,7 +48,7 @@ static struct ublksrv_io_desc random_descriptor(unsigned *seed, uint64_t disk_se
         };
 }
 
-/* As the queue does for any request, see describe() in ublk_queue.c. */
+/* As the queue does for any request, see describe() in queue_requests.c. */
 static bool nothing_is_wrong(struct target_device *device, const struct ublksrv_io_desc *descriptor)
 {
         struct target_queue queue = {.device = device};
@@ -87,9 +90,9 @@ static void test_plain_is_what_has_nothing_wrong(unsigned seed)
                         .size = sectors << SECTOR_SHIFT,
                         .logical_block_size = number(&seed, 2) ? BLOCK : 512};
                 struct io_data data = {.route = routes[number(&seed, ARRAY_SIZE(routes))]};
-                struct plain_rules rules = plain_rules_of(&device, &data, IO_MAX);
+                struct plain_rules rules = plain_rules_of(&device, &data, &no_loop, IO_MAX);
                 struct ublksrv_io_desc descriptor = random_descriptor(&seed, sectors);
-                bool is = plain_is(&rules, &descriptor);
+                bool is = plain_is(&rules, &descriptor, plain_disk_sectors(&rules));
 
                 if (!CHECK_INT(is, should_be_plain(&device, &data.route, &descriptor)))
                         fprintf(stderr, "%u: op_flags %#x, %u sectors at %" PRIu64 " of %" PRIu64 "\n", i,
@@ -104,12 +107,12 @@ static void test_a_disk_that_has_grown(void)
 {
         struct target_device device = {.target = &writable, .size = BLOCK, .logical_block_size = BLOCK};
         struct io_data data = {.route.path = DATA_PATH_COPY};
-        struct plain_rules rules = plain_rules_of(&device, &data, IO_MAX);
+        struct plain_rules rules = plain_rules_of(&device, &data, &no_loop, IO_MAX);
         const struct ublksrv_io_desc descriptor = {.start_sector = 8, .nr_sectors = 8};
 
-        CHECK(!plain_is(&rules, &descriptor));
+        CHECK(!plain_is(&rules, &descriptor, plain_disk_sectors(&rules)));
         device.size = 2 * BLOCK;
-        CHECK(plain_is(&rules, &descriptor));
+        CHECK(plain_is(&rules, &descriptor, plain_disk_sectors(&rules)));
 }
 
 /* ---- how they move ---- */
@@ -147,8 +150,8 @@ static int move(struct io_loop *loop, const struct plain_rules *rules,
 static void check_moves(
         struct target_device *device, struct io_loop *loop, struct io_data *data, char *memory)
 {
-        const struct plain_rules rules = plain_rules_of(device, data, IO_MAX);
-        const struct plain_data whole = {.address = memory, .buffer = 2};
+        const struct plain_rules rules = plain_rules_of(device, data, loop, IO_MAX);
+        const struct plain_data whole = {.address = memory, .buffer.index = 2};
         const struct ublksrv_io_desc write = {.op_flags = UBLK_IO_OP_WRITE,
                                              .start_sector = 8,
                                              .nr_sectors = 8},
@@ -204,13 +207,13 @@ static void test_what_is_moved_at_once(void)
                        registered = {.route.path = DATA_PATH_ZERO_COPY, .route.auto_buffers = true};
         const struct ublksrv_io_desc most = {.nr_sectors = PLAIN_AT_ONCE_MAX >> SECTOR_SHIFT},
                                      more = {.nr_sectors = most.nr_sectors + 1};
-        struct plain_rules rules = plain_rules_of(&device, &copy, IO_MAX);
+        struct plain_rules rules = plain_rules_of(&device, &copy, &no_loop, IO_MAX);
 
         CHECK(!plain_is_at_once(&rules, &most)); /* not in memory */
         device.linear_in_memory = true;
-        rules = plain_rules_of(&device, &copy, IO_MAX);
+        rules = plain_rules_of(&device, &copy, &no_loop, IO_MAX);
         CHECK(plain_is_at_once(&rules, &most) && !plain_is_at_once(&rules, &more));
-        rules = plain_rules_of(&device, &registered, IO_MAX);
+        rules = plain_rules_of(&device, &registered, &no_loop, IO_MAX);
         CHECK(!plain_is_at_once(&rules, &most)); /* its pages are not ours to copy */
 }
 
@@ -223,7 +226,7 @@ static void test_moves_at_once(void)
                 .linear_in_memory = true,
                 .linear_offset = FILE_OFFSET};
         struct io_data data = {.route.path = DATA_PATH_COPY};
-        struct plain_rules rules = plain_rules_of(&device, &data, IO_MAX);
+        struct plain_rules rules = plain_rules_of(&device, &data, &no_loop, IO_MAX);
         const struct ublksrv_io_desc write = {.op_flags = UBLK_IO_OP_WRITE,
                                              .start_sector = 8,
                                              .nr_sectors = 8},
@@ -247,7 +250,7 @@ static void test_moves_at_once(void)
 static void test_no_room(void)
 {
         struct target_device device = {.target = &writable, .files = {open_temporary()}, .file_count = 1};
-        const struct plain_rules rules = {.file = IO_LOOP_FIRST_FILE};
+        const struct plain_rules rules = {};
         const struct ublksrv_io_desc descriptor = {.nr_sectors = 8};
         struct io_loop loop;
         unsigned count = 0;

@@ -1,0 +1,349 @@
+/* A queue's requests, from arrival to answer.
+ *
+ * Every request that arrives is committed exactly once, because a callback returns exactly once. */
+#include "targets/worker/queue_requests.h"
+#include "targets/worker/perform.h"
+
+#include <string.h>
+
+/* Compiled for each common shape, so that what is the same for all requests is not asked for each. */
+#define _shaped_ __attribute__((always_inline)) inline
+
+static const enum io_op operations[] = {
+        [UBLK_IO_OP_READ] = IO_READ,
+        [UBLK_IO_OP_WRITE] = IO_WRITE,
+        [UBLK_IO_OP_FLUSH] = IO_FLUSH,
+        [UBLK_IO_OP_DISCARD] = IO_DISCARD,
+        [UBLK_IO_OP_WRITE_SAME] = _IO_OP_MAX,
+        [UBLK_IO_OP_WRITE_ZEROES] = IO_WRITE_ZEROES,
+};
+
+/* ---- requests from the driver ---- */
+
+/* Reads the driver's descriptor. What is beyond this program's means gets an operation that nobody has. */
+static void describe(struct ublk_queue *queue, struct request *request)
+{
+        const struct ublksrv_io_desc *descriptor = request->descriptor;
+        uint32_t op_flags = descriptor->op_flags, op = op_flags & UBLK_OPERATION_MASK;
+        uint64_t length = (uint64_t)descriptor->nr_sectors << SECTOR_SHIFT;
+        struct target_io *io = &request->io;
+
+        io->op = op < ARRAY_SIZE(operations) ? operations[op] : _IO_OP_MAX;
+        io->flags = (op_flags & UBLK_IO_F_FUA ? IO_FUA : 0) | (op_flags & UBLK_IO_F_NOUNMAP ? IO_NOUNMAP : 0);
+        io->offset = descriptor->start_sector << SECTOR_SHIFT;
+        io->length = (uint32_t)length;
+        io->data = NULL;
+        if (io->op == IO_FLUSH) { /* has no place: the driver passes on whatever the block layer left there */
+                io->offset = 0;
+                io->length = 0;
+                return;
+        }
+        if (length > UINT32_MAX || descriptor->start_sector > UINT64_MAX >> SECTOR_SHIFT)
+                io->op = _IO_OP_MAX;
+        if (io->op == IO_READ || io->op == IO_WRITE) {
+                io->data = request->data.address;
+                request->registered = queue->data.route.auto_buffers && !(op_flags & UBLK_IO_F_NEED_REG_BUF);
+                if (io->data && length > queue->data.stride)
+                        io->op = _IO_OP_MAX;
+                else
+                        io_data_take(&queue->data, io->tag, io->length);
+        }
+}
+
+/* This or answer_moved() answers each request. */
+static void answer(struct ublk_queue *queue, struct request *request, int result)
+{
+        io_data_return(&queue->data, request->io.tag);
+        ublk_port_commit(&queue->port, request->io.tag, result);
+}
+
+/* A plain request whose bytes are all moved. */
+_shaped_ static void answer_moved(
+        struct ublk_queue *queue, struct request *request, const struct queue_shape *shape)
+{
+        if (shape->copies)
+                io_data_return(&queue->data, request->io.tag);
+        if (shape->batched)
+                ublk_port_commit_in_batch(
+                        &queue->port, &request->success, shape->copies, request->data.address);
+        else
+                ublk_port_commit(&queue->port, request->io.tag, request->success.result);
+}
+
+/* Of a request that has been described. */
+static void request_ends(struct ublk_queue *queue, struct request *request, int result)
+{
+        queue_meter_ended(&queue->meter, &request->meter, request->io.length, result);
+        answer(queue, request, result);
+}
+
+/* Whether nothing but its target stands between the request and its bytes. */
+static inline bool data_is_ready(const struct ublk_queue *queue, const struct request *request)
+{
+        return !queue->data.moves || request->registered;
+}
+
+/* What has to be moved or registered first, and what after it. Its locals shall not burden requests without
+ * such needs. */
+__attribute__((noinline)) static int perform_moving_co(struct ublk_queue *queue, struct request *request)
+{
+        int r;
+
+        if (io_data_falls_back(&queue->data, &request->io, request->registered))
+                queue_meter_unregistered(&queue->meter);
+        r = io_data_begin_co(&queue->data, &request->io, request->registered);
+        if (r < 0)
+                return r;
+        return io_data_end_co(&queue->data, &request->io, request->registered, perform_co(&request->io));
+}
+
+/* The body of a request's coroutine. */
+static void request_co(void *argument)
+{
+        struct request *request = argument;
+        struct ublk_queue *queue = (struct ublk_queue *)io_loop_of(request->io.queue);
+
+        if (!data_is_ready(queue, request))
+                request_ends(queue, request, perform_moving_co(queue, request));
+        else
+                request_ends(queue, request, perform_co(&request->io));
+}
+_Static_assert(offsetof(struct ublk_queue, loop) == 0, "a queue's loop leads back to the queue");
+
+/* False: not now, other requests must end first. */
+static bool start(struct ublk_queue *queue, struct request *request)
+{
+        int r = co_start(&queue->loop.coroutines, request_co, request);
+
+        if (__builtin_expect(r < 0, 0)) {
+                if (queue->loop.coroutines.busy > 0)
+                        return false;
+                request_ends(queue, request, r);
+        }
+        return true;
+}
+
+void queue_requests_begin_waiting(struct ublk_queue *queue)
+{
+        while (queue->waiting.count > 0) {
+                if (!start(queue, &queue->requests[tag_queue_first(&queue->waiting)]))
+                        return;
+                tag_queue_drop_first(&queue->waiting);
+        }
+}
+
+static void begin_on_coroutine(struct ublk_queue *queue, struct request *request)
+{
+        if (queue->waiting.count > 0 || !start(queue, request))
+                tag_queue_put(&queue->waiting, request->io.tag);
+}
+
+void queue_requests_begin(struct ublk_queue *queue, struct request *request)
+{
+        if (queue->shape.direct)
+                request_ends(queue, request, perform_co(&request->io));
+        else
+                begin_on_coroutine(queue, request);
+}
+
+/* Not inlined: what most requests do without shall not burden them. */
+__attribute__((noinline)) static void any_arrived(struct ublk_queue *queue, struct request *request)
+{
+        describe(queue, request);
+        queue_meter_arrived(&queue->meter, &request->meter, request->io.op);
+        if (queue->throttle.limited
+                && throttle_hold(&queue->throttle, &request->throttled, request->io.op, request->io.length))
+                return;
+        queue_requests_begin(queue, request);
+}
+
+/* ---- plain requests: compiled for each common shape ---- */
+
+/* A plain request comes in. */
+_shaped_ static void plain_taken(struct ublk_queue *queue, struct request *request,
+        const struct ublksrv_io_desc *descriptor, const struct queue_shape *shape)
+{
+        request->success.result = (int)plain_length(descriptor);
+        if (shape->copies)
+                io_data_take(&queue->data, request->io.tag, plain_length(descriptor));
+}
+
+/* Of a target that never waits: it comes and ends here. */
+_shaped_ static void plain_performed(struct ublk_queue *queue, struct request *request,
+        const struct ublksrv_io_desc *descriptor, const struct queue_shape *shape)
+{
+        enum io_op op = plain_op(descriptor);
+        uint32_t length = plain_length(descriptor);
+        int result;
+
+        plain_describe(&request->io, descriptor, request->data.address);
+        plain_taken(queue, request, descriptor, shape);
+        result = perform_plain(&request->io, queue->plain.callbacks[op]);
+        queue_meter_at_once(&queue->meter, op, length, result);
+        if (__builtin_expect(result == (int)length, 1))
+                answer_moved(queue, request, shape);
+        else
+                answer(queue, request, result);
+}
+
+/* Of a linear disk: its completion is plain_moved(). False: there was no room for its operation. */
+_shaped_ static bool plain_begun(struct ublk_queue *queue, struct request *request,
+        const struct ublksrv_io_desc *descriptor, const struct queue_shape *shape)
+{
+        if (!plain_move(&queue->plain, &queue->loop, descriptor, &request->data, user_data_plain(request)))
+                return false;
+        plain_taken(queue, request, descriptor, shape);
+        queue_meter_arrived(&queue->meter, &request->meter, plain_op(descriptor));
+        return true;
+}
+
+/* It was not moved, or not to its end: see plain.h. Not inlined: what most requests do without shall not
+ * burden them. */
+__attribute__((noinline)) static void plain_not_moved(
+        struct ublk_queue *queue, struct request *request, int result)
+{
+        describe(queue, request);
+        if (plain_has_failed(result))
+                request_ends(queue, request, result);
+        else
+                begin_on_coroutine(queue, request);
+}
+
+/* The operation of a linear disk's request is done. `now`: when, or the round's time. */
+_shaped_ static void plain_moved(struct ublk_queue *queue, struct request *request, int result, uint64_t now,
+        const struct queue_shape *shape)
+{
+        if (__builtin_expect(result == request->success.result, 1)) {
+                queue_meter_succeeded(&queue->meter, &request->meter, (uint32_t)result, now);
+                answer_moved(queue, request, shape);
+        } else {
+                plain_not_moved(queue, request, result);
+        }
+}
+
+/* Of a linear disk in memory. Not inlined, as above. */
+__attribute__((noinline)) static void plain_moved_at_once(struct ublk_queue *queue, struct request *request)
+{
+        const struct ublksrv_io_desc *descriptor = request->descriptor;
+        int result;
+
+        plain_taken(queue, request, descriptor, &queue->shape);
+        queue_meter_arrived(&queue->meter, &request->meter, plain_op(descriptor));
+        result = plain_move_at_once(&queue->plain, descriptor, request->data.address);
+        plain_moved(queue, request, result, queue_meter_look(&queue->meter), &queue->shape);
+}
+
+/* ---- completions ---- */
+
+/* The one place where a request comes in. */
+_shaped_ static void request_arrived(
+        struct ublk_queue *queue, uint16_t tag, uint64_t disk_sectors, const struct queue_shape *shape)
+{
+        struct request *request = &queue->requests[tag];
+        const struct ublksrv_io_desc descriptor = *request->descriptor;
+
+        if (__builtin_expect(plain_is(&queue->plain, &descriptor, disk_sectors), 1)) {
+                if (shape->at_once && plain_is_at_once(&queue->plain, &descriptor)) {
+                        plain_moved_at_once(queue, request);
+                        return;
+                }
+                if (shape->linear && plain_begun(queue, request, &descriptor, shape))
+                        return;
+                if (shape->direct) {
+                        plain_performed(queue, request, &descriptor, shape);
+                        return;
+                }
+        }
+        any_arrived(queue, request);
+}
+
+_shaped_ static void command_completed(
+        struct ublk_queue *queue, const struct io_uring_cqe *cqe, const struct queue_shape *shape)
+{
+        const uint16_t *list = NULL;
+        unsigned count = queue->port.class->completed(&queue->port, cqe, &list);
+        const uint16_t *tags = list;
+        uint64_t disk_sectors = plain_disk_sectors(&queue->plain);
+
+        for (unsigned i = 0; i < count; i++) {
+                if (__builtin_expect(tags[i] >= queue->depth, 0)) {
+                        queue->port.failure = -EPROTO;
+                        return;
+                }
+                request_arrived(queue, tags[i], disk_sectors, shape);
+        }
+        if (__builtin_expect(count > 0 && !atomic_load_explicit(queue->served, memory_order_relaxed), 0))
+                atomic_store_explicit(queue->served, true, memory_order_relaxed);
+}
+
+_shaped_ static void take_completion(
+        struct ublk_queue *queue, const struct io_uring_cqe *cqe, const struct queue_shape *shape)
+{
+        switch (user_data_kind(cqe->user_data)) {
+        case USER_DATA_AWAIT:
+                io_loop_wake(&queue->loop, cqe->user_data, cqe->res);
+                break;
+        case USER_DATA_COMMAND:
+                command_completed(queue, cqe, shape);
+                break;
+        case USER_DATA_TICK:
+                queue->ticking = false;
+                queue->ticked = true;
+                break;
+        case USER_DATA_PLAIN:
+                plain_moved(queue, user_data_of_plain(cqe->user_data), cqe->res, queue->meter.now, shape);
+                break;
+        case _USER_DATA_KIND_MAX:
+                break;
+        }
+}
+
+/* Those that were there when it began: with new ones coming it would have no end. */
+_shaped_ static void take_each(struct ublk_queue *queue, const struct queue_shape *shape)
+{
+        struct io_uring_cq *cq = &queue->loop.ring.cq;
+        unsigned head = *cq->khead, tail = io_uring_smp_load_acquire(cq->ktail);
+
+        for (; head != tail; head++)
+                take_completion(queue, &cq->cqes[head & cq->ring_mask], shape);
+        io_uring_smp_store_release(cq->khead, head);
+}
+
+/* What auto makes of a disk, and of null, on kernels with batches. */
+static const struct queue_shape shape_of_disks = {.linear = true, .batched = true},
+                                shape_of_null = {.direct = true, .copies = true, .batched = true};
+
+static void take_of_disk(struct ublk_queue *queue)
+{
+        take_each(queue, &shape_of_disks);
+}
+
+static void take_of_null(struct ublk_queue *queue)
+{
+        take_each(queue, &shape_of_null);
+}
+
+static void take_of_any(struct ublk_queue *queue)
+{
+        take_each(queue, &queue->shape);
+}
+
+static const struct {
+        const struct queue_shape *shape;
+        void (*take)(struct ublk_queue *queue);
+} common_shapes[] = {
+        {&shape_of_disks, take_of_disk},
+        {&shape_of_null,  take_of_null},
+};
+
+void queue_requests_choose_shape(struct ublk_queue *queue)
+{
+        queue->shape.linear = queue->loop.queue.device->linear;
+        queue->shape.at_once = queue->plain.sectors_at_once > 0;
+        queue->shape.copies = queue->port.copies;
+        queue->shape.batched = queue->port.batched;
+        queue->take_completions = take_of_any;
+        for (size_t i = 0; i < ARRAY_SIZE(common_shapes); i++)
+                if (memcmp(common_shapes[i].shape, &queue->shape, sizeof(queue->shape)) == 0)
+                        queue->take_completions = common_shapes[i].take;
+}

@@ -1,0 +1,65 @@
+/* What a queue consists of, and its requests from arrival to answer. Private to the queue (ublk_queue.h). On
+ * the queue's thread. */
+#pragma once
+
+#include "targets/worker/io_data.h"
+#include "targets/worker/io_loop.h"
+#include "targets/worker/plain.h"
+#include "targets/worker/queue_control.h"
+#include "targets/worker/queue_meter.h"
+#include "targets/worker/throttle.h"
+#include "targets/worker/ublk_port.h"
+#include "targets/worker/ublk_queue.h"
+
+/* One per tag. */
+struct request {
+        struct target_io io;
+        struct request_meter meter;
+        struct throttled throttled;
+        const struct ublksrv_io_desc *descriptor; /* written by the driver; stays until the answer */
+        struct plain_data data;                   /* of reads and writes */
+        struct ublk_batch_element success;        /* the answer to a plain one, if all its bytes are moved */
+        bool registered;                          /* zero copy: the driver has registered its pages */
+} __attribute__((aligned(64))); /* a cache line, and a size that leads from tag to request with a shift */
+
+/* What all requests of a queue have in common, and the way of plain ones depends on. */
+struct queue_shape {
+        bool linear;  /* the core itself moves them, see struct target_device */
+        bool at_once; /* with system calls, if they are short */
+        bool direct;  /* requests are performed without a coroutine: nothing of them waits */
+        bool copies;  /* they have memory of this process */
+        bool batched; /* answers go in batches */
+};
+
+struct ublk_queue {
+        struct io_loop loop;
+        struct io_data data;
+        struct queue_meter meter;
+        struct queue_control control;
+        struct throttle throttle;
+        uint64_t busy_poll;                        /* nanoseconds */
+        uint32_t max_io_size;                      /* bytes */
+        const struct ublksrv_io_desc *descriptors; /* written by the driver, one per tag */
+        size_t descriptors_size;
+        struct request *requests;
+        struct ublk_port port;
+        struct tag_queue waiting; /* arrived, but there was no stack to run them on */
+        unsigned depth;
+        struct plain_rules plain;
+        unsigned plain_operations; /* as long as nothing limits them */
+        struct queue_shape shape;
+        void (*take_completions)(struct ublk_queue *queue); /* all that are there; for that shape */
+        bool ticking;                                       /* a tick is under way */
+        bool ticked;                                        /* and has come */
+        bool target_started;
+        atomic_bool *served;
+};
+
+/* Chooses what queue->take_completions is. Once plain rules, data and port are there, and shape.direct. */
+void queue_requests_choose_shape(struct ublk_queue *queue);
+
+/* Begins a request that has been described, and that nothing holds back (any more). */
+void queue_requests_begin(struct ublk_queue *queue, struct request *request);
+
+/* Begins those for which there was no stack, as far as there is one. */
+void queue_requests_begin_waiting(struct ublk_queue *queue);
