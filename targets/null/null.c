@@ -44,16 +44,21 @@ static void null_stop_queue(struct target_queue *queue)
         state->soiled = NULL;
 }
 
+/* Not inlined, so that most reads need no stack. */
+__attribute__((noinline)) static void wipe(const struct target_io *io, uint32_t *soiled)
+{
+        memset(io->data, 0, io->length < *soiled ? io->length : *soiled);
+        if (io->length >= *soiled)
+                *soiled = 0;
+}
+
 static int null_read(struct target_io *io)
 {
         const struct null_queue *state = io->queue->state;
         uint32_t *soiled = &state->soiled[io->tag];
 
-        if (*soiled > 0) {
-                memset(io->data, 0, io->length < *soiled ? io->length : *soiled);
-                if (io->length >= *soiled)
-                        *soiled = 0;
-        }
+        if (__builtin_expect(*soiled > 0, 0))
+                wipe(io, soiled);
         return (int)io->length;
 }
 

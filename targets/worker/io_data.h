@@ -48,25 +48,35 @@ static inline void *io_data_of(const struct io_data *data, uint16_t tag)
         return data->memory ? data->memory + data->stride * tag : NULL;
 }
 
-/* A request of that many bytes has arrived; none but read and write have any. */
-static inline void io_data_take(struct io_data *data, uint16_t tag, uint32_t length)
+/* io_data_take(), where tags have memory. */
+static inline void io_data_take_memory(struct io_data *data, uint16_t tag, uint32_t length)
 {
-        struct io_data_tag *state;
+        struct io_data_tag *state = &data->tags[tag];
 
-        if (!data->tags)
-                return;
-        state = &data->tags[tag];
         state->busy = true;
         data->used = true;
         if (length > state->recent)
                 state->recent = length;
 }
 
+/* A request of that many bytes has arrived; none but read and write have any. */
+static inline void io_data_take(struct io_data *data, uint16_t tag, uint32_t length)
+{
+        if (data->tags)
+                io_data_take_memory(data, tag, length);
+}
+
+/* io_data_return(), where tags have memory. */
+static inline void io_data_return_memory(struct io_data *data, uint16_t tag)
+{
+        data->tags[tag].busy = false;
+}
+
 /* The request is about to be answered; the driver copies its bytes when it hears of that. */
 static inline void io_data_return(struct io_data *data, uint16_t tag)
 {
         if (data->tags)
-                data->tags[tag].busy = false;
+                io_data_return_memory(data, tag);
 }
 
 static inline bool io_data_is_carried(const struct target_io *io)

@@ -74,18 +74,14 @@ static inline void queue_meter_arrived(
         request->arrived = meter->now;
 }
 
-/* A request came, and is answered in the same round. */
-static inline void queue_meter_at_once(
-        const struct queue_meter *meter, enum io_op op, uint32_t length, int result)
+/* A request came, and its `length` bytes are done in the same round. */
+static inline void queue_meter_at_once(const struct queue_meter *meter, enum io_op op, uint32_t length)
 {
         struct op_stats *stats = meter->ops[op];
 
         stats->begun++;
         stats->latency[0]++;
-        if (__builtin_expect(result < 0, 0))
-                stats->errors++;
-        else
-                stats->bytes += length;
+        stats->bytes += length;
 }
 
 /* The driver has not registered the pages of a request, and was to. */
@@ -149,8 +145,8 @@ static inline void queue_meter_arrived(
 {
 }
 
-static inline void queue_meter_at_once(const struct queue_meter *meter _unused_, enum io_op op _unused_,
-        uint32_t length _unused_, int result _unused_)
+static inline void queue_meter_at_once(
+        const struct queue_meter *meter _unused_, enum io_op op _unused_, uint32_t length _unused_)
 {
 }
 

@@ -62,7 +62,7 @@ _shaped_ static void answer_moved(
         struct ublk_queue *queue, struct request *request, const struct queue_shape *shape)
 {
         if (shape->copies)
-                io_data_return(&queue->data, request->io.tag);
+                io_data_return_memory(&queue->data, request->io.tag);
         if (shape->batched)
                 ublk_port_commit_in_batch(
                         &queue->port, &request->success, shape->copies, request->data.address);
@@ -165,10 +165,20 @@ _shaped_ static void plain_taken(struct ublk_queue *queue, struct request *reque
 {
         request->success.result = (int)plain_length(descriptor);
         if (shape->copies)
-                io_data_take(&queue->data, request->io.tag, plain_length(descriptor));
+                io_data_take_memory(&queue->data, request->io.tag, plain_length(descriptor));
 }
 
-/* Of a target that never waits: it comes and ends here. */
+/* A target that never waits has not done it. Not inlined: what most requests do without shall not burden
+ * them. */
+__attribute__((noinline)) static void plain_not_performed(
+        struct ublk_queue *queue, struct request *request, int result)
+{
+        queue_meter_arrived(&queue->meter, &request->meter, request->io.op);
+        request_ends(queue, request, perform_answer(&request->io, result));
+}
+
+/* Of a target that never waits: it comes and ends here. All that could be wrong with it is known not to be,
+ * so perform_co() is left out. */
 _shaped_ static void plain_performed(struct ublk_queue *queue, struct request *request,
         const struct ublksrv_io_desc *descriptor, const struct queue_shape *shape)
 {
@@ -178,12 +188,13 @@ _shaped_ static void plain_performed(struct ublk_queue *queue, struct request *r
 
         plain_describe(&request->io, descriptor, request->data.address);
         plain_taken(queue, request, descriptor, shape);
-        result = perform_plain(&request->io, queue->plain.callbacks[op]);
-        queue_meter_at_once(&queue->meter, op, length, result);
-        if (__builtin_expect(result == (int)length, 1))
+        result = queue->plain.callbacks[op](&request->io);
+        if (__builtin_expect(result == (int)length, 1)) {
+                queue_meter_at_once(&queue->meter, op, length);
                 answer_moved(queue, request, shape);
-        else
-                answer(queue, request, result);
+        } else {
+                plain_not_performed(queue, request, result);
+        }
 }
 
 /* Of a linear disk: its completion is plain_moved(). False: there was no room for its operation. */
@@ -197,8 +208,7 @@ _shaped_ static bool plain_begun(struct ublk_queue *queue, struct request *reque
         return true;
 }
 
-/* It was not moved, or not to its end: see plain.h. Not inlined: what most requests do without shall not
- * burden them. */
+/* It was not moved, or not to its end: see plain.h. Not inlined, as above. */
 __attribute__((noinline)) static void plain_not_moved(
         struct ublk_queue *queue, struct request *request, int result)
 {

@@ -90,19 +90,19 @@ static void test_answered_in_the_first_round(void)
         struct queue_meter meter = {};
 
         queue_meter_open(&meter, &shared, QUEUE);
-        const struct op_stats *flush = &meter.stats->ops[STATS_FLUSH], *read = &meter.stats->ops[STATS_READ];
+        const struct op_stats *read = &meter.stats->ops[STATS_READ], *write = &meter.stats->ops[STATS_WRITE];
 
-        queue_meter_at_once(&meter, IO_FLUSH, 0, -5);
-        queue_meter_at_once(&meter, IO_READ, 4096, 0);
-        queue_meter_at_once(&meter, IO_READ, 4096, 4096);
+        queue_meter_at_once(&meter, IO_WRITE, 512);
+        queue_meter_at_once(&meter, IO_READ, 4096);
+        queue_meter_at_once(&meter, IO_READ, 4096);
         CHECK_INT(read->begun, 2);
         CHECK_INT(read->latency[0], 2);
         CHECK_INT(read->bytes, 8192);
         CHECK_INT(read->errors + read->latency_sum, 0);
-        CHECK_INT(flush->begun, 1);
-        CHECK_INT(flush->latency[0], 1);
-        CHECK_INT(flush->errors, 1);
-        CHECK_INT(flush->bytes + flush->latency_sum, 0);
+        CHECK_INT(write->begun, 1);
+        CHECK_INT(write->latency[0], 1);
+        CHECK_INT(write->bytes, 512);
+        CHECK_INT(write->errors + write->latency_sum, 0);
 }
 
 /* What the dead worker had in hand comes again, and counts once. */
