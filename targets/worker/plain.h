@@ -71,8 +71,7 @@ static inline struct plain_rules plain_rules_of(const struct target_device *devi
         const struct target *target = device->target;
         unsigned writable = !device->read_only && target->write,
                  file = IO_LOOP_FIRST_FILE + device->linear_file;
-
-        return (struct plain_rules){
+        struct plain_rules rules = {
                 .device = device,
                 .deciding = UBLK_OPERATION_MASK | UBLK_IO_F_FUA | (registers ? UBLK_IO_F_NEED_REG_BUF : 0),
                 .operations = copies || registers ? 1 + writable : 0,
@@ -82,12 +81,13 @@ static inline struct plain_rules plain_rules_of(const struct target_device *devi
                 .file_offset = device->linear_offset,
                 .sectors_at_once = copies && device->linear_in_memory ? PLAIN_AT_ONCE_MAX >> SECTOR_SHIFT : 0,
                 .descriptor = device->files[device->linear_file],
-                .heads = {[IO_READ] =
-                                  plain_head(loop, registers ? IORING_OP_READ_FIXED : IORING_OP_READ, file),
-                          [IO_WRITE] =
-                                plain_head(loop, registers ? IORING_OP_WRITE_FIXED : IORING_OP_WRITE, file)},
-                .callbacks = {[IO_READ] = target->read,                             [IO_WRITE] = target->write                          },
         };
+
+        rules.heads[IO_READ] = plain_head(loop, registers ? IORING_OP_READ_FIXED : IORING_OP_READ, file);
+        rules.heads[IO_WRITE] = plain_head(loop, registers ? IORING_OP_WRITE_FIXED : IORING_OP_WRITE, file);
+        rules.callbacks[IO_READ] = target->read;
+        rules.callbacks[IO_WRITE] = target->write;
+        return rules;
 }
 
 /* The disk's size now. It grows before requests arrive that know of it. */

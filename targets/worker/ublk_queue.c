@@ -145,14 +145,18 @@ static int make_requests(struct ublk_queue *queue)
         queue->requests = aligned_alloc(_Alignof(struct request), queue->depth * sizeof(*queue->requests));
         if (!queue->requests)
                 return -ENOMEM;
-        for (unsigned tag = 0; tag < queue->depth; tag++)
-                queue->requests[tag] = (struct request){
-                        .io = {.queue = &queue->loop.queue, .tag = (uint16_t)tag},
+        for (uint16_t tag = 0; tag < queue->depth; tag++) {
+                struct request *request = &queue->requests[tag];
+
+                *request = (struct request){
                         .descriptor = &queue->descriptors[tag],
-                        .data = { .address = io_data_of(&queue->data,             (uint16_t)tag),
-                               .buffer.index = (uint16_t)tag},
-                        .success = ublk_batch_element(&queue->port, (uint16_t)tag, 0),
+                        .success = ublk_batch_element(&queue->port, tag, 0),
                 };
+                request->io.queue = &queue->loop.queue;
+                request->io.tag = tag;
+                request->data.address = io_data_of(&queue->data, tag);
+                request->data.buffer.index = tag;
+        }
         return tag_queue_init(&queue->waiting, queue->depth);
 }
 
