@@ -9,56 +9,67 @@ The flag is taken away before the recovery: replayed writes that were as slow
 as the first ones would land behind them, and hide what is to be seen.
 """
 
+import os
 import pathlib
 
 import pytest
 
 from harness import programs, ublk
 from harness.api import loop_spec, null_spec
-from harness.disk import Disk, block
+from harness.disk import BLKDISCARD, BLKZEROOUT, Disk, block
 from harness.kernel_disks import null_blk
 from harness.wait import wait_until
 
-_BLOCKS = 8
+_BLOCKS = 5
 _SIZE = 4096
 _APART = 64 << 10  # neighbours would be merged into one write
-
-
 _PART = 1 << 20  # of the store, for each path
+_FUA = slice(1, _BLOCKS, 2)
+_PLAIN = slice(2, _BLOCKS, 2)
 
 
-def _write_all(disk, letter):
-    return [disk.write_later(i * _APART, block(letter)) for i in range(_BLOCKS)]
+def _write(disk, letter, blocks, flags=0):
+    return [disk.write_later(i * _APART, block(letter), os.O_DIRECT | flags) for i in range(_BLOCKS)[blocks]]
 
 
-def _assert_written(writes):
-    assert [write.result() for write in writes] == [None] * len(writes)
+def _start_older(disk):
+    return _write(disk, "o", _FUA, os.O_DSYNC) + _write(disk, "o", _PLAIN)
 
 
-def _survivors(daemon, store, paths):
-    """Go through it, with a disk for each path; return how many newer blocks each is found to have in the end."""
+def _assert_done(requests):
+    assert [request.result() for request in requests] == [None] * len(requests)
+
+
+def _survivors(daemon, store, paths, zeroing=None):
+    """Go through it, with a disk for each path; return which blocks each is found to have in the end: n is newer.
+
+    With one more disk that is discarded or zeroed. Its worker's fallocate() runs on a thread of the kernel, which
+    the worker's death waits for, and that would be a fence to other requests. The kernel does one at a time.
+    """
     api = daemon.api
     disks = {}
-    for part, path in enumerate(paths):
+    for part, name in enumerate([*paths, "zeroed"] if zeroing else paths):
         where = {"target": {"offset": part * _PART}, "size": _PART}
-        spec = loop_spec(path, store.path, **where, queues=1, dataPath=path, recovery={"onCrash": "reissue"})
-        disks[path] = Disk(api.create(spec)["status"]["id"])
+        path = name if name in paths else "copy"
+        spec = loop_spec(name, store.path, **where, queues=1, dataPath=path, recovery={"onCrash": "reissue"})
+        disks[name] = Disk(api.create(spec)["status"]["id"])
     store.slow()
-    older = [write for disk in disks.values() for write in _write_all(disk, "o")]
+    older = [write for path in paths for write in _start_older(disks[path])]
+    if zeroing:
+        older.append(disks["zeroed"].zero_later(zeroing, 0, _SIZE))
     store.wait_arrived(len(older))
-    pids = {path: daemon.kill_worker(path) for path in paths}
+    pids = {name: daemon.kill_worker(name) for name in disks}
     store.fast()
-    _assert_written(older)
-    for path, pid in pids.items():
-        api.wait_other_worker(path, pid)
-    _assert_written([write for disk in disks.values() for write in _write_all(disk, "n")])
+    _assert_done(older)
+    for name, pid in pids.items():
+        api.wait_other_worker(name, pid)
+    _assert_done([write for disk in disks.values() for write in _write(disk, "n", slice(_BLOCKS))])
     store.wait_landed()
     survivors = {}
-    for path, disk in disks.items():
-        found = [disk.read(i * _APART, _SIZE) for i in range(_BLOCKS)]
-        assert all(data in (block("o"), block("n")) for data in found)
-        survivors[path] = sum(data == block("n") for data in found)
-        api.delete(path)
+    letters = {block("o"): "o", block("n"): "n", bytes(_SIZE): "0"}
+    for name, disk in disks.items():
+        survivors[name] = "".join(letters[disk.read(i * _APART, _SIZE)] for i in range(_BLOCKS))
+        api.delete(name)
     return survivors
 
 
@@ -111,8 +122,10 @@ def test_who_holds_the_device(batch, ext4, file_of, make_daemon):
 @pytest.mark.long
 @_batch
 def test_a_late_write_does_not_overwrite_newer_data(batch, store, make_daemon):
+    """Plain or with FUA, nor does a late discard or a late write of zeroes."""
     daemon = _daemon(make_daemon, batch)
-    assert _survivors(daemon, store, _PATHS) == {path: _BLOCKS for path in _PATHS}
+    survivors = _survivors(daemon, store, _PATHS, BLKZEROOUT if batch else BLKDISCARD)
+    assert survivors == {name: "n" * _BLOCKS for name in [*_PATHS, "zeroed"]}
 
 
 @pytest.mark.long
@@ -123,4 +136,5 @@ def test_without_the_fence_newer_data_is_lost(store, make_daemon):
     and the driver waits for them by itself.
     """
     daemon = make_daemon(worker=programs.worker_without_fence()).start()
-    assert _survivors(daemon, store, ["copy"])["copy"] < _BLOCKS
+    found = _survivors(daemon, store, ["copy"])["copy"]
+    assert "o" in found[_PLAIN] and "o" in found[_FUA], found

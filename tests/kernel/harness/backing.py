@@ -8,9 +8,9 @@ from .shell import run
 from .wait import wait_until
 
 
-# nbdkit runs these with the arguments of its eval plugin: pwrite HANDLE COUNT OFFSET FLAGS.
-_PWRITE = """
-cat >"{marks}/data.$$"
+# nbdkit runs these with the arguments of its eval plugin: pwrite HANDLE COUNT OFFSET FLAGS, and so zero and trim.
+_WRITE = """
+{data} >"{marks}/data.$$"
 if [ -e "{held}" ]; then
     touch "{marks}/arrived.$$"
     while [ -e "{held}" ]; do sleep 0.05; done
@@ -34,7 +34,7 @@ dd if="{file}" iflag=skip_bytes,count_bytes skip="$4" count="$3" status=none
 
 
 class TestyStore:
-    """An nbd disk whose reads and writes can be held, and whose writes can land late.
+    """An nbd disk whose reads and writes can be held, and whose writes can land late; zeroing and trimming are writes.
 
     A write that arrives while it is slow takes seconds to land. A delay that
     is the same for every write could not show a late one: the newer write
@@ -56,13 +56,15 @@ class TestyStore:
             file.truncate(size_mib << 20)
         words = {"file": self.file, "slow": self._slow, "held": self._held, "held_reads": self._held_reads,
             "marks": self._marks, "delay": delay}
+        zeroes = _WRITE.format(data='head -c "$3" /dev/zero', **words)
         socket = directory / "nbd.sock"
         self._server = subprocess.Popen(
             [
                 "nbdkit", "--foreground", "--exit-with-parent", "--threads=32", f"--unix={socket}", "eval",
                 f"get_size=echo {size_mib}M", "thread_model=echo parallel", "can_write=exit 0",
-                "can_flush=exit 0", "flush=exit 0",
-                f"pread={_PREAD.format(**words)}", f"pwrite={_PWRITE.format(**words)}",
+                "can_flush=exit 0", "flush=exit 0", "can_fua=echo native", "can_trim=exit 0", "can_zero=exit 0",
+                f"pread={_PREAD.format(**words)}", f"pwrite={_WRITE.format(data='cat', **words)}",
+                f"zero={zeroes}", f"trim={zeroes}",
             ],
         )
         wait_until(socket.exists, "nbdkit listening")

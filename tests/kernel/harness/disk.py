@@ -1,9 +1,11 @@
 """A block device as an application sees it."""
 
 import errno
+import fcntl
 import mmap
 import os
 import pathlib
+import struct
 import threading
 
 from .wait import TIMEOUT, wait_until
@@ -33,6 +35,20 @@ def read(path, offset, length, flags=os.O_DIRECT):
         count = os.preadv(descriptor, [buffer], offset)
         assert count == length, f"short read of {count} bytes"
         return bytes(buffer)
+    finally:
+        os.close(descriptor)
+
+
+# include/uapi/linux/fs.h
+BLKDISCARD = 0x1277
+BLKZEROOUT = 0x127F
+
+
+def zero(path, request, offset, length):
+    """Discard or zero a range of a disk: BLKDISCARD or BLKZEROOUT."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_DIRECT)
+    try:
+        fcntl.ioctl(descriptor, request, struct.pack("=QQ", offset, length))
     finally:
         os.close(descriptor)
 
@@ -130,9 +146,13 @@ class Disk:
         finally:
             os.close(descriptor)
 
-    def write_later(self, offset, data):
+    def write_later(self, offset, data, flags=os.O_DIRECT):
         """Write from a thread; ask the returned object for the result."""
-        return Background(write, self.path, offset, data)
+        return Background(write, self.path, offset, data, flags)
+
+    def zero_later(self, request, offset, length):
+        """Discard or zero from a thread; ask the returned object for the result."""
+        return Background(zero, self.path, request, offset, length)
 
     def read_later(self, offset, length):
         """Read from a thread; ask the returned object for the result."""
