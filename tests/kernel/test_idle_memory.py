@@ -5,8 +5,7 @@ import pytest
 from harness import programs
 from harness.api import loop_spec, null_spec
 from harness.disk import Disk
-from harness.fio import Fio
-from harness.shell import run
+from harness.fio import Fio, burst
 from harness.wait import wait_until
 
 _REQUESTS = 1500
@@ -26,12 +25,8 @@ def test_memory_goes_back_after_a_burst(path, daemon, directory):
     disk = Disk(device["status"]["id"])
     pid = daemon.worker_pid("data")
     rest = _private_memory(pid)
-    run(
-        "fio", "--name=burst", f"--filename={disk.path}", "--bs=1M", "--rw=write", "--ioengine=libaio",
-        "--direct=1", "--iodepth=128", "--size=512M", "--iomem=mmap", cwd=directory,
-    )
-    peak = _private_memory(pid)
-    assert peak > rest + (16 << 20), f"the burst did not need much: {rest} to {peak}"
+    with burst(disk, directory, "--bs=1M", "--rw=write", "--iodepth=128", "--size=512M"):
+        wait_until(lambda: _private_memory(pid) > rest + (16 << 20), "the memory that the burst needs")
     wait_until(lambda: _private_memory(pid) < rest + (4 << 20), lambda: f"{rest} again, not {_private_memory(pid)}")
     disk.write(0, b"x" * 4096)
     daemon.api.delete("data")

@@ -66,7 +66,7 @@ def test_a_search_holds_up_nobody(api, daemon, mounted, crowd):  # pylint: disab
     answers = []
     thread, search = _stop_a_search(daemon, lambda: answers.append(api.request("DELETE", "/devices/data")))
     answers.clear()
-    api.ask("GET", "/healthz", 200, timeout=2)
+    api.ask("GET", "/healthz", 200, timeout=5)  # seconds; a search is given up after 10
     api.create(null_spec("other", queues=1))
     api.wait_other_worker("other", daemon.kill_worker("other"))
     api.delete("other", force=True)

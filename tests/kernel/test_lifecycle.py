@@ -141,7 +141,7 @@ def test_wait_that_times_out_says_why_and_the_request_stays(make_daemon, directo
     wrapper.write_text(f'#!/bin/sh\nwhile [ ! -e {gate} ]; do sleep 0.1; done\nexec {programs.worker()} "$@"\n')
     wrapper.chmod(0o755)
     daemon = make_daemon(worker=wrapper).start()
-    problem = daemon.api.create(null_spec("data"), status=504, timeout="1s")
+    problem = daemon.api.create(null_spec("data"), status=504, timeout="3s")
     assert "Starting" in problem["detail"]
     gate.touch()
     daemon.api.wait_phase("data", "Live")

@@ -185,6 +185,7 @@ def test_busy_polling_instead_of_sleeping(api, restart):
     if restart:
         pid = api.restart("data")["status"]["worker"]["pid"]
     disk.read(0, 4096)  # the queue hears of it when it wakes
-    polling = _sleeps_for_reads(disk, pid)
-    assert sleeping > 150 and polling < sleeping / 3, f"slept {sleeping} times without, {polling} with polling"
+    assert sleeping > 150, f"slept {sleeping} times for 200 reads"
+    # On a busy machine a reader may take longer to come back than a queue polls.
+    wait_until(lambda: _sleeps_for_reads(disk, pid) < sleeping / 3, f"fewer than {sleeping} sleeps, as it polls")
     api.delete("data")

@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+from functools import partial
 
 import pytest
 
@@ -9,7 +10,7 @@ from harness import ublk
 from harness import numa
 from harness.api import null_spec
 from harness.disk import Disk
-from harness.shell import run
+from harness.fio import burst
 from harness.wait import wait_until
 
 # include/linux/sched.h: what PR_SET_IO_FLUSHER sets (kernel/sys.c, prctl()).
@@ -174,16 +175,19 @@ def test_stacks_and_rings_lie_where_their_queue_runs(api, daemon):
     api.delete("data")
 
 
+def _new_pages(pid, before, count):
+    """The nodes of those that were not there before, once there are more than `count`."""
+    new = [where for page, where in numa.anonymous_pages(pid).items() if page not in before]
+    return new if len(new) > count else None
+
+
 def test_memory_of_requests_lies_where_their_queue_runs(api, daemon, directory):
     """What is new while only one queue has requests is on that one's node, but for a page of the other threads."""
     disk = Disk(api.create(null_spec("data", queues=2, dataPath="copy", maxIoSize="256KiB"))["status"]["id"])
     pid = daemon.worker_pid("data")
     for cpu, node in zip(_cpus_of_queues(disk), _nodes_of_queues(disk)):
         before = numa.anonymous_pages(pid)
-        run(
-            "fio", "--name=load", f"--filename={disk.path}", "--bs=256k", "--rw=randwrite", "--ioengine=libaio",
-            "--direct=1", "--iodepth=32", "--number_ios=200", "--size=32M", f"--cpus_allowed={cpu}", cwd=directory,
-        )
-        new = [where for page, where in numa.anonymous_pages(pid).items() if page not in before]
-        assert len(new) > 1000 and new.count(node) > 0.99 * len(new), f"{new.count(node)} of {len(new)} on node {node}"
+        with burst(disk, directory, "--bs=256k", "--rw=randwrite", "--iodepth=32", "--size=32M", f"--cpus_allowed={cpu}"):
+            new = wait_until(partial(_new_pages, pid, before, 1000), "more than 1,000 pages of requests")
+        assert new.count(node) > 0.99 * len(new), f"{new.count(node)} of {len(new)} on node {node}"
     api.delete("data")
