@@ -16,8 +16,10 @@ struct null_queue {
 
 static int null_open(struct target_device *device, struct target_geometry *ret, struct problem_list *problems)
 {
+        /* io_ends_with_process would be true, too, but the look-up of a descriptor with each COMMIT is a
+         * half percent of what such short requests cost. */
+        (void)device;
         (void)problems;
-        device->io_ends_with_process = true; /* there is none */
         *ret = (struct target_geometry){
                 .logical_block_size = 512,
                 .physical_block_size = 4096,

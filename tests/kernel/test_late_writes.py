@@ -114,7 +114,7 @@ def test_who_holds_the_device(batch, ext4, file_of, make_daemon):
         for name, spec in specs.items():
             device = daemon.api.create({**spec, "queues": 2})
             assert device["status"]["batch"] == batch
-            first = [] if batch and name in ("null", "memory") else [f"ublkc{device['status']['id']}"]
+            first = [] if batch and name == "memory" else [f"ublkc{device['status']['id']}"]
             _wait_held(daemon.worker_pid(name), name, [first, first])
             daemon.api.delete(name)
 

@@ -34,7 +34,6 @@ static void test_zeroes(void)
                 return;
         data = target_host_data(&host, 0);
         CHECK(!host.disk.params.volatile_cache);
-        CHECK(host.disk.device.io_ends_with_process);
         CHECK_INT(target_host_one(&host, IO_READ, 0, 0, 4096), 4096);
         memset(data, 1, 8192);
         CHECK_INT(target_host_one(&host, IO_WRITE, 0, UINT64_C(1) << 39, 8192), 8192);
