@@ -1,6 +1,7 @@
 """A backing store with a temper."""
 
 import contextlib
+import fcntl
 import pathlib
 import subprocess
 
@@ -9,11 +10,12 @@ from .wait import wait_until
 
 
 # nbdkit runs these with the arguments of its eval plugin: pwrite HANDLE COUNT OFFSET FLAGS, and so zero and trim.
+# A held one waits for the lock of the file that says so; that may be gone by the time it is opened.
 _WRITE = """
 {data} >"{marks}/data.$$"
 if [ -e "{held}" ]; then
     touch "{marks}/arrived.$$"
-    while [ -e "{held}" ]; do sleep 0.05; done
+    {{ flock --shared 9; }} 9<"{held}" || :
     late=yes
 elif [ -e "{slow}" ]; then
     touch "{marks}/arrived.$$"
@@ -27,7 +29,7 @@ rm "{marks}/data.$$"
 _PREAD = """
 if [ -e "{held_reads}" ]; then
     touch "{marks}/asked.$$"
-    while [ -e "{held_reads}" ]; do sleep 0.05; done
+    {{ flock --shared 9; }} 9<"{held_reads}" || :
 fi
 dd if="{file}" iflag=skip_bytes,count_bytes skip="$4" count="$3" status=none
 """
@@ -85,22 +87,24 @@ class TestyStore:
         self._slow.unlink()
 
     @contextlib.contextmanager
+    def _holding(self, path):
+        """What finds the file waits for its lock: processes that looked again and again would load the machine."""
+        draft = path.with_suffix(".draft")
+        with open(draft, "wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            draft.rename(path)
+            try:
+                yield
+            finally:
+                path.unlink()
+
     def holding(self):
         """Writes that arrive within the block wait for its end."""
-        self._held.touch()
-        try:
-            yield
-        finally:
-            self._held.unlink()
+        return self._holding(self._held)
 
-    @contextlib.contextmanager
     def holding_reads(self):
         """Reads that arrive within the block wait for its end."""
-        self._held_reads.touch()
-        try:
-            yield
-        finally:
-            self._held_reads.unlink()
+        return self._holding(self._held_reads)
 
     def wait_asked(self, count=1):
         """Wait until held reads are under way."""
