@@ -110,7 +110,9 @@ static size_t find_repeated(const struct event_log *log, const struct device_eve
                 const struct device_event *event = log->events[i];
 
                 if (event->type == happened->type && strcmp(event->reason, happened->reason) == 0
-                        && strcmp(event->uid, happened->uid) == 0)
+                        && strcmp(event->uid, happened->uid) == 0
+                        && strcmp(event->device, happened->device)
+                                   == 0) /* disks without a record have one uid */
                         return i;
         }
         return log->count;

@@ -9,12 +9,13 @@ enum { SECOND = 1000 * 1000 };
 
 static const uint64_t start = UINT64_C(1700000000) * SECOND;
 
-static void happen(struct event_log *log, const char *uid, const char *reason, uint64_t revision, uint64_t at)
+static void happen_to(struct event_log *log, const char *name, const char *uid, const char *reason,
+        uint64_t revision, uint64_t at)
 {
         struct device_event *event = NULL;
         const struct device_event happened = {
                 .type = EVENT_WARNING,
-                .device = (char *)"data",
+                .device = (char *)name,
                 .uid = (char *)uid,
                 .reason = (char *)reason,
                 .message = (char *)"It happened.",
@@ -23,6 +24,20 @@ static void happen(struct event_log *log, const char *uid, const char *reason, u
 
         if (CHECK_INT(event_log_make(log, &happened, revision, &event), 0))
                 event_log_take(log, event, false);
+}
+
+static void happen(struct event_log *log, const char *uid, const char *reason, uint64_t revision, uint64_t at)
+{
+        happen_to(log, "data", uid, reason, revision, at);
+}
+
+static void test_disks_without_a_record_are_told_apart(struct event_log *log)
+{
+        happen_to(log, "/dev/ublkb0", "", "DiskOfNoDevice", 1, start);
+        happen_to(log, "/dev/ublkb1", "", "DiskOfNoDevice", 2, start);
+        happen_to(log, "/dev/ublkb0", "", "DiskOfNoDevice", 3, start + SECOND);
+        CHECK_INT(event_log_count(log), 2);
+        CHECK_INT(event_log_at(log, 1)->count, 2);
 }
 
 static void test_repetitions_move_to_the_end(struct event_log *log)
@@ -144,9 +159,9 @@ static void test_long_messages_are_cut(struct event_log *log)
 int main(void)
 {
         static void (*const tests[])(struct event_log *) = {test_repetitions_move_to_the_end,
-                test_long_after_is_no_repetition, test_number_is_bounded,
-                test_flapping_device_keeps_its_place, test_age_is_bounded, test_loaded_in_any_order,
-                test_long_messages_are_cut};
+                test_disks_without_a_record_are_told_apart, test_long_after_is_no_repetition,
+                test_number_is_bounded, test_flapping_device_keeps_its_place, test_age_is_bounded,
+                test_loaded_in_any_order, test_long_messages_are_cut};
 
         for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
                 struct event_log *log;
