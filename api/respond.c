@@ -216,7 +216,9 @@ void reply_error(struct request *request, int error, const char *what)
                 reply_no_memory(request);
         else if (error == -ENOSPC)
                 reply_problem(request, PROBLEM_STORE_FULL,
-                        "%s: the disk of the database is full. Nothing was changed; make room and try again.",
+                        "%s: the disk of the database is full. Nothing was changed; make room where the "
+                        "state "
+                        "directory of ublkd is and try again.",
                         what);
         else
                 reply_problem(

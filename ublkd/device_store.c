@@ -324,7 +324,10 @@ int device_store_put(struct device_store *store, struct device_spec *spec,
         r = entry ? replace_entry(store, entry, spec, text, ret) : create_entry(store, spec, text, ret);
         if (r < 0) {
                 (void)problem_add(problems, -r, "", r == -ENOSPC ? "DiskFull" : "NotStored",
-                        "The device could not be stored: %s; nothing was changed.", strerror(-r));
+                        "The device could not be stored in the database: %s. Nothing was changed; %s.",
+                        strerror(-r),
+                        r == -ENOSPC ? "make room where the state directory of ublkd is and try again"
+                                     : "try again");
                 free(text);
                 return r;
         }

@@ -151,7 +151,7 @@ static void describe(struct foreign_disk *disk)
                         "/dev/ublkb%d belongs to no device here: it was made by ublkd with another database "
                         "(--state-dir), and %s. It is left alone, and its backing store is in use. Start "
                         "ublkd with that database to manage it; if that is lost, end its users and remove "
-                        "the disk with 'rublk del -n %d' or by a reboot.",
+                        "the disk with another ublk program ('rublk del -n %d', a crate) or by a reboot.",
                         number, server, number);
 }
 
