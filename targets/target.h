@@ -89,12 +89,13 @@ struct target_device {
         uint64_t linear_offset; /* bytes */
         bool linear_in_memory; /* that file has no device below it: the core need not wait for a short read or
                                   write of it, and does it in place */
-        /* Set in open(), where no write of ours to the backing store can go on without this process: each is
-         * done by one of its threads in a system call, from beginning to end. So it is with tmpfs, whose
-         * writes and fallocate() are copies and clearing of memory by the caller (shmem_file_write_iter(),
-         * shmem_fallocate(), mm/shmem.c); not where a device or a server is told to write (O_DIRECT, disks,
-         * network file systems), and not for sure anywhere else. When such a process is gone nothing of it
-         * can come late, which makes its recovery shorter: see targets/worker/ublk_queue.c. In doubt: false.
+        /* May be set in open(), where no write of ours to the backing store can go on without this process:
+         * each is done by one of its threads in a system call, from beginning to end. So it is with tmpfs,
+         * whose writes and fallocate() are copies and clearing of memory by the caller
+         * (shmem_file_write_iter(), shmem_fallocate(), mm/shmem.c); not where a device or a server is told to
+         * write (O_DIRECT, disks, network file systems), and not for sure anywhere else. When such a process
+         * is gone nothing of it can come late, which makes its recovery shorter: see
+         * targets/worker/ublk_queue.c. In doubt: false.
          */
         bool io_ends_with_process;
 };

@@ -158,7 +158,7 @@ static bool is_release(enum plan_action action, int error)
 
 bool attempt_waits_for_release(const struct attempt *attempt)
 {
-        return attempt->busy > 0 && is_release(attempt->failed, attempt->error)
+        return attempt->busy > 0 && attempt->blind == 0 && is_release(attempt->failed, attempt->error)
                && (attempt->failed == ACTION_BEGIN_RECOVERY || attempt->busy <= ATTEMPT_RELEASES);
 }
 
@@ -203,8 +203,7 @@ static void note_failure(struct attempt *attempt, enum plan_action action, int e
         attempt->failed = action;
         if (is_release(action, error)) {
                 attempt->retry_at = now + backoff_busy(++attempt->busy);
-                if (attempt_waits_for_release(attempt))
-                        return;
+                return;
         }
         if (action == ACTION_STOP_DEV && error == -EBUSY) { /* its users decide when that ends */
                 attempt->retry_at = now + backoff_poll(now - attempt->seen_since);

@@ -18,7 +18,7 @@
 enum {
         ATTEMPT_TRIES = 3, /* steps without effect in one situation → TROUBLE_STUCK */
         ATTEMPT_RELEASES =
-                40,           /* EINPROGRESS in a row from ADD_DEV, some 2 s, before it counts as a failure */
+                40,           /* some 2 s of waiting for a release, and the user is told what is waited for */
         ATTEMPT_REFUSALS = 3, /* workers for which the kernel refused a recovery → TROUBLE_HOPELESS */
 };
 
@@ -67,8 +67,9 @@ bool attempt_says_go(int result);
  * (ublk_get_device_from_id(), ublk_cdev_rel() in ublk_drv.c; blk_mq_free_tag_set()). */
 int attempt_add_result(int result, bool stranger);
 
-/* Whether the last failure was one that ends by itself within milliseconds: the kernel is letting go of a
- * dead worker, or of a number. */
+/* Whether the kernel is letting go of a dead worker, or of a number: no failure, and as a rule a matter of
+ * milliseconds. An ADD_DEV that has waited for ATTEMPT_RELEASES is none of these any more, but goes on
+ * waiting. */
 bool attempt_waits_for_release(const struct attempt *attempt);
 
 /* Whether an ADD_DEV that was given up may still make a disk, so that its number must not be forgotten. */

@@ -54,6 +54,7 @@ static void take_number(struct managed_device *device, int number)
                 device_step_done(device, r);
                 return;
         }
+        device->stranger = false; /* what is known of the last number says nothing about this one */
         add_device(device, device_store_get(store, device->name));
 }
 

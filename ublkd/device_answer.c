@@ -3,12 +3,16 @@
 
 #include <string.h>
 
+/* Of the dead worker, or of the number that another disk had. */
+static bool awaits_release(const struct managed_device *device, int error)
+{
+        return error == -EINPROGRESS || (error == -EBUSY && device->action == ACTION_BEGIN_RECOVERY);
+}
+
 static void note_failure(struct managed_device *device, int number, int error)
 {
-        if (error == -EBUSY && device->action == ACTION_BEGIN_RECOVERY)
-                return; /* the dead worker's last references; a matter of milliseconds */
-        if (error == -EINPROGRESS && device->attempt.busy < ATTEMPT_RELEASES)
-                return; /* the last disk's, likewise */
+        if (awaits_release(device, error) && device->attempt.busy < ATTEMPT_RELEASES)
+                return; /* as a rule a matter of milliseconds */
         if (error == -EALREADY)
                 return; /* the note about what hangs stays true */
         if (error == -EBUSY && device->action == ACTION_STOP_DEV)
@@ -18,10 +22,15 @@ static void note_failure(struct managed_device *device, int number, int error)
                         "The kernel number %d is taken by a ublk device that is not ours; remove that one, "
                         "or give this one another \"id\".",
                         number);
+        else if (error == -EBUSY && device->action == ACTION_BEGIN_RECOVERY)
+                device_note(device, "RequestsUnderWay",
+                        "The last worker is dead, but requests of it for /dev/ublkb%d are still under way in "
+                        "the backing store; the disk is recovered as soon as they are done.",
+                        number);
         else if (error == -EINPROGRESS)
                 device_note(device, "NumberTaken",
                         "The kernel number %d belongs to a ublk device that is deleted, and that the kernel "
-                        "has not let go of; it is tried again, and another \"id\" works at once.",
+                        "has not let go of; it is waited for, and another \"id\" would not have to wait.",
                         number);
         else if (error == -ETIMEDOUT)
                 device_note(device, "ControlPlaneHangs",

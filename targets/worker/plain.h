@@ -12,7 +12,7 @@
  * A system call holds up the other requests of its queue: for the copy of at most PLAIN_AT_ONCE_MAX bytes,
  * and where memory was swapped out for as long as its return takes. Longer ones are left to the ring, whose
  * threads copy on several CPUs. The fence holds as well: a thread that is killed in its system call ends
- * that before it lets go of the ring's descriptor.
+ * that before its process lets go of the ring, or of the descriptors.
  *
  * Inline: most requests pass here. On the queue's thread. */
 #pragma once

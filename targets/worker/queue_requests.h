@@ -20,7 +20,8 @@ struct request {
         struct plain_data data;                   /* of reads and writes */
         struct ublk_batch_element success;        /* the answer to a plain one, if all its bytes are moved */
         bool registered;                          /* zero copy: the driver has registered its pages */
-} __attribute__((aligned(64))); /* a cache line, and a size that leads from tag to request with a shift */
+} __attribute__((aligned(64))); /* cache lines, and a size that leads from tag to request with a shift */
+_Static_assert((sizeof(struct request) & (sizeof(struct request) - 1)) == 0, "the size is a power of two");
 
 /* What all requests of a queue have in common, and the way of plain ones depends on. */
 struct queue_shape {

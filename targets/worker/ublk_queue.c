@@ -11,8 +11,8 @@
  * recovery would wait for. Where I/O ends with the process (target_device.io_ends_with_process) its table of
  * descriptors is the fence: all threads share it, those of io-wq as well (create_io_thread(), kernel/fork.c),
  * and it closes /dev/ublkcN when the last of them ends (exit_files()), which is after its last system call.
- * Before that io_uring_clean_tctx() has waited for the threads of io-wq, and of what they had not begun
- * nothing is done any more. The commands hold the file, too, and the kernel takes them back as soon as the
+ * Before that io_uring_clean_tctx() has waited for the threads of io-wq: what was queued for them is done or
+ * cancelled by then. The commands hold the file, too, and the kernel takes them back as soon as the
  * ring is closed. So the ring holds no file then; the lock on the backing store also goes at once. It costs a
  * look-up of the descriptor for each command: where there is one for each request, and with user copy, where
  * /dev/ublkcN is read and written for each, the ring stays the fence; with zero copy the driver waits for the

@@ -45,6 +45,7 @@ unsigned fake_kills, fake_quiesces;
 bool fake_hurried;
 int fake_add_error;
 unsigned fake_releases;
+bool fake_held;
 uint64_t fake_dropped_flags;
 unsigned fake_adds;
 
@@ -183,10 +184,15 @@ int ublk_ctl_get_affinity(struct ublk_ctl *ctl _unused_, int number, uint16_t qu
         return submit(act_get_affinity, number, NULL, done, userdata, ret);
 }
 
+static int act_begin_recovery(struct ublk_ctl_call *call _unused_, struct kernel_device *ret _unused_)
+{
+        return fake_held ? -EBUSY : 0;
+}
+
 int ublk_ctl_begin_recovery(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done, void *userdata,
         struct ublk_ctl_call **ret)
 {
-        return submit(act_nothing, number, NULL, done, userdata, ret);
+        return submit(act_begin_recovery, number, NULL, done, userdata, ret);
 }
 
 static int act_live(struct ublk_ctl_call *call, struct kernel_device *ret _unused_)

@@ -26,6 +26,7 @@ extern bool fake_hurried;       /* a stranger is faster than every ADD_DEV, unti
 
 extern int fake_add_error;          /* -errno of every ADD_DEV */
 extern unsigned fake_releases;      /* as many ADD_DEVs find the number taken by a disk that is no more */
+extern bool fake_held;              /* dead workers have requests under way */
 extern uint64_t fake_dropped_flags; /* that the kernel negotiates down */
 extern unsigned fake_adds;          /* ADD_DEVs */
 

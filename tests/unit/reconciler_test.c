@@ -87,6 +87,37 @@ static void a_number_that_is_not_released_is_told_of(void)
         world_free(&world);
 }
 
+/* What was found at one number is not told of the next. */
+static void a_number_that_is_being_released_is_no_strangers(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        fake_hurried = true;
+        fake_releases = 1;
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(world_record(&world, "data")->number, 1);
+        CHECK_INT(fake_adds, 3); /* a stranger's, one too early, and one */
+        world_free(&world);
+}
+
+static void what_the_kernel_does_not_say_is_told_while_it_releases(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", ",\"id\":3");
+        fake_releases = 1000;
+        world_settle(&world, 0);
+        fake_worker_open(fake_worker("data"), "file:1");
+        world_settle(&world, 2);
+        fake_get_info_error = -EIO;
+        world_wait_told(&world, "data", "does not say");
+        CHECK_INT(world_phase(&world, "data"), PHASE_BACKOFF);
+        world_free(&world);
+}
+
 /* An ADD_DEV that was given up makes its disk after the user has chosen another number. */
 static void a_late_disk_is_not_forgotten_for_another_number(void)
 {
@@ -338,6 +369,8 @@ int main(void)
         a_stranger_that_is_faster_gets_another_number();
         a_number_that_is_being_released_is_waited_for();
         a_number_that_is_not_released_is_told_of();
+        a_number_that_is_being_released_is_no_strangers();
+        what_the_kernel_does_not_say_is_told_while_it_releases();
         a_late_disk_is_not_forgotten_for_another_number();
         what_the_kernel_leaves_out_is_not_asked_for_again();
         a_disk_grows_after_its_worker();

@@ -274,8 +274,33 @@ static void restarts_and_recoveries_are_counted_on_by_the_next_supervisor(void)
         world_free(&world);
 }
 
+/* A backing store that hangs holds the recovery up; nothing else would say so. */
+static void requests_of_a_dead_worker_are_told_of_until_they_are_done(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        fake_worker_die(fake_worker("data"));
+        fake_disks[0].device.state = KERNEL_STATE_QUIESCED;
+        fake_held = true;
+        world_settle(&world, 0);
+        fake_worker_open(fake_worker("data"), "file:1");
+        world_wait_told(&world, "data", "still under way");
+        CHECK_INT(world_phase(&world, "data"), PHASE_RECOVERING);
+        fake_held = false;
+        world_settle(&world, 150);
+        fake_worker_ready(fake_worker("data"));
+        world_settle(&world, 5);
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        CHECK(!strstr(world_record(&world, "data")->status.message, "under way"));
+        world_free(&world);
+}
+
 int main(void)
 {
+        requests_of_a_dead_worker_are_told_of_until_they_are_done();
         a_restart_replaces_the_worker_once();
         a_restart_whose_trial_fails_leaves_the_worker_alone();
         a_restart_that_was_refused_stays_refused();

@@ -53,6 +53,7 @@ void world_new(struct world *world)
         fake_kills = fake_quiesces = fake_adds = 0;
         fake_add_error = 0;
         fake_releases = 0;
+        fake_held = false;
         fake_dropped_flags = 0;
         fake_get_info_error = 0;
         strcpy(world->path, "/tmp/ublkd-reconciler-XXXXXX");
