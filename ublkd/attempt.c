@@ -73,6 +73,12 @@ static void enter_situation(struct attempt *attempt, const struct plan_facts *fa
         attempt->tries = attempt->tried_out = attempt->busy = 0;
 }
 
+static void forget_refusals(struct attempt *attempt)
+{
+        attempt->refusals = 0;
+        attempt->refused = false;
+}
+
 enum plan_trouble attempt_observe(struct attempt *attempt, const struct plan_facts *facts, uint64_t now)
 {
         uint64_t limit = wait_limit(facts);
@@ -82,10 +88,8 @@ enum plan_trouble attempt_observe(struct attempt *attempt, const struct plan_fac
                 forgive_after_serving(attempt, now);
                 enter_situation(attempt, facts, now);
         }
-        if (facts->kernel != KERNEL_DOWN) {
-                attempt->refusals = 0;
-                attempt->refused = false;
-        }
+        if (facts->kernel != KERNEL_DOWN)
+                forget_refusals(attempt);
         if (facts->kernel == KERNEL_LIVE && facts->worker == PLAN_WORKER_SERVING)
                 attempt->error = 0;
 
@@ -182,6 +186,8 @@ static void note_success(struct attempt *attempt, enum plan_action action, uint6
         }
         if (action == attempt->failed)
                 attempt->error = 0;
+        if (action == ACTION_END_RECOVERY) /* it was live, though it may be down again before anybody looks */
+                forget_refusals(attempt);
 }
 
 static void note_refusal(struct attempt *attempt)

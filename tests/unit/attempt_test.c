@@ -195,6 +195,12 @@ static void test_three_refused_workers_are_hopeless(void)
         refuse_once(&attempt, 3);
         refuse_once(&attempt, 4);
         CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_NONE, 5), TROUBLE_HOPELESS);
+        /* it was recovered all the same, and the next death came before anybody saw it live */
+        attempt_done(&attempt, ACTION_END_RECOVERY, 0, 5);
+        CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_NONE, 5), TROUBLE_NONE);
+        for (unsigned i = 0; i < ATTEMPT_REFUSALS; i++)
+                refuse_once(&attempt, 5);
+        CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_NONE, 5), TROUBLE_HOPELESS);
         /* the disk was stopped: what was refused does not count for the next one */
         CHECK_INT(see(&attempt, KERNEL_ADDED, PLAN_WORKER_NONE, 6), TROUBLE_NONE);
         CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_NONE, 7), TROUBLE_NONE);
