@@ -217,8 +217,7 @@ void reply_error(struct request *request, int error, const char *what)
         else if (error == -ENOSPC)
                 reply_problem(request, PROBLEM_STORE_FULL,
                         "%s: the disk of the database is full. Nothing was changed; make room where the "
-                        "state "
-                        "directory of ublkd is and try again.",
+                        "state directory of ublkd is and try again.",
                         what);
         else
                 reply_problem(

@@ -72,15 +72,20 @@ static void a_number_that_is_being_released_is_waited_for(void)
         world_free(&world);
 }
 
+static void begin_waiting_for_number_3(struct world *world)
+{
+        world_new(world);
+        world_put_loop(world, "data", ",\"id\":3");
+        fake_releases = 1000;
+        world_settle(world, 0);
+        fake_worker_open(fake_worker("data"), "file:1");
+}
+
 static void a_number_that_is_not_released_is_told_of(void)
 {
         struct world world;
 
-        world_new(&world);
-        world_put_loop(&world, "data", ",\"id\":3");
-        fake_releases = 1000;
-        world_settle(&world, 0);
-        fake_worker_open(fake_worker("data"), "file:1");
+        begin_waiting_for_number_3(&world);
         world_wait_told(&world, "data", "not let go of");
         CHECK_STR(world_record(&world, "data")->status.reason, "NumberTaken");
         CHECK_INT(world_phase(&world, "data"), PHASE_BACKOFF);
@@ -106,11 +111,7 @@ static void what_the_kernel_does_not_say_is_told_while_it_releases(void)
 {
         struct world world;
 
-        world_new(&world);
-        world_put_loop(&world, "data", ",\"id\":3");
-        fake_releases = 1000;
-        world_settle(&world, 0);
-        fake_worker_open(fake_worker("data"), "file:1");
+        begin_waiting_for_number_3(&world);
         world_settle(&world, 2);
         fake_get_info_error = -EIO;
         world_wait_told(&world, "data", "does not say");
