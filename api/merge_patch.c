@@ -9,7 +9,7 @@
 /* Where in the patch: a list from the inside out, on the stack of the recursion. */
 struct place {
         const struct place *outer;
-        const char *name;
+        const char *name; /* of a member; in an array its index */
 };
 
 DEFINE_CLEANUP(cJSON, cJSON_Delete);
@@ -54,7 +54,9 @@ static int report_duplicate(const struct place *place, struct problem_list *prob
                 place->name);
 }
 
-static int check_names(const struct place *outer, const cJSON *object, struct problem_list *problems)
+static int check_names(const struct place *place, const cJSON *value, struct problem_list *problems);
+
+static int check_members(const struct place *outer, const cJSON *object, struct problem_list *problems)
 {
         const cJSON *member;
 
@@ -67,11 +69,39 @@ static int check_names(const struct place *outer, const cJSON *object, struct pr
                         later = later->next;
                 if (later)
                         r = report_duplicate(&place, problems);
-                if (r >= 0 && cJSON_IsObject(member))
+                if (r >= 0)
                         r = check_names(&place, member, problems);
                 if (r < 0)
                         return r;
         }
+        return 0;
+}
+
+static int check_items(const struct place *outer, const cJSON *array, struct problem_list *problems)
+{
+        const cJSON *item;
+        unsigned index = 0;
+
+        cJSON_ArrayForEach (item, array) {
+                char name[16];
+                const struct place place = {.outer = outer, .name = name};
+                int r;
+
+                snprintf(name, sizeof(name), "%u", index++);
+                r = check_names(&place, item, problems);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* Reports each name that an object has twice, however deep in `value`. */
+static int check_names(const struct place *place, const cJSON *value, struct problem_list *problems)
+{
+        if (cJSON_IsObject(value))
+                return check_members(place, value, problems);
+        if (cJSON_IsArray(value))
+                return check_items(place, value, problems);
         return 0;
 }
 
@@ -115,7 +145,7 @@ static cJSON *merged(const cJSON *target, const cJSON *patch)
 int merge_patch(const cJSON *target, const cJSON *patch, cJSON **ret, struct problem_list *problems)
 {
         size_t before = problems->count + problems->dropped;
-        int r = cJSON_IsObject(patch) ? check_names(NULL, patch, problems) : 0;
+        int r = check_names(NULL, patch, problems);
         cJSON *result;
 
         if (r < 0)
