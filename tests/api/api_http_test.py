@@ -4,11 +4,10 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 
 import pytest
 
-from api_server import Answer, Server, ask, check_problem, read_all, read_status, send, spec
+from api_server import Answer, ask, check_problem, read_all, read_status, send, spec
 
 BODY_MAX = 1024 * 1024
 
@@ -276,17 +275,6 @@ def test_who_is_idle_in_a_full_house_makes_room(server):
     assert read_all(idle[0]) == b"", "who has been idle for longest"
     for raw in idle:
         raw.close()
-
-
-@pytest.fixture
-def open_server():
-    """A server whose socket everybody can reach; pytest keeps its own directories to the user that runs it."""
-    with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
-        os.chmod(directory, 0o755)
-        server = Server(directory)
-        assert server.started, server.process.stderr.read()
-        yield server
-        server.stop()
 
 
 AS_NOBODY = """

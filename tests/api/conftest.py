@@ -1,1 +1,1 @@
-from server_fixture import server  # noqa: F401 (pytest finds it by its name)
+from server_fixture import open_server, server  # noqa: F401 (pytest finds them by name)

@@ -5,7 +5,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "api"))
 
-from server_fixture import server  # noqa: E402, F401 (pytest finds it by its name)
+from server_fixture import open_server, server  # noqa: E402, F401 (pytest finds them by name)
 
 
 @pytest.fixture

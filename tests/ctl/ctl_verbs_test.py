@@ -1,6 +1,5 @@
 """Each verb: what it does, what it says when it cannot, and its exit status."""
 import os
-import pathlib
 import shutil
 import socket
 import subprocess
@@ -376,19 +375,14 @@ NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}
 
 
 @pytest.fixture
-def public(server, tmp_path):
+def public(open_server):
     """ublkctl, where everybody may run it."""
-    program = str(tmp_path / "ublkctl")
-    shutil.copy(PROGRAM, program)
-    for path in [tmp_path, *tmp_path.parents[:-1]]:
-        if path.owner() == "root" and path != pathlib.Path("/tmp"):
-            path.chmod(path.stat().st_mode | 0o055)
-    return Ctl(server.path, program=program)
+    return Ctl(open_server.path, program=shutil.copy(PROGRAM, open_server.directory))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs a user who may less")
-def test_permission_denied_is_one_sentence(server, public):
-    os.chmod(server.path, 0o600)
+def test_permission_denied_is_one_sentence(public):
+    os.chmod(public.socket, 0o600)
     run = public("list", status=NOT_ALLOWED, **NOBODY)
     assert run.err.count("\n") == 1 and "You may not use the socket" in run.err
 
