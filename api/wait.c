@@ -127,7 +127,9 @@ static bool check_ready(const struct wait *wait, const struct device_record *rec
         if (!is_verdict(&record->status))
                 return false;
         reply_device_problem(request, PROBLEM_CANNOT_START, record,
-                "%s The device is kept and tried again: correct its spec, or remove it.",
+                record->status.phase == PHASE_LIVE
+                        ? "%s" /* it serves on, and that says what to do */
+                        : "%s The device is kept and tried again: correct its spec, or remove it.",
                 status_message(&record->status));
         return true;
 }

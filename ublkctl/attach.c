@@ -128,15 +128,6 @@ static void take_back(const struct attach *attach)
                 say(attach->path, "It was given up; nothing is left behind.");
 }
 
-/* The message up to where it tells of other tries, which there will not be. */
-static void say_why(const struct attach *attach, const char *message)
-{
-        const char *tries = strstr(message, " That was try "), *next = strstr(message, " The next try is ");
-        const char *end = tries && (!next || tries < next) ? tries : next;
-
-        say(attach->path, "%.*s", end ? (int)(end - message) : (int)strlen(message), message);
-}
-
 /* The device that cannot become a disk, or not in time, is taken back. */
 static enum exit_status give_up(
         const struct attach *attach, const struct request *request, const struct answer *answer)
@@ -146,7 +137,7 @@ static enum exit_status give_up(
 
         if (!ours)
                 return report_problem(request, attach->path, answer);
-        say_why(attach, *message ? message : "It cannot be made a disk; look into the log of ublkd.");
+        say_why(attach->path, *message ? message : "It cannot be made a disk; look into the log of ublkd.");
         take_back(attach);
         return answer->status == 504 ? STATUS_TIMED_OUT : STATUS_FAILED;
 }

@@ -33,6 +33,21 @@ const char *device_message(const cJSON *device)
         return "";
 }
 
+void say_why(const char *about, const char *message)
+{
+        /* where device_report.c begins to tell of what will be done next */
+        static const char *const tries[] = {" That was try ", " The next try is ", " It is tried again"};
+        const char *end = message + strlen(message);
+
+        for (size_t i = 0; i < ARRAY_SIZE(tries); i++) {
+                const char *found = strstr(message, tries[i]);
+
+                if (found && found < end)
+                        end = found;
+        }
+        say(about, "%.*s", (int)(end - message), message);
+}
+
 bool device_is_ready(const cJSON *device)
 {
         const char *phase = json_text(device, "status.phase"),

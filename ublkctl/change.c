@@ -29,8 +29,9 @@ void wait_query(const struct context *context, bool wait, const char *what, char
                         (timeout < DAEMON_TIMEOUT_MAX ? timeout : DAEMON_TIMEOUT_MAX) / 1000);
 }
 
-/* Sends `body` to `path`, and waits if that is asked for. */
-static enum exit_status send_change(struct context *context, struct request *request, const char *name,
+/* Sends `body` to `path`, and waits if that is asked for. client_ask() for the rest: what is answered may be
+ * a problem. */
+static enum exit_status ask_for_change(struct context *context, struct request *request, const char *name,
         const char *path, struct answer *ret)
 {
         struct watch watch = {.context = context, .name = name, .goal = "Live", .began = now_usec()};
@@ -48,11 +49,21 @@ static enum exit_status send_change(struct context *context, struct request *req
         request->patience = wait ? context->settings->timeout : 0;
         request->tick = wait ? watch_or_end : NULL;
         request->userdata = &watch;
-        status = call(context, request, name, ret);
+        status = client_ask(context->client, request, false, ret);
         progress_end();
         if (watch.hopeless)
                 say(name, "What was asked for stays in force, and is done once that is put right.");
+        request->path = path; /* `full` ends here */
         return status;
+}
+
+/* The same, and tells of a problem, as call() does. */
+static enum exit_status send_change(struct context *context, struct request *request, const char *name,
+        const char *path, struct answer *ret)
+{
+        enum exit_status status = ask_for_change(context, request, name, path, ret);
+
+        return status == STATUS_OK && ret->status >= 400 ? report_problem(request, name, ret) : status;
 }
 
 /* ---- create ---- */
@@ -145,11 +156,15 @@ static enum exit_status patch_device(
         if (status == STATUS_OK)
                 status = check_shrink(context, name, before.json, json_find(patch, "size"));
         if (status == STATUS_OK)
-                status = send_change(context, &request, name, path, &after);
-        if (status == STATUS_OK)
+                status = ask_for_change(context, &request, name, path, &after);
+        if (status != STATUS_OK)
+                return status;
+        if (after.status < 400)
                 print_change(context, name, words, before.json, after.json);
-        else if (status == STATUS_FAILED && before.json && !context->settings->no_wait)
-                growth_take_back(context, name, before.json, patch);
+        else if (is_problem(&after, "cannot-start") && growth_take_back(context, name, before.json, patch))
+                status = STATUS_FAILED;
+        else
+                status = report_problem(&request, name, &after);
         return status;
 }
 

@@ -72,18 +72,21 @@ static enum exit_status put_back(
         return path ? call(context, &request, name, &answer) : STATUS_FAILED;
 }
 
-void growth_take_back(struct context *context, const char *name, const cJSON *before, const cJSON *patch)
+bool growth_take_back(struct context *context, const char *name, const cJSON *before, const cJSON *patch)
 {
         _cleanup_answer_ struct answer now = {};
         cJSON *back = NULL;
 
         if (!was_live(before) || !changes_only_the_size(patch) || call_get(context, name, &now) != STATUS_OK
                 || !has_failed(before, now.json))
-                return;
+                return false;
+        say_why(name, device_message(now.json));
         back = patch_back(before);
         if (back && put_back(context, name, back, now.etag) == STATUS_OK)
                 say(name, "The old size was put back; the disk is as it was.");
         else
-                say(name, "The old size could not be put back; the new one stays in force.");
+                say(name, "The old size could not be put back; the new one stays in force, and is tried "
+                          "again.");
         cJSON_Delete(back);
+        return true;
 }

@@ -7,5 +7,6 @@
 
 /* After a PATCH of `patch` was accepted and then failed: puts the size of `before` (the device as it was)
  * back into the spec, if the size is all that the patch changed, the device was Live with the old one, and
- * nobody has changed it since. Waits until it is Live again. Says what was done. */
-void growth_take_back(struct context *context, const char *name, const cJSON *before, const cJSON *patch);
+ * nobody has changed it since. Waits until it is Live again. Says why it failed, and what was done; false:
+ * nothing of that. */
+bool growth_take_back(struct context *context, const char *name, const cJSON *before, const cJSON *patch);

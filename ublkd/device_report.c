@@ -194,10 +194,12 @@ static int explain_live(const struct managed_device *device, const struct device
                         record->number);
         if (refusal)
                 return device_status_explain(status, reason,
-                        "Serving /dev/ublkb%d as before; it cannot grow to %llu bytes: %s%s It is tried "
-                        "again; 'ublkctl resize %s %llu' (or that size in the spec) takes the growth back.",
-                        record->number, (unsigned long long)device->size_wanted, refusal, full_stop(refusal),
-                        record->name, (unsigned long long)device->disk_size);
+                        "Serving /dev/ublkb%d as before, with %llu bytes; it cannot grow to %llu: %s%s It is "
+                        "tried again; 'ublkctl resize %s %llu' (or that size in the spec) takes the growth "
+                        "back.",
+                        record->number, (unsigned long long)device->disk_size,
+                        (unsigned long long)device->size_wanted, refusal, full_stop(refusal), record->name,
+                        (unsigned long long)device->disk_size);
         if (grows(device))
                 return device_status_explain(status, reason,
                         "Serving /dev/ublkb%d, which grows to %llu bytes.", record->number,

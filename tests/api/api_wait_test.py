@@ -75,6 +75,13 @@ def test_what_only_opening_can_tell(manual, phase):
     assert manual.ask("POST", "/devices?wait=ready", spec()).status == 200
 
 
+def test_a_disk_that_serves_on_is_nothing_to_remove(manual):
+    connection = begin(manual, "POST", "/devices?wait=ready", spec())
+    said = "Serving as before; the file ends at 1 MiB."
+    manual.tell(f"status data Live CannotGrow {said}")
+    assert check_problem(end(connection), 422, "cannot-start")["detail"] == said
+
+
 def test_a_passing_trouble_is_no_verdict(manual):
     connection = begin(manual, "POST", "/devices?wait=ready", spec())
     manual.tell("status data Backoff WorkerDied The worker died.")
