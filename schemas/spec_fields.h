@@ -6,3 +6,5 @@
  * looks like a number is none. A field of targets ("target.path") is among them if it is a string in every
  * one that has it. Sorted; ends with NULL. */
 extern const char *const spec_text_fields[];
+/* The same of those whose value is a number of bytes: a number, or a string with a unit ("10GiB"). */
+extern const char *const spec_bytes_fields[];

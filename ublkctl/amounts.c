@@ -29,7 +29,8 @@ static void format_scaled(double value, const struct scale *scale, char *ret)
 void size_argument(const char *text, char ret[static SIZE_ARGUMENT_SIZE])
 {
         size_t length = strlen(text);
-        bool bare = length > 1 && strchr("KMGT", text[length - 1]);
+        bool bare =
+                length > 1 && strspn(text, "0123456789") == length - 1 && strchr("KMGT", text[length - 1]);
 
         snprintf(ret, SIZE_ARGUMENT_SIZE, "%s%s", text, bare ? "iB" : "");
 }

@@ -2,6 +2,7 @@
 #include "ublkctl/assignments.h"
 
 #include "schemas/spec_fields.h"
+#include "ublkctl/amounts.h"
 #include "ublkctl/call.h"
 
 #include <string.h>
@@ -10,10 +11,10 @@ static const char labels_prefix[] = "labels.";
 /* Its value "null" is the name of a target, not the absence of one. */
 static const char target_type[] = "target.type=";
 
-static bool is_text(const char *field)
+static bool is_among(const char *field, const char *const *fields)
 {
-        for (const char *const *text = spec_text_fields; field && *text; text++)
-                if (strcmp(*text, field) == 0)
+        for (; field && *fields; fields++)
+                if (strcmp(*fields, field) == 0)
                         return true;
         return false;
 }
@@ -69,12 +70,17 @@ static enum exit_status add_one(cJSON *object, const char *argument)
         _cleanup_free_ char *field = equals ? strndup(argument, (size_t)(equals - argument)) : NULL;
         bool label = strncmp(argument, labels_prefix, sizeof(labels_prefix) - 1) == 0,
              type = strncmp(argument, target_type, sizeof(target_type) - 1) == 0;
-        bool string = label || is_text(field);
-        char *name = field;
+        bool string = label || is_among(field, spec_text_fields);
+        const char *value = equals ? equals + 1 : NULL;
+        char size[SIZE_ARGUMENT_SIZE], *name = field;
 
         if (!equals || equals == argument || argument[0] == '.') {
                 say(NULL, "'%s' is no FIELD=VALUE, like size=10GiB or recovery.trigger=manual.", argument);
                 return STATUS_USAGE;
+        }
+        if (is_among(field, spec_bytes_fields) && strlen(value) + strlen("iB") < sizeof(size)) {
+                size_argument(value, size);
+                value = size;
         }
         while (object && name) {
                 char *dot = label && name != field ? NULL : strchr(name, '.');
@@ -84,8 +90,8 @@ static enum exit_status add_one(cJSON *object, const char *argument)
                 object = enter(object, name, (size_t)(dot - name));
                 name = dot + 1;
         }
-        return put(object, name,
-                object ? type ? cJSON_CreateString(equals + 1) : parse_value(equals + 1, string) : NULL);
+        return put(
+                object, name, object ? type ? cJSON_CreateString(value) : parse_value(value, string) : NULL);
 }
 
 enum exit_status assignments_add(cJSON *object, int argc, char *argv[])

@@ -25,7 +25,8 @@ static const struct verb verbs[] = {
          .run = verb_detach},
         {.name = "create", .arguments = "[NAME FIELD=VALUE...]", .summary = "create a device and wait until it is Live",
          .description = "Creates the device of the one spec in the file of -f, or the one that the arguments describe, "
-                        "as in: ublkctl create data target.type=loop target.path=/srv/data.img. The same device again "
+                        "as in: ublkctl create data target.type=loop target.path=/srv/data.img. See 'ublkctl set --help' for "
+                        "how a VALUE is written. The same device again "
                         "is no failure; another one under its name is. A device that cannot start is kept and tried "
                         "again.",
          .settings = BIT(FILE) | BIT(NO_WAIT) | BIT(TIMEOUT) | BIT(OUTPUT),
@@ -55,7 +56,9 @@ static const struct verb verbs[] = {
         {.name = "set", .arguments = "NAME FIELD=VALUE...", .summary = "change fields of a device",
          .description = "Changes fields of the spec and waits until the device is Live again. A field of an object is "
                         "written with dots: recovery.trigger=manual. A value is JSON where it can be read as such, "
-                        "else a string, as those of labels, cpus and owner.mode always are; null takes the field away. A disk does not become smaller without --force.",
+                        "else a string, as those of labels, cpus and owner.mode always are; null takes the field away. "
+                        "Bytes are a number, alone or with KiB, MiB, GiB or TiB: size=20GiB (or 20G). A disk does not "
+                        "become smaller without --force.",
          .settings = BIT(FORCE_SHRINK) | BIT(NO_WAIT) | BIT(TIMEOUT),
          .arguments_min = 2, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_set},
         {.name = "patch", .arguments = "NAME [JSON]", .summary = "change a device with a merge patch",

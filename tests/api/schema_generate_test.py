@@ -170,13 +170,26 @@ def test_targets_may_contain_targets(tmp_path):
     assert not validator.is_valid(bad)
 
 
+def _fields_of(schemas):
+    """The fields that are strings, and those that are bytes."""
+    arrays = generate.generate(schemas, ["loop", "null"])["spec_fields.c"].split("spec_bytes_fields")
+    return [re.findall(r'^ {8}"(.+)",$', array, re.MULTILINE) for array in arrays]
+
+
+def test_fields_that_are_bytes():
+    _, fields = _fields_of(SCHEMAS)
+    assert {"size", "maxIoSize", "target.offset"} <= set(fields)
+    assert not {"queues", "queueDepth", "id", "cpus", "limits.read.iops"} & set(fields)
+
+
 def test_fields_that_are_strings(tmp_path):
     """A new one is known to the client without a word; one that may be a number in some target is not among them."""
     schemas = tmp_path / "schemas"
     shutil.copytree(SCHEMAS, schemas)
 
     def fields():
-        return re.findall(r'^ {8}"(.+)",$', generate.generate(schemas, ["loop", "null"])["spec_text_fields.c"], re.MULTILINE)
+        texts, _ = _fields_of(schemas)
+        return texts
 
     before = fields()
     assert {"name", "cpus", "owner.mode", "recovery.giveUpAfter", "dataPath", "target.path"} <= set(before)

@@ -21,6 +21,12 @@ int main(void)
 {
         static const char *const samples[][2] = {
                 {"size=10GiB",              "{\"size\":\"10GiB\"}"                  },
+                {"size=10G",                "{\"size\":\"10GiB\"}"                  },
+                {"size=4096",               "{\"size\":4096}"                       },
+                {"size=xG",                 "{\"size\":\"xG\"}"                     },
+                {"maxIoSize=1M",            "{\"maxIoSize\":\"1MiB\"}"              },
+                {"target.offset=4K",        "{\"target\":{\"offset\":\"4KiB\"}}"    },
+                {"labels.size=1G",          "{\"labels\":{\"size\":\"1G\"}}"        },
                 {"queues=2",                "{\"queues\":2}"                        },
                 {"enabled=false",           "{\"enabled\":false}"                   },
                 {"cpus=null",               "{\"cpus\":null}"                       },

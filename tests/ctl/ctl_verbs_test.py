@@ -173,6 +173,16 @@ def test_resize(ctl, server):
     assert "/size" in ctl("resize", "data", "1", "--force", status=FAILED).err
 
 
+def test_one_way_to_write_a_size(ctl, server):
+    """What resize understands, a FIELD=VALUE does too."""
+    ctl("create", "data", "target.type=null", "size=1G", "maxIoSize=512K")
+    stored = server.ask("GET", "/devices/data").json["spec"]
+    assert (stored["size"], stored["maxIoSize"]) == ("1GiB", "512KiB")
+    assert ctl("resize", "data", "1G").out == ctl("set", "data", "size=1G").out == "data unchanged\n"
+    assert "is no size" in ctl("resize", "data", "1g", status=USAGE).err
+    assert "/size: " in ctl("set", "data", "size=1g", status=FAILED).err
+
+
 def fail_to_grow(ctl, server, *arguments):
     """Runs a change that ublkd accepts, and that the backing store then refuses. What it wrote, as lines."""
     server.tell("auto off")
