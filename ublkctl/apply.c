@@ -41,10 +41,9 @@ static_assert(ARRAY_SIZE(outcomes) == _OUTCOME_MAX, "every outcome has words");
 struct apply {
         struct context *context;
         struct documents documents;
-        enum exit_status status;
-        bool nameless;       /* a spec does not say which device it means */
-        const char **failed; /* names, in the documents */
-        size_t failed_count;
+        enum exit_status *results; /* one for each document */
+        enum exit_status pruned;
+        bool nameless; /* a spec does not say which device it means */
 };
 
 static void print_outcome(const struct context *context, const char *name, enum outcome outcome)
@@ -214,6 +213,13 @@ static const char *document_name(const struct document *document)
         return json_text(document->spec, "name");
 }
 
+static bool has_name(const struct document *document)
+{
+        const char *name = document_name(document);
+
+        return name && *name;
+}
+
 static const struct document *find_document(
         const struct documents *documents, const char *name, size_t before)
 {
@@ -226,25 +232,13 @@ static const struct document *find_document(
         return NULL;
 }
 
-static void note_failure(struct apply *apply, const char *name, enum exit_status status)
-{
-        if (status == STATUS_OK)
-                return;
-        apply->status = exit_status_merge(apply->status, status);
-        apply->nameless = apply->nameless || !name;
-        for (size_t i = 0; name && i < apply->failed_count; i++)
-                if (strcmp(apply->failed[i], name) == 0)
-                        return;
-        apply->failed[apply->failed_count++] = name ? name : "(no name)";
-}
-
 /* Every spec has a name of its own; one that has not is left out. */
 static enum exit_status check_document(const struct documents *documents, size_t index)
 {
         const struct document *document = &documents->items[index], *other;
         const char *name = document_name(document);
 
-        if (!name || !*name) {
+        if (!has_name(document)) {
                 say(document->source, "A spec has no name; give it one (\"name\": \"…\").");
                 return STATUS_FAILED;
         }
@@ -256,7 +250,8 @@ static enum exit_status check_document(const struct documents *documents, size_t
         return STATUS_FAILED;
 }
 
-static void apply_all(struct apply *apply)
+/* STATUS_NO_DAEMON: the rest was not tried. */
+static enum exit_status apply_all(struct apply *apply)
 {
         for (size_t i = 0; i < apply->documents.count; i++) {
                 const struct document *document = &apply->documents.items[i];
@@ -264,31 +259,22 @@ static void apply_all(struct apply *apply)
 
                 if (status == STATUS_OK)
                         status = apply_one(apply->context, document_name(document), document->spec);
-                note_failure(apply, document_name(document), status);
+                apply->results[i] = status;
+                apply->nameless = apply->nameless || !has_name(document);
                 if (status == STATUS_NO_DAEMON)
-                        return;
+                        return status;
         }
-}
-
-static bool has_failed(const struct apply *apply, const char *name)
-{
-        for (size_t i = 0; i < apply->failed_count; i++)
-                if (strcmp(apply->failed[i], name) == 0)
-                        return true;
-        return false;
+        return STATUS_OK;
 }
 
 static void wait_for_all(struct apply *apply)
 {
         uint64_t deadline = now_usec() + apply->context->settings->timeout;
 
-        for (size_t i = 0; i < apply->documents.count; i++) {
-                const char *name = document_name(&apply->documents.items[i]);
-
-                if (name && !has_failed(apply, name))
-                        note_failure(
-                                apply, name, await_device(apply->context, name, WAIT_FOR_LIVE, deadline));
-        }
+        for (size_t i = 0; i < apply->documents.count; i++)
+                if (apply->results[i] == STATUS_OK)
+                        apply->results[i] = await_device(apply->context,
+                                document_name(&apply->documents.items[i]), WAIT_FOR_LIVE, deadline);
 }
 
 /* What is to be gone, in `names` (the texts are those of `devices`): what no file names. */
@@ -346,19 +332,42 @@ static void prune(struct apply *apply)
                 status = prune_names(apply->context, find_superfluous(apply, devices, names), names);
         else if (status == STATUS_OK)
                 status = STATUS_FAILED;
-        apply->status = exit_status_merge(apply->status, status);
+        apply->pruned = status;
         cJSON_Delete(devices);
+}
+
+/* Of several descriptions of one device only the first is tried. */
+static void name_failure(const struct documents *documents, size_t index)
+{
+        const char *name = document_name(&documents->items[index]);
+        bool again = name && find_document(documents, name, index);
+
+        print_safely(stderr, name && *name ? name : "(no name)");
+        fputs(again ? " (again)" : "", stderr);
 }
 
 static void name_failures(const struct apply *apply)
 {
-        if (apply->failed_count == 0)
+        const struct documents *documents = &apply->documents;
+        size_t failed = documents->unreadable_count;
+        const char *comma = "";
+
+        for (size_t i = 0; i < documents->count; i++)
+                failed += apply->results[i] != STATUS_OK;
+        if (failed == 0)
                 return;
         say_about(NULL);
-        fprintf(stderr, "%zu of %zu failed:", apply->failed_count, apply->documents.count);
-        for (size_t i = 0; i < apply->failed_count; i++) {
-                fputs(i ? ", " : " ", stderr);
-                print_safely(stderr, apply->failed[i]);
+        fprintf(stderr, "%zu of %zu failed: ", failed, documents->count + documents->unreadable_count);
+        for (size_t i = 0; i < documents->unreadable_count; i++, comma = ", ") {
+                fputs(comma, stderr);
+                print_safely(stderr, documents->unreadable[i]);
+        }
+        for (size_t i = 0; i < documents->count; i++) {
+                if (apply->results[i] == STATUS_OK)
+                        continue;
+                fputs(comma, stderr);
+                name_failure(documents, i);
+                comma = ", ";
         }
         fputs(".\n", stderr);
 }
@@ -378,13 +387,13 @@ static enum exit_status check_settings(const struct settings *settings)
         return STATUS_OK;
 }
 
-static void run(struct apply *apply, enum exit_status reading)
+static enum exit_status run(struct apply *apply, enum exit_status reading)
 {
         const struct settings *settings = apply->context->settings;
+        enum exit_status status = apply_all(apply);
 
-        apply_all(apply);
-        if (apply->status == STATUS_NO_DAEMON)
-                return;
+        if (status == STATUS_NO_DAEMON)
+                return status;
         if (settings->wait && !settings->dry_run)
                 wait_for_all(apply);
         if (settings->prune && (reading != STATUS_OK || apply->nameless))
@@ -392,24 +401,24 @@ static void run(struct apply *apply, enum exit_status reading)
         else if (settings->prune)
                 prune(apply);
         name_failures(apply);
+        for (size_t i = 0; i < apply->documents.count; i++)
+                status = exit_status_merge(status, apply->results[i]);
+        return exit_status_merge(status, apply->pruned);
 }
 
 enum exit_status verb_apply(struct context *context, int argc _unused_, char *argv[] _unused_)
 {
         struct apply apply = {.context = context};
-        enum exit_status reading = check_settings(context->settings);
+        enum exit_status status = check_settings(context->settings), reading = STATUS_OK;
 
-        if (reading != STATUS_OK)
-                return reading;
+        if (status != STATUS_OK)
+                return status;
         for (size_t i = 0; i < context->settings->files.count; i++)
                 reading = exit_status_merge(
                         reading, documents_read(&apply.documents, context->settings->files.items[i]));
-        apply.failed = calloc(apply.documents.count + 1, sizeof(*apply.failed));
-        if (apply.failed)
-                run(&apply, reading);
-        else
-                apply.status = STATUS_FAILED;
-        free(apply.failed);
+        apply.results = calloc(apply.documents.count + 1, sizeof(*apply.results));
+        status = apply.results ? run(&apply, reading) : STATUS_FAILED;
+        free(apply.results);
         documents_clear(&apply.documents);
-        return exit_status_merge(reading, apply.status);
+        return exit_status_merge(reading, status);
 }

@@ -20,8 +20,11 @@ void documents_clear(struct documents *documents)
                 cJSON_Delete(documents->items[i].spec);
         for (size_t i = 0; i < documents->source_count; i++)
                 free(documents->sources[i]);
+        for (size_t i = 0; i < documents->unreadable_count; i++)
+                free(documents->unreadable[i]);
         free(documents->items);
         free(documents->sources);
+        free(documents->unreadable);
         *documents = (struct documents){};
 }
 
@@ -185,12 +188,29 @@ enum exit_status documents_parse(struct documents *documents, const char *text, 
         return status;
 }
 
+/* Returns `status`; without memory for it, the sentence on stderr has to do. */
+static enum exit_status note_unreadable(
+        struct documents *documents, const char *path, enum exit_status status)
+{
+        char **names = reallocarray(
+                documents->unreadable, documents->unreadable_count + 1, sizeof(*documents->unreadable));
+        char *name = names ? strdup(source_name(path)) : NULL;
+
+        if (names)
+                documents->unreadable = names;
+        if (name)
+                names[documents->unreadable_count++] = name;
+        return status;
+}
+
 static enum exit_status read_one(struct documents *documents, const char *path)
 {
         _cleanup_free_ char *text = NULL;
         enum exit_status status = read_source(path, &text);
 
-        return status == STATUS_OK ? documents_parse(documents, text, source_name(path)) : status;
+        if (status == STATUS_OK)
+                status = documents_parse(documents, text, source_name(path));
+        return status == STATUS_OK ? status : note_unreadable(documents, path, status);
 }
 
 static int is_json(const struct dirent *entry)
@@ -207,7 +227,7 @@ static enum exit_status read_folder(struct documents *documents, const char *pat
         int count = scandir(path, &entries, is_json, alphasort);
 
         if (count < 0)
-                return say_file_fault(path, errno);
+                return note_unreadable(documents, path, say_file_fault(path, errno));
         for (int i = 0; i < count; i++) {
                 char file[PATH_MAX + 256];
 
@@ -218,7 +238,7 @@ static enum exit_status read_folder(struct documents *documents, const char *pat
         free(entries);
         if (count == 0) {
                 say(path, "There is no file *.json in this folder; name another one, or a file.");
-                return STATUS_FAILED;
+                return note_unreadable(documents, path, STATUS_FAILED);
         }
         return status;
 }

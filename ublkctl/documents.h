@@ -16,11 +16,13 @@ struct documents {
         size_t count, capacity;
         char **sources;
         size_t source_count;
+        char **unreadable; /* what documents_read() was given or found, and could not take whole */
+        size_t unreadable_count;
 };
 
 /* Reads a file, every *.json of a folder (in the order of their names), or standard input ("-"), and appends
- * what is in there. A device as the API gives it counts as its spec. Faults are told on stderr; what is good
- * is appended all the same. STATUS_OK or STATUS_FAILED. */
+ * what is in there. A device as the API gives it counts as its spec. Faults are told on stderr, and their
+ * files are remembered; what is good is appended all the same. STATUS_OK, or what goes with the fault. */
 enum exit_status documents_read(struct documents *documents, const char *path);
 /* The same from a text, which is called `source`. */
 enum exit_status documents_parse(struct documents *documents, const char *text, const char *source);

@@ -46,7 +46,29 @@ def test_one_failure_does_not_stop_the_others(ctl):
     run = ctl("apply", "-f", "-", stdin=json.dumps([spec("a"), bad, spec("b"), spec("a"), {"size": 1}]), status=FAILED)
     assert run.lines == ["a created", "b created"]
     assert "bad: /target/type" in run.err and "described twice" in run.err and "has no name" in run.err
-    assert "3 of 5 failed: bad, a, (no name)." in run.err
+    assert "3 of 5 failed: bad, a (again), (no name)." in run.err
+
+
+def test_every_fault_is_counted_once(ctl, tmp_path):
+    (tmp_path / "specs").mkdir()
+    write(tmp_path, "specs/1.json", spec("a"), spec("b"))
+    write(tmp_path, "specs/2.json", spec("a"), spec("a"))
+    (tmp_path / "specs" / "3.json").write_text('{"name": ')
+    (tmp_path / "specs" / "4.json").write_text(json.dumps(spec("c")) + " 3 4")
+    run = ctl("apply", "-f", "specs", "-f", "none.json", status=FAILED)
+    assert run.lines == ["a created", "b created", "c created"]
+    assert run.err.splitlines()[-1] == (
+        "ublkctl: 5 of 8 failed: specs/3.json, specs/4.json, none.json, a (again), a (again).")
+    (tmp_path / "empty").mkdir()
+    assert ctl("apply", "-f", "empty", status=FAILED).err.endswith("ublkctl: 1 of 1 failed: empty.\n")
+    assert ctl("apply", "-f", "-", stdin="{", status=FAILED).err.endswith("ublkctl: 1 of 1 failed: standard input.\n")
+
+
+def test_a_device_that_is_described_twice_is_waited_for(ctl, server):
+    """The first description is in force."""
+    server.tell("auto off")
+    run = ctl("apply", "-f", "-", "--wait", "--timeout", "100ms", stdin=json.dumps([spec("a"), spec("a")]), status=FAILED)
+    assert "not Live in the given time" in run.err and "2 of 2 failed: a, a (again)." in run.err
 
 
 def test_a_file_that_is_no_json_names_its_line(ctl, tmp_path):
