@@ -47,7 +47,8 @@ static int parse_spec(struct request *request, const char *name, struct device_s
         return document ? read_spec(request, document, name, ret) : -EINVAL;
 }
 
-/* The device's spec with the body merged into it. 0, or -errno and there is a reply. */
+/* The device's spec with the body merged into it. What has no name afterwards (null takes it away) is not
+ * given that of the path. 0, or -errno and there is a reply. */
 static int parse_patch(struct request *request, const struct device_record *record, struct device_spec **ret)
 {
         _cleanup_problems_ struct problem_list problems = {};
@@ -58,8 +59,11 @@ static int parse_patch(struct request *request, const struct device_record *reco
                 return -EINVAL;
         r = merge_patch(record->spec->document, patch, &document, &problems);
         cJSON_Delete(patch);
-        if (r >= 0)
-                return read_spec(request, document, record->name, ret);
+        if (r >= 0) {
+                bool named = cJSON_GetObjectItemCaseSensitive(document, "name");
+
+                return read_spec(request, document, named ? record->name : NULL, ret);
+        }
         if (r == -EINVAL)
                 reply_problems(request, PROBLEM_INVALID_SPEC, &problems);
         else

@@ -9,6 +9,7 @@
 #include "api/head_check.h"
 #include "api/metrics.h"
 #include "api/respond.h"
+#include "api/routes.h"
 #include "api/wait.h"
 #include "api/watch.h"
 #include "ublkd/base/log.h"
@@ -49,6 +50,16 @@ static bool add_header(struct MHD_Response *response, const char *name, const ch
         return !value || !*value || MHD_add_response_header(response, name, value) == MHD_YES;
 }
 
+/* RFC 5789: what PATCH takes, to who asks for the methods and to who came with something else. NULL: no word
+ * of it. */
+static const char *accepted_patch(const struct request *request)
+{
+        bool refused = request->reply.status == MHD_HTTP_UNSUPPORTED_MEDIA_TYPE && request->route
+                       && (request->route->flags & ROUTE_MERGE_PATCH);
+
+        return refused || strstr(request->reply.allow, "PATCH") ? "application/merge-patch+json" : NULL;
+}
+
 static enum MHD_Result send_reply(struct request *request)
 {
         struct reply *reply = &request->reply;
@@ -68,8 +79,7 @@ static enum MHD_Result send_reply(struct request *request)
                 && add_header(response, MHD_HTTP_HEADER_ETAG, reply->etag)
                 && add_header(response, MHD_HTTP_HEADER_LOCATION, reply->location)
                 && add_header(response, MHD_HTTP_HEADER_ALLOW, reply->allow)
-                && add_header(response, "Accept-Patch",
-                        strstr(reply->allow, "PATCH") ? "application/merge-patch+json" : NULL)
+                && add_header(response, "Accept-Patch", accepted_patch(request))
                 && add_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, reply->authenticate)
                 && add_header(response, MHD_HTTP_HEADER_CONNECTION, reply->close ? "close" : NULL))
                 result = MHD_queue_response(request->connection, reply->status, response);
