@@ -23,7 +23,7 @@ import sys
 
 ANNOTATIONS = {"title", "description", "examples", "$comment"}
 UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
-DURATION_UNITS = {"us": 1, "ms": 1000, "s": 1000000, "min": 60000000, "h": 3600000000}
+DURATION_UNITS = {"us": 1, "ms": 1000, "s": 1000000, "m": 60000000, "min": 60000000, "h": 3600000000}
 EXACT_INTEGER_MAX = 1 << 53  # JSON numbers are doubles in the daemon
 
 
@@ -84,7 +84,7 @@ def bytes_value(value):
 def duration_value(value):
     if value == "0":
         return 0
-    match = re.fullmatch(r"([0-9]+)(us|ms|s|min|h)", value)
+    match = re.fullmatch(r"([0-9]+)(us|ms|s|m|min|h)", value)
     return int(match[1]) * DURATION_UNITS[match[2]]
 
 
@@ -301,7 +301,7 @@ class Table:
         return "OPTION_BYTES", "uint64_t", fields
 
     def duration(self, keywords, where, required):
-        hint = '"0", or a whole number with us, ms, s, min or h, like "30s"'
+        hint = '"0", or a whole number with us, ms, s, m (or min) or h, like "30s"'
         fields = {"minimum": "0", "maximum": "INT64_MAX", "hint": c_string(keywords.take("x-hint", hint))}
         fields.update(self.preset(keywords, where, required, duration_value))
         return "OPTION_DURATION", "uint64_t", fields

@@ -40,7 +40,7 @@ def test_a_timeout_alone_says_to_wait(server):
 
 
 def test_ready(manual):
-    connection = begin(manual, "POST", "/devices?wait=ready&timeout=10min", spec())
+    connection = begin(manual, "POST", "/devices?wait=ready&timeout=10m", spec())
     assert manual.ask("GET", "/devices/data").json["status"]["phase"] == "Pending", "others are served meanwhile"
     manual.tell("status data Starting Starting It starts.")
     manual.tell("status data Live Live It serves.")

@@ -201,7 +201,7 @@ class Specs:
         return lambda: text() if self.chance(0.5) else number()
 
     def duration(self):
-        units = ["us", "ms", "s", "min", "h"] + (["", "m", "S", " s", "s\n", "d"] if self.evil else [])
+        units = ["us", "ms", "s", "m", "min", "h"] + (["", "M", "S", " s", "s\n", "d"] if self.evil else [])
         return self.pick("0", str(self.random.randint(0, 10 ** self.random.randint(1, 9 if not self.evil else 24))) + self.random.choice(units))
 
     def cpus(self):

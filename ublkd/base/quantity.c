@@ -23,6 +23,7 @@ static const struct unit duration_units[] = {
         {.name = "us",  .factor = 1                           },
         {.name = "ms",  .factor = 1000                        },
         {.name = "s",   .factor = 1000 * 1000                 },
+        {.name = "m",   .factor = UINT64_C(60) * 1000 * 1000  },
         {.name = "min", .factor = UINT64_C(60) * 1000 * 1000  },
         {.name = "h",   .factor = UINT64_C(3600) * 1000 * 1000},
 };

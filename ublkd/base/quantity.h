@@ -5,5 +5,5 @@
 
 /* "10GiB", "4096", "1MiB" → bytes. Returns 0, -EINVAL, or -ERANGE over INT64_MAX. */
 int parse_bytes(const char *text, uint64_t *ret);
-/* "0", "250ms", "30s", "5min", "2h" → microseconds. Returns 0, -EINVAL or -ERANGE over INT64_MAX. */
+/* "0", "250ms", "30s", "5m" or "5min", "2h" → microseconds. Returns 0, -EINVAL or -ERANGE over INT64_MAX. */
 int parse_duration(const char *text, uint64_t *ret_usec);
