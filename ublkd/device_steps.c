@@ -9,6 +9,19 @@
 
 /* ---- starting ---- */
 
+/* Its disk has lost its worker, maybe while no supervisor was there to see it: then the time since when is
+ * not known, only since when it is seen. */
+static bool has_lost_worker(struct managed_device *device)
+{
+        if (device->tie == WORKER_LOST)
+                return true;
+        if (device->tie != WORKER_NEVER || device->facts.kernel != KERNEL_DOWN)
+                return false;
+        if (device->died_at == 0)
+                device->died_at = device->turn_began;
+        return true;
+}
+
 static void count_restart(struct managed_device *device)
 {
         device->history.restarts++;
@@ -27,7 +40,7 @@ static void step_spawn(struct managed_device *device, const struct device_record
         if (r < 0)
                 device_note(device, "WorkerNotStarted", "The worker %s cannot be started: %s.",
                         worker_start_program(device->reconciler->config.worker_start), strerror(-r));
-        else if (device->tie == WORKER_LOST)
+        else if (has_lost_worker(device))
                 count_restart(device);
         if (r >= 0)
                 device->tie = WORKER_HELD;

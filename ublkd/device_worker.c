@@ -73,7 +73,7 @@ void device_recovered(struct managed_device *device)
         device->history.recoveries++;
         device->died_at = 0;
         device_shared_keep_history(device);
-        device_tell(device, EVENT_NORMAL, "Recovered", "Recovered %.1f ms after its worker died.",
+        device_tell(device, EVENT_NORMAL, "Recovered", "Recovered %.1f ms after its worker was found dead.",
                 device->history.last_recovery_ms);
 }
 

@@ -98,7 +98,7 @@ struct managed_device {
         bool unheard;              /* new, and the kernel was never asked anything about it */
         bool unsettled;            /* was there at the start, and has not had its first pass */
         uint64_t lost_since;       /* CLOCK_MONOTONIC: its disk's I/O waits since then; 0: it does not */
-        uint64_t died_at; /* CLOCK_MONOTONIC: death of the last worker that served; 0: recovered since */
+        uint64_t died_at; /* CLOCK_MONOTONIC: who served it last was seen to be dead; 0: recovered since */
         char *queue_cpus; /* as in GO; NULL: not asked yet, or not told */
         uint16_t queue_cpus_known;
         void (*queue_cpus_then)(struct managed_device *device, int result); /* while they are being asked */

@@ -268,9 +268,20 @@ static void restarts_and_recoveries_are_counted_on_by_the_next_supervisor(void)
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
         check_counts(&world, 1, 1);
         world_stop_reconciler(&world);
+        fake_adopt_error = 0;
         world_start_reconciler(&world);
         world_settle(&world, 0);
+        fake_worker_greet(fake_worker("data"), world_record(&world, "data")->epoch, 0);
+        world_settle(&world, 0);
         check_counts(&world, 1, 1);
+        world_stop_reconciler(&world);
+        fake_adopt_error = -ENOENT; /* it dies while nobody looks */
+        fake_disks[0].device.state = KERNEL_STATE_QUIESCED;
+        world_start_reconciler(&world);
+        world_settle(&world, 0);
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        check_counts(&world, 2, 2);
         world_free(&world);
 }
 
