@@ -97,12 +97,14 @@ static void print_padded(const char *text, int width)
         printf("%-*s  ", width, copy ? copy : "?");
 }
 
-void print_event(const struct context *context, const cJSON *event)
+void print_event(const struct context *context, const cJSON *event, bool revision)
 {
         const char *type = json_text(event, "type"), *message = json_text(event, "message");
         double count = json_number(event, "count", 1);
         bool warning = type && strcmp(type, "Warning") == 0;
 
+        if (revision)
+                printf("%8.0f  ", json_number(event, "revision", 0));
         print_padded(json_text(event, "lastTime"), 24);
         fputs(warning && context->colours ? paint_begin(PAINT_BAD) : "", stdout);
         print_padded(type, 7);
@@ -138,7 +140,7 @@ void print_device_events(struct context *context, const char *device, const char
         cJSON_ArrayForEach (event, events)
                 if (is_of(event, uid)) {
                         fputs("  ", stdout);
-                        print_event(context, event);
+                        print_event(context, event, false);
                 }
         cJSON_Delete(events);
 }

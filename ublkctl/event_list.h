@@ -11,8 +11,8 @@
 enum exit_status fetch_events(struct context *context, const char *device, uint64_t after, size_t limit,
         bool quiet, cJSON **ret, uint64_t *ret_revision);
 
-/* One line. */
-void print_event(const struct context *context, const cJSON *event);
+/* One line; `revision`: with that at its begin, for --since. */
+void print_event(const struct context *context, const cJSON *event, bool revision);
 
 /* "Events:" and the newest of them, as part of describe; not those of an earlier device of the name, which
  * had another uid. Nothing when this ublkd keeps none. */

@@ -37,7 +37,7 @@ static bool show(const struct events *events, const cJSON *event)
         if (!is_wanted(events, event))
                 return true;
         if (events->context->settings->output != OUTPUT_JSON) {
-                print_event(events->context, event);
+                print_event(events->context, event, events->context->settings->output == OUTPUT_WIDE);
         } else {
                 text = cJSON_PrintUnformatted(event);
                 puts(text ? text : "{}");
@@ -144,8 +144,10 @@ enum exit_status verb_events(struct context *context, int argc, char *argv[])
         uint64_t revision = 0;
         enum exit_status status;
 
-        if (context->settings->output == OUTPUT_NAME || context->settings->output == OUTPUT_WIDE) {
-                say(NULL, "Events are printed as lines, or with -o json as JSON.");
+        if (context->settings->output == OUTPUT_NAME) {
+                say(NULL,
+                        "Events are printed as lines, with -o wide with their revisions, or with -o json as "
+                        "JSON.");
                 return STATUS_USAGE;
         }
         events.sse = sse_new(on_event, &events);

@@ -74,7 +74,7 @@ static const struct setting settings_table[] = {
                 .help = "go on and show what happens, until interrupted"},
         [SETTING_SINCE] = {.name = "since", .kind = SETTING_KIND_COUNT, .offset = MEMBER(since),
                 .value = "REVISION", .maximum = UINT64_C(1) << 53,
-                .help = "only what happened after this revision"},
+                .help = "only what happened after this revision, as -o wide and -o json show it"},
         [SETTING_BATCH] = {.name = "batch", .letter = 'b', .kind = SETTING_KIND_FLAG, .offset = MEMBER(batch),
                 .help = "print one table after the other instead of refreshing the terminal"},
         [SETTING_ROUNDS] = {.name = "rounds", .letter = 'n', .kind = SETTING_KIND_COUNT,

@@ -102,7 +102,8 @@ static const struct verb verbs[] = {
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_restart},
         {.name = "events", .arguments = "[NAME...]", .summary = "show what happened",
          .description = "Shows what happened to all devices, or to those named. With -f it goes on, over restarts of "
-                        "ublkd as well. With -o json every line is one event.",
+                        "ublkd as well. With -o wide every line begins with the revision of the event, which --since "
+                        "takes; with -o json every line is one event.",
          .settings = BIT(FOLLOW) | BIT(SINCE) | BIT(OUTPUT),
          .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_events},
         {.name = "stats", .arguments = "[NAME...]", .summary = "print the counters of devices",

@@ -81,5 +81,13 @@ def test_since_is_a_number(ctl):
 
 
 def test_events_have_no_names_to_print(ctl):
-    for output in ("name", "wide"):
-        assert "-o json" in ctl("events", "-o", output, status=2).err
+    assert "-o json" in ctl("events", "-o", "name", status=USAGE).err
+
+
+def test_since_takes_what_wide_shows(ctl):
+    for name in ("one", "two"):
+        ctl("create", name, *NULL)
+    wide = ctl("events", "-o", "wide").lines
+    assert [line.split(maxsplit=1)[1] for line in wide] == ctl("events").lines
+    for index, line in enumerate(wide):
+        assert ctl("events", "-o", "wide", "--since", line.split()[0]).lines == wide[index + 1:]
