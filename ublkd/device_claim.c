@@ -7,6 +7,7 @@
 #include "ublkd/claim_file.h"
 #include "ublkd/claims.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* A worker that was told GO writes, whatever else is known (it may have been adopted a moment ago). */
@@ -58,6 +59,42 @@ void device_claim_load(struct managed_device *device)
                 runtime_path(device), device->uid, &device->claim); /* none: its worker will tell */
 }
 
+/* Whose store `device` was to have. */
+static void note_holder(struct managed_device *device, const struct managed_device *holder)
+{
+        const struct device_record *record = device_store_get(holder->reconciler->config.store, holder->name);
+        char node[32] = "";
+
+        if (record && record->number >= 0) /* one that has opened its store may have none yet */
+                snprintf(node, sizeof(node), " (/dev/ublkb%d)", record->number);
+        device_note(device, "BackingInUse",
+                "The backing store is in use by the device \"%s\"%s; two disks that write to one store would "
+                "destroy its data. Remove one of them ('ublkctl detach %s'), use another range of it, or "
+                "make "
+                "both read-only.",
+                holder->name, node, holder->name);
+}
+
+void device_claim_name_holder(struct managed_device *device, const struct problem *problem)
+{
+        const struct reconciler *reconciler = device->reconciler;
+
+        if (strcmp(problem->reason, "BackingInUse") != 0)
+                return;
+        for (size_t i = 0; i < reconciler->count; i++) {
+                const struct managed_device *other = reconciler->devices[i];
+                char process[32]; /* as backing_lock_explain() names it */
+
+                if (other == device || !other->worker)
+                        continue;
+                snprintf(process, sizeof(process), "process %d (", (int)worker_proc_pid(other->worker));
+                if (strstr(problem->detail, process)) {
+                        note_holder(device, other);
+                        return;
+                }
+        }
+}
+
 static int take(struct managed_device *device, const struct backing_claim *claim)
 {
         struct reconciler *reconciler = device->reconciler;
@@ -75,10 +112,7 @@ static int take(struct managed_device *device, const struct backing_claim *claim
         collision = claims_collide(claim, others, reconciler->count);
         if (collision < 0)
                 return claim_set(device, claim);
-        device_note(device, "BackingInUse",
-                "The backing store is in use by the device \"%s\"; two disks that write to one store would "
-                "destroy its data. Remove one of them, use another range of it, or make both read-only.",
-                reconciler->devices[collision]->name);
+        note_holder(device, reconciler->devices[collision]);
         return -EBUSY;
 }
 

@@ -9,10 +9,11 @@ static void note_death(struct managed_device *device, bool served)
         const struct worker_death *death = worker_proc_death(device->worker);
         const struct problem_list *problems = worker_proc_problems(device->worker);
 
-        if (problems->count > 0)
+        if (problems->count > 0) {
                 device_note(device, problems->items[0].reason, "%s%s", problems->items[0].detail,
                         full_stop(problems->items[0].detail));
-        else if (device->tie != WORKER_KILLED)
+                device_claim_name_holder(device, &problems->items[0]);
+        } else if (device->tie != WORKER_KILLED)
                 device_note(device, "WorkerDied", "The worker (pid %d) %s%s.",
                         (int)worker_proc_pid(device->worker), death->sentence,
                         served ? "" : " before it could serve");

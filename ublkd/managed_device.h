@@ -168,6 +168,9 @@ const char *device_unsupported(
 int device_claim_take(struct managed_device *device);
 /* device_claim.c: its disk is about to write up to `size` bytes from where it begins. The same results. */
 int device_claim_extend(struct managed_device *device, uint64_t size);
+/* device_claim.c: a worker that finds its store locked names the process that has it. Where that is the
+ * worker of another device here, a note names the device instead. */
+void device_claim_name_holder(struct managed_device *device, const struct problem *problem);
 /* device_claim.c: makes the claim follow the facts of this turn. */
 void device_claim_follow(struct managed_device *device);
 void device_claim_release(struct managed_device *device);

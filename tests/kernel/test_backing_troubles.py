@@ -105,7 +105,8 @@ def test_in_use_by_another_device_of_ours(api, file_of, second):
         "read-only": loop_spec("second", path, readOnly=True),
     }[second]
     problem = api.create(spec, status=422)
-    assert "first" in problem["detail"]
+    node = api.get("first")["status"]["device"]
+    assert f'the device "first" ({node})' in problem["detail"] and "'ublkctl detach first'" in problem["detail"]
     assert api.phase("first") == "Live" and len(ublk.numbers()) == 1
     api.delete("first")
     api.wait_phase("second", "Live")

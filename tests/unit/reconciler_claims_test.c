@@ -118,6 +118,46 @@ static void a_recovery_does_not_join_another_writer(void)
         world_free(&world);
 }
 
+/* Whether an event holds the words. A status of a back-off that is short may be gone already. */
+static bool was_told(const struct world *world, const char *words)
+{
+        const struct event_log *log = device_store_events(world->store);
+
+        for (size_t i = 0; i < event_log_count(log); i++)
+                if (strstr(event_log_at(log, i)->message, words))
+                        return true;
+        return false;
+}
+
+/* "data" is served; the worker of "thief" finds its store locked, and says so in these words. */
+static void world_new_with_thief(struct world *world, const char *words)
+{
+        world_new(world);
+        world_put_loop(world, "data", "");
+        world_bring_up(world, "data", "file:1");
+        world_put_loop(world, "thief", "");
+        world_settle(world, 0);
+        if (CHECK(fake_worker("thief")))
+                fake_worker_refuse(fake_worker("thief"), "BackingInUse", words);
+        world_settle(world, 5);
+}
+
+/* It is a device that can be detached, not a process that could be killed. */
+static void a_store_that_a_worker_of_ours_has_locked_is_its_devices(void)
+{
+        struct world world;
+        char words[64];
+
+        snprintf(words, sizeof(words), "/x is in use by process %d (ublkd-worker data); end it.", FAKE_PID);
+        world_new_with_thief(&world, words);
+        CHECK(was_told(&world, "in use by the device \"data\" (/dev/ublkb0)"));
+        CHECK(was_told(&world, "'ublkctl detach data'") && !was_told(&world, "/x is in use"));
+        world_free(&world);
+        world_new_with_thief(&world, "/x is in use by process 47 (qemu); end it.");
+        CHECK(was_told(&world, "process 47 (qemu)"));
+        world_free(&world);
+}
+
 int main(void)
 {
         of_two_that_open_one_store_at_once_one_wins();
@@ -125,5 +165,6 @@ int main(void)
         a_disk_without_a_worker_keeps_its_store();
         a_disk_without_a_worker_keeps_its_store_over_a_restart();
         a_recovery_does_not_join_another_writer();
+        a_store_that_a_worker_of_ours_has_locked_is_its_devices();
         return check_report();
 }

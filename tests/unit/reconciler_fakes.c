@@ -440,9 +440,9 @@ void fake_worker_die(struct worker_proc *worker)
         worker->changed(worker->userdata, worker);
 }
 
-void fake_worker_refuse(struct worker_proc *worker, const char *reason)
+void fake_worker_refuse(struct worker_proc *worker, const char *reason, const char *detail)
 {
-        if (problem_add(&worker->problems, EBUSY, "/target", reason, "It cannot.") < 0)
+        if (problem_add(&worker->problems, EBUSY, "/target", reason, "%s", detail) < 0)
                 abort();
         fake_worker_die(worker);
 }
@@ -460,7 +460,7 @@ void worker_proc_kill(struct worker_proc *worker)
 
 pid_t worker_proc_pid(const struct worker_proc *worker _unused_)
 {
-        return 4711;
+        return FAKE_PID;
 }
 
 enum worker_stage worker_proc_stage(const struct worker_proc *worker)

@@ -33,6 +33,8 @@ extern unsigned fake_adds;          /* ADD_DEVs */
 /* Answers the oldest command. False: there is none. */
 bool fake_ctl_answer(void);
 
+enum { FAKE_PID = 4711 }; /* of every worker */
+
 /* The worker of a device, or NULL. */
 struct worker_proc *fake_worker(const char *name);
 /* It says PARAMS, with `key` for its backing store. */
@@ -51,6 +53,6 @@ void fake_worker_leave(struct worker_proc *worker);
 /* Its disk, if there is one, is left QUIESCED. */
 void fake_worker_die(struct worker_proc *worker);
 /* It says why it cannot serve, and dies. */
-void fake_worker_refuse(struct worker_proc *worker, const char *reason);
+void fake_worker_refuse(struct worker_proc *worker, const char *reason, const char *detail);
 /* When it was told to lock its backing store. */
 enum worker_lock fake_worker_lock(const struct worker_proc *worker);

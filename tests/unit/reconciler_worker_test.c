@@ -140,7 +140,7 @@ static void a_worker_is_told_when_to_lock_its_store(void)
         if (!CHECK(fake_worker("data")))
                 return;
         CHECK_INT(fake_worker_lock(fake_worker("data")), WORKER_LOCK_TO_SERVE);
-        fake_worker_refuse(fake_worker("data"), "BackingInUse");
+        fake_worker_refuse(fake_worker("data"), "BackingInUse", "It cannot.");
         world_settle(&world, 0);
         CHECK_INT(device_store_request_recover(world.store, "data"), 0); /* skips the back-off */
         world_settle(&world, 5);
