@@ -25,10 +25,12 @@ static bool is_manual(const struct device_record *record)
         return record->spec && record->spec->options.recovery.trigger == TRIGGER_MANUAL;
 }
 
-/* The last worker left because it was told to, and not one of those after it has failed. */
+/* The last worker left, or leaves (the kernel's disk may be down before it is gone), because it was told to,
+ * and nothing has failed since. */
 static bool is_handed_over(const struct managed_device *device)
 {
-        return device->note.reason && strcmp(device->note.reason, "WorkerRetired") == 0;
+        return device->note.reason ? strcmp(device->note.reason, "WorkerRetired") == 0
+                                   : device->attempt.retired;
 }
 
 static bool is_gone(const struct managed_device *device)
@@ -242,7 +244,9 @@ static int explain(const struct managed_device *device, const struct device_reco
         case PHASE_RECOVERING:
                 return device_status_explain(status, told->reason,
                         "%s A new worker is taking over the queues of /dev/ublkb%d.",
-                        note_or(device, "There is no worker that serves it."), record->number);
+                        note_or(device, is_handed_over(device) ? "The worker leaves, as it was told."
+                                                               : "There is no worker that serves it."),
+                        record->number);
         case PHASE_BACKOFF:
                 return explain_backoff(device, told->reason, next_try, status);
         case PHASE_QUIESCED:

@@ -5,6 +5,17 @@
 
 #include <sys/mman.h>
 
+/* What was asked for is nothing to warn of. */
+static void check_no_warning(const struct world *world)
+{
+        const struct event_log *log = device_store_events(world->store);
+
+        for (size_t i = 0; i < event_log_count(log); i++)
+                if (event_log_at(log, i)->type == EVENT_WARNING
+                        && strcmp(event_log_at(log, i)->reason, "NodeNotSet") != 0)
+                        CHECK_STR(event_log_at(log, i)->message, "no warning");
+}
+
 static void a_restart_replaces_the_worker_once(void)
 {
         static const char *const names[] = {"data", "(trial)"};
@@ -24,6 +35,7 @@ static void a_restart_replaces_the_worker_once(void)
                 CHECK_INT(world_record(&world, "data")->status.worker.restarts, 1);
                 CHECK_INT(fake_kills, 1 + !quiesce); /* of the trial, too */
                 CHECK_INT(fake_quiesces, quiesce);
+                check_no_warning(&world);
                 world_free(&world);
         }
 }
