@@ -94,11 +94,28 @@ static enum exit_status add_one(cJSON *object, const char *argument)
                 object, name, object ? type ? cJSON_CreateString(value) : parse_value(value, string) : NULL);
 }
 
+/* Which of the two was meant is not for us to say. */
+static enum exit_status check_twice(int count, char *argv[], const char *argument)
+{
+        size_t length = strcspn(argument, "=") + 1;
+
+        for (int i = 0; i < count; i++)
+                if (strncmp(argv[i], argument, length) == 0) {
+                        say(NULL, "A field is given twice, as '%s' and as '%s'; leave one of them out.",
+                                argv[i], argument);
+                        return STATUS_USAGE;
+                }
+        return STATUS_OK;
+}
+
 enum exit_status assignments_add(cJSON *object, int argc, char *argv[])
 {
         enum exit_status status = STATUS_OK;
 
-        for (int i = 0; i < argc && status == STATUS_OK; i++)
-                status = add_one(object, argv[i]);
+        for (int i = 0; i < argc && status == STATUS_OK; i++) {
+                status = check_twice(i, argv, argv[i]);
+                if (status == STATUS_OK)
+                        status = add_one(object, argv[i]);
+        }
         return status;
 }

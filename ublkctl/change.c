@@ -68,6 +68,13 @@ static enum exit_status send_change(struct context *context, struct request *req
 
 /* ---- create ---- */
 
+static bool is_named(const cJSON *spec, const char *wanted)
+{
+        const char *name = json_text(spec, "name");
+
+        return name && strcmp(name, wanted) == 0;
+}
+
 static enum exit_status spec_from_arguments(int argc, char *argv[], cJSON **ret)
 {
         cJSON *spec = cJSON_CreateObject();
@@ -75,6 +82,11 @@ static enum exit_status spec_from_arguments(int argc, char *argv[], cJSON **ret)
 
         if (spec && cJSON_AddStringToObject(spec, "name", argv[0]))
                 status = assignments_add(spec, argc - 1, argv + 1);
+        if (status == STATUS_OK && !is_named(spec, argv[0])) {
+                say(NULL, "The name is given twice, as '%s' and with 'name='; leave the second out.",
+                        argv[0]);
+                status = STATUS_USAGE;
+        }
         if (status == STATUS_OK)
                 *ret = spec;
         else

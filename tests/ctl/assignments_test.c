@@ -50,7 +50,10 @@ int main(void)
         };
         char *several[] = {
                 strdup("recovery.trigger=manual"), strdup("recovery.onCrash=queue"), strdup("size=1")};
-        char *again[] = {strdup("size=1"), strdup("size=2"), strdup("size.x=3")};
+        char *again[] = {strdup("size=2"), strdup("size.x=3"), strdup("sizes=1")};
+        char twice_first[] = "size=1", twice_second[] = "size=2", *twice[] = {twice_first, twice_second};
+        char label_first[] = "labels.a=1", label_second[] = "labels.a=1",
+             *labels[] = {label_first, label_second};
         static const char *const bad[] = {"size", "=1", ".a=1", ""};
         cJSON *object = cJSON_CreateObject();
         char *text;
@@ -60,8 +63,11 @@ int main(void)
         CHECK_INT(assignments_add(object, 3, several), STATUS_OK);
         CHECK_INT(assignments_add(object, 3, again), STATUS_OK);
         text = cJSON_PrintUnformatted(object);
-        CHECK_STR(text, "{\"recovery\":{\"trigger\":\"manual\",\"onCrash\":\"queue\"},\"size\":{\"x\":3}}");
+        CHECK_STR(text, "{\"recovery\":{\"trigger\":\"manual\",\"onCrash\":\"queue\"},\"size\":{\"x\":3},"
+                        "\"sizes\":1}");
         cJSON_free(text);
+        CHECK_INT(assignments_add(object, 2, twice), STATUS_USAGE);
+        CHECK_INT(assignments_add(object, 2, labels), STATUS_USAGE);
         for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
                 char *argument[] = {strdup(bad[i])};
 

@@ -72,6 +72,13 @@ def test_create_needs_a_spec(ctl, arguments):
     assert ctl("create", *arguments, status=USAGE).err.startswith("ublkctl: ")
 
 
+def test_no_field_is_given_twice(ctl):
+    assert "'size=1MiB' and as 'size=2MiB'" in ctl("create", "data", *NULL, "size=2MiB", status=USAGE).err
+    assert "name" in ctl("create", "data", *NULL, "name=other", status=USAGE).err
+    ctl("create", "data", *NULL, "name=data")
+    assert "leave one of them out" in ctl("set", "data", "labels.a=1", "labels.a=2", status=USAGE).err
+
+
 # ---- get, list, describe ----
 
 def test_get_and_describe_one_that_is_not_there(ctl):
