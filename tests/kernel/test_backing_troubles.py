@@ -67,7 +67,7 @@ def test_not_permitted(ext4, api, file_of):
     run("chattr", "+i", path)
     try:
         detail = _refused(api, loop_spec("data", path))
-        assert "immutable" in detail
+        assert "immutable" in detail and "chattr -i" in detail
     finally:
         run("chattr", "-i", path)
     api.wait_phase("data", "Live")
