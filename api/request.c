@@ -72,7 +72,8 @@ static bool check_route(struct request *request)
         int r = route_find(request->path, request->method, &request->route, request->name, allow);
 
         if (r == -ENOENT)
-                reply_problem(request, PROBLEM_NO_SUCH_RESOURCE, "Nothing is known at this path.");
+                reply_problem(request, PROBLEM_NO_SUCH_RESOURCE,
+                        "Nothing is known at this path; GET /openapi.json lists what is.");
         if (strcmp(request->path, "*") == 0 && request->method == METHOD_OPTIONS) {
                 reply_empty(request, MHD_HTTP_NO_CONTENT);
                 route_methods(request->reply.allow);

@@ -118,4 +118,4 @@ def test_a_fragment_that_does_not_fit_is_refused(tmp_path, change, sentence):
 
 
 def test_problems_have_the_documented_status(server):
-    check_problem(server.ask("GET", "/nothing"), 404, "no-such-resource")
+    assert "/openapi.json" in check_problem(server.ask("GET", "/nothing"), 404, "no-such-resource")["detail"]
