@@ -139,21 +139,24 @@ static enum exit_status take_apart(struct documents *documents, cJSON *value, co
         return add(documents, value, source);
 }
 
-static int line_of(const char *text, const char *place)
-{
-        int line = 1;
-
-        for (; text < place; text++)
-                line += *text == '\n';
-        return line;
-}
-
 static enum exit_status refuse(const char *source, const char *text, const char *place)
 {
-        if (*place)
-                say(source, "Line %d is not valid JSON.", line_of(text, place));
-        else
+        const char *line = text;
+        int number = 1;
+
+        if (!*place) {
                 say(source, "The JSON ends in the middle of a value; is the file complete?");
+                return STATUS_FAILED;
+        }
+        for (const char *at = text; at < place; at++)
+                if (*at == '\n') {
+                        line = at + 1;
+                        number++;
+                }
+        say(source,
+                "Line %d is not valid JSON, at column %d; look there for a comma, quote or bracket that is "
+                "missing or too much.",
+                number, (int)(place - line) + 1);
         return STATUS_FAILED;
 }
 

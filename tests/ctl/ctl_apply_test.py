@@ -73,7 +73,8 @@ def test_a_device_that_is_described_twice_is_waited_for(ctl, server):
 
 def test_a_file_that_is_no_json_names_its_line(ctl, tmp_path):
     (tmp_path / "bad.json").write_text('{"name": "a",\n "size": }\n')
-    assert "bad.json: Line 2 is not valid JSON." in ctl("apply", "-f", "bad.json", status=FAILED).err
+    for verb in ("apply", "create"):
+        assert "bad.json: Line 2 is not valid JSON, at column 10; look there" in ctl(verb, "-f", "bad.json", status=FAILED).err
     (tmp_path / "cut.json").write_text('{"name": "a"')
     assert "cut.json" in ctl("apply", "-f", "cut.json", status=FAILED).err
     (tmp_path / "nul.json").write_bytes(b'{"name"\0: "a"}')
