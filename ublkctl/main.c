@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 static bool wants_colours(void)
@@ -16,6 +17,24 @@ static bool wants_colours(void)
         const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 
         return isatty(STDOUT_FILENO) && !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
+}
+
+static enum exit_status check_url(const char *url)
+{
+        static const char plain[] = "http://", tls[] = "https://";
+
+        if (strncasecmp(url, plain, strlen(plain)) == 0)
+                return STATUS_OK;
+        if (strncasecmp(url, tls, strlen(tls)) == 0)
+                fprintf(stderr,
+                        "ublkctl: %s: ublkd speaks no TLS; give http://HOST:PORT, and reach another machine "
+                        "through a tunnel, as with 'ssh -L 8080:127.0.0.1:PORT HOST'.\n",
+                        url);
+        else
+                fprintf(stderr,
+                        "ublkctl: '%s' is no address of a ublkd; give one like http://127.0.0.1:8080.\n",
+                        url);
+        return STATUS_USAGE;
 }
 
 /* Where the daemon is: what the command line says goes before what the environment says. */
@@ -29,7 +48,7 @@ static enum exit_status choose_daemon(struct settings *settings)
         }
         if (socket)
                 settings->url = NULL;
-        return STATUS_OK;
+        return settings->url ? check_url(settings->url) : STATUS_OK;
 }
 
 static enum exit_status run_with_daemon(

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -132,17 +133,45 @@ static enum exit_status usage_fault(
         return STATUS_USAGE;
 }
 
+/* As parse_duration() and parse_count() read it. */
+static void format_number(bool duration, uint64_t value, char ret[static 32])
+{
+        static const struct {
+                uint64_t factor;
+                const char *unit;
+        } units[] = {
+                {UINT64_C(3600) * SECOND, "h"  },
+                {60 * SECOND,             "min"},
+                {SECOND,                  "s"  },
+                {1000,                    "ms" },
+                {1,                       "us" },
+        };
+
+        for (size_t i = 0; duration && i < ARRAY_SIZE(units); i++)
+                if (value >= units[i].factor && value % units[i].factor == 0) {
+                        snprintf(ret, 32, "%" PRIu64 "%s", value / units[i].factor, units[i].unit);
+                        return;
+                }
+        snprintf(ret, 32, "%" PRIu64, value);
+}
+
 static enum exit_status store_number(
         const struct setting *setting, const char *who, const char *text, uint64_t *ret)
 {
         bool duration = setting->kind == SETTING_KIND_DURATION;
+        char least[32], most[32], wanted[96];
         uint64_t value;
 
         if ((duration ? parse_duration(text, &value) : parse_count(text, &value)) < 0)
                 return usage_fault(who, setting, text,
                         duration ? "give a time with its unit, like 500ms, 30s or 2min" : "give a number");
-        if (value < setting->minimum || value > setting->maximum)
-                return usage_fault(who, setting, text, "this is too little or too much");
+        if (value < setting->minimum || value > setting->maximum) {
+                format_number(duration, setting->minimum, least);
+                format_number(duration, setting->maximum, most);
+                snprintf(wanted, sizeof(wanted), "give %s from %s to %s", duration ? "a time" : "a number",
+                        least, most);
+                return usage_fault(who, setting, text, wanted);
+        }
         *ret = value;
         return STATUS_OK;
 }
