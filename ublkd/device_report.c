@@ -84,6 +84,15 @@ static const char *live_reason(const struct managed_device *device, const struct
         return !grows(device) ? "Live" : growth_refusal(device) ? "CannotGrow" : "Growing";
 }
 
+/* Nobody may recover it but who is asked to. A live disk that has lost its worker is DOWN to us, except one
+ * that cannot be recovered: the driver is about to take that away. */
+static struct told tell_held(const struct managed_device *device, bool down)
+{
+        if (device->facts.kernel == KERNEL_LIVE && device->facts.worker == PLAN_WORKER_NONE)
+                return (struct told){PHASE_STOPPING, "WaitsForRecover"};
+        return (struct told){down ? PHASE_QUIESCED : PHASE_FAILED, "WaitsForRecover"};
+}
+
 static struct told tell(
         const struct managed_device *device, const struct device_record *record, uint64_t next_try)
 {
@@ -99,8 +108,7 @@ static struct told tell(
         if (is_serving(device))
                 return (struct told){PHASE_LIVE, live_reason(device, record)};
         if (device->facts.want == WANT_HELD)
-                return down ? (struct told){PHASE_QUIESCED, "WaitsForRecover"}
-                            : (struct told){PHASE_FAILED, "WaitsForRecover"};
+                return tell_held(device, down);
         if (device->note.reason && !is_handed_over(device) && !attempt_waits_for_release(&device->attempt)
                 && (next_try != UINT64_MAX || device->attempt.deaths > 1))
                 return (struct told){PHASE_BACKOFF, device->note.reason};
@@ -265,6 +273,12 @@ static int explain(const struct managed_device *device, const struct device_reco
                 return explain_absent(device, record, told->reason, status);
         case PHASE_STOPPING:
         case PHASE_DISABLED:
+                if (device->facts.want == WANT_HELD)
+                        return device_status_explain(status, told->reason,
+                                "%s The kernel removes the disk, which cannot be recovered; then 'ublkctl "
+                                "recover "
+                                "%s' (POST /devices/%s/recover) makes it anew.",
+                                note_or(device, "The worker died."), record->name, record->name);
                 if (device->facts.want == WANT_GIVEN_UP)
                         return device_status_explain(status, told->reason,
                                 "I/O has waited for recovery.giveUpAfter: it is failed now, and the disk is "

@@ -297,6 +297,26 @@ static void restarts_and_recoveries_are_counted_on_by_the_next_supervisor(void)
         world_free(&world);
 }
 
+/* The driver takes its time: a disk that it is about to remove does not wait for anything. */
+static void what_cannot_be_recovered_is_never_said_to_wait(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", ",\"recovery\":{\"trigger\":\"manual\",\"onCrash\":\"none\"}");
+        world_bring_up(&world, "data", "file:1");
+        fake_worker_die(fake_worker("data"));
+        fake_disks[0].device.state = KERNEL_STATE_LIVE;
+        world_settle(&world, 0);
+        CHECK_INT(world_phase(&world, "data"), PHASE_STOPPING);
+        CHECK(strstr(world_record(&world, "data")->status.message, "then 'ublkctl recover data'"));
+        fake_disks[0].device.state = KERNEL_STATE_DEAD;
+        world_settle(&world, 500);
+        CHECK_INT(world_phase(&world, "data"), PHASE_FAILED);
+        CHECK(!fake_disks[0].there);
+        world_free(&world);
+}
+
 /* A backing store that hangs holds the recovery up; nothing else would say so. */
 static void requests_of_a_dead_worker_are_told_of_until_they_are_done(void)
 {
@@ -334,5 +354,6 @@ int main(void)
         a_worker_that_leaves_without_a_word_does_not_take_the_disk_along();
         a_next_try_is_told_only_while_one_is_waited_for();
         restarts_and_recoveries_are_counted_on_by_the_next_supervisor();
+        what_cannot_be_recovered_is_never_said_to_wait();
         return check_report();
 }
