@@ -22,7 +22,7 @@ static enum exit_status recover_one(struct context *context, const char *name)
         enum exit_status status = path ? call(context, &request, name, &answer) : STATUS_FAILED;
 
         if (status == STATUS_OK && !context->settings->no_wait)
-                status = await_device(context, name, WAIT_FOR_LIVE, deadline);
+                status = await_live(context, name, deadline);
         if (status == STATUS_OK)
                 print_done(name, context->settings->no_wait ? "is being recovered" : "is Live");
         return status;
@@ -46,10 +46,12 @@ static enum exit_status restart_one(struct context *context, const char *name)
                 return STATUS_FAILED;
         request.path = path;
         request.patience = wait ? context->settings->timeout : 0;
-        request.tick = wait ? watch_tick(context) : NULL;
+        request.tick = wait ? watch_or_end : NULL;
         request.userdata = &watch;
         status = call(context, &request, name, &answer);
         progress_end();
+        if (watch.hopeless)
+                say_in_force(name);
         if (status == STATUS_OK)
                 print_done(name, wait ? "restarted" : "is being restarted");
         return status;

@@ -273,8 +273,8 @@ static void wait_for_all(struct apply *apply)
 
         for (size_t i = 0; i < apply->documents.count; i++)
                 if (apply->results[i] == STATUS_OK)
-                        apply->results[i] = await_device(apply->context,
-                                document_name(&apply->documents.items[i]), WAIT_FOR_LIVE, deadline);
+                        apply->results[i] = await_live(
+                                apply->context, document_name(&apply->documents.items[i]), deadline);
 }
 
 /* What is to be gone, in `names` (the texts are those of `devices`): what no file names. */

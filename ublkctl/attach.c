@@ -266,8 +266,7 @@ enum exit_status verb_attach(struct context *context, int argc _unused_, char *a
         there = find_attached(&attach);
         if (there) {
                 snprintf(attach.name, sizeof(attach.name), "%s", json_text(there, "name"));
-                status = await_device(
-                        context, attach.name, WAIT_FOR_LIVE, now_usec() + context->settings->timeout);
+                status = await_live(context, attach.name, now_usec() + context->settings->timeout);
                 if (status == STATUS_OK) {
                         _cleanup_answer_ struct answer answer = {};
 

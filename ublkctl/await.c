@@ -11,8 +11,9 @@
 #include <string.h>
 
 enum {
-        LOOK_AGAIN = 2 * USEC_PER_SEC, /* not all that is waited for is an event: a new generation that is
-                                          observed */
+        LOOK_AGAIN = 2 * USEC_PER_SEC,    /* not all that is waited for is an event: a new generation that is
+                                             observed */
+        HOST_PATIENCE = USEC_PER_SEC / 2, /* a ublkd that has just begun does not know of the driver yet */
 };
 
 uint64_t now_usec(void)
@@ -85,6 +86,11 @@ static bool waits_for_the_host(const cJSON *device)
         return false;
 }
 
+void say_in_force(const char *name)
+{
+        say(name, "What was asked for stays in force, and is done once that is put right.");
+}
+
 bool watch_or_end(void *userdata)
 {
         struct watch *watch = userdata;
@@ -129,6 +135,13 @@ static enum exit_status time_is_over(const struct watch *watch, const cJSON *dev
         return STATUS_TIMED_OUT;
 }
 
+/* Whether the first who was waited for, until `deadline` as well, has been for long enough to tell. */
+static bool is_given_up(const struct watch *watch, const cJSON *device, uint64_t deadline)
+{
+        return watch->gives_up && waits_for_the_host(device)
+               && now_usec() + watch->context->settings->timeout >= deadline + HOST_PATIENCE;
+}
+
 /* One look. True: the wait is over, with *ret_status. */
 static bool look(struct watch *watch, enum wait_for goal, uint64_t deadline, enum exit_status *ret_status)
 {
@@ -147,6 +160,12 @@ static bool look(struct watch *watch, enum wait_for goal, uint64_t deadline, enu
         }
         if (goal == WAIT_FOR_LIVE && device_is_ready(answer.json))
                 return true;
+        if (is_given_up(watch, answer.json, deadline)) {
+                say(watch->name, "%s", device_message(answer.json));
+                say_in_force(watch->name);
+                *ret_status = STATUS_FAILED;
+                return true;
+        }
         if (now_usec() >= deadline) {
                 *ret_status = time_is_over(watch, answer.json);
                 return true;
@@ -156,6 +175,22 @@ static bool look(struct watch *watch, enum wait_for goal, uint64_t deadline, enu
         return false;
 }
 
+static enum exit_status await(struct watch *watch, enum wait_for goal, uint64_t deadline)
+{
+        struct device_news *news = device_news_new(watch->context, watch->name);
+        enum exit_status status = STATUS_FAILED;
+
+        while (news && !look(watch, goal, deadline, &status)) {
+                uint64_t now = now_usec(), left = deadline > now ? deadline - now : 0;
+                uint64_t pause = now < watch->began + HOST_PATIENCE ? HOST_PATIENCE : LOOK_AGAIN;
+
+                device_news_await(news, left < pause ? left : pause, watch_tick(watch->context), watch);
+        }
+        device_news_free(news);
+        progress_end();
+        return status;
+}
+
 enum exit_status await_device(
         struct context *context, const char *name, enum wait_for goal, uint64_t deadline)
 {
@@ -163,17 +198,16 @@ enum exit_status await_device(
                 .name = name,
                 .goal = goal == WAIT_FOR_LIVE ? "Live" : "gone",
                 .began = now_usec()};
-        struct device_news *news = device_news_new(context, name);
-        enum exit_status status = STATUS_FAILED;
 
-        while (news && !look(&watch, goal, deadline, &status)) {
-                uint64_t now = now_usec(), left = deadline > now ? deadline - now : 0;
+        return await(&watch, goal, deadline);
+}
 
-                device_news_await(news, left < LOOK_AGAIN ? left : LOOK_AGAIN, watch_tick(context), &watch);
-        }
-        device_news_free(news);
-        progress_end();
-        return status;
+enum exit_status await_live(struct context *context, const char *name, uint64_t deadline)
+{
+        struct watch watch = {
+                .context = context, .name = name, .goal = "Live", .began = now_usec(), .gives_up = true};
+
+        return await(&watch, WAIT_FOR_LIVE, deadline);
 }
 
 enum exit_status verb_wait(struct context *context, int argc, char *argv[])

@@ -11,6 +11,7 @@ struct watch {
         const char *goal; /* "Live", "gone" */
         uint64_t began;   /* microseconds, monotonic */
         bool hopeless;    /* see watch_or_end() */
+        bool gives_up;    /* see await_live() */
 };
 
 /* CLOCK_MONOTONIC, microseconds. */
@@ -23,10 +24,17 @@ bool (*watch_tick(const struct context *context))(void *userdata);
  * says why, and sets `hopeless`. */
 bool watch_or_end(void *userdata);
 
+/* After that: that the request is not taken back. */
+void say_in_force(const char *name);
+
 /* Waits until the device is ready (Live; Disabled when it shall be), or gone. A device that goes while it is
  * waited for to become ready is STATUS_NOT_FOUND. `deadline` as now_usec(). Says what is wrong. */
 enum exit_status await_device(
         struct context *context, const char *name, enum wait_for goal, uint64_t deadline);
+
+/* The same for Live, but gives up, with STATUS_FAILED, when no device can start on this machine as it is.
+ * `deadline`: settings.timeout after the first of those began that are waited for. */
+enum exit_status await_live(struct context *context, const char *name, uint64_t deadline);
 
 /* Whether the device of this answer is as it shall be. */
 bool device_is_ready(const cJSON *device);

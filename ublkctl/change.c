@@ -52,7 +52,7 @@ static enum exit_status ask_for_change(struct context *context, struct request *
         status = client_ask(context->client, request, false, ret);
         progress_end();
         if (watch.hopeless)
-                say(name, "What was asked for stays in force, and is done once that is put right.");
+                say_in_force(name);
         request->path = path; /* `full` ends here */
         return status;
 }

@@ -526,3 +526,16 @@ def test_a_machine_without_the_driver_is_told_at_once(ctl, server):
     assert answer[0].status == FAILED and "data: The ublk driver is not loaded." in answer[0].err
     assert "stays in force" in answer[0].err
     assert ctl("list", "-o", "name").lines == ["data"]
+
+
+@pytest.mark.parametrize("verb", [["resize", "data", "2MiB"], ["recover", "data"], ["restart", "data"],
+                                  ["apply", "--wait", "-f", "-"], ["attach", "data.img"]])
+def test_every_verb_but_wait_tells_of_a_machine_without_the_driver(ctl, server, tmp_path, verb):
+    (tmp_path / "data.img").write_bytes(bytes(1 << 20))
+    spec = '{"name": "data", "target": {"type": "loop", "path": "%s"}}' % (tmp_path / "data.img")
+    ctl("create", "-f", "-", stdin=spec)
+    server.tell("auto off")
+    server.tell("status data Pending HostNotReady The ublk driver is not loaded.")
+    run = ctl(*verb, "--timeout", "10min", stdin=spec, status=FAILED)
+    assert "data: The ublk driver is not loaded." in run.err and "data: What was asked for stays in force" in run.err
+    ctl("wait", "data", "--timeout", "100ms", status=TIMED_OUT)
