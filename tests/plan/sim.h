@@ -132,7 +132,7 @@ enum helper_mistake {
 
 enum process_stage {
         PROCESS_BOOTING,
-        PROCESS_OPENING, /* its backend; it listens from here on */
+        PROCESS_OPENING, /* its backend */
         PROCESS_OPEN,
         PROCESS_ATTACHING, /* told GO: opens /dev/ublkcN */
         PROCESS_FETCHING,
@@ -143,7 +143,8 @@ enum process_stage {
 
 struct process {
         bool alive, hung;
-        bool going; /* was told GO */
+        bool listens; /* has booted: who comes later can find it */
+        bool going;   /* was told GO */
         enum process_stage stage;
         unsigned epoch, restart;
         unsigned size;       /* that it serves */

@@ -298,8 +298,7 @@ static bool is_out_of_reach(const struct world *world, int index)
 {
         const struct process *process = &world->processes[index];
 
-        return process->hung && !process->going
-               && (process->stage == PROCESS_BOOTING || index != world->socket_owner);
+        return process->hung && !process->going && (!process->listens || index != world->socket_owner);
 }
 
 static int living_workers(const struct world *world, int *ret_worker)

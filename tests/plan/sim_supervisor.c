@@ -49,8 +49,7 @@ static void adopt(struct world *world)
         int worker = world->socket_owner;
 
         supervisor->worker = NOBODY;
-        if (worker == NOBODY || !world->processes[worker].alive
-                || world->processes[worker].stage == PROCESS_BOOTING)
+        if (worker == NOBODY || !world->processes[worker].alive || !world->processes[worker].listens)
                 return;
         TRACE(world, "supervisor %u: adopts worker %d", supervisor->incarnation, worker);
         supervisor->worker = worker;

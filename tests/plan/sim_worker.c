@@ -138,6 +138,7 @@ void process_step(struct world *world, int index)
         }
         switch (process->stage) {
         case PROCESS_BOOTING:
+                process->listens = true;
                 say(world, index, MESSAGE_HELLO);
                 enter(world, index, PROCESS_OPENING);
                 break;
