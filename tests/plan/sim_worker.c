@@ -206,8 +206,6 @@ static void greet(struct world *world, int index, unsigned incarnation)
 {
         struct process *process = &world->processes[index];
 
-        if (incarnation < process->connection) /* calls are taken in the order in which they came */
-                return;
         process->connection = incarnation;
         say(world, index, MESSAGE_HELLO);
         if (process->stage >= PROCESS_OPEN)
@@ -221,6 +219,8 @@ void process_hear(struct world *world, int index, enum message message, unsigned
         struct process *process = &world->processes[index];
 
         if (!process->alive || process->hung)
+                return;
+        if (incarnation < process->connection) /* taking the next call closes the connection before it */
                 return;
         switch (message) {
         case MESSAGE_GO:
@@ -243,8 +243,7 @@ void process_hear(struct world *world, int index, enum message message, unsigned
         case MESSAGE_EOF:
                 if (!process->going)
                         leave(world, index);
-                if (process->connection == incarnation)
-                        process->connection = 0;
+                process->connection = 0;
                 break;
         default:
                 break;
