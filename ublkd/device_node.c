@@ -47,6 +47,20 @@ void device_show_node(struct managed_device *device, const struct device_record 
                         record->number, strerror(-r));
 }
 
+/* In a turn, which asks the kernel whether that disk is still the device's. */
+void reconciler_disk_changed(struct reconciler *reconciler, int number)
+{
+        for (size_t i = 0; i < reconciler->count; i++) {
+                struct managed_device *device = reconciler->devices[i];
+                const struct device_record *record = device_store_get(reconciler->config.store, device->name);
+
+                if (!record || record->number != number || device->shown_generation == 0)
+                        continue;
+                device->shown_generation = 0;
+                device_wake(device);
+        }
+}
+
 void device_hide_node(struct managed_device *device, const struct device_record *record)
 {
         int r = record->number < 0

@@ -10,6 +10,7 @@
 #include "api/api.h"
 #include "ublkd/base/log.h"
 #include "ublkd/disk_search.h"
+#include "ublkd/disk_watch.h"
 #include "ublkd/event_writer.h"
 #include "ublkd/foreign_scan.h"
 #include "ublkd/reconciler.h"
@@ -32,6 +33,7 @@ struct manager {
         struct event_writer *event_writer;
         struct worker_start *worker_start;
         struct disk_search *disk_search;
+        struct disk_watch *disk_watch; /* NULL: there is none */
         struct reconciler *reconciler; /* NULL before it is known whether there is a driver */
         struct foreign_scan *foreign_scan;
         struct api *api; /* NULL while it is not open yet */
@@ -279,6 +281,26 @@ static int open_disk_search(struct manager *manager)
                 &manager->disk_search);
 }
 
+static void on_disk_changed(void *userdata, int number)
+{
+        struct manager *manager = userdata;
+
+        if (manager->reconciler)
+                reconciler_disk_changed(manager->reconciler, number);
+}
+
+/* Disks are served all the same without it. */
+static void open_disk_watch(struct manager *manager)
+{
+        int r = disk_watch_new(manager->event, on_disk_changed, manager, &manager->disk_watch);
+
+        if (r < 0)
+                log_errno(LOG_WARNING, NULL, r,
+                        "Udev cannot be listened to: %s; where the udev rule of ublkd is not installed, new "
+                        "disks may belong to root:disk",
+                        strerror(-r));
+}
+
 static int open_reconciler(struct manager *manager)
 {
         return reconciler_new(
@@ -356,6 +378,8 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = open_foreign_scan(manager);
         if (r >= 0)
+                open_disk_watch(manager);
+        if (r >= 0)
                 r = control_start(manager); /* it opens the reconciler */
         if (r >= 0)
                 r = open_api(manager, options, problems);
@@ -370,6 +394,7 @@ struct manager *manager_free(struct manager *manager)
         if (!manager)
                 return NULL;
         api_free(manager->api);
+        disk_watch_free(manager->disk_watch);
         reconciler_free(manager->reconciler);
         disk_search_free(manager->disk_search);
         foreign_scan_free(manager->foreign_scan);

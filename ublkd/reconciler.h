@@ -31,6 +31,9 @@ struct reconciler *reconciler_free(struct reconciler *reconciler);
 /* What it has done so far. */
 void reconciler_counters(const struct reconciler *reconciler, struct daemon_counters *ret);
 
+/* Udev has been at /dev/ublkbN: if that is the disk of a device, it gets its owner and mode again. */
+void reconciler_disk_changed(struct reconciler *reconciler, int number);
+
 /* The control plane came (or NULL: went). Until it is there no device moves, and each says why. Queues all.
  */
 void reconciler_set_control(struct reconciler *reconciler, struct ublk_ctl *ctl);

@@ -69,6 +69,7 @@ def test_owner_changes_on_a_live_disk(api):
 def udev_that_stops_between_reading_and_setting(directory):
     """Udev stops at every new disk after the rule of ublkd has read the owner, and goes on once `go` is there."""
     rule = _RULE.with_name("61-slow.rules")
+    rule.parent.mkdir(parents=True, exist_ok=True)
     script = directory / "slow"
     script.write_text(f"#!/bin/sh\n: > {directory}/stopped\nuntil [ -e {directory}/go ]; do sleep 0.05; done\n")
     script.chmod(0o755)
@@ -87,6 +88,16 @@ def test_a_new_owner_outlasts_what_udev_has_read_before(api, slow_udev):
     (slow_udev / "go").touch()
     run("udevadm", "settle")
     assert _owner(disk) == (77, 78, 0o600)
+
+
+def test_the_owner_outlasts_udev_without_the_rule(make_daemon, slow_udev):
+    owner = {"uid": 77, "gid": 78, "mode": "0604"}
+    disk = Disk(make_daemon().start().api.create(null_spec("plain", owner=owner))["status"]["id"])
+    assert _owner(disk) == (77, 78, 0o604)
+    wait_until((slow_udev / "stopped").exists, "udev in the middle of the new disk")
+    (slow_udev / "go").touch()
+    run("udevadm", "settle")  # it has given the disk to root:disk
+    wait_until(lambda: _owner(disk) == (77, 78, 0o604), "the owner as the spec says")
 
 
 def test_a_name_is_linked_without_udev_rules_too(make_daemon):

@@ -1,0 +1,16 @@
+/* Hears when udev has gone through its rules for a disk of the ublk driver. It gives every new one to
+ * root:disk in its own time, and where the rule in units/ is not installed, or knows another runtime
+ * directory than ours, nobody else sets that right. Without udev nothing is heard, and nothing has to be. */
+#pragma once
+
+#include <systemd/sd-event.h>
+
+struct disk_watch;
+
+/* /dev/ublkbN is there, and udev is done with it for now. Called from the loop. */
+typedef void (*disk_watch_handler)(void *userdata, int number);
+
+/* Returns 0 or -errno. */
+int disk_watch_new(sd_event *event, disk_watch_handler handler, void *userdata, struct disk_watch **ret);
+/* NULL is fine. Returns NULL. */
+struct disk_watch *disk_watch_free(struct disk_watch *watch);
