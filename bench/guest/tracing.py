@@ -27,10 +27,8 @@ _PROBES = (
     "p:ctx_free io_ring_ctx_free",
     "p:ch_open ublk_ch_open",
     "p:ch_release ublk_ch_release",
-    "p:start_recovery ublk_ctrl_start_recovery",
-    "r:start_recovery_done ublk_ctrl_start_recovery result=$retval:s32",
-    "p:end_recovery ublk_ctrl_end_recovery",
-    "r:end_recovery_done ublk_ctrl_end_recovery result=$retval:s32",
+    "p:control ublk_ctrl_uring_cmd operation=+16($arg1):x32",  # cmd_op of struct io_uring_cmd
+    "r:control_done ublk_ctrl_uring_cmd result=$retval:s32",
     "p:exit_mm exit_mm",
     "p:exit_files exit_files",
     "p:exit_notify exit_notify",
