@@ -14,6 +14,8 @@ static uint64_t queue_limit(dev_t number, const char *name)
 {
         static const char *const folders[] = {"queue", "../queue"};
 
+        if (major(number) == 0) /* of a file system without one: tmpfs, overlay, btrfs */
+                return 0;
         for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
                 _cleanup_close_ int fd = -1;
                 char path[128], text[32];
