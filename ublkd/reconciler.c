@@ -17,7 +17,7 @@ DEFINE_CLEANUP(struct reconciler, reconciler_free);
 enum {
         ERASE_RETRY_USEC = 5 * 1000 * 1000,
         ADOPT_RETRY_USEC = 1000 * 1000,
-        START_USEC = 50 * 1000, /* a worker that has just been started has as long before it is looked at */
+        WORKER_USEC = 50 * 1000, /* a worker that is at its part has as long before it is looked at */
 };
 
 static void device_turn_begin(struct managed_device *device);
@@ -341,6 +341,10 @@ static void device_decide(struct managed_device *device, const struct device_rec
 
 void device_step_done(struct managed_device *device, int result)
 {
+        /* It was told what to do, and says when that is done: a look at it before that would only take a CPU
+         * from it. */
+        static const bool worker_is_next[_ACTION_MAX] = {
+                [ACTION_SPAWN] = true, [ACTION_SET_PARAMS] = true, [ACTION_BEGIN_RECOVERY] = true};
         struct daemon_counters *counters = &device->reconciler->counters;
 
         if (result < 0)
@@ -351,8 +355,8 @@ void device_step_done(struct managed_device *device, int result)
         if (result < 0)
                 log_errno(LOG_DEBUG, device->name, result, "%s: %s", plan_action_to_string(device->action),
                         strerror(-result));
-        if (device->action == ACTION_SPAWN && result >= 0) {
-                device_rest(device, monotonic_now() + START_USEC);
+        if (worker_is_next[device->action] && result >= 0) {
+                device_rest(device, monotonic_now() + WORKER_USEC);
                 return;
         }
         device->again = true;

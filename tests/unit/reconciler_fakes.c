@@ -41,7 +41,7 @@ struct fake_disk fake_disks[FAKE_NUMBERS];
 char fake_user[64];
 int fake_get_info_error;
 int fake_adopt_error = -ENOENT;
-unsigned fake_kills, fake_quiesces;
+unsigned fake_looks, fake_kills, fake_quiesces;
 bool fake_hurried;
 int fake_add_error;
 unsigned fake_releases;
@@ -110,6 +110,7 @@ static int submit(int (*act)(struct ublk_ctl_call *call, struct kernel_device *r
 
 static int act_get_info(struct ublk_ctl_call *call, struct kernel_device *ret)
 {
+        fake_looks++;
         if (fake_get_info_error)
                 return fake_get_info_error;
         if (!fake_disks[call->number].there)

@@ -18,6 +18,7 @@ struct fake_disk {
 extern struct fake_disk fake_disks[FAKE_NUMBERS];
 extern char fake_user[64];      /* who has a disk open that is; "": that cannot be found out */
 extern int fake_get_info_error; /* -errno: the kernel does not say anything */
+extern unsigned fake_looks;     /* GET_DEV_INFOs */
 extern unsigned fake_kills;     /* of workers */
 extern unsigned fake_quiesces;  /* QUIESCE_DEVs */
 extern int fake_adopt_error;    /* -errno of every attempt to adopt a worker; -ENOENT: none lives; 0: one

@@ -2,6 +2,7 @@
  * workers. */
 #include "check.h"
 #include "reconciler_world.h"
+#include "ublkd/base/clock.h"
 
 #include <sys/mman.h>
 
@@ -341,8 +342,32 @@ static void requests_of_a_dead_worker_are_told_of_until_they_are_done(void)
         world_free(&world);
 }
 
+/* Each look costs a CPU that the worker could have, in the midst of a recovery. */
+static void a_worker_that_was_told_to_go_is_left_alone_for_a_while(void)
+{
+        struct world world;
+        unsigned looks;
+        int64_t began;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 0);
+        looks = fake_looks;
+        began = clock_msec(CLOCK_MONOTONIC);
+        fake_worker_open(fake_worker("data"), "file:1");
+        world_settle(&world, 5);
+        CHECK_INT(worker_proc_stage(fake_worker("data")), WORKER_STAGE_FETCHING);
+        CHECK(fake_looks == looks + 1 || clock_msec(CLOCK_MONOTONIC) - began >= 40);
+        world_settle(&world, 60);
+        CHECK(fake_looks > looks + 1);
+        world_free(&world);
+}
+
 int main(void)
 {
+        a_worker_that_was_told_to_go_is_left_alone_for_a_while();
         requests_of_a_dead_worker_are_told_of_until_they_are_done();
         a_restart_replaces_the_worker_once();
         a_restart_whose_trial_fails_leaves_the_worker_alone();
