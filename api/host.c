@@ -79,13 +79,21 @@ static bool add_problem(cJSON *problems, const char *title, const char *detail)
                && cJSON_AddStringToObject(item, "detail", detail);
 }
 
+static bool add_problem_list(cJSON *problems, const struct problem_list *list)
+{
+        for (size_t i = 0; i < list->count; i++)
+                if (!add_problem(problems, list->items[i].reason, list->items[i].detail))
+                        return false;
+        return true;
+}
+
 static bool add_problems(cJSON *object, const struct host *host)
 {
         cJSON *problems = cJSON_AddArrayToObject(object, "problems");
 
-        for (size_t i = 0; problems && i < host->problems.count; i++)
-                if (!add_problem(problems, host->problems.items[i].reason, host->problems.items[i].detail))
-                        return false;
+        if (!problems || !add_problem_list(problems, &host->problems)
+                || !add_problem_list(problems, &host->state))
+                return false;
         for (size_t i = 0; problems && i < host->foreign.count; i++)
                 if (foreign_disk_is_problem(&host->foreign.items[i])
                         && !add_problem(problems, "DiskOfNoDevice", host->foreign.items[i].detail))

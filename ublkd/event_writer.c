@@ -37,15 +37,30 @@ static int arm(struct event_writer *writer, uint64_t delay)
         return r < 0 ? r : sd_event_source_set_enabled(writer->timer, SD_EVENT_ONESHOT);
 }
 
+static int write_events(struct event_writer *writer)
+{
+        int r = device_store_save_events(writer->config.store);
+        bool fails = r < 0;
+
+        if (fails != writer->failing) {
+                writer->failing = fails;
+                writer->config.changed(writer->config.userdata, r);
+        }
+        return r;
+}
+
 static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
         struct event_writer *writer = userdata;
-        int r = device_store_save_events(writer->config.store);
 
-        if (r < 0 && !writer->failing)
-                writer->config.failed(writer->config.userdata, r);
-        writer->failing = r < 0;
-        return r < 0 ? arm(writer, RETRY_USEC) : 0;
+        return write_events(writer) < 0 ? arm(writer, RETRY_USEC) : 0;
+}
+
+/* The timer stays: when all is written by then, it finds nothing to do. */
+void event_writer_retry(struct event_writer *writer)
+{
+        if (writer->failing)
+                (void)write_events(writer);
 }
 
 static void on_store_event(void *userdata, const struct store_event *change _unused_)

@@ -11,12 +11,15 @@ struct event_writer;
 struct event_writer_config {
         sd_event *event;
         struct device_store *store; /* outlives the writer */
-        /* They could not be written (-errno) for the first time since they could; it is tried again. */
-        void (*failed)(void *userdata, int error);
+        /* They could not be written (-errno) for the first time since they could, and are tried again; or
+         * they could again (0). */
+        void (*changed)(void *userdata, int error);
         void *userdata;
 };
 
 /* 0 or -errno. */
 int event_writer_new(const struct event_writer_config *config, struct event_writer **ret);
+/* Tries again at once, instead of at the end of a pause; does nothing while all is well. */
+void event_writer_retry(struct event_writer *writer);
 /* Writes nothing more: device_store_free() does. NULL is fine. Returns NULL. */
 struct event_writer *event_writer_free(struct event_writer *writer);

@@ -1,4 +1,5 @@
-/* What this machine can do: facts gathered at start, for GET /host and for checks of specs. */
+/* What this machine can do: facts gathered at start, for GET /host and for checks of specs; and what is wrong
+ * with it. */
 #pragma once
 
 #include "ublkd/base/problem.h"
@@ -12,10 +13,14 @@ struct host {
         bool ublk_available;          /* the driver answered */
         uint64_t features;            /* GET_FEATURES, bit N: kernel_feature_name(N) */
         unsigned cpus;                /* online */
-        struct problem_list problems; /* reason = title */
+        struct problem_list problems; /* with its driver; reason = title */
+        struct problem_list state;    /* with the state directory, the same */
         struct foreign_disks foreign; /* as of when they were looked for last */
 };
 
 /* Fills in the kernel release and the CPUs; the rest is the control plane's to say. 0 or -errno. */
 int host_read(struct host *host);
+/* Replaces `state`, as the file system of `directory` is now. `error` (-errno, 0: none): of the last events
+ * that were to be written there. 1: there is no room; 0; or -ENOMEM, and `state` is empty. */
+int host_look_at_state(struct host *host, const char *directory, int error);
 void host_clear(struct host *host);

@@ -31,6 +31,8 @@ struct manager {
         struct device_store *store;
         struct ublk_ctl *ctl; /* open, being opened, or one that could not be */
         struct event_writer *event_writer;
+        int events_error;      /* -errno: they cannot be written now */
+        const char *state_dir; /* of the options */
         struct worker_start *worker_start;
         struct disk_search *disk_search;
         struct disk_watch *disk_watch; /* NULL: there is none */
@@ -79,12 +81,17 @@ static int open_store(struct manager *manager, const char *state_dir, struct pro
         return r < 0 ? r : device_store_new(backend, context, &manager->store);
 }
 
-static void on_events_unwritten(void *userdata _unused_, int error)
+static void on_events_written(void *userdata, int error)
 {
-        log_errno(LOG_ERR, NULL, error,
-                "Events cannot be written to the database: %s; they are kept in memory, and tried again "
-                "every 30 s",
-                strerror(-error));
+        ((struct manager *)userdata)->events_error = error < 0 ? error : 0;
+        if (error < 0)
+                log_errno(LOG_ERR, NULL, error,
+                        "Events cannot be written to the database: %s; they are kept in memory, and tried "
+                        "again "
+                        "every 30 s",
+                        strerror(-error));
+        else
+                log_info(NULL, "Events are written to the database again");
 }
 
 static int open_event_writer(struct manager *manager)
@@ -93,7 +100,8 @@ static int open_event_writer(struct manager *manager)
                 &(struct event_writer_config){
                         .event = manager->event,
                         .store = manager->store,
-                        .failed = on_events_unwritten,
+                        .changed = on_events_written,
+                        .userdata = manager,
                 },
                 &manager->event_writer);
 }
@@ -123,9 +131,24 @@ static void on_foreign_seen(void *userdata)
                 api_host_seen(manager->api);
 }
 
+/* Where there is room again the events are written now, so that what is told is not what was half a minute
+ * ago.
+ */
+static void look_at_state(struct manager *manager)
+{
+        if (host_look_at_state(&manager->host, manager->state_dir, manager->events_error) != 0
+                || manager->events_error == 0)
+                return;
+        event_writer_retry(manager->event_writer);
+        (void)host_look_at_state(&manager->host, manager->state_dir, manager->events_error);
+}
+
 static bool api_look_at_host(void *userdata)
 {
-        return foreign_scan_begin(((struct manager *)userdata)->foreign_scan);
+        struct manager *manager = userdata;
+
+        look_at_state(manager);
+        return foreign_scan_begin(manager->foreign_scan);
 }
 
 static int open_reconciler(struct manager *manager);
@@ -363,6 +386,7 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = host_read(&manager->host);
         manager->ignored_features = options->ignored_features;
+        manager->state_dir = options->state_dir;
         if (r >= 0)
                 r = make_dirs(options->runtime_dir, 0755); /* runtime_dir_open() says what is wrong with it */
         if (r >= 0 || r == -EACCES || r == -EROFS || r == -ENOTDIR)

@@ -52,6 +52,8 @@ def test_full_database_refuses_and_leaves_nothing_half_done(small, make_daemon):
     filler = small / "filler"
     _fill(filler)
     name, response = _create_until_refused(api)
+    (told,) = api.ask("GET", "/host", 200)["problems"]
+    assert told["title"] == "StateDirectoryFull" and str(small) in told["detail"] and "make room" in told["detail"]
     assert response.status_code in (500, 503, 507)
     assert response.headers["Content-Type"].startswith("application/problem+json")
     api.ask("GET", f"/devices/{name}", 404)
@@ -61,6 +63,7 @@ def test_full_database_refuses_and_leaves_nothing_half_done(small, make_daemon):
     api.wait_other_worker("kept", daemon.kill_worker("kept"))
     names = sorted(api.names())
     filler.unlink()
+    assert api.ask("GET", "/host", 200)["problems"] == []
     api.create(_bulky(name), wait=None)
     api.create(null_spec("new"))
     daemon.kill()
