@@ -286,6 +286,8 @@ void handle_device_recover(struct request *request)
         r = device_store_request_recover(store_of(request), request->name);
         if (r < 0)
                 reply_error(request, r, "The request could not be stored");
+        else if (request->query.wait)
+                wait_begin(request, WAIT_RECOVERED, record, MHD_HTTP_OK);
         else
                 reply_device(request, MHD_HTTP_ACCEPTED, record);
 }

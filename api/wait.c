@@ -124,7 +124,7 @@ static bool check_ready(const struct wait *wait, const struct device_record *rec
                                 record->name);
                 return true;
         }
-        if (!is_verdict(&record->status))
+        if (wait->kind == WAIT_RECOVERED || !is_verdict(&record->status))
                 return false;
         reply_device_problem(request, PROBLEM_CANNOT_START, record,
                 record->status.phase == PHASE_LIVE
@@ -144,7 +144,7 @@ static bool check_gone(struct request *request, const struct device_record *reco
 
 static bool wait_check(struct wait *wait, const struct device_record *record)
 {
-        return wait->kind == WAIT_READY ? check_ready(wait, record) : check_gone(wait->request, record);
+        return wait->kind == WAIT_GONE ? check_gone(wait->request, record) : check_ready(wait, record);
 }
 
 void wait_on_store_event(void *userdata, const struct store_event *event)
@@ -175,7 +175,7 @@ static void reply_timeout(struct wait *wait, const struct disk_answer *users)
         else
                 reply_device_problem(wait->request, PROBLEM_TIMEOUT, record,
                         "The device is not %s yet (%s); the request stays in force. %s",
-                        wait->kind == WAIT_READY ? "ready" : "gone",
+                        wait->kind == WAIT_GONE ? "gone" : "ready",
                         device_phase_to_string(record->status.phase), status_message(&record->status));
 }
 

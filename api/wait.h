@@ -5,7 +5,12 @@
 
 #include "api/request.h"
 
-enum wait_kind { WAIT_READY, WAIT_GONE, WAIT_HOST };
+enum wait_kind {
+        WAIT_READY,     /* or a reason why it will not be */
+        WAIT_RECOVERED, /* ready; a reason why it is not may be older than the request */
+        WAIT_GONE,
+        WAIT_HOST
+};
 
 struct wait;
 

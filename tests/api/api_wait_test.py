@@ -32,7 +32,7 @@ def test_a_timeout_alone_says_to_wait(server):
     assert server.ask("POST", "/devices?timeout=20s", spec()).json["status"]["phase"] == "Live"
     assert server.ask("PUT", "/devices/data?timeout=20s", spec(size="2MiB")).json["status"]["phase"] == "Live"
     server.tell("auto off")
-    for method, path, body in (("PUT", "", spec(size="3MiB")), ("PATCH", "", {"size": "4MiB"}), ("POST", "/restart", None),
+    for method, path, body in (("PUT", "", spec(size="3MiB")), ("PATCH", "", {"size": "4MiB"}), ("POST", "/restart", None), ("POST", "/recover", None),
                                ("DELETE", "", None)):
         headers = {"Content-Type": "application/merge-patch+json"} if method == "PATCH" else None
         answer = server.ask(method, f"/devices/data{path}?timeout=0", body, headers)
@@ -73,6 +73,22 @@ def test_what_only_opening_can_tell(manual, phase):
     problem = check_problem(manual.ask("POST", "/devices?wait=ready", spec()), 422, "cannot-start")
     manual.tell("status data Live Live It serves.")
     assert manual.ask("POST", "/devices?wait=ready", spec()).status == 200
+
+
+def test_a_recovery_is_waited_for_whatever_was_wrong_before(manual):
+    manual.ask("POST", "/devices", spec())
+    for phase, reason in (("Failed", "WaitsForRecover"), ("Backoff", "BackingFileMissing"), ("Quiesced", "WaitsForRecover")):
+        manual.tell(f"status data {phase} {reason} It waits.")
+        connection = begin(manual, "POST", "/devices/data/recover?wait=ready")
+        manual.tell("status data Backoff BackingFileMissing It is still missing.")
+        assert manual.tell("waits") == 1
+        manual.tell("status data Live Live It serves.")
+        answer = end(connection)
+        assert answer.status == 200 and answer.json["status"]["phase"] == "Live"
+    assert manual.ask("POST", "/devices/data/recover?wait=ready").status == 200
+    manual.tell("status data Backoff BackingFileMissing It is missing again.")
+    problem = check_problem(manual.ask("POST", "/devices/data/recover?wait=ready&timeout=10ms"), 504, "timeout")
+    assert "It is missing again." in problem["detail"]
 
 
 def test_a_disk_that_serves_on_is_nothing_to_remove(manual):
