@@ -186,8 +186,6 @@ static void note_success(struct attempt *attempt, enum plan_action action, uint6
         }
         if (action == attempt->failed)
                 attempt->error = 0;
-        if (action == ACTION_END_RECOVERY) /* it was live, though it may be down again before anybody looks */
-                forget_refusals(attempt);
 }
 
 static void note_refusal(struct attempt *attempt)
@@ -237,6 +235,10 @@ void attempt_released(struct attempt *attempt, uint64_t now)
 void attempt_done(struct attempt *attempt, enum plan_action action, int result, uint64_t now)
 {
         attempt->held = false;
+        /* It was not refused: every queue had fetched, so that this disk can be recovered. It may even have
+         * been live, and down again before anybody looked. */
+        if (action == ACTION_END_RECOVERY && result != -EINVAL && result != -EALREADY)
+                forget_refusals(attempt);
         if (result < 0)
                 note_failure(attempt, action, result, now);
         else

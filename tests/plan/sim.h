@@ -50,9 +50,9 @@ struct disk {
         bool spoilt;                   /* a worker died while it fetched: no worker can fetch any more */
         bool fetched_any, fetched_all; /* by its holder */
         int holder;                    /* the worker whose /dev/ublkcN is open, dead or alive */
-        bool refused;                  /* START_USER_RECOVERY was, and no worker tried all the same */
-        unsigned refusals;             /* how many workers tried all the same since it was last live */
-        int openers;                   /* of /dev/ublkbN */
+        unsigned refusals; /* workers for which START_USER_RECOVERY was refused since it was last live */
+        int refused_for;   /* the last of them */
+        int openers;       /* of /dev/ublkbN */
 };
 
 enum command_type {

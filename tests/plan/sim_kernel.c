@@ -216,7 +216,6 @@ static int go_live(struct world *world, struct disk *disk, int worker)
         disk->was_started = true;
         disk->begun = false;
         disk->refusals = 0;
-        disk->refused = false;
         world->was_live = true;
         TRACE(world, "kernel: disk %d is live", (int)(disk - world->disks));
         process_disk_is_live(world, worker);
@@ -232,12 +231,19 @@ static int start(struct world *world, struct disk *disk, int worker)
         return go_live(world, disk, worker);
 }
 
-static int begin_recovery(struct world *world, struct disk *disk)
+static void note_refusal(struct disk *disk, int worker)
+{
+        if (disk->refusals == 0 || disk->refused_for != worker)
+                disk->refusals++;
+        disk->refused_for = worker;
+}
+
+static int begin_recovery(struct world *world, struct disk *disk, int worker)
 {
         if (disk->recovery == RECOVERY_NONE)
                 return -EINVAL;
         if (world->refuses_second_begin && disk->begun) {
-                disk->refused = true;
+                note_refusal(disk, worker);
                 return -EINVAL;
         }
         if (disk->holder != NOBODY || disk->state == DISK_DEAD || disk->state == DISK_LIVE)
@@ -275,7 +281,7 @@ int kernel_execute(struct world *world, struct command *command)
         case COMMAND_START:
                 return start(world, disk, command->worker);
         case COMMAND_BEGIN_RECOVERY:
-                return begin_recovery(world, disk);
+                return begin_recovery(world, disk, command->worker);
         case COMMAND_END_RECOVERY:
                 return end_recovery(world, disk, command->worker);
         case COMMAND_QUIESCE:

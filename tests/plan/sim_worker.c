@@ -195,8 +195,6 @@ static void go(struct world *world, int index, int number)
                         world_break(world, "two workers are past GO");
         process->going = true;
         process->number = number;
-        world->disks[number].refusals += world->disks[number].refused;
-        world->disks[number].refused = false;
         TRACE(world, "worker %d: goes for %d", index, number);
         if (process->stage != PROCESS_LEAVING)
                 enter(world, index, PROCESS_ATTACHING);

@@ -206,6 +206,21 @@ static void test_three_refused_workers_are_hopeless(void)
         CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_NONE, 7), TROUBLE_NONE);
 }
 
+/* Every queue of that worker had fetched, which the kernel allows no worker whose disk is spoilt. */
+static void test_a_worker_that_died_while_the_disk_went_live_was_not_refused(void)
+{
+        struct attempt attempt = {};
+
+        refuse_once(&attempt, 1);
+        refuse_once(&attempt, 2);
+        see(&attempt, KERNEL_DOWN, PLAN_WORKER_PARAMS, 3);
+        attempt_done(&attempt, ACTION_BEGIN_RECOVERY, -EINVAL, 3);
+        see(&attempt, KERNEL_DOWN, PLAN_WORKER_READY, 3);
+        attempt_done(&attempt, ACTION_END_RECOVERY, -EINTR, 3);
+        attempt_worker_died(&attempt, 3);
+        CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_NONE, 4), TROUBLE_NONE);
+}
+
 static void test_deaths_back_off_until_one_served_long(void)
 {
         struct attempt attempt = {};
@@ -381,6 +396,7 @@ int main(void)
         test_a_step_that_is_held_up_counts_slowly_and_is_due_once_released();
         test_a_disk_in_use_is_no_trouble();
         test_three_refused_workers_are_hopeless();
+        test_a_worker_that_died_while_the_disk_went_live_was_not_refused();
         test_deaths_back_off_until_one_served_long();
         test_a_retiring_worker_may_finish();
         test_a_worker_that_cannot_be_retired_is_soon_stuck();
