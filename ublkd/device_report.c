@@ -93,6 +93,15 @@ static struct told tell_held(const struct managed_device *device, bool down)
         return (struct told){down ? PHASE_QUIESCED : PHASE_FAILED, "WaitsForRecover"};
 }
 
+/* Something went wrong, and has not gone right since. What is done about a disk that cannot be made is not
+ * always to wait for the next try. */
+static bool is_in_trouble(const struct managed_device *device, bool down, uint64_t next_try)
+{
+        if (!device->note.reason || is_handed_over(device) || attempt_waits_for_release(&device->attempt))
+                return false;
+        return next_try != UINT64_MAX || device->attempt.deaths > 1 || (!down && device->attempt.error < 0);
+}
+
 static struct told tell(
         const struct managed_device *device, const struct device_record *record, uint64_t next_try)
 {
@@ -109,8 +118,7 @@ static struct told tell(
                 return (struct told){PHASE_LIVE, live_reason(device, record)};
         if (device->facts.want == WANT_HELD)
                 return tell_held(device, down);
-        if (device->note.reason && !is_handed_over(device) && !attempt_waits_for_release(&device->attempt)
-                && (next_try != UINT64_MAX || device->attempt.deaths > 1))
+        if (is_in_trouble(device, down, next_try))
                 return (struct told){PHASE_BACKOFF, device->note.reason};
         if (device->facts.want == WANT_GIVEN_UP)
                 return (struct told){PHASE_STOPPING, "GaveUp"};
@@ -158,7 +166,8 @@ static int explain_backoff(const struct managed_device *device, const char *reas
                 return device_status_explain(status, reason, "%s That was try %u in a row.%s",
                         note_or(device, "The worker died."), device->attempt.deaths,
                         when[0] ? when : " Another one is under way.");
-        return device_status_explain(status, reason, "%s%s", note_or(device, "The last step failed."), when);
+        return device_status_explain(status, reason, "%s%s", note_or(device, "The last step failed."),
+                when[0] ? when : " Another try is under way.");
 }
 
 /* What keeps the kernel from taking the disk away says more than that it is to be taken away. */

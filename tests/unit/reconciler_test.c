@@ -92,6 +92,31 @@ static void a_number_that_is_not_released_is_told_of(void)
         world_free(&world);
 }
 
+/* Not for a moment does it look as if nothing were wrong, also while another worker is tried with. */
+static void a_strangers_number_is_told_of_all_the_time(void)
+{
+        struct world world;
+
+        world_new(&world);
+        fake_disks[3] = (struct fake_disk){
+                .there = true, .device = {.number = 3, .cookie = FAKE_STRANGER}
+        };
+        world_put_loop(&world, "data", ",\"id\":3");
+        world_settle(&world, 0);
+        fake_worker_open(fake_worker("data"), "file:1");
+        world_wait_told(&world, "data", "not ours");
+        for (bool killed = false; !killed || !fake_worker("data");) {
+                world_settle(&world, 0);
+                CHECK_INT(world_phase(&world, "data"), PHASE_BACKOFF);
+                CHECK(strstr(world_record(&world, "data")->status.message, "not ours"));
+                if (!killed && fake_kills > 0) {
+                        fake_worker_die(fake_worker("data"));
+                        killed = true;
+                }
+        }
+        world_free(&world);
+}
+
 /* What was found at one number is not told of the next. */
 static void a_number_that_is_being_released_is_no_strangers(void)
 {
@@ -370,6 +395,7 @@ int main(void)
         a_stranger_that_is_faster_gets_another_number();
         a_number_that_is_being_released_is_waited_for();
         a_number_that_is_not_released_is_told_of();
+        a_strangers_number_is_told_of_all_the_time();
         a_number_that_is_being_released_is_no_strangers();
         what_the_kernel_does_not_say_is_told_while_it_releases();
         a_late_disk_is_not_forgotten_for_another_number();
