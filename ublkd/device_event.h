@@ -22,6 +22,7 @@ struct device_event {
         char *reason;  /* CamelCase */
         char *message; /* a sentence: what happened, and what is done next */
         char *labels;  /* the device's labels then, a JSON object; NULL: none */
+        bool asked;    /* somebody asked for it, and so it repeats nothing; not stored */
         bool unsaved;  /* the backend has not seen it as it is */
 };
 

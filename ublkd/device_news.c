@@ -29,6 +29,7 @@ struct device_news news_of_spec(
                                       : "The spec was changed; the disk stays, and follows what can be "
                                         "changed while it is served.",
                 .labels = spec->options.labels,
+                .asked = true,
         };
 }
 
@@ -95,6 +96,7 @@ int news_make(struct event_log *log, const struct device_record *record, const s
                 .reason = (char *)news->reason,
                 .message = (char *)news->message,
                 .labels = labels,
+                .asked = news->asked,
                 .last_at = device_record_now(),
         };
         return event_log_make(log, &happened, revision, ret);

@@ -9,6 +9,7 @@ struct device_news {
         const char *reason; /* NULL: the change is not worth an event */
         const char *message;
         const cJSON *labels; /* of the device's spec, NULL: none */
+        bool asked;          /* somebody asked for it */
 };
 
 /* What happened to the device of `record`, in these words. */

@@ -92,13 +92,15 @@ static void step_revision(
 }
 
 /* Saves `changed`, a copy of the entry's record in which only values differ, and takes it over. `reason` and
- * `message` tell of it; NULL: nothing is told. */
+ * `message` tell of it, which somebody asked for; NULL: nothing is told. */
 static int update_entry(struct device_store *store, struct store_entry *entry, struct device_record *changed,
         const char *reason, const char *message)
 {
-        const struct device_news news = news_of(&entry->record, EVENT_NORMAL, reason, message);
-        int r = save_record(store, changed, entry->text, &news);
+        struct device_news news = news_of(&entry->record, EVENT_NORMAL, reason, message);
+        int r;
 
+        news.asked = true;
+        r = save_record(store, changed, entry->text, &news);
         if (r < 0)
                 return r;
         entry->record = *changed;

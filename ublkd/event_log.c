@@ -106,6 +106,8 @@ static size_t find_repeated(const struct event_log *log, const struct device_eve
 {
         uint64_t oldest = usec_before(happened->last_at, EVENT_REPEAT_SECONDS);
 
+        if (happened->asked) /* each request is a change of its own, also for who looks later */
+                return log->count;
         for (size_t i = log->count; i-- > 0 && log->events[i]->last_at >= oldest;) {
                 const struct device_event *event = log->events[i];
 

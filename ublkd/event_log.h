@@ -24,9 +24,9 @@ struct event_log *event_log_free(struct event_log *log);
 int event_log_load(void *log, const struct device_event *event);
 void event_log_loaded(struct event_log *log, uint64_t compacted, uint64_t now);
 
-/* Makes the event that `happened` comes to: device, uid, type, reason, message, labels and last_at are given
- * (lent), the rest is filled in; `revision` is its own. A repetition continues the event that it repeats.
- * Nothing is kept yet. Returns 0 or -ENOMEM. */
+/* Makes the event that `happened` comes to: device, uid, type, reason, message, labels, asked and last_at are
+ * given (lent), the rest is filled in; `revision` is its own. A repetition continues the event that it
+ * repeats. Nothing is kept yet. Returns 0 or -ENOMEM. */
 int event_log_make(struct event_log *log, const struct device_event *happened, uint64_t revision,
         struct device_event **ret);
 /* Keeps what event_log_make() made (NULL: nothing); no other may have been made in between. `saved`: the

@@ -9,6 +9,7 @@ from api_server import Server, check_problem, send, spec
 
 ENDS = (EOFError, OSError, http.client.HTTPException)
 JSON = {"Accept": "application/json"}
+MERGE = {"Content-Type": "application/merge-patch+json"}
 
 
 class Stream:
@@ -123,6 +124,14 @@ def test_the_list_is_filtered(server):
     assert reasons(events(server, f"?device=one&after={first}")) == [("one", "Live")]
 
 
+def test_no_change_that_was_asked_for_is_left_out(server):
+    create(server, "data")
+    for tier in range(20):
+        assert server.ask("PATCH", "/devices/data", {"labels": {"tier": str(tier)}}, MERGE).status == 200
+    changes = [event for event in events(server)["items"] if event["reason"] == "SpecChanged"]
+    assert [event["device"]["labels"]["tier"] for event in changes] == [str(tier) for tier in reversed(range(20))]
+
+
 def test_what_repeats_is_counted(server):
     create(server, "data")
     for nth in range(10):
@@ -178,8 +187,7 @@ def test_pages_and_the_stream_after_the_first_miss_nothing(server):
     first = server.ask("GET", "/devices?limit=1").json
     create(server, "a")  # before the page that comes
     create(server, "e")  # behind it
-    assert server.ask("PATCH", "/devices/b?wait=ready", {"labels": {"app": "db"}},
-                      {"Content-Type": "application/merge-patch+json"}).status == 200  # was listed already
+    assert server.ask("PATCH", "/devices/b?wait=ready", {"labels": {"app": "db"}}, MERGE).status == 200  # was listed already
     assert server.ask("DELETE", "/devices/d?wait").status == 204  # never will be
     pages = [first]
     while "continue" in pages[-1]:

@@ -40,6 +40,26 @@ static void test_disks_without_a_record_are_told_apart(struct event_log *log)
         CHECK_INT(event_log_at(log, 1)->count, 2);
 }
 
+static void test_what_was_asked_for_repeats_nothing(struct event_log *log)
+{
+        for (uint64_t revision = 1; revision <= 3; revision++) {
+                const struct device_event happened = {
+                        .device = (char *)"data",
+                        .uid = (char *)"a",
+                        .reason = (char *)"SpecChanged",
+                        .message = (char *)"It was changed.",
+                        .last_at = start,
+                        .asked = true,
+                };
+                struct device_event *event;
+
+                if (CHECK_INT(event_log_make(log, &happened, revision, &event), 0))
+                        event_log_take(log, event, false);
+        }
+        CHECK_INT(event_log_count(log), 3);
+        CHECK_INT(event_log_at(log, 2)->count, 1);
+}
+
 static void test_repetitions_move_to_the_end(struct event_log *log)
 {
         const struct device_event *event;
@@ -159,9 +179,10 @@ static void test_long_messages_are_cut(struct event_log *log)
 int main(void)
 {
         static void (*const tests[])(struct event_log *) = {test_repetitions_move_to_the_end,
-                test_disks_without_a_record_are_told_apart, test_long_after_is_no_repetition,
-                test_number_is_bounded, test_flapping_device_keeps_its_place, test_age_is_bounded,
-                test_loaded_in_any_order, test_long_messages_are_cut};
+                test_what_was_asked_for_repeats_nothing, test_disks_without_a_record_are_told_apart,
+                test_long_after_is_no_repetition, test_number_is_bounded,
+                test_flapping_device_keeps_its_place, test_age_is_bounded, test_loaded_in_any_order,
+                test_long_messages_are_cut};
 
         for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
                 struct event_log *log;
