@@ -575,7 +575,7 @@ int main(int argc, char **argv)
                 fputs(usage_text, stdout);
                 return EXIT_LEFT;
         }
-        if (argc != 2) {
+        if (argc != 2 || argv[1][0] == '-') {
                 fputs(usage_text, stderr);
                 return EXIT_USAGE;
         }

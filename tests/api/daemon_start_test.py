@@ -37,3 +37,11 @@ def test_no_worker_beside_it(tmp_path):
     (alone / "ublkd-worker").write_text("no program")
     said = refused(tmp_path, program=program)
     assert str(alone / "ublkd-worker") in said and "Permission denied" in said
+
+
+@pytest.mark.parametrize("arguments", [[], ["--bogus"], ["a", "b"]])
+def test_a_worker_that_is_started_by_hand(arguments):
+    """It shows how it is used; that there is no socket where it looks for one says nothing to whoever tried."""
+    worker = pathlib.Path(UBLKD).with_name("ublkd-worker")
+    run = subprocess.run([worker, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 2 and run.stdout == "" and run.stderr.startswith("Usage: ublkd-worker"), run
