@@ -98,6 +98,14 @@ static bool is_ready(const struct device_record *record)
         return record->status.phase == PHASE_LIVE && record->status.settled;
 }
 
+/* A disk that serves on with its old size is recovered all the same. */
+static bool is_over(const struct wait *wait, const struct device_record *record)
+{
+        return is_ready(record)
+               || (wait->kind == WAIT_RECOVERED && record->status.phase == PHASE_LIVE
+                       && has_reason(&record->status, "CannotGrow"));
+}
+
 /* Sets the reply and returns true when the wait is over. `record`: NULL when the device is gone. */
 static bool check_ready(const struct wait *wait, const struct device_record *record)
 {
@@ -112,12 +120,12 @@ static bool check_ready(const struct wait *wait, const struct device_record *rec
         if (record->status.observed_generation < wait->generation
                 || record->status.observed_restart < wait->restart)
                 return false;
-        if (wait->restarts && has_reason(&record->status, "CannotRestart")) {
+        if (wait->restarts && wait->kind != WAIT_RECOVERED && has_reason(&record->status, "CannotRestart")) {
                 reply_device_problem(
                         request, PROBLEM_CANNOT_START, record, "%s", status_message(&record->status));
                 return true;
         }
-        if (is_ready(record)) {
+        if (is_over(wait, record)) {
                 reply_device(request, status, record);
                 if (status == MHD_HTTP_CREATED)
                         snprintf(request->reply.location, sizeof(request->reply.location), "/devices/%s",

@@ -37,7 +37,8 @@ const char *device_message(const cJSON *device)
 void say_why(const char *about, const char *message)
 {
         /* where device_report.c begins to tell of what will be done next */
-        static const char *const tries[] = {" That was try ", " The next try is ", " It is tried again"};
+        static const char *const tries[] = {
+                " That was try ", " The next try is ", " It is tried again", " Another try is under way"};
         const char *end = message + strlen(message);
 
         for (size_t i = 0; i < ARRAY_SIZE(tries); i++) {

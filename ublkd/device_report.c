@@ -88,9 +88,21 @@ static const char *live_reason(const struct managed_device *device, const struct
  * that cannot be recovered: the driver is about to take that away. */
 static struct told tell_held(const struct managed_device *device, bool down)
 {
-        if (device->facts.kernel == KERNEL_LIVE && device->facts.worker == PLAN_WORKER_NONE)
+        bool recoverable = !ublk_ctl_missing(ublk_ctl_flags(KERNEL_RECOVERY_QUEUE), device->kernel.flags);
+        bool leaving = device->facts.worker == PLAN_WORKER_LEAVING && !recoverable;
+
+        if (device->facts.kernel == KERNEL_LIVE && (device->facts.worker == PLAN_WORKER_NONE || leaving))
                 return (struct told){PHASE_STOPPING, "WaitsForRecover"};
         return (struct told){down ? PHASE_QUIESCED : PHASE_FAILED, "WaitsForRecover"};
+}
+
+/* A step to make a disk failed, and has not succeeded since. */
+static bool cannot_be_made(const struct managed_device *device)
+{
+        static const bool makes[_ACTION_MAX] = {
+                [ACTION_ADD_DEV] = true, [ACTION_SET_PARAMS] = true, [ACTION_START_DEV] = true};
+
+        return device->attempt.error < 0 && makes[device->attempt.failed];
 }
 
 /* Something went wrong, and has not gone right since. What is done about a disk that cannot be made is not
@@ -99,7 +111,7 @@ static bool is_in_trouble(const struct managed_device *device, bool down, uint64
 {
         if (!device->note.reason || is_handed_over(device) || attempt_waits_for_release(&device->attempt))
                 return false;
-        return next_try != UINT64_MAX || device->attempt.deaths > 1 || (!down && device->attempt.error < 0);
+        return next_try != UINT64_MAX || device->attempt.deaths > 1 || (!down && cannot_be_made(device));
 }
 
 static struct told tell(

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <systemd/sd-device.h>
 
+enum { BUFFER_SIZE = 16 << 20 }; /* all disks of a machine at once */
+
 struct disk_watch {
         sd_device_monitor *monitor;
         disk_watch_handler handler;
@@ -41,8 +43,11 @@ int disk_watch_new(sd_event *event, disk_watch_handler handler, void *userdata, 
         watch->handler = handler;
         watch->userdata = userdata;
         r = sd_device_monitor_new(&watch->monitor);
-        if (r >= 0)
-                r = sd_device_monitor_filter_add_match_subsystem_devtype(watch->monitor, "block", "disk");
+        if (r < 0)
+                return r;
+        /* What does not fit is lost. Without privileges it is what the machine allows. */
+        (void)sd_device_monitor_set_receive_buffer_size(watch->monitor, BUFFER_SIZE);
+        r = sd_device_monitor_filter_add_match_subsystem_devtype(watch->monitor, "block", "disk");
         if (r >= 0)
                 r = sd_device_monitor_attach_event(watch->monitor, event);
         if (r >= 0)

@@ -132,8 +132,7 @@ static void on_foreign_seen(void *userdata)
 }
 
 /* Where there is room again the events are written now, so that what is told is not what was half a minute
- * ago.
- */
+ * ago. */
 static void look_at_state(struct manager *manager)
 {
         if (host_look_at_state(&manager->host, manager->state_dir, manager->events_error) != 0

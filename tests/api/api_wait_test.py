@@ -86,6 +86,8 @@ def test_a_recovery_is_waited_for_whatever_was_wrong_before(manual):
         answer = end(connection)
         assert answer.status == 200 and answer.json["status"]["phase"] == "Live"
     assert manual.ask("POST", "/devices/data/recover?wait=ready").status == 200
+    manual.tell("status data Live CannotGrow It serves as before.")
+    assert manual.ask("POST", "/devices/data/recover?wait=ready").status == 200
     manual.tell("status data Backoff BackingFileMissing It is missing again.")
     problem = check_problem(manual.ask("POST", "/devices/data/recover?wait=ready&timeout=10ms"), 504, "timeout")
     assert "It is missing again." in problem["detail"]

@@ -59,7 +59,9 @@ def test_restarts_under_load_without_an_error(ext4, file_of, daemon, directory, 
     _restart_under_load(daemon, directory, disk, jobs=2)
     assert daemon.api.get("data")["generation"] == 1
     listed = daemon.api.ask("GET", "/events?device=data", 200, headers={"Accept": "application/json"})["items"]
-    assert {event["type"] for event in listed} == {"Normal"}, listed  # what was asked for is nothing to warn of
+    # What was asked for is nothing to warn of, except that I/O of the worker that left takes long.
+    warned = [event for event in listed if event["type"] != "Normal" and "still under way" not in event["message"]]
+    assert not warned, warned
 
 
 def test_restart_of_a_queue_that_is_full(ext4, file_of, daemon, directory):

@@ -112,8 +112,11 @@ static void a_strangers_number_is_told_of_all_the_time(void)
                 if (!killed && fake_kills > 0) {
                         fake_worker_die(fake_worker("data"));
                         killed = true;
+                        world_settle(&world, 0);
                 }
         }
+        CHECK_INT(world_phase(&world, "data"), PHASE_BACKOFF);
+        CHECK(strstr(world_record(&world, "data")->status.message, "not ours"));
         world_free(&world);
 }
 

@@ -312,8 +312,10 @@ static void what_cannot_be_recovered_is_never_said_to_wait(void)
         CHECK_INT(world_phase(&world, "data"), PHASE_STOPPING);
         CHECK(strstr(world_record(&world, "data")->status.message, "then 'ublkctl recover data'"));
         fake_disks[0].device.state = KERNEL_STATE_DEAD;
-        world_settle(&world, 500);
+        world_wait_told(&world, "data", "There is no disk left");
         CHECK_INT(world_phase(&world, "data"), PHASE_FAILED);
+        for (unsigned i = 0; i < 1000 && fake_disks[0].there; i++)
+                world_settle(&world, 0);
         CHECK(!fake_disks[0].there);
         world_free(&world);
 }
@@ -342,6 +344,27 @@ static void requests_of_a_dead_worker_are_told_of_until_they_are_done(void)
         world_free(&world);
 }
 
+/* What kept a disk from being recovered has nothing to do with the next one. */
+static void a_recovery_that_was_given_up_is_no_trouble_of_the_next_disk(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", ",\"recovery\":{\"giveUpAfter\":\"2s\"}");
+        world_bring_up(&world, "data", "file:1");
+        fake_worker_die(fake_worker("data"));
+        fake_disks[0].device.state = KERNEL_STATE_QUIESCED;
+        fake_held = true;
+        world_settle(&world, 0);
+        fake_worker_open(fake_worker("data"), "file:1");
+        world_wait_told(&world, "data", "still under way");
+        for (unsigned i = 0; i < 20000 && fake_disks[0].device.state == KERNEL_STATE_QUIESCED; i++)
+                world_settle(&world, 0);
+        world_settle(&world, 5);
+        CHECK_INT(world_phase(&world, "data"), PHASE_STARTING);
+        world_free(&world);
+}
+
 /* Each look costs a CPU that the worker could have, in the midst of a recovery. */
 static void a_worker_that_was_told_to_go_is_left_alone_for_a_while(void)
 {
@@ -352,10 +375,10 @@ static void a_worker_that_was_told_to_go_is_left_alone_for_a_while(void)
         world_new(&world);
         world_put_loop(&world, "data", "");
         world_bring_up(&world, "data", "file:1");
+        began = clock_msec(CLOCK_MONOTONIC); /* the rest after the start of the next worker begins later */
         fake_worker_die(fake_worker("data"));
         world_settle(&world, 0);
         looks = fake_looks;
-        began = clock_msec(CLOCK_MONOTONIC);
         fake_worker_open(fake_worker("data"), "file:1");
         world_settle(&world, 5);
         CHECK_INT(worker_proc_stage(fake_worker("data")), WORKER_STAGE_FETCHING);
@@ -369,6 +392,7 @@ int main(void)
 {
         a_worker_that_was_told_to_go_is_left_alone_for_a_while();
         requests_of_a_dead_worker_are_told_of_until_they_are_done();
+        a_recovery_that_was_given_up_is_no_trouble_of_the_next_disk();
         a_restart_replaces_the_worker_once();
         a_restart_whose_trial_fails_leaves_the_worker_alone();
         a_restart_that_was_refused_stays_refused();
