@@ -4,6 +4,7 @@ Udev gives every new disk to root:disk in its own time. The rule, which reads
 what ublkd has left in /run/ublkd, is what makes it say the same as ublkd.
 """
 
+import itertools
 import os
 import pathlib
 import shutil
@@ -12,12 +13,28 @@ import stat
 from harness import programs
 from harness.api import null_spec
 from harness.disk import Disk
-from harness.shell import run
+from harness.shell import output, run
 from harness.wait import wait_until
 
 import pytest
 
 _RULE = pathlib.Path("/run/udev/rules.d/60-ublkd.rules")
+_WITNESS = "/sys/class/mem/null"
+_TOKENS = itertools.count()
+
+
+def _reload():
+    """Returns once udev works by the rules that are there: a rule that is written last has had its effect."""
+    token = f"UBLKD_TEST=rules-{next(_TOKENS)}"
+    name, value = token.split("=")
+    _RULE.with_name("99-witness.rules").write_text(f'KERNEL=="null", ENV{{{name}}}="{value}"\n')
+
+    def known():
+        run("udevadm", "control", "--reload")
+        run("udevadm", "trigger", "--action=change", "--settle", _WITNESS)
+        return token in output("udevadm", "info", "--query=property", _WITNESS).split()
+
+    wait_until(known, "udev with the rules of this test")
 
 
 @pytest.fixture(name="api")
@@ -25,10 +42,10 @@ def api_of_the_installed_one(make_daemon):
     """A daemon in the directory that the udev rule knows."""
     _RULE.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(programs.source("units/60-ublkd.rules"), _RULE)
-    run("udevadm", "control", "--reload")
+    _reload()
     yield make_daemon(runtime="/run/ublkd").start().api
     _RULE.unlink()
-    run("udevadm", "control", "--reload")
+    _reload()
 
 
 def _owner(disk):
@@ -74,16 +91,23 @@ def udev_that_stops_between_reading_and_setting(directory):
     script.write_text(f"#!/bin/sh\n: > {directory}/stopped\nuntil [ -e {directory}/go ]; do sleep 0.05; done\n")
     script.chmod(0o755)
     rule.write_text(f'ACTION=="add", KERNEL=="ublkb*", IMPORT{{program}}="{script}"\n')
-    run("udevadm", "control", "--reload")
+    _reload()
     yield directory
     (directory / "go").touch()
     rule.unlink()
-    run("udevadm", "control", "--reload")
+    _reload()
+
+
+def _wait_stopped(slow_udev, disk):
+    def what():
+        return f"udev in the middle of the new disk, of which it knows {output('udevadm', 'info', disk.sys)}"
+
+    wait_until((slow_udev / "stopped").exists, what)
 
 
 def test_a_new_owner_outlasts_what_udev_has_read_before(api, slow_udev):
     disk = Disk(api.create(null_spec("data"))["status"]["id"])
-    wait_until((slow_udev / "stopped").exists, "udev in the middle of the new disk")
+    _wait_stopped(slow_udev, disk)
     api.put(null_spec("data", owner={"uid": 77, "gid": 78, "mode": "0600"}))
     (slow_udev / "go").touch()
     run("udevadm", "settle")
@@ -94,7 +118,7 @@ def test_the_owner_outlasts_udev_without_the_rule(make_daemon, slow_udev):
     owner = {"uid": 77, "gid": 78, "mode": "0604"}
     disk = Disk(make_daemon().start().api.create(null_spec("plain", owner=owner))["status"]["id"])
     assert _owner(disk) == (77, 78, 0o604)
-    wait_until((slow_udev / "stopped").exists, "udev in the middle of the new disk")
+    _wait_stopped(slow_udev, disk)
     (slow_udev / "go").touch()
     run("udevadm", "settle")  # it has given the disk to root:disk
     wait_until(lambda: _owner(disk) == (77, 78, 0o604), "the owner as the spec says")
