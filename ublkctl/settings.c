@@ -133,33 +133,19 @@ static enum exit_status usage_fault(
         return STATUS_USAGE;
 }
 
-/* As parse_duration() and parse_count() read it. */
-static void format_number(bool duration, uint64_t value, char ret[static 32])
+static void format_number(bool duration, uint64_t value, char ret[static DURATION_SIZE])
 {
-        static const struct {
-                uint64_t factor;
-                const char *unit;
-        } units[] = {
-                {UINT64_C(3600) * SECOND, "h"  },
-                {60 * SECOND,             "min"},
-                {SECOND,                  "s"  },
-                {1000,                    "ms" },
-                {1,                       "us" },
-        };
-
-        for (size_t i = 0; duration && i < ARRAY_SIZE(units); i++)
-                if (value >= units[i].factor && value % units[i].factor == 0) {
-                        snprintf(ret, 32, "%" PRIu64 "%s", value / units[i].factor, units[i].unit);
-                        return;
-                }
-        snprintf(ret, 32, "%" PRIu64, value);
+        if (duration)
+                format_duration(value, ret);
+        else
+                snprintf(ret, DURATION_SIZE, "%" PRIu64, value);
 }
 
 static enum exit_status store_number(
         const struct setting *setting, const char *who, const char *text, uint64_t *ret)
 {
         bool duration = setting->kind == SETTING_KIND_DURATION;
-        char least[32], most[32], wanted[96];
+        char least[DURATION_SIZE], most[DURATION_SIZE], wanted[96];
         uint64_t value;
 
         if ((duration ? parse_duration(text, &value) : parse_count(text, &value)) < 0)

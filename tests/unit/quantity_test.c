@@ -71,8 +71,36 @@ static const struct sample durations[] = {
         {"007s",           -EINVAL, 0                               },
 };
 
+static void test_durations_are_written_as_they_are_read(void)
+{
+        static const struct {
+                uint64_t usec;
+                const char *text;
+        } cases[] = {
+                {0,                    "0us"   },
+                {1,                    "1us"   },
+                {1001,                 "1001us"},
+                {250000,               "250ms" },
+                {30000000,             "30s"   },
+                {90000000,             "90s"   },
+                {300000000,            "5min"  },
+                {UINT64_C(7200000000), "2h"    },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                char text[DURATION_SIZE];
+                uint64_t usec = 1;
+
+                format_duration(cases[i].usec, text);
+                CHECK_STR(text, cases[i].text);
+                CHECK_INT(parse_duration(text, &usec), 0);
+                CHECK(usec == cases[i].usec);
+        }
+}
+
 int main(void)
 {
+        test_durations_are_written_as_they_are_read();
         check_samples(parse_bytes, bytes, ARRAY_SIZE(bytes));
         check_samples(parse_duration, durations, ARRAY_SIZE(durations));
         return check_report();

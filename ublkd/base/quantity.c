@@ -3,7 +3,9 @@
 #include "ublkd/base/cleanup.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 struct unit {
@@ -65,4 +67,14 @@ int parse_duration(const char *text, uint64_t *ret_usec)
                 return 0;
         }
         return parse_quantity(text, duration_units, ARRAY_SIZE(duration_units), ret_usec);
+}
+
+void format_duration(uint64_t usec, char ret[static DURATION_SIZE])
+{
+        size_t i = ARRAY_SIZE(duration_units) - 1;
+
+        while (i > 0 && (usec < duration_units[i].factor || usec % duration_units[i].factor != 0))
+                i--;
+        snprintf(
+                ret, DURATION_SIZE, "%" PRIu64 "%s", usec / duration_units[i].factor, duration_units[i].name);
 }

@@ -3,7 +3,11 @@
 
 #include <stdint.h>
 
+enum { DURATION_SIZE = 32 };
+
 /* "10GiB", "4096", "1MiB" → bytes. Returns 0, -EINVAL, or -ERANGE over INT64_MAX. */
 int parse_bytes(const char *text, uint64_t *ret);
 /* "0", "250ms", "30s", "5m" or "5min", "2h" → microseconds. Returns 0, -EINVAL or -ERANGE over INT64_MAX. */
 int parse_duration(const char *text, uint64_t *ret_usec);
+/* `usec` as parse_duration() reads it, with the largest unit that leaves a whole number: "90s", "5min". */
+void format_duration(uint64_t usec, char ret[static DURATION_SIZE]);
