@@ -9,21 +9,16 @@
 
 /* ---- starting ---- */
 
-/* Its disk has lost its worker, maybe while no supervisor was there to see it: then the time since when is
- * not known, only since when it is seen. */
-static bool has_lost_worker(struct managed_device *device)
+/* Its disk has lost its worker, and no supervisor was there to see it. */
+static bool was_lost_unseen(const struct managed_device *device)
 {
-        if (device->tie == WORKER_LOST)
-                return true;
-        if (device->tie != WORKER_NEVER || device->facts.kernel != KERNEL_DOWN)
-                return false;
-        if (device->died_at == 0)
-                device->died_at = device->turn_began;
-        return true;
+        return device->tie == WORKER_NEVER && device->facts.kernel == KERNEL_DOWN;
 }
 
 static void count_restart(struct managed_device *device)
 {
+        if (was_lost_unseen(device) && device->died_at == 0)
+                device->died_at = device->turn_began; /* since when is not known: from now on */
         device->history.restarts++;
         device_shared_keep_history(device);
 }
@@ -40,7 +35,7 @@ static void step_spawn(struct managed_device *device, const struct device_record
         if (r < 0)
                 device_note(device, "WorkerNotStarted", "The worker %s cannot be started: %s.",
                         worker_start_program(device->reconciler->config.worker_start), strerror(-r));
-        else if (has_lost_worker(device))
+        else if (device->tie == WORKER_LOST || was_lost_unseen(device))
                 count_restart(device);
         if (r >= 0)
                 device->tie = WORKER_HELD;
