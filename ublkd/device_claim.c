@@ -70,8 +70,7 @@ static void note_holder(struct managed_device *device, const struct managed_devi
         device_note(device, "BackingInUse",
                 "The backing store is in use by the device \"%s\"%s; two disks that write to one store would "
                 "destroy its data. Remove one of them ('ublkctl detach %s'), use another range of it, or "
-                "make "
-                "both read-only.",
+                "make both read-only.",
                 holder->name, node, holder->name);
 }
 

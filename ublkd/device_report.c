@@ -296,9 +296,8 @@ static int explain(const struct managed_device *device, const struct device_reco
         case PHASE_DISABLED:
                 if (device->facts.want == WANT_HELD)
                         return device_status_explain(status, told->reason,
-                                "%s The kernel removes the disk, which cannot be recovered; then 'ublkctl "
-                                "recover "
-                                "%s' (POST /devices/%s/recover) makes it anew.",
+                                "%s The kernel removes the disk, which cannot be recovered; then "
+                                "'ublkctl recover %s' (POST /devices/%s/recover) makes it anew.",
                                 note_or(device, "The worker died."), record->name, record->name);
                 if (device->facts.want == WANT_GIVEN_UP)
                         return device_status_explain(status, told->reason,

@@ -46,16 +46,14 @@ int host_look_at_state(struct host *host, const char *directory, int error)
                 r = problem_add(&host->state, ENOSPC, "", "StateDirectoryFull",
                         "The file system of the state directory %s has %" PRIu64
                         " KiB left: devices cannot be created or changed there when that is used up, and "
-                        "what "
-                        "happens to them is forgotten when ublkd ends; make room",
+                        "what happens to them is forgotten when ublkd ends; make room",
                         directory, room / 1024);
                 return r < 0 ? r : 1;
         }
         if (error < 0)
                 return problem_add(&host->state, -error, "", "StateDirectoryFails",
                         "What happens cannot be written to the database in %s: %s; it is forgotten when "
-                        "ublkd "
-                        "ends. Look at the file system, and at its limits for this user",
+                        "ublkd ends. Look at the file system, and at its limits for this user",
                         directory, strerror(-error));
         return 0;
 }

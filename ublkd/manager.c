@@ -87,8 +87,7 @@ static void on_events_written(void *userdata, int error)
         if (error < 0)
                 log_errno(LOG_ERR, NULL, error,
                         "Events cannot be written to the database: %s; they are kept in memory, and tried "
-                        "again "
-                        "every 30 s",
+                        "again every 30 s",
                         strerror(-error));
         else
                 log_info(NULL, "Events are written to the database again");
