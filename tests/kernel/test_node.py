@@ -25,14 +25,13 @@ _TOKENS = itertools.count()
 
 def _reload():
     """Returns once udev works by the rules that are there: a rule that is written last has had its effect."""
-    token = f"UBLKD_TEST=rules-{next(_TOKENS)}"
-    name, value = token.split("=")
-    _RULE.with_name("99-witness.rules").write_text(f'KERNEL=="null", ENV{{{name}}}="{value}"\n')
+    token = f"rules-{next(_TOKENS)}"
+    _RULE.with_name("99-witness.rules").write_text(f'KERNEL=="null", ENV{{UBLKD_TEST}}="{token}"\n')
 
     def known():
         run("udevadm", "control", "--reload")
         run("udevadm", "trigger", "--action=change", "--settle", _WITNESS)
-        return token in output("udevadm", "info", "--query=property", _WITNESS).split()
+        return f"UBLKD_TEST={token}" in output("udevadm", "info", "--query=property", _WITNESS).split()
 
     wait_until(known, "udev with the rules of this test")
 

@@ -320,20 +320,26 @@ static void what_cannot_be_recovered_is_never_said_to_wait(void)
         world_free(&world);
 }
 
+/* Until it is told that requests of the dead worker hold the recovery up. */
+static void begin_recovery_that_is_held(struct world *world, const char *more)
+{
+        world_new(world);
+        world_put_loop(world, "data", more);
+        world_bring_up(world, "data", "file:1");
+        fake_worker_die(fake_worker("data"));
+        fake_disks[0].device.state = KERNEL_STATE_QUIESCED;
+        fake_held = true;
+        world_settle(world, 0);
+        fake_worker_open(fake_worker("data"), "file:1");
+        world_wait_told(world, "data", "still under way");
+}
+
 /* A backing store that hangs holds the recovery up; nothing else would say so. */
 static void requests_of_a_dead_worker_are_told_of_until_they_are_done(void)
 {
         struct world world;
 
-        world_new(&world);
-        world_put_loop(&world, "data", "");
-        world_bring_up(&world, "data", "file:1");
-        fake_worker_die(fake_worker("data"));
-        fake_disks[0].device.state = KERNEL_STATE_QUIESCED;
-        fake_held = true;
-        world_settle(&world, 0);
-        fake_worker_open(fake_worker("data"), "file:1");
-        world_wait_told(&world, "data", "still under way");
+        begin_recovery_that_is_held(&world, "");
         CHECK_INT(world_phase(&world, "data"), PHASE_RECOVERING);
         fake_held = false;
         world_settle(&world, 150);
@@ -349,15 +355,7 @@ static void a_recovery_that_was_given_up_is_no_trouble_of_the_next_disk(void)
 {
         struct world world;
 
-        world_new(&world);
-        world_put_loop(&world, "data", ",\"recovery\":{\"giveUpAfter\":\"2s\"}");
-        world_bring_up(&world, "data", "file:1");
-        fake_worker_die(fake_worker("data"));
-        fake_disks[0].device.state = KERNEL_STATE_QUIESCED;
-        fake_held = true;
-        world_settle(&world, 0);
-        fake_worker_open(fake_worker("data"), "file:1");
-        world_wait_told(&world, "data", "still under way");
+        begin_recovery_that_is_held(&world, ",\"recovery\":{\"giveUpAfter\":\"2s\"}");
         for (unsigned i = 0; i < 20000 && fake_disks[0].device.state == KERNEL_STATE_QUIESCED; i++)
                 world_settle(&world, 0);
         world_settle(&world, 5);
