@@ -8,6 +8,7 @@ nothing may be left over.
 
 import contextlib
 import os
+import signal
 
 import pytest
 import requests
@@ -19,6 +20,7 @@ from harness.disk import Disk, block
 from harness.wait import wait_until
 
 _OPERATIONS_MAX = 200
+_DEATH_LIMIT = 30  # seconds
 
 
 class Mortal:
@@ -26,6 +28,7 @@ class Mortal:
 
     def __init__(self, make_daemon, directory):
         self._file = directory / "die-at"
+        self._died_at = directory / "die-at.died"
         os.environ["UBLKD_DIE_FILE"] = str(self._file)
         self.daemon = make_daemon(program=programs.ublkd_mortal())
         self.api = self.daemon.api
@@ -48,27 +51,30 @@ class Mortal:
             return None
 
     def wait_dead_or(self, condition):
-        """Wait for its death (True) or for the end of the flow (False)."""
-        ended = []
+        """Wait for its death or for the end of the flow, whichever comes first."""
 
         def over():
             if not self.daemon.running:
                 return True
             with contextlib.suppress(requests.exceptions.ConnectionError):
-                ended[:] = [condition()]
-            return bool(ended and ended[0])
+                return condition()
+            return False
 
         wait_until(over, "the death of ublkd, or the end of the flow")
-        return not self.daemon.running
 
     def disarm(self):
-        """Start the next one, if it is dead; return where it died."""
-        where = self._file.read_text(encoding="ascii").strip()
+        """Spare it, or start the next one if it died; return where it died, or None."""
         self.spare()
-        if not self.daemon.running:
-            self.daemon.process.wait()
-            self.daemon.start()
-        return where
+        if self._survived():
+            return None
+        assert self.daemon.process.wait(_DEATH_LIMIT) == -signal.SIGKILL, self.daemon.log()[-4000:]
+        self.daemon.start()
+        return self._died_at.read_text(encoding="ascii").strip()
+
+    def _survived(self):
+        """What it was doing when it was spared may still be its last: one that answers now, with its one
+        thread, has it behind it."""
+        return self.ask("GET", "/healthz") is not None
 
 
 @pytest.fixture
@@ -82,11 +88,11 @@ def mortal(make_daemon, directory):
 
 
 def _every_death(flow):
-    """flow(n) goes through it once and checks; it returns whether ublkd died, and where."""
+    """flow(n) goes through it once and checks; it returns where ublkd died, if it did."""
     for number in range(1, _OPERATIONS_MAX):
-        died, where = flow(number)
-        print(f"operation {number}: {where if died else 'none'}", flush=True)
-        if not died:
+        where = flow(number)
+        print(f"operation {number}: {where or 'none'}", flush=True)
+        if not where:
             assert number > 3, "it should have died at some operation"
             return
     raise AssertionError("the flow has no end")
@@ -124,7 +130,7 @@ def test_dying_while_a_device_is_made(mortal, file_of):
     def flow(number):
         mortal.arm(number)
         status = mortal.ask("POST", "/devices", json=loop_spec("data", path, queues=1))
-        died = mortal.wait_dead_or(lambda: api.phase("data") == "Live")
+        mortal.wait_dead_or(lambda: api.phase("data") == "Live")
         where = mortal.disarm()
         assert status in (201, None)
         if status == 201 or api.names():
@@ -132,7 +138,7 @@ def test_dying_while_a_device_is_made(mortal, file_of):
         else:
             _assert_nothing(api)
         api.delete("data", status=(204, 404))
-        return died, where
+        return where
 
     _every_death(flow)
 
@@ -145,17 +151,17 @@ def test_dying_while_a_device_is_removed(mortal, file_of):
         api.create(loop_spec("data", path, queues=1), status=(200, 201))
         mortal.arm(number)
         status = mortal.ask("DELETE", "/devices/data")
-        died = mortal.wait_dead_or(lambda: not api.names())
+        mortal.wait_dead_or(lambda: not api.names())
         where = mortal.disarm()
         assert status in (202, None)
         if status == 202:
             wait_until(lambda: not api.names(), "the removal that was acknowledged")
         elif not _is_going(api):
             _assert_alone(api, "data")
-            return died, where
+            return where
         wait_until(lambda: not api.names(), "the removal done")
         _assert_nothing(api)
-        return died, where
+        return where
 
     _every_death(flow)
 
@@ -177,7 +183,7 @@ def test_dying_while_a_disk_is_made_anew(mortal, file_of):
         api.put(old)
         mortal.arm(number)
         status = mortal.ask("PUT", "/devices/data", json=new)
-        died = mortal.wait_dead_or(
+        mortal.wait_dead_or(
             lambda: api.phase("data") == "Live" and api.get("data")["status"]["observedGeneration"]
             == api.get("data")["generation"]
         )
@@ -191,7 +197,7 @@ def test_dying_while_a_disk_is_made_anew(mortal, file_of):
         assert spec["blockSize"] == new["blockSize"] or (status is None and spec["blockSize"] == old["blockSize"])
         found = _assert_alone(api, "data")
         assert Disk(found["id"]).queue("logical_block_size") == spec["blockSize"]
-        return died, where
+        return where
 
     _every_death(flow)
 
@@ -204,20 +210,21 @@ def test_dying_while_a_worker_is_replaced(mortal):
 
     def flow(number):
         before = _assert_alone(api, "data")
+        pid = before["worker"]["pid"]
         mortal.arm(number)
-        pid = mortal.daemon.kill_worker("data")
+        os.kill(pid, signal.SIGKILL)
         write = Disk(before["id"]).write_later(0, block("w"))
 
         def replaced():
             device = api.get("data")["status"]
             return device["phase"] == "Live" and device["worker"]["pid"] != pid
 
-        died = mortal.wait_dead_or(replaced)
+        mortal.wait_dead_or(replaced)
         where = mortal.disarm()
         assert write.result() is None
         after = _assert_alone(api, "data")
         assert after["worker"]["pid"] != pid and after["id"] == before["id"]
-        return died, where
+        return where
 
     _every_death(flow)
 
@@ -241,7 +248,7 @@ def test_dying_while_a_disk_grows(mortal, file_of):
         api.put({**spec, "size": f"{old}MiB"})
         mortal.arm(number)
         status = mortal.ask("PUT", "/devices/data", json={**spec, "size": f"{new}MiB"})
-        died = mortal.wait_dead_or(lambda: api.get("data")["status"]["size"] == new << 20)
+        mortal.wait_dead_or(lambda: api.get("data")["status"]["size"] == new << 20)
         where = mortal.disarm()
         size = int(api.get("data")["spec"]["size"].removesuffix("MiB"))
         assert size == new or (status is None and size == old)
@@ -250,7 +257,7 @@ def test_dying_while_a_disk_grows(mortal, file_of):
         disk = Disk(found["id"])
         assert disk.size() == size << 20 and found["worker"]["pid"] == first["worker"]["pid"]
         disk.write((size << 20) - 4096, block("e"))
-        return died, where
+        return where
 
     _every_death(flow)
 
@@ -273,14 +280,14 @@ def test_dying_while_a_worker_is_restarted(mortal, file_of):
             device = api.get("data")["status"]
             return device["phase"] == "Live" and device["worker"]["pid"] != before["worker"]["pid"]
 
-        died = mortal.wait_dead_or(restarted)
+        mortal.wait_dead_or(restarted)
         where = mortal.disarm()
         assert status in (202, None)
         if status == 202:
             api.wait_other_worker("data", before["worker"]["pid"])
         assert write.result() is None
         assert _assert_alone(api, "data")["id"] == before["id"]
-        return died, where
+        return where
 
     _every_death(flow)
 
@@ -300,14 +307,14 @@ def test_dying_while_a_disk_is_recovered_on_request(mortal):
         write = Disk(before["id"]).write_later(0, block("w"))
         mortal.arm(number)
         status = mortal.ask("POST", "/devices/data/recover")
-        died = mortal.wait_dead_or(lambda: api.phase("data") == "Live")
+        mortal.wait_dead_or(lambda: api.phase("data") == "Live")
         where = mortal.disarm()
         assert status in (202, None)
         if status is None and api.wait_phase("data", "Live", "Quiesced")["status"]["phase"] == "Quiesced":
             assert mortal.ask("POST", "/devices/data/recover") == 202
         after = _assert_alone(api, "data")
         assert write.result() is None and after["id"] == before["id"]
-        return died, where
+        return where
 
     _every_death(flow)
 
@@ -323,10 +330,10 @@ def test_dying_while_it_starts_and_finds_its_devices(mortal, file_of):
         mortal.daemon.stop()
         mortal.arm(number)
         mortal.daemon.start(ready=False)
-        died = mortal.wait_dead_or(mortal.api.is_ready)
+        mortal.wait_dead_or(mortal.api.is_ready)
         where = mortal.disarm()
         after = _assert_alone(api, "data")
         assert (after["id"], after["worker"]["pid"]) == (before["id"], before["worker"]["pid"])
-        return died, where
+        return where
 
     _every_death(flow)

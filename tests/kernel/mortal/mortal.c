@@ -4,13 +4,14 @@
  * its own objects.
  *
  * The file that $UBLKD_DIE_FILE names says at which operation, "17"; operations are counted from when it is
- * there. Who dies leaves the name of the operation in that file. */
+ * there. Who dies leaves the name of the operation in a file beside it, with ".died" behind the name. */
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/ublk_uapi.h"
 #include "ublkd/proc_spawn.h"
 #include "ublkd/proto/worker_msg.h"
 #include "ublkd/ublk_ctl_calls.h"
 
+#include <limits.h>
 #include <microhttpd.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -32,8 +33,11 @@ static int wanted(const char *path)
 
 static void say(const char *path, const char *when, const char *what)
 {
-        FILE *file = fopen(path, "we");
+        char beside[PATH_MAX];
+        FILE *file;
 
+        (void)snprintf(beside, sizeof beside, "%s.died", path);
+        file = fopen(beside, "we");
         if (!file)
                 return;
         (void)fprintf(file, "%s %s\n", when, what);
