@@ -1,6 +1,7 @@
 /* How a disk comes to be, changes and goes: the reconciler over a pretended kernel and pretended workers. */
 #include "check.h"
 #include "reconciler_world.h"
+#include "ublkd/base/clock.h"
 
 #include <unistd.h>
 
@@ -327,15 +328,19 @@ static void users_are_looked_for_again(void)
 static void a_disk_that_lingers_for_a_moment_is_not_held(void)
 {
         struct world world;
+        int64_t began;
 
         world_new(&world);
         world_put_loop(&world, "data", "");
         world_bring_up(&world, "data", "file:1");
         fake_disks[0].open = true;
+        began = clock_msec(CLOCK_MONOTONIC);
         CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
         world_settle(&world, 100);
-        CHECK_STR(world_record(&world, "data")->status.reason, "Deleting");
-        CHECK_INT(disk_search_count(world.disk_search), 0);
+        if (clock_msec(CLOCK_MONOTONIC) - began < 1000) { /* else this process was stopped for longer */
+                CHECK_STR(world_record(&world, "data")->status.reason, "Deleting");
+                CHECK_INT(disk_search_count(world.disk_search), 0);
+        }
         fake_disks[0].there = false;
         world_wait_gone(&world, "data");
         world_free(&world);

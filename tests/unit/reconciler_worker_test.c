@@ -320,7 +320,7 @@ static void what_cannot_be_recovered_is_never_said_to_wait(void)
         world_free(&world);
 }
 
-/* Until it is told that requests of the dead worker hold the recovery up. */
+/* Requests of the dead worker hold it up. */
 static void begin_recovery_that_is_held(struct world *world, const char *more)
 {
         world_new(world);
@@ -331,7 +331,6 @@ static void begin_recovery_that_is_held(struct world *world, const char *more)
         fake_held = true;
         world_settle(world, 0);
         fake_worker_open(fake_worker("data"), "file:1");
-        world_wait_told(world, "data", "still under way");
 }
 
 /* A backing store that hangs holds the recovery up; nothing else would say so. */
@@ -340,6 +339,7 @@ static void requests_of_a_dead_worker_are_told_of_until_they_are_done(void)
         struct world world;
 
         begin_recovery_that_is_held(&world, "");
+        world_wait_told(&world, "data", "still under way");
         CHECK_INT(world_phase(&world, "data"), PHASE_RECOVERING);
         fake_held = false;
         world_settle(&world, 150);
@@ -350,7 +350,7 @@ static void requests_of_a_dead_worker_are_told_of_until_they_are_done(void)
         world_free(&world);
 }
 
-/* What kept a disk from being recovered has nothing to do with the next one. */
+/* What kept a disk from being recovered, which is told before that, has nothing to do with the next one. */
 static void a_recovery_that_was_given_up_is_no_trouble_of_the_next_disk(void)
 {
         struct world world;
