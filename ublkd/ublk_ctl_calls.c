@@ -445,8 +445,10 @@ int ctl_calls_submit(struct ctl_calls *calls, struct ctl_call *call, uint64_t de
 
         if (call->changes && is_held(calls, call->request.number))
                 return -EALREADY;
-        r = sd_event_add_time_relative(calls->event, &call->deadline, CLOCK_MONOTONIC, deadline_usec,
-                DEADLINE_ACCURACY_USEC, on_deadline, call);
+        /* From now, not from when this turn of the loop began: what held ublkd up since is no helper's fault.
+         */
+        r = sd_event_add_time(calls->event, &call->deadline, CLOCK_MONOTONIC,
+                clock_usec(CLOCK_MONOTONIC) + deadline_usec, DEADLINE_ACCURACY_USEC, on_deadline, call);
         if (r >= 0)
                 r = call_post(calls, call);
         if (r < 0)
