@@ -12,12 +12,17 @@ import glob
 import os
 import re
 import subprocess
+import time
 
 _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 _DEFAULT_MIRROR = "http://deb.debian.org/debian"
 _MIRROR_PATTERN = re.compile(
     r"(?<!\S)((?:https?|ftp|file|mirror\+https?|mirror\+file)://?\S*/debian(?:\.list)?/?)(?!\S)"
 )
+
+# Seconds before each other try: apt tries a connection again by itself, but
+# not, for instance, lists that do not fit together while the mirror changes.
+_PAUSES = (10, 30)
 
 # Read last, so that it can take away what the machine's apt.conf.d says.
 _LAST_CONFIGURATION = """
@@ -72,7 +77,7 @@ class Suite:
         self.name = name
         self._root = os.path.join(scratch, f"apt-{name}")
         self._write_configuration()
-        self._apt("apt-get", "update", "-qq")
+        self._download("apt-get", "update", "-qq")
 
     def _write_configuration(self):
         for directory in ("state/lists/partial", "cache/archives/partial", "packages"):
@@ -115,6 +120,14 @@ Dir::Etc::Main "{self._root}/last.conf";
             raise PackageError(f"{' '.join(command[:2])} for Debian {self.name} failed: {reason}")
         return done.stdout
 
+    def _download(self, *command):
+        for pause in _PAUSES:
+            try:
+                return self._apt(*command)
+            except PackageError:
+                time.sleep(pause)
+        return self._apt(*command)
+
     def names(self, pattern):
         """Return the names of the packages that `pattern` matches as a whole."""
         every = self._apt("apt-cache", "pkgnames").split()
@@ -129,8 +142,8 @@ Dir::Etc::Main "{self._root}/last.conf";
         """Download a package and unpack it into a directory, not install it."""
         packages = os.path.join(self._root, "packages")
         before = set(os.listdir(packages))
-        self._apt("apt-get", "download", "-qq", name)
-        (package,) = set(os.listdir(packages)) - before
+        self._download("apt-get", "download", "-qq", name)
+        (package,) = (name for name in set(os.listdir(packages)) - before if name.endswith(".deb"))
         path = os.path.join(packages, package)
         subprocess.run(["dpkg-deb", "-x", path, directory], check=True)
         os.unlink(path)
