@@ -1,6 +1,8 @@
 """Where the API listens, and who may come in."""
+import contextlib
 import http.client
 import os
+import random
 import socket
 import stat
 import subprocess
@@ -18,9 +20,12 @@ def refuse(directory, *addresses):
 
 
 def free_port():
-    with socket.socket() as raw:
-        raw.bind(("127.0.0.1", 0))
-        return raw.getsockname()[1]
+    """Below those that the kernel gives to clients: between this look and the server's, other tests connect."""
+    while True:
+        port = random.SystemRandom().randrange(10000, 30000)
+        with socket.socket() as raw, contextlib.suppress(OSError):
+            raw.bind(("127.0.0.1", port))
+            return port
 
 
 def test_socket_file(tmp_path):

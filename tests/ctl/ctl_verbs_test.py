@@ -6,6 +6,7 @@ import subprocess
 import threading
 
 import pytest
+from api_listen_test import free_port
 from api_server import Server
 from ctl import (FAILED, NO_DAEMON, NOT_ALLOWED, NOT_FOUND, PROGRAM, REFUSED, TIMED_OUT, USAGE, Ctl)
 
@@ -421,9 +422,7 @@ def test_the_option_goes_before_the_environment(server):
 
 
 def test_tcp_needs_the_token(tmp_path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     server = Server(tmp_path, listen=[f"tcp://127.0.0.1:{port}"])
     assert server.started
     url = f"http://127.0.0.1:{port}"
