@@ -280,12 +280,13 @@ int ublk_ctl_update_size(struct ublk_ctl *ctl _unused_, int number, uint64_t siz
         return r;
 }
 
+/* Of a disk that has gone since it was asked for, there is nothing to delete, and nothing to come back. */
 static int act_del(struct ublk_ctl_call *call, struct kernel_device *ret _unused_)
 {
         struct fake_disk *disk = &fake_disks[call->number];
-        int r = disk->vanishes ? -ENODEV : 0;
+        int r = disk->there && !disk->vanishes ? 0 : -ENODEV;
 
-        disk->there = disk->open && !disk->vanishes;
+        disk->there = r == 0 && disk->open;
         return r;
 }
 
