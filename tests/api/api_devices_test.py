@@ -60,6 +60,11 @@ def test_bad_spec_names_every_fault_and_stores_nothing(server):
     assert server.ask("GET", "/devices").json["items"] == []
 
 
+def test_a_fault_at_a_name_of_two_lines(server):
+    problem = check_problem(server.ask("POST", "/devices", spec(labels={"a\nb\n": ""})), 422, "invalid-spec")
+    assert [error["pointer"] for error in problem["errors"]] == ["/labels/a\nb\n"]
+
+
 def test_get_what_is_not_there(server):
     check_problem(server.ask("GET", "/devices/nothing"), 404, "no-such-device")
     check_problem(server.ask("GET", "/devices/No_Such%20Name"), 404, "no-such-device")
