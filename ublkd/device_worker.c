@@ -66,11 +66,18 @@ void device_take_death(struct managed_device *device)
                 device->reconciler->config.runtime_dir, device->uid); /* a stale one is replaced */
 }
 
+/* In whole tenths, as it is told: one half of a tenth would be rounded up in one place and down in another.
+ */
+static double ms_since(uint64_t usec)
+{
+        return (double)((monotonic_now() - usec + 50) / 100) / 10;
+}
+
 void device_recovered(struct managed_device *device)
 {
         if (!device->died_at)
                 return;
-        device->history.last_recovery_ms = (double)(monotonic_now() - device->died_at) / 1000;
+        device->history.last_recovery_ms = ms_since(device->died_at);
         device->history.recoveries++;
         device->died_at = 0;
         device_shared_keep_history(device);
