@@ -207,7 +207,8 @@ int foreign_disks_add(struct foreign_disks *disks, const struct foreign_disk *di
 bool foreign_disks_contain(const struct foreign_disks *disks, const struct foreign_disk *disk)
 {
         for (size_t i = 0; i < disks->count; i++)
-                if (disks->items[i].number == disk->number && disks->items[i].cookie == disk->cookie)
+                if (disks->items[i].number == disk->number && disks->items[i].cookie == disk->cookie
+                        && disks->items[i].managed == disk->managed)
                         return true;
         return false;
 }

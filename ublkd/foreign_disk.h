@@ -24,7 +24,7 @@ struct foreign_disk {
         const char *state; /* "live", "quiesced", "failing" or "added" */
         enum foreign_maker maker;
         bool managed;                       /* by another ublkd, which runs: nothing is wrong with it */
-        bool is_new;                        /* it was not there when they were looked for last */
+        bool is_new;                        /* it was not there, or not so, when they were looked for last */
         pid_t pid;                          /* of the process that serves it; 0: none */
         char process[FOREIGN_PROCESS_SIZE]; /* "ublkd-worker data", or its command; "" with pid 0 */
         char detail[FOREIGN_DETAIL_SIZE];   /* what it is and what to do: sentences */
@@ -46,6 +46,7 @@ bool foreign_disk_is_problem(const struct foreign_disk *disk);
 
 /* Copies; more than the maximum is left out. 0 or -ENOMEM. */
 int foreign_disks_add(struct foreign_disks *disks, const struct foreign_disk *disk);
-/* Whether the same one is among them. */
+/* Whether the same one is among them, and is managed or not as this one is: a worker may learn late that its
+ * ublkd is gone. */
 bool foreign_disks_contain(const struct foreign_disks *disks, const struct foreign_disk *disk);
 void foreign_disks_clear(struct foreign_disks *disks);

@@ -12,6 +12,31 @@ def _host(daemon):
     return host["foreignDisks"], host["problems"]
 
 
+def _wait_host(daemon, fits, what):
+    """Wait until that fits foreign disks and problems, and return both. Of a helper that is late, the host tells what
+    was known before."""
+    seen = []
+
+    def check():
+        seen[:] = _host(daemon)
+        return fits(*seen)
+
+    wait_until(check, lambda: f"{what}: {seen}")
+    return seen
+
+
+def _is_managed(disks, _problems):
+    return len(disks) == 1 and disks[0]["managed"]
+
+
+def _is_unmanaged(disks, problems):
+    return len(disks) == 1 and not disks[0]["managed"] and len(problems) == 1
+
+
+def _is_clean(disks, problems):
+    return disks == [] and problems == []
+
+
 def _told(daemon):
     items = daemon.api.ask("GET", "/events", 200, headers={"Accept": "application/json"})["items"]
     return [event for event in items if event["reason"] == "DiskOfNoDevice"]
@@ -26,11 +51,12 @@ def test_after_the_database_was_lost(make_daemon, file_of):
     Disk(number).write(0, block("a"))
     first.stop()
     second = make_daemon(state=first.directory / "other", runtime=first.runtime).start()
+    # Its worker may learn late that its ublkd is gone: it is looked at until then.
+    (disk,), (problem,) = _wait_host(second, _is_unmanaged, "a disk that nobody looks after")
     wait_until(lambda: _told(second), "an event of the disk that belongs to no device")
     (event,) = _told(second)
     assert event["device"]["name"] == f"/dev/ublkb{number}" and event["type"] == "Warning"
     assert event["message"] in second.log()
-    (disk,), (problem,) = _host(second)
     assert disk["id"] == number and disk["device"] == f"/dev/ublkb{number}" and disk["state"] == "live"
     assert disk["madeBy"] == "ublkd" and not disk["managed"]
     assert disk["process"] == {"pid": pid, "command": "ublkd-worker data"}
@@ -45,26 +71,28 @@ def test_after_the_database_was_lost(make_daemon, file_of):
     second.stop()
     first.start()
     assert first.worker_pid("data") == pid
-    assert _host(first) == ([], [])
+    _wait_host(first, _is_clean, "no foreign disk")
 
 
 def test_what_is_no_problem(make_daemon, strangers):
     """Another ublkd's disk, as long as that runs, and another server's."""
     one, other = make_daemon().start(), make_daemon().start()
     number = one.api.create(null_spec("data"))["status"]["id"]
-    (disk,), problems = _host(other)
-    assert disk["id"] == number and disk["managed"] and disk["madeBy"] == "ublkd" and problems == []
-    assert _host(one) == ([], []) and not _told(other)
+    (disk,), problems = _wait_host(other, _is_managed, "another ublkd's disk")
+    assert disk["id"] == number and disk["madeBy"] == "ublkd" and problems == []
+    _wait_host(one, _is_clean, "no foreign disk")
+    assert not _told(other)
     one.kill()  # now nobody looks after it, as soon as its worker has heard of that
-    wait_until(lambda: not _host(other)[0][0]["managed"], "a disk that nobody looks after")
-    (disk,), (problem,) = _host(other)
+    (disk,), (problem,) = _wait_host(other, _is_unmanaged, "a disk that nobody looks after")
     assert problem["detail"] == disk["detail"]
     one.start()
-    assert _host(other)[0][0]["managed"] and _host(other)[1] == []
+    assert _wait_host(other, _is_managed, "another ublkd's disk")[1] == []
     one.api.delete("data")
     stranger = strangers(3)
-    (disk,), problems = _host(other)
-    assert disk["id"] == 3 and disk["madeBy"] == "other" and disk["state"] == "live" and problems == []
+    (disk,), problems = _wait_host(
+        other, lambda disks, _: [disk["id"] for disk in disks] == [3], "the stranger's disk alone"
+    )
+    assert disk["madeBy"] == "other" and disk["state"] == "live" and problems == []
     assert disk["process"]["pid"] == ublk.info(3)["pid"]
     stranger.close()
-    assert _host(other) == ([], [])
+    _wait_host(other, _is_clean, "no foreign disk")

@@ -141,6 +141,9 @@ static void what_is_found_is_kept(void)
         CHECK(foreign_disks_contain(&disks, &one));
         other.cookie++;
         CHECK(!foreign_disks_contain(&disks, &other));
+        other = one;
+        other.managed = !one.managed;
+        CHECK(!foreign_disks_contain(&disks, &other));
         foreign_disks_clear(&disks);
         CHECK(!foreign_disks_contain(&disks, &one));
 }
