@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+enum { HELLO_USEC = 5 * 1000 * 1000 }; /* one that was found speaks within milliseconds, if it runs at all */
+
 /* The user hears the reason that the worker gave, or else how it ended. */
 static void note_death(struct managed_device *device, bool served)
 {
@@ -188,6 +190,14 @@ int device_spawn(struct managed_device *device, const struct device_record *reco
 {
         return device_start_worker(device, record, record->name, record->uid, wanted_lock(device),
                 on_worker_changed, &device->worker);
+}
+
+uint64_t device_speaks_by(const struct managed_device *device)
+{
+        bool silent = device->action == ACTION_WAIT && device->facts.worker == PLAN_WORKER_STARTING
+                      && worker_proc_adopted(device->worker);
+
+        return silent ? device->attempt.seen_since + HELLO_USEC : 0;
 }
 
 void device_adopt(struct managed_device *device)

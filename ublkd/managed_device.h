@@ -182,6 +182,9 @@ void device_claim_forget(struct managed_device *device);
 /* device_worker.c: finds the worker that serves it, if any. Until it is known whether one lives no other may
  * be started: it would wait for the first one's queues. */
 void device_adopt(struct managed_device *device);
+/* device_worker.c: its worker was found and has not said yet how far it is; what was told of the disk before
+ * that would be a guess. Until when (CLOCK_MONOTONIC) it is expected to speak; 0: it is not waited for. */
+uint64_t device_speaks_by(const struct managed_device *device);
 /* device_worker.c: starts a worker, for the disk that is there or for a new one. 0 or -errno. */
 int device_spawn(struct managed_device *device, const struct device_record *record);
 /* device_worker.c: the same, but it is shown as `name`, is known as `uid`, and is the caller's. */

@@ -325,8 +325,11 @@ static void device_decide(struct managed_device *device, const struct device_rec
                 due = min_u64(due, now + ERASE_RETRY_USEC);
         waits = device->action == ACTION_NOTHING || device->action == ACTION_WAIT;
         if (waits || due > now) {
-                report(device, record, waits ? UINT64_MAX : due); /* a deadline is no next try */
-                device_rest(device, due);
+                uint64_t speaks_by = device_speaks_by(device);
+
+                if (now >= speaks_by)
+                        report(device, record, waits ? UINT64_MAX : due); /* a deadline is no next try */
+                device_rest(device, now < speaks_by ? min_u64(due, speaks_by) : due);
                 return;
         }
         device->turn = TURN_STEPPING;

@@ -25,7 +25,7 @@ struct worker_proc {
         uint16_t epoch;
         uint32_t restart;
         int number;
-        bool opened, dead;
+        bool adopted, opened, dead;
         struct disk_params params;
         uint64_t start; /* of its claim */
         uint64_t asked; /* to grow to */
@@ -363,6 +363,7 @@ int worker_proc_adopt(sd_event *event _unused_, struct runtime_dir *dir _unused_
                 abort();
         *worker = (struct worker_proc){
                 .name = strdup(name),
+                .adopted = true,
                 .number = -1,
                 .changed = changed,
                 .userdata = userdata,
@@ -478,6 +479,11 @@ uint16_t worker_proc_epoch(const struct worker_proc *worker)
 const char *worker_proc_version(const struct worker_proc *worker _unused_)
 {
         return "1";
+}
+
+bool worker_proc_adopted(const struct worker_proc *worker)
+{
+        return worker->adopted;
 }
 
 uint32_t worker_proc_restart(const struct worker_proc *worker)

@@ -298,6 +298,26 @@ static void restarts_and_recoveries_are_counted_on_by_the_next_supervisor(void)
         world_free(&world);
 }
 
+/* A disk that is served was said to be recovered until the worker that serves it had the CPU. */
+static void nothing_is_told_before_who_was_found_has_spoken(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        world_stop_reconciler(&world);
+        fake_adopt_error = 0;
+        world_start_reconciler(&world);
+        fake_adopt_error = -ENOENT;
+        world_settle(&world, 20);
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        fake_worker_greet(fake_worker("data"), world_record(&world, "data")->epoch, 0);
+        world_settle(&world, 0);
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        world_free(&world);
+}
+
 /* The driver takes its time: a disk that it is about to remove does not wait for anything. */
 static void what_cannot_be_recovered_is_never_said_to_wait(void)
 {
@@ -401,6 +421,7 @@ int main(void)
         a_worker_that_leaves_without_a_word_does_not_take_the_disk_along();
         a_next_try_is_told_only_while_one_is_waited_for();
         restarts_and_recoveries_are_counted_on_by_the_next_supervisor();
+        nothing_is_told_before_who_was_found_has_spoken();
         what_cannot_be_recovered_is_never_said_to_wait();
         return check_report();
 }
