@@ -229,9 +229,10 @@ static int stop(int number)
         return control(UBLK_U_CMD_STOP_DEV, number, NULL, 0, 0);
 }
 
+/* DEL_DEV waits until the number is free: for ever, where somebody has it again before it looks. */
 static int del(int number)
 {
-        return control(UBLK_U_CMD_DEL_DEV, number, NULL, 0, 0);
+        return control(UBLK_U_CMD_DEL_DEV_ASYNC, number, NULL, 0, 0);
 }
 
 int main(int argc, char *argv[])
