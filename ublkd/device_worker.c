@@ -40,13 +40,21 @@ static bool is_news(const struct managed_device *device, const char *sentence_be
         return !sentence || !sentence_before || strcmp(sentence, sentence_before) != 0;
 }
 
+/* It was found, and died before it was heard: as good as dead before, while there was no supervisor. */
+static bool died_unheard(const struct managed_device *device)
+{
+        return worker_proc_adopted(device->worker) && device->tie != WORKER_KILLED
+               && !worker_proc_params(device->worker) && worker_proc_problems(device->worker)->count == 0;
+}
+
 void device_take_death(struct managed_device *device)
 {
         _cleanup_free_ char *before = device->note.sentence ? strdup(device->note.sentence) : NULL;
         const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
         bool served = device->facts.worker == PLAN_WORKER_SERVING, retired = device->attempt.retired;
-        bool wanted = !retired && record && !record->deleting && record->spec && record->spec->options.enabled
-                      && worker_proc_epoch(device->worker) == record->epoch;
+        bool unheard = died_unheard(device);
+        bool wanted = !unheard && !retired && record && !record->deleting && record->spec
+                      && record->spec->options.enabled && worker_proc_epoch(device->worker) == record->epoch;
 
         if (wanted)
                 note_death(device, served);
@@ -61,9 +69,10 @@ void device_take_death(struct managed_device *device)
         }
         if (served && wanted)
                 device->died_at = worker_proc_died_at(device->worker);
-        attempt_worker_died(&device->attempt, monotonic_now());
+        if (!unheard)
+                attempt_worker_died(&device->attempt, monotonic_now());
         device->worker = worker_proc_free(device->worker);
-        device->tie = WORKER_LOST;
+        device->tie = unheard ? WORKER_NEVER : WORKER_LOST;
         (void)runtime_dir_forget_worker(
                 device->reconciler->config.runtime_dir, device->uid); /* a stale one is replaced */
 }

@@ -295,6 +295,18 @@ static void restarts_and_recoveries_are_counted_on_by_the_next_supervisor(void)
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
         check_counts(&world, 2, 2);
+        world_stop_reconciler(&world);
+        fake_adopt_error = 0; /* it dies while it is found */
+        world_start_reconciler(&world);
+        fake_adopt_error = -ENOENT;
+        world_settle(&world, 0);
+        fake_disks[0].device.state = KERNEL_STATE_QUIESCED;
+        fake_worker_leave(fake_worker("data")); /* its channel breaks first */
+        world_settle(&world, 0);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 0);
+        world_bring_up(&world, "data", "file:1");
+        check_counts(&world, 3, 3);
         world_free(&world);
 }
 
