@@ -64,4 +64,4 @@ def test_a_stop_that_hangs_is_named_and_ends_when_it_can(store, daemon):
         daemon.start()
         _assert_others_go_on(api, daemon)
     wait_until(lambda: api.names() == [] and ublk.numbers() == [], "the removal done")
-    assert write.done
+    write.result()  # it has one, whichever: the kernel answered it before it let go of the disk
