@@ -47,6 +47,20 @@ def _searches(daemon):
                 yield int(pid)
 
 
+def _state(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "X"
+
+
+def _stops(pid):
+    """Whether a search does as it is told: it may have ended before. One that has not ended is not over."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: _state(pid) in "TZX", "the search stopped, or ended")
+    return _state(pid) == "T"
+
+
 def _stop_a_search(daemon, ask):
     """Repeats `ask` (a request that needs a search, in a thread) until a search is stopped; that thread and the pid."""
     for _ in range(50):
@@ -55,26 +69,30 @@ def _stop_a_search(daemon, ask):
         while thread.is_alive():
             for pid in _searches(daemon):
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGSTOP)
-                    return thread, pid
+                    if _stops(pid):
+                        return thread, pid
         thread.join()
     raise AssertionError("no search was caught")
 
 
 def test_a_search_holds_up_nobody(api, daemon, mounted, crowd):  # pylint: disable=redefined-outer-name,unused-argument
-    """One that is stopped is the slowest that there can be."""
+    """One that is stopped is the slowest that there can be. It is given up after 10 s, so each step has its own."""
     answers = []
-    thread, search = _stop_a_search(daemon, lambda: answers.append(api.request("DELETE", "/devices/data")))
-    answers.clear()
-    api.ask("GET", "/healthz", 200, timeout=5)  # seconds; a search is given up after 10
-    api.create(null_spec("other", queues=1))
-    api.wait_other_worker("other", daemon.kill_worker("other"))
-    api.delete("other", force=True)
-    assert thread.is_alive() and not answers, "it waits for the search"
-    os.kill(search, signal.SIGCONT)
-    thread.join()
-    problem = answers[0].json()
-    assert problem["status"] == 409 and f"mounted at {mounted}" in problem["detail"]
+    steps = {
+        "asked": lambda: api.ask("GET", "/healthz", 200),
+        "created": lambda: api.create(null_spec("other", queues=1)),
+        "recovered": lambda: api.wait_other_worker("other", daemon.kill_worker("other")),
+        "removed": lambda: api.delete("other", force=True),
+    }
+    for what, step in steps.items():
+        thread, search = _stop_a_search(daemon, lambda: answers.append(api.request("DELETE", "/devices/data")))
+        answers.clear()
+        step()
+        assert thread.is_alive() and not answers, f"{what}, and it waits for the search"
+        os.kill(search, signal.SIGCONT)
+        thread.join()
+        problem = answers[0].json()
+        assert problem["status"] == 409 and f"mounted at {mounted}" in problem["detail"]
 
 
 def test_many_removals_at_once(api):
@@ -83,7 +101,7 @@ def test_many_removals_at_once(api):
     answers = {}
 
     def remove(name):
-        answers[name] = api.request("DELETE", f"/devices/{name}?wait").status_code
+        answers[name] = api.request("DELETE", f"/devices/{name}?wait&timeout=60s").status_code
 
     with open(Disk(devices[5]["status"]["id"]).path, "rb"):
         threads = [threading.Thread(target=remove, args=(device["name"],)) for device in devices]
