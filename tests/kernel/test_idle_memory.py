@@ -8,7 +8,7 @@ from harness.disk import Disk
 from harness.fio import Fio, burst
 from harness.wait import wait_until
 
-_REQUESTS = 1500
+_ROUNDS, _REQUESTS = 5, 300
 
 
 def _private_memory(pid):
@@ -44,7 +44,8 @@ def test_nothing_is_lost_that_comes_meanwhile(file_of, make_daemon, directory):
     fio = Fio(directory, disk, jobs=2, size="24M", more=sizes)
     try:
         fio.wait_running()
-        disk.wait_progress(_REQUESTS)
+        for _ in range(_ROUNDS):
+            disk.wait_progress(_REQUESTS)
         fio.finish().assert_clean()
     finally:
         fio.kill()
