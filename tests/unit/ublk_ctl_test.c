@@ -367,13 +367,13 @@ static void test_released(sd_event *event)
 }
 
 /* NULL: one may not trace here. */
-static struct ublk_ctl *open_undying(sd_event *event)
+static struct ublk_ctl *open_undying(sd_event *event, uint64_t deadline_usec)
 {
         struct control_verdict verdict = {};
         struct ublk_ctl *ctl;
 
         setenv("CTL_TEST_HELPER", "undying", 1);
-        ctl = control_open(event, (struct ublk_ctl_options){.deadline_usec = SHORT_USEC}, &verdict);
+        ctl = control_open(event, (struct ublk_ctl_options){.deadline_usec = deadline_usec}, &verdict);
         problem_list_clear(&verdict.problems);
         return verdict.result < 0 ? ublk_ctl_free(ctl) : ctl;
 }
@@ -381,7 +381,7 @@ static struct ublk_ctl *open_undying(sd_event *event)
 /* A device that hangs for good is tried again and again, and costs no second helper: none is sent. */
 static void test_retries_cost_no_helper(sd_event *event)
 {
-        struct ublk_ctl *ctl = open_undying(event);
+        struct ublk_ctl *ctl = open_undying(event, SHORT_USEC);
         struct answer hangs = {};
 
         if (!ctl)
@@ -396,14 +396,15 @@ static void test_retries_cost_no_helper(sd_event *event)
         ublk_ctl_free(ctl);
 }
 
-/* As if each hung in the driver for good: no slot comes free, and the last helper serves the others. */
+/* As if each hung in the driver for good: no slot comes free, and the last helper serves the others. It is
+ * given up when it answers nothing for CTL_LAST_MISSES_MAX deadlines, and may be that slow for a second. */
 static void test_too_many_helpers(sd_event *event)
 {
-        struct ublk_ctl *ctl = open_undying(event);
+        struct ublk_ctl *ctl = open_undying(event, 2 * SHORT_USEC);
 
         if (!ctl)
                 return;
-        for (unsigned i = 0; i < CTL_RETIRED_MAX + 8; i++) {
+        for (unsigned i = 0; i < CTL_RETIRED_MAX + 4; i++) {
                 struct answer hangs = {};
 
                 check_result(event, ublk_ctl_get_info(ctl, NUMBER_HANGS, on_done, &hangs, NULL), &hangs,
@@ -416,7 +417,7 @@ static void test_too_many_helpers(sd_event *event)
 /* It hangs, and so does every other command: the last helper is given up as well, and calls fail at once. */
 static void test_last_helper_that_answers_nothing(sd_event *event)
 {
-        struct ublk_ctl *ctl = open_undying(event);
+        struct ublk_ctl *ctl = open_undying(event, SHORT_USEC);
         int r = 0;
 
         if (!ctl)
