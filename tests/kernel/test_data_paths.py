@@ -88,11 +88,15 @@ _PART = 1 << 20  # of the store, for each of them
 
 
 def _load(way, api, file_of, directory, modes, where=None):
-    """{mode: fio on a disk of that mode}: mixed sizes, none of them aligned to more than a block, on direct I/O."""
+    """{mode: fio on a disk of that mode}: mixed sizes, none of them aligned to more than a block, on direct I/O.
+
+    What is read back is read early: by the last kill a job may have written 50 blocks.
+    """
     load = {}
     for mode in modes:
         spec = loop_spec(mode, file_of(name=mode, where=where), queues=2, recovery={"onCrash": mode})
-        more = ["--bsrange=512-256k", "--bs_unaligned=0", "--size=24M", *([] if mode == "reissue" else _GOES_ON)]
+        more = ["--bsrange=512-256k", "--bs_unaligned=0", "--size=24M", "--verify_backlog=16"]
+        more += [] if mode == "reissue" else _GOES_ON
         load[mode] = Fio(directory, way.create(api, spec), name=mode, jobs=2, size="24M", more=more)
     return load
 
