@@ -6,6 +6,8 @@ import re
 import struct
 from dataclasses import dataclass
 
+from .wait import wait_until
+
 _PAGE = os.sysconf("SC_PAGESIZE")
 _ENTRY = struct.Struct("<Q")
 _PRESENT = 1 << 63
@@ -73,7 +75,8 @@ def anonymous_pages(pid):
 
 
 def stack_page(pid, task):
-    """{address: node} of the page at which the stack of a thread that waits has got to."""
-    pointer = int(pathlib.Path(f"/proc/{pid}/task/{task}/syscall").read_text(encoding="ascii").split()[-2], 16)
-    start = pointer // _PAGE * _PAGE
+    """{address: node} of the page at which the stack of a thread has got to, once it waits."""
+    syscall = pathlib.Path(f"/proc/{pid}/task/{task}/syscall")
+    fields = wait_until(lambda: syscall.read_text(encoding="ascii").split()[1:], f"the thread {task} waiting")
+    start = int(fields[-2], 16) // _PAGE * _PAGE  # one that runs says no more than "running"
     return pages(pid, start, start + _PAGE)
