@@ -11,6 +11,7 @@ from harness import numa
 from harness.api import null_spec
 from harness.disk import Disk
 from harness.fio import burst
+from harness.shell import run
 from harness.wait import wait_until
 
 # include/linux/sched.h: what PR_SET_IO_FLUSHER sets (kernel/sys.c, prctl()).
@@ -186,6 +187,7 @@ def test_memory_of_requests_lies_where_their_queue_runs(api, daemon, directory):
     disk = Disk(api.create(null_spec("data", queues=2, dataPath="copy", maxIoSize="256KiB"))["status"]["id"])
     pid = daemon.worker_pid("data")
     for cpu, node in zip(_cpus_of_queues(disk), _nodes_of_queues(disk)):
+        run("udevadm", "settle")  # it looks into a new disk, from any CPU
         before = numa.anonymous_pages(pid)
         with burst(disk, directory, "--bs=256k", "--rw=randwrite", "--iodepth=32", "--size=32M", f"--cpus_allowed={cpu}"):
             new = wait_until(partial(_new_pages, pid, before, 1000), "more than 1,000 pages of requests")
