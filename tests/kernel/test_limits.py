@@ -63,11 +63,19 @@ def test_requests_per_second_over_all_queues(api):
     limits = {"read": {"iops": 300, "iopsBurst": 30}}
     device = api.create(null_spec("data", queues=2, limits=limits))
     disk = Disk(device["status"]["id"])
+
+    def requests():
+        queues = api.ask("GET", "/devices/data/stats", 200)["queues"]
+        return [queue["ops"]["read"]["requests"] for queue in queues]
+
+    def are_even():
+        both = requests()
+        return len(both) == 2 and min(both) > max(both) / 2
+
     with _load(disk, "--rw=randread", "--bs=4k"):
         _assert_at_most(disk, 300, 30, 600)
-    queues = api.ask("GET", "/devices/data/stats", 200)["queues"]
-    requests = [queue["ops"]["read"]["requests"] for queue in queues]
-    assert len(requests) == 2 and min(requests) > max(requests) / 2, f"one queue starves: {requests}"
+        # A CPU that stands still for a second asks for nothing: that one takes all is no fault then, but passes.
+        wait_until(are_even, lambda: f"about as many requests from each queue: {requests()}")
     api.delete("data")
 
 
@@ -180,12 +188,19 @@ def test_busy_polling_instead_of_sleeping(api, restart):
     spec = null_spec("data", queues=1)
     device = api.create(spec)
     disk, pid = Disk(device["status"]["id"]), device["status"]["worker"]["pid"]
-    sleeping = _sleeps_for_reads(disk, pid)
+    counts = []
+
+    def sleeps():
+        counts.append(_sleeps_for_reads(disk, pid))
+        return counts[-1] > 150
+
+    # On a busy machine a reader may be back before a queue that was made to wait gets to sleep.
+    wait_until(sleeps, lambda: f"a queue that sleeps after most of 200 reads: {counts}")
+    sleeping = counts[-1]
     api.put(spec | {"busyPollUs": 10000})
     if restart:
         pid = api.restart("data")["status"]["worker"]["pid"]
     disk.read(0, 4096)  # the queue hears of it when it wakes
-    assert sleeping > 150, f"slept {sleeping} times for 200 reads"
     # On a busy machine a reader may take longer to come back than a queue polls.
     wait_until(lambda: _sleeps_for_reads(disk, pid) < sleeping / 3, f"fewer than {sleeping} sleeps, as it polls")
     api.delete("data")
