@@ -113,10 +113,15 @@ def test_timeout_is_no_result():
     assert "not done after 2 s" in done.stderr
 
 
-def test_panic_is_no_result_and_not_tried_again():
-    done = vm(shell="echo started; echo c >/proc/sysrq-trigger")
-    assert (done.returncode, done.stdout) == (NO_RESULT, "started\n")
-    assert "sysrq triggered crash" in done.stderr
+def test_panic_is_no_result_and_not_tried_again(tmp_path):
+    script = f"echo started; until [ -e {tmp_path}/seen ]; do sleep 0.1; done; echo c >/proc/sysrq-trigger"
+    command = [RUN, "--share-out", str(tmp_path), "--", "sh", "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        line = run.stdout.readline()
+        (tmp_path / "seen").touch()  # what is still on its way goes down with the guest
+        rest, errors = run.communicate()
+    assert (run.returncode, line + rest) == (NO_RESULT, "started\n")
+    assert "sysrq triggered crash" in errors
 
 
 def test_guest_that_powers_off_has_no_result():
