@@ -56,7 +56,7 @@ def test_a_stranger_that_took_our_number_while_we_were_away(strangers, daemon):
     pid = daemon.worker_pid("data")
     daemon.kill()
     ublk.remove(number)
-    wait_until(lambda: number not in ublk.numbers(), "our device gone")
+    wait_until(lambda: not ublk.is_known(number), "our device gone, and its number free")
     stranger = strangers(number)
     before = ublk.info(number)
     daemon.start()
