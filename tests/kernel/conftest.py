@@ -15,6 +15,7 @@ import pytest
 from harness import ublk
 from harness.backing import TestyStore
 from harness.daemon import Daemon, spares, supervisors, workers
+from harness.kernel_disks import detach_loop
 from harness.kernel_watch import KernelWatch
 from harness.shell import output, run
 from harness.wait import TimedOut, wait_until
@@ -194,7 +195,7 @@ def ext4_session(guest):  # pylint: disable=redefined-outer-name,unused-argument
     run("mount", loop, mount)
     yield mount
     run("umount", mount)
-    run("losetup", "--detach", loop)
+    detach_loop(loop)
     shutil.rmtree(top)
 
 

@@ -8,6 +8,7 @@ import threading
 from harness import programs, ublk
 from harness.api import condition_of, loop_spec, null_spec
 from harness.disk import Disk, block
+from harness.kernel_disks import detach_loop
 from harness.shell import output, run
 from harness.wait import wait_until
 
@@ -107,7 +108,7 @@ def test_a_disk_behind_a_loop_device_is_in_use(api, directory, file_of):
         assert api.phase("data") == "Live" and disk.exists()
     finally:
         subprocess.run(["umount", mount], check=False, stderr=subprocess.DEVNULL)
-        run("losetup", "--detach", loop)
+        detach_loop(loop)
     api.delete("data")
 
 
@@ -120,7 +121,7 @@ def test_a_loop_device_on_a_partition_counts(api, file_of):
     try:
         assert loop in api.delete("data", status=409)["detail"]
     finally:
-        run("losetup", "--detach", loop)
+        detach_loop(loop)
     api.delete("data")
 
 

@@ -13,6 +13,7 @@ from harness.api import condition_of, loop_spec, null_spec
 from harness.daemon import spares
 from harness.disk import Disk, block
 from harness.fio import Fio
+from harness.kernel_disks import detach_loop
 from harness.shell import output, run
 from harness.wait import wait_until
 
@@ -315,7 +316,7 @@ def test_a_disk_and_its_partition_are_one_store(api, file_of):
         for name in ("first", "second", "part"):
             api.delete(name)
     finally:
-        run("losetup", "--detach", loop)
+        detach_loop(loop)
 
 
 def test_what_changes_under_a_mounted_disk_and_what_does_not(api, directory, file_of):

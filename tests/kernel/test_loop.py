@@ -8,6 +8,7 @@ import pytest
 from harness import kernel_disks
 from harness.api import loop_spec
 from harness.disk import Disk, block, read
+from harness.kernel_disks import detach_loop
 from harness.shell import output, run
 from harness.wait import wait_until
 
@@ -77,7 +78,7 @@ def test_block_device_loop(api, file_of):
         assert disk.read(0, 4096) == block("l") and path.read_bytes()[:4096] == block("l")
         api.delete("data")
     finally:
-        run("losetup", "--detach", loop)
+        detach_loop(loop)
 
 
 def test_a_disk_begins_at_a_block_of_its_disk(api, file_of):
@@ -93,7 +94,7 @@ def test_a_disk_begins_at_a_block_of_its_disk(api, file_of):
         assert disk.read(0, 4096) == bytes(4096)
         api.delete("data")
     finally:
-        run("losetup", "--detach", loop)
+        detach_loop(loop)
 
 
 def test_offset_and_size_show_a_part(api, file_of):

@@ -22,6 +22,13 @@ def flushes(path):
     return int(pathlib.Path(f"/sys/block/{name}/stat").read_text(encoding="ascii").split()[15])
 
 
+def detach_loop(path):
+    """Detach a loop disk from its file. Where somebody has it open, as udev may, the kernel does it later."""
+    run("losetup", "--detach", path)
+    bound = pathlib.Path("/sys/block") / pathlib.Path(path).name / "loop"
+    wait_until(lambda: not bound.exists(), f"{path} without its file")
+
+
 @contextlib.contextmanager
 def loop_disk(file, *options):
     """A loop disk over a file: it has a write cache, and no FUA of its own."""
@@ -29,7 +36,7 @@ def loop_disk(file, *options):
     try:
         yield path
     finally:
-        run("losetup", "--detach", path)
+        detach_loop(path)
 
 
 @contextlib.contextmanager
