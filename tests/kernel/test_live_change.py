@@ -307,7 +307,8 @@ def test_a_disk_and_its_partition_are_one_store(api, file_of):
     run("sfdisk", "-q", path, input="label: gpt\nstart=2048, size=32768\nstart=65536, size=32768\n")
     loop = output("losetup", "--find", "--show", "--partscan", path)
     try:
-        wait_until(lambda: os.path.exists(f"{loop}p2"), "the partitions")
+        run("udevadm", "settle")  # it may read the table of a disk once more, and its partitions are away meanwhile
+        wait_until(lambda: os.path.exists(f"{loop}p1") and os.path.exists(f"{loop}p2"), "the partitions")
         api.create(loop_spec("first", f"{loop}p1"))
         assert '"first"' in api.create(loop_spec("whole", loop), status=422)["detail"]
         api.create(loop_spec("second", f"{loop}p2"))
