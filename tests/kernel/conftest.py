@@ -20,7 +20,6 @@ from harness.kernel_watch import KernelWatch
 from harness.shell import output, run
 from harness.wait import TimedOut, wait_until
 
-_GONE_LIMIT = 20
 _HUNG_AFTER = 45
 
 
@@ -108,7 +107,7 @@ def _assert_nothing_left():
     def gone():
         return not ublk.numbers() and not workers() and not spares() and not supervisors()
 
-    wait_until(gone, what, _GONE_LIMIT)
+    wait_until(gone, what)
 
 
 class _Daemons:
@@ -153,7 +152,7 @@ def make_daemon(directory):  # pylint: disable=redefined-outer-name
     print(daemons.logs())
     if problems:
         _remove_leftovers()
-        wait_until(lambda: not ublk.numbers() and not workers(), "a clean machine", _GONE_LIMIT)
+        wait_until(lambda: not ublk.numbers() and not workers(), "a clean machine")
     assert not problems, "; ".join(problems)
 
 
