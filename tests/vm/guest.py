@@ -21,6 +21,7 @@ import time
 from dataclasses import dataclass, field
 
 import emulator
+import host_clock
 import kernel_log
 
 _HERE = os.path.dirname(os.path.realpath(__file__))
@@ -226,9 +227,15 @@ class Guest:
             self._machine,
             self._files,
             self._kernel.image,
-            f"{cmdline} {self._job.cmdline}".strip(),
+            f"{cmdline}{self._clock()} {self._job.cmdline}".strip(),
         )
         return self._start_process("qemu", command)
+
+    def _clock(self):
+        """Where the guest has this machine's time stamp counter: its rate, for the kernel's command line."""
+        shared = self._machine.accel == "tcg" and not self._machine.icount
+        khz = host_clock.tsc_khz() if shared else None
+        return f" tsc_early_khz={khz}" if khz else ""
 
     def _ending(self, process):
         """Say why there is no result."""
