@@ -1,6 +1,8 @@
 """What recovery.onCrash, trigger and giveUpAfter promise, each with I/O in flight and new I/O."""
 
+import contextlib
 import os
+import pathlib
 import signal
 
 import pytest
@@ -122,13 +124,29 @@ def test_manual_survives_a_restart_of_the_supervisor(api, daemon):
     api.wait_phase("data", "Live")
 
 
+def _is_open(disk):
+    """Whether this process has the disk open."""
+    found = []
+    for link in pathlib.Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found.append(os.readlink(link))
+    return disk.path in found
+
+
+def _give_up_soon(api, spec, disk):
+    """Only now, when somebody waits: that may take longer than ublkd has patience, once it counts."""
+    wait_until(lambda: _is_open(disk), "somebody who waits for the disk")
+    api.put({**spec, "recovery": {**spec["recovery"], "giveUpAfter": "3s"}}, wait=None)
+
+
 @pytest.mark.parametrize("on_crash", ["reissue", "queue"])
 def test_give_up_after_fails_what_waits(api, daemon, on_crash):
-    device = api.create(null_spec("data", **_recovery(on_crash, "manual", giveUpAfter="3s")))
-    disk = Disk(device["status"]["id"])
+    spec = null_spec("data", **_recovery(on_crash, "manual", giveUpAfter="1h"))
+    disk = Disk(api.create(spec)["status"]["id"])
     daemon.kill_worker("data")
     wait_until(lambda: ublk.info(disk.number)["state"] == ublk.QUIESCED, "the kernel without a server")
     write = disk.write_later(0, block("w"))
+    _give_up_soon(api, spec, disk)
     assert write.result() in ("EIO", "ENODEV", "ENXIO")
     given_up = api.wait_phase("data", "Failed", "Live")
     if given_up["status"]["phase"] == "Failed":
@@ -148,12 +166,13 @@ def test_give_up_after_does_nothing_while_the_recovery_is_quick(api, daemon):
 def test_give_up_after_also_counts_when_the_backing_store_is_away(api, daemon, file_of):
     """The device says all the while what is missing."""
     path = file_of()
-    device = api.create(loop_spec("data", path, **_recovery("reissue", giveUpAfter="3s")))
-    disk = Disk(device["status"]["id"])
+    spec = loop_spec("data", path, **_recovery("reissue", giveUpAfter="1h"))
+    disk = Disk(api.create(spec)["status"]["id"])
     away = path.rename(path.with_name("away"))
     daemon.kill_worker("data")
     read = disk.read_later(0, 4096)
     api.wait_phase("data", "Backoff")
+    _give_up_soon(api, spec, disk)
     assert read.result() in ("EIO", "ENODEV", "ENXIO")
     given_up = api.wait_for("data", lambda d: d["status"]["phase"] == "Backoff" and not disk.exists(), "without a disk")
     assert condition_of(given_up)["reason"] == "BackingFileMissing" and str(path) in condition_of(given_up)["message"]
