@@ -59,17 +59,18 @@ class TestyStore:
         words = {"file": self.file, "slow": self._slow, "held": self._held, "held_reads": self._held_reads,
             "marks": self._marks, "delay": delay}
         zeroes = _WRITE.format(data='head -c "$3" /dev/zero', **words)
-        socket = directory / "nbd.sock"
+        socket, listens = directory / "nbd.sock", directory / "nbd.pid"
         self._server = subprocess.Popen(
             [
-                "nbdkit", "--foreground", "--exit-with-parent", "--threads=32", f"--unix={socket}", "eval",
+                "nbdkit", "--foreground", "--exit-with-parent", "--threads=32", f"--unix={socket}",
+                f"--pidfile={listens}", "eval",
                 f"get_size=echo {size_mib}M", "thread_model=echo parallel", "can_write=exit 0",
                 "can_flush=exit 0", "flush=exit 0", "can_fua=echo native", "can_trim=exit 0", "can_zero=exit 0",
                 f"pread={_PREAD.format(**words)}", f"pwrite={_WRITE.format(data='cat', **words)}",
                 f"zero={zeroes}", f"trim={zeroes}",
             ],
         )
-        wait_until(socket.exists, "nbdkit listening")
+        wait_until(listens.exists, "nbdkit listening")
         run("modprobe", "nbd", "nbds_max=1", "max_part=0")
         run("nbd-client", "-unix", socket, self.path, "-block-size", "4096")
         wait_until(lambda: self._size() == size_mib << 20, "the nbd disk")
@@ -125,5 +126,7 @@ class TestyStore:
         """Remove it."""
         self._slow.unlink(missing_ok=True)
         run("nbd-client", "-d", self.path)
+        # Where somebody has it open, as udev may, it is taken until then, and the next client is refused.
+        wait_until(lambda: not pathlib.Path("/sys/block/nbd0/pid").exists(), "the nbd disk free")
         self._server.terminate()
         self._server.wait(60)
