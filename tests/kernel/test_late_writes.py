@@ -24,6 +24,7 @@ _BLOCKS = 5
 _SIZE = 4096
 _APART = 64 << 10  # neighbours would be merged into one write
 _PART = 1 << 20  # of the store, for each path
+_LATE = 8  # seconds; what is to overtake them must come sooner
 _FUA = slice(1, _BLOCKS, 2)
 _PLAIN = slice(2, _BLOCKS, 2)
 
@@ -40,7 +41,7 @@ def _assert_done(requests):
     assert [request.result() for request in requests] == [None] * len(requests)
 
 
-def _survivors(daemon, store, paths, zeroing=None):
+def _survivors(daemon, store, paths, late, zeroing=None):
     """Go through it, with a disk for each path; return which blocks each is found to have in the end: n is newer.
 
     With one more disk that is discarded or zeroed. Its worker's fallocate() runs on a thread of the kernel, which
@@ -53,7 +54,7 @@ def _survivors(daemon, store, paths, zeroing=None):
         path = name if name in paths else "copy"
         spec = loop_spec(name, store.path, **where, queues=1, dataPath=path, recovery={"onCrash": "reissue"})
         disks[name] = Disk(api.create(spec)["status"]["id"])
-    store.slow()
+    store.slow(late)
     older = [write for path in paths for write in _start_older(disks[path])]
     if zeroing:
         older.append(disks["zeroed"].zero_later(zeroing, 0, _SIZE))
@@ -64,6 +65,7 @@ def _survivors(daemon, store, paths, zeroing=None):
     for name, pid in pids.items():
         api.wait_other_worker(name, pid)
     _assert_done([write for disk in disks.values() for write in _write(disk, "n", slice(_BLOCKS))])
+    store.land()
     store.wait_landed()
     survivors = {}
     letters = {block("o"): "o", block("n"): "n", bytes(_SIZE): "0"}
@@ -124,7 +126,7 @@ def test_who_holds_the_device(batch, ext4, file_of, make_daemon):
 def test_a_late_write_does_not_overwrite_newer_data(batch, store, make_daemon):
     """Plain or with FUA, nor does a late discard or a late write of zeroes."""
     daemon = _daemon(make_daemon, batch)
-    survivors = _survivors(daemon, store, _PATHS, BLKZEROOUT if batch else BLKDISCARD)
+    survivors = _survivors(daemon, store, _PATHS, _LATE, BLKZEROOUT if batch else BLKDISCARD)
     assert survivors == {name: "n" * _BLOCKS for name in [*_PATHS, "zeroed"]}
 
 
@@ -133,8 +135,9 @@ def test_without_the_fence_newer_data_is_lost(store, make_daemon):
     """Proves that the test above can fail: the same steps, with the fence taken out.
 
     By copy: with zero copy the pages of the late write belong to the request,
-    and the driver waits for them by itself.
+    and the driver waits for them by itself. Nothing waits for the late writes
+    here, so they are as late as it takes for the newer ones to be done.
     """
     daemon = make_daemon(worker=programs.worker_without_fence()).start()
-    found = _survivors(daemon, store, ["copy"])["copy"]
+    found = _survivors(daemon, store, ["copy"], 600)["copy"]
     assert "o" in found[_PLAIN] and "o" in found[_FUA], found

@@ -10,16 +10,17 @@ from .wait import wait_until
 
 
 # nbdkit runs these with the arguments of its eval plugin: pwrite HANDLE COUNT OFFSET FLAGS, and so zero and trim.
-# A held one waits for the lock of the file that says so; that may be gone by the time it is opened.
+# A held one waits for the lock of the file that says so; that may be gone by the time it is opened. A slow one waits
+# for the lock of a file that stays, for as many seconds as the other file says.
 _WRITE = """
 {data} >"{marks}/data.$$"
 if [ -e "{held}" ]; then
     touch "{marks}/arrived.$$"
     {{ flock --shared 9; }} 9<"{held}" || :
     late=yes
-elif [ -e "{slow}" ]; then
+elif {{ read -r seconds <"{slow}"; }} 2>/dev/null; then
     touch "{marks}/arrived.$$"
-    sleep {delay}
+    {{ flock --shared --timeout "$seconds" 9; }} 9<"{shore}" || :
     late=yes
 fi
 dd if="{marks}/data.$$" of="{file}" oflag=seek_bytes seek="$4" conv=notrunc status=none
@@ -38,26 +39,27 @@ dd if="{file}" iflag=skip_bytes,count_bytes skip="$4" count="$3" status=none
 class TestyStore:
     """An nbd disk whose reads and writes can be held, and whose writes can land late; zeroing and trimming are writes.
 
-    A write that arrives while it is slow takes seconds to land. A delay that
-    is the same for every write could not show a late one: the newer write
-    would be behind the older one in the same queue.
+    A write that arrives while it is slow takes seconds to land, or as long
+    as the test wants. A delay that is the same for every write could not show
+    a late one: the newer write would be behind the older one in the same
+    queue.
     """
 
     __test__ = False
 
-    def __init__(self, directory, delay=8, size_mib=4):
-        self.delay = delay
+    def __init__(self, directory, size_mib=4):
         self.file = directory / "nbd.img"
         self.path = "/dev/nbd0"
         self._slow = directory / "slow"
+        self._shore = open(directory / "shore", "wb")  # pylint: disable=consider-using-with
         self._held = directory / "held"
         self._held_reads = directory / "held-reads"
         self._marks = directory / "marks"
         self._marks.mkdir()
         with open(self.file, "wb") as file:
             file.truncate(size_mib << 20)
-        words = {"file": self.file, "slow": self._slow, "held": self._held, "held_reads": self._held_reads,
-            "marks": self._marks, "delay": delay}
+        words = {"file": self.file, "slow": self._slow, "shore": self._shore.name, "held": self._held,
+            "held_reads": self._held_reads, "marks": self._marks}
         zeroes = _WRITE.format(data='head -c "$3" /dev/zero', **words)
         socket, listens = directory / "nbd.sock", directory / "nbd.pid"
         self._server = subprocess.Popen(
@@ -79,9 +81,10 @@ class TestyStore:
     def _size():
         return int(pathlib.Path("/sys/block/nbd0/size").read_text(encoding="ascii")) * 512
 
-    def slow(self):
-        """Writes that arrive from now on take seconds."""
-        self._slow.touch()
+    def slow(self, seconds):
+        """Writes that arrive from now on take that long, or until they are let land."""
+        fcntl.flock(self._shore, fcntl.LOCK_EX)
+        self._slow.write_text(f"{seconds}\n")
 
     def fast(self):
         """Writes that arrive from now on land at once; those under way stay slow."""
@@ -118,6 +121,10 @@ class TestyStore:
         """Wait until held or slow writes are under way."""
         wait_until(lambda: self._count("arrived") >= count, f"{count} writes under way")
 
+    def land(self):
+        """Let slow writes land, of which none arrives any more."""
+        fcntl.flock(self._shore, fcntl.LOCK_UN)
+
     def wait_landed(self):
         """Wait until every slow write is in the store."""
         wait_until(lambda: self._count("landed") == self._count("arrived"), "all slow writes in the store")
@@ -125,6 +132,7 @@ class TestyStore:
     def close(self):
         """Remove it."""
         self._slow.unlink(missing_ok=True)
+        self._shore.close()
         run("nbd-client", "-d", self.path)
         # Where somebody has it open, as udev may, it is taken until then, and the next client is refused.
         wait_until(lambda: not pathlib.Path("/sys/block/nbd0/pid").exists(), "the nbd disk free")
