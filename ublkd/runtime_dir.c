@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -91,16 +90,18 @@ static int in_use(const char *path, pid_t holder, struct problem_list *problems)
         return -EBUSY;
 }
 
-/* The holder's pid in the file is for people; the lock alone counts. */
+/* The holder's pid in the file is for people; the lock alone counts. It is the process's: with flock(2) a
+ * child that a killed ublkd leaves between fork and exec would hold it for a moment, and the next one be
+ * refused. */
 static int lock(const char *path, int dir_fd, int *ret_fd, struct problem_list *problems)
 {
         _cleanup_close_ int fd = openat(dir_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
         if (fd < 0)
                 return explain(problems, errno, path);
-        if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-                return errno == EWOULDBLOCK ? in_use(path, lock_holder(fd), problems)
-                                            : explain(problems, errno, path);
+        if (fcntl(fd, F_SETLK, &(struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET}) < 0)
+                return errno == EAGAIN || errno == EACCES ? in_use(path, lock_holder(fd), problems)
+                                                          : explain(problems, errno, path);
         if (ftruncate(fd, 0) < 0 || dprintf(fd, "%d\n", getpid()) < 0)
                 return explain(problems, errno, path);
         *ret_fd = TAKE_FD(fd);

@@ -7,7 +7,8 @@
 struct runtime_dir;
 
 /* Creates (mode 0755) and locks PATH, and PATH/workers (0700). Returns 0; -errno with one problem (in use by
- * another ublkd, not permitted, read-only, not a directory). The lock goes with the process. */
+ * another ublkd, not permitted, read-only, not a directory). The lock goes with the process, whatever
+ * children it leaves; open it once in a process, which would not be in its own way. */
 int runtime_dir_open(const char *path, struct runtime_dir **ret, struct problem_list *problems);
 struct runtime_dir *runtime_dir_free(struct runtime_dir *dir);
 

@@ -77,40 +77,61 @@ static void test_modes(const char *path)
 
 static void test_one_holder(const char *path)
 {
-        _cleanup_problems_ struct problem_list problems = {};
-        struct runtime_dir *dir = open_dir(path), *second = NULL;
+        struct runtime_dir *dir = open_dir(path);
         char pid[32];
+        int status;
+        pid_t other;
 
-        CHECK_INT(runtime_dir_open(path, &second, &problems), -EBUSY);
-        if (CHECK_INT(problems.count, 1)) {
-                CHECK_STR(problems.items[0].reason, "RuntimeDirInUse");
-                snprintf(pid, sizeof(pid), "(pid %d)", getpid());
-                CHECK(strstr(problems.items[0].detail, pid));
+        snprintf(pid, sizeof(pid), "(pid %d)", getpid());
+        other = fork();
+        if (other == 0) {
+                _cleanup_problems_ struct problem_list problems = {};
+                struct runtime_dir *second = NULL;
+
+                CHECK_INT(runtime_dir_open(path, &second, &problems), -EBUSY);
+                if (CHECK_INT(problems.count, 1)) {
+                        CHECK_STR(problems.items[0].reason, "RuntimeDirInUse");
+                        CHECK(strstr(problems.items[0].detail, pid));
+                }
+                _exit(check_report());
         }
+        CHECK_INT(waitpid(other, &status, 0), other);
+        CHECK_INT(status, 0);
         runtime_dir_free(dir);
         runtime_dir_free(open_dir(path));
+}
+
+/* It holds the directory, and has a child with the same descriptors, as one has that is on its way to exec.
+ */
+static _Noreturn void hold_with_a_child(const char *path, int say)
+{
+        pid_t child;
+
+        (void)open_dir(path);
+        child = fork();
+        if (child > 0)
+                (void)!write(say, &child, sizeof(child));
+        for (;;)
+                pause();
 }
 
 /* A holder that is killed leaves nothing that stands in the way of the next. */
 static void test_lock_goes_with_the_process(const char *path)
 {
         int ready[2], status;
-        char byte;
-        pid_t pid;
+        pid_t pid, child = 0;
 
         CHECK_INT(pipe(ready), 0);
         pid = fork();
-        if (pid == 0) {
-                (void)open_dir(path);
-                (void)!write(ready[1], "x", 1);
-                pause();
-                _exit(0);
+        if (pid == 0)
+                hold_with_a_child(path, ready[1]);
+        if (CHECK_INT(read(ready[0], &child, sizeof(child)), sizeof(child))) {
+                check_refused(path, EBUSY, "RuntimeDirInUse");
+                kill(pid, SIGKILL);
+                CHECK_INT(waitpid(pid, &status, 0), pid);
+                runtime_dir_free(open_dir(path));
+                kill(child, SIGKILL);
         }
-        CHECK_INT(read(ready[0], &byte, 1), 1);
-        check_refused(path, EBUSY, "RuntimeDirInUse");
-        kill(pid, SIGKILL);
-        CHECK_INT(waitpid(pid, &status, 0), pid);
-        runtime_dir_free(open_dir(path));
         close(ready[0]);
         close(ready[1]);
 }
