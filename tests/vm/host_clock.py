@@ -8,6 +8,7 @@ the guest's clock runs several times too fast: so do all its time limits.
 
 import ctypes
 import mmap
+import platform
 import time
 
 _READ_COUNTER = bytes.fromhex("0f31 48c1e220 4809d0 c3")  # rdtsc; shl rdx, 32; or rax, rdx; ret
@@ -27,7 +28,9 @@ def _now(read_counter):
 
 
 def tsc_khz():
-    """Return the rate in kHz, or None where this process may not run code of its own making."""
+    """Return the rate in kHz, or None where there is none to read, or this process may not run code of its own."""
+    if platform.machine() != "x86_64":
+        return None
     try:
         code = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     except OSError:
