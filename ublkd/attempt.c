@@ -255,6 +255,7 @@ void attempt_worker_died(struct attempt *attempt, uint64_t now)
         }
         attempt->deaths++;
         attempt->spawn_at = now + backoff_delay(attempt->deaths);
+        attempt->retry_at = 0; /* what its start has come to is known: no need to look later */
 }
 
 void attempt_reset(struct attempt *attempt)

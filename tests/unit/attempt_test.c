@@ -246,6 +246,19 @@ static void test_deaths_back_off_until_one_served_long(void)
         CHECK_INT(attempt_due(&attempt, ACTION_SPAWN, now), now);
 }
 
+/* It was started and is gone, and in between nobody looked: the next one comes as soon as if somebody had. */
+static void test_a_worker_that_nobody_saw(void)
+{
+        struct attempt attempt = {};
+
+        see(&attempt, KERNEL_ABSENT, PLAN_WORKER_NONE, 1);
+        attempt_done(&attempt, ACTION_SPAWN, 0, 1);
+        CHECK(attempt_due(&attempt, ACTION_SPAWN, 1) > 2);
+        attempt_worker_died(&attempt, 2);
+        see(&attempt, KERNEL_ABSENT, PLAN_WORKER_NONE, 2);
+        CHECK_INT(attempt_due(&attempt, ACTION_SPAWN, 2), 2);
+}
+
 static void test_a_retiring_worker_may_finish(void)
 {
         const struct plan_facts facts = {
@@ -398,6 +411,7 @@ int main(void)
         test_three_refused_workers_are_hopeless();
         test_a_worker_that_died_while_the_disk_went_live_was_not_refused();
         test_deaths_back_off_until_one_served_long();
+        test_a_worker_that_nobody_saw();
         test_a_retiring_worker_may_finish();
         test_a_worker_that_cannot_be_retired_is_soon_stuck();
         test_waits_have_an_end();
