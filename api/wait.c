@@ -18,7 +18,7 @@ enum {
 struct wait {
         struct request *request;
         enum wait_kind kind;
-        char *name;
+        char *name;                     /* of the device; NULL with WAIT_HOST, which has none */
         char uid[UID_TEXT_SIZE];        /* a new device of the same name is another one */
         uint64_t generation;            /* ready: that must have been observed */
         uint32_t restart;               /* as well */
@@ -200,10 +200,12 @@ static void on_users(void *userdata, const struct disk_answer *answer)
 static bool ask_users(struct wait *wait)
 {
         const struct api *api = wait->request->api;
-        const struct device_record *record = device_store_get(api->config.store, wait->name);
+        const struct device_record *record;
 
-        return wait->kind == WAIT_GONE && !wait->question && api->config.disk_search && record
-               && record->number >= 0 && record->status.disk
+        if (wait->kind != WAIT_GONE || wait->question || !api->config.disk_search)
+                return false;
+        record = device_store_get(api->config.store, wait->name);
+        return record && record->number >= 0 && record->status.disk
                && sd_event_source_set_time_relative(wait->timer, USERS_USEC) >= 0
                && sd_event_source_set_enabled(wait->timer, SD_EVENT_ONESHOT) >= 0
                && disk_search_ask(api->config.disk_search, record->number, on_users, wait, &wait->question)

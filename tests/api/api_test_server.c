@@ -13,6 +13,8 @@
  *   searches                        how many were begun
  *   settled on|off                  what /readyz is told
  *   full on|off                     the disk under the database
+ *   look slow|quick                 whether a look at the host ends by itself
+ *   looked                          the look at the host ends
  *   waits | watches | connections   how many requests wait; how many clients watch, are connected
  *   note NAME REASON TEXT           an event of a device, a warning
  *   flood NAME COUNT                that many events of it
@@ -48,6 +50,7 @@ struct server {
         char **queue; /* names */
         size_t queued;
         bool automatic, settled;
+        bool look_is_slow; /* at the host */
         int flooded;
         unsigned restarts; /* that workers are told to have had */
         char counted[64];  /* the name of the device that has statistics */
@@ -170,6 +173,11 @@ static bool is_settled(void *userdata)
         return ((struct server *)userdata)->settled;
 }
 
+static bool look_at_host(void *userdata)
+{
+        return ((struct server *)userdata)->look_is_slow;
+}
+
 static int command_auto(struct server *server, char *arguments)
 {
         server->automatic = strcmp(arguments, "on") == 0;
@@ -226,6 +234,18 @@ static int command_settled(struct server *server, char *arguments)
 static int command_full(struct server *server, char *arguments)
 {
         server->disk.write_error = strcmp(arguments, "on") == 0 ? -ENOSPC : 0;
+        return 0;
+}
+
+static int command_look(struct server *server, char *arguments)
+{
+        server->look_is_slow = strcmp(arguments, "slow") == 0;
+        return 0;
+}
+
+static int command_looked(struct server *server, char *arguments _unused_)
+{
+        api_host_seen(server->api);
         return 0;
 }
 
@@ -339,6 +359,8 @@ static int run_command(struct server *server, char *line)
                 {"searches",    command_searches   },
                 {"settled",     command_settled    },
                 {"full",        command_full       },
+                {"look",        command_look       },
+                {"looked",      command_looked     },
                 {"waits",       command_waits      },
                 {"connections", command_connections},
                 {"watches",     command_watches    },
@@ -464,6 +486,7 @@ int main(int argc, char *argv[])
         struct api_config config = {.host = &server.host,
                 .read_stats = read_stats,
                 .read_counters = read_counters,
+                .look_at_host = look_at_host,
                 .is_ready = is_settled,
                 .userdata = &server,
                 .listen = listen};

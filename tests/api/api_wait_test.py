@@ -218,3 +218,51 @@ def test_a_forced_removal_that_takes_long_names_who_holds_the_disk(server):
     server.tell("idle")
     answer = server.ask("DELETE", "/devices/data?wait&force=true&timeout=50ms")
     assert "in use" not in check_problem(answer, 504, "timeout")["detail"]
+
+
+@pytest.fixture
+def slow_host(server):
+    """A look at the host does not end by itself, as when the driver does not answer."""
+    server.tell("look slow")
+    assert server.ask("POST", "/devices?wait=ready", spec()).status == 201
+    return server
+
+
+def test_a_slow_look_at_the_host_does_not_end_the_manager_that_has_a_device(slow_host):
+    answer = end(begin(slow_host, "GET", "/host"))
+    assert answer.status == 200 and answer.json["limits"]["devices"] > 0
+    assert slow_host.tell("waits") == 0
+    assert slow_host.ask("GET", "/devices/data").json["status"]["phase"] == "Live"
+
+
+def test_a_slow_look_at_the_host_is_answered_when_it_ends(slow_host):
+    connections = [begin(slow_host, "GET", "/host") for _ in range(3)]
+    slow_host.tell("status data Live Live It serves on.")
+    assert slow_host.ask("DELETE", "/devices/data?wait").status == 204, "other waits end meanwhile"
+    assert slow_host.tell("waits") == 3
+    slow_host.tell("looked")
+    assert [end(connection).status for connection in connections] == [200] * 3
+
+
+def test_a_slow_look_at_the_host_beside_waits_of_every_kind(slow_host):
+    slow_host.tell("auto off")
+    host = begin(slow_host, "GET", "/host")
+    for method, path, body in (("PUT", "?wait=ready&timeout=1ms", spec(size="2MiB")), ("POST", "/recover?timeout=1ms", None),
+                               ("DELETE", "?wait&timeout=1ms", None)):
+        check_problem(slow_host.ask(method, f"/devices/data{path}", body), 504, "timeout")
+    assert end(host).status == 200
+
+
+def test_clients_that_leave_during_a_slow_look_at_the_host(slow_host):
+    connections = [begin(slow_host, "GET", "/host") for _ in range(3)]
+    for connection in connections:
+        connection.close()
+    slow_host.until("waits", 0)
+    slow_host.tell("looked")
+    slow_host.until("connections", 0)
+
+
+def test_the_server_ends_during_a_slow_look_at_the_host(slow_host):
+    connection = begin(slow_host, "GET", "/host")
+    slow_host.stop()
+    connection.close()
