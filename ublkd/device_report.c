@@ -355,6 +355,22 @@ static void fill(const struct managed_device *device, const struct device_record
                 worker_proc_version(device->worker));
 }
 
+/* What each condition beside Ready is for this device: 0, with *ret untouched where it is not about it, or
+ * -ENOMEM. */
+static int (*const tellers[_CONDITION_MAX])(const struct managed_device *device,
+        const struct device_record *record, struct device_condition *ret) = {};
+
+static int fill_conditions(const struct managed_device *device, const struct device_record *record,
+        struct device_conditions *conditions)
+{
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < _CONDITION_MAX; i++)
+                if (tellers[i])
+                        r = tellers[i](device, record, &conditions->of[i]);
+        return r;
+}
+
 int device_report(const struct managed_device *device, const struct device_record *record, uint64_t next_try)
 {
         struct told told = tell(device, record, next_try);
@@ -363,6 +379,8 @@ int device_report(const struct managed_device *device, const struct device_recor
 
         fill(device, record, told.phase, &status);
         r = explain(device, record, &told, next_try, &status);
+        if (r >= 0)
+                r = fill_conditions(device, record, &status.conditions);
         if (r >= 0)
                 r = device_store_set_status(device->reconciler->config.store, device->name, &status);
         device_status_clear(&status);

@@ -55,7 +55,9 @@ int device_status_copy(const struct device_status *from, struct device_status *r
 
         copy.reason = from->reason ? strdup(from->reason) : NULL;
         copy.message = from->message ? strdup(from->message) : NULL;
-        if ((from->reason && !copy.reason) || (from->message && !copy.message)) {
+        copy.conditions = (struct device_conditions){};
+        if ((from->reason && !copy.reason) || (from->message && !copy.message)
+                || device_conditions_copy(&from->conditions, &copy.conditions) < 0) {
                 device_status_clear(&copy);
                 return -ENOMEM;
         }
@@ -81,13 +83,15 @@ bool device_status_equal(const struct device_status *one, const struct device_st
                && one->kernel_flags == other->kernel_flags && one->recoveries.count == other->recoveries.count
                && one->recoveries.last_ms == other->recoveries.last_ms
                && text_equal(one->reason, other->reason) && text_equal(one->message, other->message)
-               && one->transition_at == other->transition_at;
+               && one->transition_at == other->transition_at
+               && device_conditions_equal(&one->conditions, &other->conditions);
 }
 
 void device_status_clear(struct device_status *status)
 {
         free(status->reason);
         free(status->message);
+        device_conditions_clear(&status->conditions);
         *status = (struct device_status){.number = -1};
 }
 
@@ -175,7 +179,8 @@ static bool add_conditions(cJSON *object, const struct device_status *status)
                && add_text(ready, "reason",
                        status->reason ? status->reason : device_phase_to_string(status->phase))
                && add_text(ready, "message", status->message ? status->message : "")
-               && json_add_time(ready, "lastTransitionTime", status->transition_at);
+               && json_add_time(ready, "lastTransitionTime", status->transition_at)
+               && device_conditions_add(&status->conditions, conditions);
 }
 
 cJSON *device_status_to_json(const struct device_status *status, const char *name)

@@ -1,7 +1,8 @@
-/* What the user is told: phase, the Ready condition, what serves the disk. No I/O. */
+/* What the user is told: phase, conditions, what serves the disk. No I/O. */
 #pragma once
 
 #include "ublkd/base/problem.h"
+#include "ublkd/device_condition.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -44,9 +45,10 @@ struct device_status {
                 uint64_t count;
                 double last_ms; /* from the death of the worker until Live */
         } recoveries;
-        char *reason;           /* of the Ready condition; CamelCase */
-        char *message;          /* a sentence: what happened, what will be done next, and when */
-        uint64_t transition_at; /* of the Ready condition */
+        char *reason;                        /* of the Ready condition; CamelCase */
+        char *message;                       /* a sentence: what happened, what will be done next, and when */
+        uint64_t transition_at;              /* of the Ready condition */
+        struct device_conditions conditions; /* beside Ready */
 };
 
 const char *device_phase_to_string(enum device_phase phase);

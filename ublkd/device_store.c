@@ -478,6 +478,7 @@ int device_store_set_status(struct device_store *store, const char *name, const 
         if (r < 0)
                 return r;
         copy.transition_at = device_record_transition_time(&entry->record.status, &copy);
+        device_conditions_set_times(&entry->record.status.conditions, &copy.conditions, device_record_now());
         if (device_status_equal(&copy, &entry->record.status)) {
                 device_status_clear(&copy);
                 return 0;

@@ -37,6 +37,14 @@ static void check_json(const struct device_status *status, const char *wanted)
         cJSON_Delete(object);
 }
 
+static void check_condition_json(const cJSON *condition, const char *wanted)
+{
+        char *text = cJSON_PrintUnformatted(condition);
+
+        CHECK_STR(text, wanted);
+        cJSON_free(text);
+}
+
 static void test_json_of_a_live_device(void)
 {
         struct device_status status = live_status();
@@ -97,10 +105,59 @@ static void test_copy_and_compare(void)
         device_status_clear(&one);
 }
 
+static void test_conditions_beside_ready(void)
+{
+        struct device_status one = live_status(), other;
+        struct device_condition *path = &one.conditions.of[CONDITION_PATH_LEADS_TO_STORE];
+        const cJSON *conditions;
+        cJSON *object;
+
+        CHECK_INT(device_condition_set(path, CONDITION_UNKNOWN, "NotKnown", "%d looks were in vain.", 3), 0);
+        if (!CHECK_INT(device_status_copy(&one, &other), 0))
+                return;
+        CHECK(device_status_equal(&one, &other));
+        CHECK_INT(device_condition_set(path, CONDITION_TRUE, "NotKnown", "3 looks were in vain."), 0);
+        CHECK(!device_status_equal(&one, &other));
+        object = device_status_to_json(&other, "data");
+        conditions = cJSON_GetObjectItem(object, "conditions");
+        CHECK_INT(cJSON_GetArraySize(conditions), 2);
+        CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetArrayItem(conditions, 0), "type")),
+                "Ready");
+        check_condition_json(cJSON_GetArrayItem(conditions, 1),
+                "{\"type\":\"PathLeadsToStore\",\"status\":\"Unknown\",\"reason\":\"NotKnown\","
+                "\"message\":\"3 looks were in vain.\",\"lastTransitionTime\":null}");
+        cJSON_Delete(object);
+        device_status_clear(&other);
+        device_status_clear(&one);
+}
+
+/* Its time is that of the last change between True, False and Unknown, whatever the sentence. */
+static void test_times_of_conditions(void)
+{
+        struct device_conditions before = {}, after = {};
+        struct device_condition *old = &before.of[0], *new = &after.of[0];
+
+        device_conditions_set_times(&before, &after, 5);
+        CHECK_INT(new->transition_at, 0);
+        CHECK_INT(device_condition_set(old, CONDITION_TRUE, "One", "one"), 0);
+        device_conditions_set_times(&after, &before, 5);
+        CHECK_INT(old->transition_at, 5);
+        CHECK_INT(device_condition_set(new, CONDITION_TRUE, "Two", "two"), 0);
+        device_conditions_set_times(&before, &after, 6);
+        CHECK_INT(new->transition_at, 5);
+        CHECK_INT(device_condition_set(new, CONDITION_FALSE, "Two", "two"), 0);
+        device_conditions_set_times(&before, &after, 7);
+        CHECK_INT(new->transition_at, 7);
+        device_conditions_clear(&before);
+        device_conditions_clear(&after);
+}
+
 int main(void)
 {
         test_json_of_a_live_device();
         test_json_without_disk_and_worker();
         test_copy_and_compare();
+        test_conditions_beside_ready();
+        test_times_of_conditions();
         return check_report();
 }
