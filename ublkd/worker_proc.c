@@ -10,10 +10,9 @@
 #include "ublkd/worker_proc.h"
 
 #include "ublkd/base/clock.h"
-#include "ublkd/proc_stat.h"
+#include "ublkd/worker_peer.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -417,24 +416,6 @@ int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_st
         return 0;
 }
 
-/* The peer's pid is that of the process that called listen(). It may have died and its pid been given to
- * another between the connect and pidfd_open(); then the connection is closed by now. */
-static int find_peer(struct worker_proc *worker)
-{
-        struct ucred peer = {};
-        socklen_t size = sizeof(peer);
-
-        if (getsockopt(worker->channel, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
-                return -errno;
-        if (peer.pid <= 0)
-                return -ENOENT;
-        worker->pid = peer.pid;
-        worker->pidfd = pidfd_open(peer.pid, 0);
-        if (worker->pidfd < 0)
-                return errno == ESRCH || errno == EINVAL ? -ENOENT : -errno;
-        return poll(&(struct pollfd){.fd = worker->channel}, 1, 0) != 0 ? -ENOENT : 0;
-}
-
 int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, struct worker_start *starter,
         const char *name, const char *uid, worker_proc_changed changed, void *userdata,
         struct worker_proc **ret)
@@ -450,10 +431,9 @@ int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, struct worker_st
                 (void)runtime_dir_forget_worker(dir, uid); /* it died while no ublkd was there to see it */
         if (worker->channel < 0)
                 return worker->channel;
-        r = find_peer(worker);
-        if (r < 0)
-                return r;
-        worker->started_at = proc_stat_started_at(worker->pid);
+        worker->pidfd = worker_peer_find(worker->channel, &worker->pid);
+        if (worker->pidfd < 0)
+                return worker->pidfd;
         r = watch(worker);
         if (r < 0)
                 return r;

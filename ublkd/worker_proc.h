@@ -28,8 +28,9 @@ typedef void (*worker_proc_changed)(void *userdata, struct worker_proc *worker);
 int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_start *starter,
         const struct worker_msg *config, worker_proc_changed changed, void *userdata,
         struct worker_proc **ret);
-/* Connects to a worker that serves the device `uid` already. 0; -ENOENT: there is none; other -errno. Until
- * its HELLO came its stage is WORKER_STAGE_OPENING. */
+/* Connects to a worker that serves the device `uid` already. 0; -ENOENT: there is none; -ENOPROTOOPT: this
+ * kernel cannot name the process that listens (before Linux 6.5); other -errno. Until its HELLO came its
+ * stage is WORKER_STAGE_OPENING. */
 int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, struct worker_start *starter,
         const char *name, const char *uid, worker_proc_changed changed, void *userdata,
         struct worker_proc **ret);
@@ -44,8 +45,9 @@ uint16_t worker_proc_epoch(const struct worker_proc *worker);
 uint32_t worker_proc_restart(const struct worker_proc *worker); /* from CONFIG or HELLO */
 /* Of the program, from HELLO; "" before it. Valid as long as the worker. */
 const char *worker_proc_version(const struct worker_proc *worker);
-int worker_proc_number(const struct worker_proc *worker);          /* from GO or HELLO, or -1 */
-uint64_t worker_proc_started_at(const struct worker_proc *worker); /* CLOCK_REALTIME, microseconds */
+int worker_proc_number(const struct worker_proc *worker); /* from GO or HELLO, or -1 */
+/* CLOCK_REALTIME, microseconds; 0: unknown (an adopted one tells it in its HELLO, an older program never). */
+uint64_t worker_proc_started_at(const struct worker_proc *worker);
 const struct disk_params *worker_proc_params(const struct worker_proc *worker); /* NULL before PARAMS */
 const struct problem_list *worker_proc_problems(
         const struct worker_proc *worker); /* from FAILED; may be empty */

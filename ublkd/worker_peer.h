@@ -1,0 +1,9 @@
+/* Which process listens on a worker's socket. */
+#pragma once
+
+#include <sys/types.h>
+
+/* Finds the process that called listen() for the socket that `channel` is connected to. Returns a pidfd of it
+ * (the caller's) and its pid; -ENOENT: it is gone; -ENOPROTOOPT: the kernel is older than 6.5; other -errno.
+ */
+int worker_peer_find(int channel, pid_t *ret_pid);
