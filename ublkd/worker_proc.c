@@ -10,6 +10,7 @@
 #include "ublkd/worker_proc.h"
 
 #include "ublkd/base/clock.h"
+#include "ublkd/worker_growth.h"
 #include "ublkd/worker_peer.h"
 
 #include <fcntl.h>
@@ -18,7 +19,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 enum {
@@ -49,6 +49,7 @@ struct worker_proc {
         int number;
         uint64_t started_at;
         struct worker_msg params; /* type WORKER_MSG_PARAMS once it came */
+        struct worker_growth growth;
         struct problem_list problems, refusal;
         char fault[64]; /* why we killed it, or "" */
         struct worker_death death;
@@ -193,8 +194,15 @@ static void hear_hello(struct worker_proc *worker, const struct worker_msg *msg)
 /* Takes the message over. */
 static void hear_params(struct worker_proc *worker, struct worker_msg *msg)
 {
+        const char *fault;
+
         if (worker->params.type == WORKER_MSG_PARAMS) {
                 kill_for(worker, "it sent PARAMS twice");
+                return;
+        }
+        fault = worker_params_fault(&msg->params);
+        if (fault) {
+                kill_for(worker, "%s", fault);
                 return;
         }
         worker->params = *msg;
@@ -217,13 +225,13 @@ static void hear_failed(struct worker_proc *worker, const struct worker_msg *msg
         expect_to_leave(worker);
 }
 
-/* A disk never shrinks under its users. */
 static void hear_grown(struct worker_proc *worker, const struct worker_msg *msg)
 {
         struct disk_params *params = &worker->params.params;
+        const char *fault = worker_growth_answer(&worker->growth, worker_proc_params(worker), msg);
 
-        if (worker->params.type != WORKER_MSG_PARAMS || msg->grown.size < params->size) {
-                kill_for(worker, "it says that it has shrunk");
+        if (fault) {
+                kill_for(worker, "%s", fault);
                 return;
         }
         params->size = msg->grown.size;
@@ -539,10 +547,18 @@ static int tell(struct worker_proc *worker, const struct worker_msg *msg, enum w
 int worker_proc_grow(struct worker_proc *worker, uint64_t size)
 {
         const struct disk_params *params = worker_proc_params(worker);
+        struct worker_growth growth = worker->growth;
+        int r;
 
         if (!params || params->size_max == 0)
                 return -EOPNOTSUPP;
-        return tell(worker, &(struct worker_msg){.type = WORKER_MSG_GROW, .grow = {size}}, worker->stage);
+        r = worker_growth_ask(&growth, params, size);
+        if (r >= 0)
+                r = tell(
+                        worker, &(struct worker_msg){.type = WORKER_MSG_GROW, .grow = {size}}, worker->stage);
+        if (r >= 0)
+                worker->growth = growth;
+        return r;
 }
 
 const struct problem_list *worker_proc_refusal(const struct worker_proc *worker)

@@ -61,7 +61,7 @@ int worker_proc_go(
         struct worker_proc *worker, int number, const struct data_route *route, const char *queue_cpus);
 int worker_proc_live(struct worker_proc *worker);
 /* Asks it to serve `size` bytes. Its parameters tell whether it does, its refusal why not. 0; -EOPNOTSUPP: it
- * is an older program; -errno of worker_msg_send(). */
+ * is an older program; -EFBIG: nothing can have that size; -errno of worker_msg_send(). */
 int worker_proc_grow(struct worker_proc *worker, uint64_t size);
 /* Why it has not grown when it was asked last; empty: it has, or has not answered yet. */
 const struct problem_list *worker_proc_refusal(const struct worker_proc *worker);

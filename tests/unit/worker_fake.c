@@ -40,11 +40,28 @@ static void say_hello(const char *as_uid, pid_t pid, enum worker_stage stage, in
         });
 }
 
-static void say_params(void)
+static void say_params_with(uint64_t size_max, uint64_t claim_start)
 {
         say(&(struct worker_msg){
                 .type = WORKER_MSG_PARAMS,
-                .params = {.size = 1 << 20, .logical_block_size = 512, .queues = 1, .queue_depth = 8}
+                .params = {.size = 1 << 20,
+                           .size_max = size_max,
+                           .logical_block_size = 512,
+                           .queues = 1,
+                           .queue_depth = 8,
+                           .claim = {.start = claim_start, .end = claim_start + (1 << 20)}}
+        });
+}
+
+static void say_params(void)
+{
+        say_params_with(0, 0);
+}
+
+static void say_grown(uint64_t size, uint64_t size_max)
+{
+        say(&(struct worker_msg){
+                .type = WORKER_MSG_GROWN, .grown = {.size = size, .size_max = size_max}
         });
 }
 
@@ -193,6 +210,66 @@ static void be_bragging(void)
         pause();
 }
 
+static void begin_to_grow(void)
+{
+        if (!listen_for(WORKER_MSG_CONFIG))
+                _exit(96);
+        say_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
+        say_params_with(4 << 20, 0);
+}
+
+static void be_growing_unasked(void)
+{
+        begin_to_grow();
+        say_grown(2 << 20, 4 << 20);
+        pause();
+}
+
+/* Answers what it was asked, and one thing more. */
+static void answer_grow(uint64_t size, uint64_t size_max)
+{
+        begin_to_grow();
+        if (!listen_for(WORKER_MSG_GROW))
+                _exit(94);
+        say_grown(size, size_max);
+        say_grown(size, size_max);
+        pause();
+}
+
+static void be_growing_twice(void)
+{
+        answer_grow(2 << 20, 4 << 20);
+}
+
+static void be_overgrowing(void)
+{
+        answer_grow(3 << 20, 4 << 20);
+}
+
+static void be_shrinking(void)
+{
+        answer_grow(1 << 19, 4 << 20);
+}
+
+static void be_growing_without_end(void)
+{
+        answer_grow(2 << 20, UINT64_MAX - 1);
+}
+
+static void be_boundless(void)
+{
+        say_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
+        say_params_with(INT64_MAX, 1 << 20);
+        pause();
+}
+
+static void be_wrapping(void)
+{
+        say_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
+        say_params_with(0, UINT64_MAX - (1 << 20) + 1);
+        pause();
+}
+
 static void be_closing(void)
 {
         say_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
@@ -235,21 +312,28 @@ static const struct {
         const char *name;
         void (*be)(void);
 } characters[] = {
-        {"good",             be_good            },
-        {"failing",          be_failing         },
-        {"failing-and-stay", be_failing_and_stay},
-        {"killed",           be_killed          },
-        {"silent",           be_silent          },
-        {"garbage",          be_garbage         },
-        {"ready-first",      be_ready_first     },
-        {"ready-before-go",  be_ready_before_go },
-        {"commanding",       be_commanding      },
-        {"wrong-uid",        be_wrong_uid       },
-        {"wrong-pid",        be_wrong_pid       },
-        {"twice",            be_twice           },
-        {"bragging",         be_bragging        },
-        {"closing",          be_closing         },
-        {"inspecting",       be_inspecting      },
+        {"good",             be_good               },
+        {"failing",          be_failing            },
+        {"failing-and-stay", be_failing_and_stay   },
+        {"killed",           be_killed             },
+        {"silent",           be_silent             },
+        {"garbage",          be_garbage            },
+        {"ready-first",      be_ready_first        },
+        {"ready-before-go",  be_ready_before_go    },
+        {"commanding",       be_commanding         },
+        {"wrong-uid",        be_wrong_uid          },
+        {"wrong-pid",        be_wrong_pid          },
+        {"twice",            be_twice              },
+        {"bragging",         be_bragging           },
+        {"closing",          be_closing            },
+        {"growing-unasked",  be_growing_unasked    },
+        {"growing-twice",    be_growing_twice      },
+        {"overgrowing",      be_overgrowing        },
+        {"shrinking",        be_shrinking          },
+        {"without-end",      be_growing_without_end},
+        {"boundless",        be_boundless          },
+        {"wrapping",         be_wrapping           },
+        {"inspecting",       be_inspecting         },
 };
 
 /* Leaves CONFIG where it is. */

@@ -316,6 +316,38 @@ static void test_failed(struct watch *watch)
         let_go(watch);
 }
 
+static bool has_grown(const struct watch *watch)
+{
+        return worker_proc_params(watch->worker)->size == 2 << 20;
+}
+
+/* Asks to grow to 2 MiB, and expects this death. */
+static void check_death_of_grown(struct watch *watch, const char *name, const char *sentence)
+{
+        spawn(watch, name);
+        CHECK(run_until(watch, is_open));
+        CHECK_INT(worker_proc_grow(watch->worker, INT64_MAX + UINT64_C(1)), -EFBIG);
+        CHECK_INT(worker_proc_grow(watch->worker, 2 << 20), 0);
+        CHECK(run_until(watch, is_dead));
+        CHECK_STR(worker_proc_death(watch->worker)->sentence, sentence);
+        CHECK_INT(has_grown(watch), strcmp(name, "growing-twice") == 0);
+        let_go(watch);
+}
+
+/* A size that was not asked for would go to the kernel, past the claim on the backing store. */
+static void test_growth_is_believed_only_as_asked(struct watch *watch)
+{
+        check_death(watch, "growing-unasked", "was killed by ublkd: it sent GROWN without a GROW");
+        check_death_of_grown(watch, "growing-twice", "was killed by ublkd: it sent GROWN without a GROW");
+        check_death_of_grown(
+                watch, "overgrowing", "was killed by ublkd: it grew beyond what it was asked for");
+        check_death_of_grown(watch, "shrinking", "was killed by ublkd: it sent GROWN with a smaller size");
+        check_death_of_grown(
+                watch, "without-end", "was killed by ublkd: it sent GROWN with an impossible size");
+        check_death(watch, "boundless", "was killed by ublkd: it sent PARAMS with an impossible size");
+        check_death(watch, "wrapping", "was killed by ublkd: it sent PARAMS with an impossible size");
+}
+
 static void check_program(struct watch *watch, const char *program, int error)
 {
         struct worker_start *starter = NULL;

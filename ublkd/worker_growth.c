@@ -1,0 +1,52 @@
+/* Which sizes of a worker the supervisor believes. */
+#include "ublkd/worker_growth.h"
+
+#include <errno.h>
+
+/* What is computed with these must not wrap. */
+static bool fits_claim(const struct disk_params *params, uint64_t size)
+{
+        return params->claim.start <= INT64_MAX && size <= INT64_MAX - params->claim.start;
+}
+
+static bool is_size_max_valid(const struct disk_params *params, uint64_t size_max)
+{
+        return size_max == UINT64_MAX || fits_claim(params, size_max); /* UINT64_MAX: it has no limit */
+}
+
+const char *worker_params_fault(const struct disk_params *params)
+{
+        bool valid = fits_claim(params, params->size) && params->claim.end >= params->claim.start
+                     && is_size_max_valid(params, params->size_max);
+
+        return valid ? NULL : "it sent PARAMS with an impossible size";
+}
+
+int worker_growth_ask(struct worker_growth *growth, const struct disk_params *params, uint64_t size)
+{
+        if (!fits_claim(params, size))
+                return -EFBIG;
+        growth->asked++;
+        if (size > growth->size)
+                growth->size = size;
+        return 0;
+}
+
+/* A disk never shrinks under its users; and it grows only as far as the supervisor asked, which has claimed
+ * that much of the backing store before. */
+const char *worker_growth_answer(
+        struct worker_growth *growth, const struct disk_params *params, const struct worker_msg *grown)
+{
+        uint64_t size = grown->grown.size, size_max = grown->grown.size_max;
+
+        if (!params || growth->asked == 0)
+                return "it sent GROWN without a GROW";
+        if (size < params->size)
+                return "it sent GROWN with a smaller size";
+        if (size > params->size && size > growth->size)
+                return "it grew beyond what it was asked for";
+        if (size_max == 0 || !is_size_max_valid(params, size_max))
+                return "it sent GROWN with an impossible size";
+        growth->asked--;
+        return NULL;
+}
