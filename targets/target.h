@@ -11,6 +11,7 @@
 #pragma once
 
 #include "targets/target_desc.h"
+#include "ublkd/base/backing_claims.h"
 #include "ublkd/base/problem.h"
 
 #include <stdbool.h>
@@ -59,9 +60,11 @@ struct target_geometry {
         /* What the backing store takes without splitting or copying, where in_place; 0: anything. */
         uint32_t dma_alignment, max_segment_size; /* bytes */
         uint16_t max_segments;
-        char *claim_key;      /* malloc'ed, taken over by the core: see struct backing_claim; NULL: nothing to
-                                 share */
-        uint64_t claim_start; /* bytes; the range is as long as the disk */
+        /* Freed by the core, which sets `writes` and the end of each that is not mapped: as long as the disk.
+         * Empty: nothing to share. */
+        struct backing_claims claims;
+        /* Freed by the core: see struct disk_params. Pointers into the spec ("/target/path"). */
+        struct problem_list sharing;
 };
 
 /* What the core knows of the device; all of it but the size is constant after open(). */

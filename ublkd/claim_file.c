@@ -1,6 +1,5 @@
-/* The claim of a disk on its backing store, kept in the runtime directory: a line with the range, a line with
- * the key.
- */
+/* The claims of a disk on its backing store, kept in the runtime directory. For each a line with its range,
+ * whether the disk writes, and " 1" if it is mapped; then a line with its key. */
 #include "ublkd/claim_file.h"
 
 #include "ublkd/base/cleanup.h"
@@ -11,7 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TEXT_SIZE = PATH_MAX + 256 };
+enum {
+        CLAIM_SIZE_MAX = BACKING_KEY_MAX + 64, /* as text */
+        TEXT_SIZE = BACKING_CLAIMS_MAX * CLAIM_SIZE_MAX,
+};
 
 static int path_of(char path[static PATH_MAX], const char *runtime_dir, const char *uid, const char *suffix)
 {
@@ -33,14 +35,30 @@ static int write_all(const char *path, const char *text, size_t size)
         return (size_t)n == size ? 0 : -ENOSPC;
 }
 
-int claim_file_write(const char *runtime_dir, const char *uid, const struct backing_claim *claim)
+/* Returns the length, or -ENAMETOOLONG. */
+static int make_text(const struct backing_claims *claims, char text[static TEXT_SIZE])
+{
+        size_t size = 0;
+
+        for (size_t i = 0; i < claims->count; i++) {
+                const struct backing_claim *claim = &claims->items[i];
+                int n = snprintf(text + size, TEXT_SIZE - size, "%" PRIu64 " %" PRIu64 " %d%s\n%s\n",
+                        claim->start, claim->end, claim->writes, claim->mapped ? " 1" : "", claim->key);
+
+                if (n < 0 || (size_t)n >= TEXT_SIZE - size)
+                        return -ENAMETOOLONG;
+                size += (size_t)n;
+        }
+        return (int)size;
+}
+
+int claim_file_write(const char *runtime_dir, const char *uid, const struct backing_claims *claims)
 {
         char path[PATH_MAX], temporary[PATH_MAX], text[TEXT_SIZE];
-        int r, n = snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %d\n%s\n", claim->start, claim->end,
-                       claim->writes, claim->key);
+        int r, n = make_text(claims, text);
 
-        if (n < 0 || n >= (int)sizeof(text))
-                return -ENAMETOOLONG;
+        if (n < 0)
+                return n;
         r = path_of(path, runtime_dir, uid, "");
         if (r >= 0)
                 r = path_of(temporary, runtime_dir, uid, ".new");
@@ -53,23 +71,57 @@ int claim_file_write(const char *runtime_dir, const char *uid, const struct back
         return r;
 }
 
-/* Cuts the key out of `text` and returns where it begins, or NULL. */
-static char *find_key(char *text, size_t offset)
+/* Cuts the next line out of `*text`. NULL: there is none that ends. */
+static char *take_line(char **text)
 {
-        char *key = text + offset, *end = strchr(key, '\n');
+        char *line = *text, *end = strchr(line, '\n');
 
-        if (!end || end == key || end[1])
+        if (!end)
                 return NULL;
         *end = '\0';
-        return key;
+        *text = end + 1;
+        return line;
 }
 
-int claim_file_read(const char *runtime_dir, const char *uid, struct backing_claim *ret)
+static int take_claim(char **text, struct backing_claims *claims)
 {
         struct backing_claim claim = {};
-        char path[PATH_MAX], text[TEXT_SIZE], *key;
+        char *range = take_line(text);
+        int writes, mapped = 0, offset = 0, n;
+
+        claim.key = range ? take_line(text) : NULL;
+        if (!claim.key)
+                return -EBADMSG;
+        n = sscanf(range, "%" SCNu64 " %" SCNu64 " %d%n %d%n", &claim.start, &claim.end, &writes, &offset,
+                &mapped, &offset);
+        if (n < 3 || range[offset] != '\0')
+                return -EBADMSG;
+        claim.writes = writes != 0;
+        claim.mapped = mapped != 0;
+        n = backing_claims_add(claims, &claim);
+        return n == -ENOMEM ? n : n < 0 ? -EBADMSG : 0;
+}
+
+static int parse(char *text, struct backing_claims *ret)
+{
+        _cleanup_claims_ struct backing_claims claims = {};
+        int r;
+
+        do
+                r = take_claim(&text, &claims);
+        while (r >= 0 && *text);
+        if (r < 0)
+                return r;
+        *ret = claims;
+        claims = (struct backing_claims){};
+        return 0;
+}
+
+int claim_file_read(const char *runtime_dir, const char *uid, struct backing_claims *ret)
+{
+        char path[PATH_MAX], text[TEXT_SIZE];
         _cleanup_close_ int fd = -1;
-        int writes, offset = 0, r = path_of(path, runtime_dir, uid, "");
+        int r = path_of(path, runtime_dir, uid, "");
         ssize_t n;
 
         if (r < 0)
@@ -79,18 +131,7 @@ int claim_file_read(const char *runtime_dir, const char *uid, struct backing_cla
         if (n < 0)
                 return -errno;
         text[n] = '\0';
-        if (sscanf(text, "%" SCNu64 " %" SCNu64 " %d%n", &claim.start, &claim.end, &writes, &offset) != 3
-                || text[offset] != '\n')
-                return -EBADMSG;
-        key = find_key(text, (size_t)offset + 1);
-        if (!key)
-                return -EBADMSG;
-        claim.key = strdup(key);
-        if (!claim.key)
-                return -ENOMEM;
-        claim.writes = writes != 0;
-        *ret = claim;
-        return 0;
+        return parse(text, ret);
 }
 
 int claim_file_remove(const char *runtime_dir, const char *uid)

@@ -1,11 +1,11 @@
 /* PURE: whether two devices would write to one backing store and destroy each other's data. */
 #pragma once
 
-#include "ublkd/proto/worker_msg.h"
+#include "ublkd/base/backing_claims.h"
 
-#include <stddef.h>
-
-/* The first of `others` (count entries; NULL entries are skipped) that `claim` collides with: same key,
- * overlapping ranges, and at least one of the two writes. Its index, or -1: none. */
+/* The first of `others` (count entries; NULL entries are skipped) that `claims` collides with: a claim of
+ * each has the same key, their ranges overlap, and at least one of the two writes. Where both are mapped they
+ * do not collide: two volumes of one volume group share their disks, and their mapper keeps them apart.
+ * Returns its index, or -1: none. */
 int claims_collide(
-        const struct backing_claim *claim, const struct backing_claim *const *others, size_t count);
+        const struct backing_claims *claims, const struct backing_claims *const *others, size_t count);

@@ -11,11 +11,11 @@
 #include <string.h>
 
 /* A worker that was told GO writes, whatever else is known (it may have been adopted a moment ago). */
-static const struct backing_claim *writing_claim(const struct managed_device *device)
+static const struct backing_claims *writing_claims(const struct managed_device *device)
 {
         const struct disk_params *params = device->worker ? worker_proc_params(device->worker) : NULL;
 
-        return params && worker_proc_number(device->worker) >= 0 ? &params->claim : NULL;
+        return params && worker_proc_number(device->worker) >= 0 ? &params->claims : NULL;
 }
 
 static const char *runtime_path(const struct managed_device *device)
@@ -23,40 +23,33 @@ static const char *runtime_path(const struct managed_device *device)
         return runtime_dir_path(device->reconciler->config.runtime_dir);
 }
 
-static bool is_same(const struct backing_claim *one, const struct backing_claim *other)
+/* Written down before they hold, so that the next supervisor knows what this one has promised. */
+static int claims_set(struct managed_device *device, const struct backing_claims *claims)
 {
-        return one->key && other->key && strcmp(one->key, other->key) == 0 && one->start == other->start
-               && one->end == other->end && one->writes == other->writes;
-}
-
-/* Written down before it holds, so that the next supervisor knows what this one has promised. */
-static int claim_set(struct managed_device *device, const struct backing_claim *claim)
-{
-        char *key;
+        _cleanup_claims_ struct backing_claims copy = {};
         int r;
 
-        if (!claim->key || is_same(&device->claim, claim))
+        if (claims->count == 0 || backing_claims_equal(&device->claims, claims))
                 return 0;
-        key = strdup(claim->key);
-        if (!key)
-                return -ENOMEM;
-        r = claim_file_write(runtime_path(device), device->uid, claim);
+        r = backing_claims_append(&copy, claims);
+        if (r < 0)
+                return r;
+        r = claim_file_write(runtime_path(device), device->uid, claims);
         if (r < 0) {
-                free(key);
                 device_note(device, "RuntimeDirectory", "%s cannot be written: %s.", runtime_path(device),
                         strerror(-r));
                 return r;
         }
-        free(device->claim.key);
-        device->claim = *claim;
-        device->claim.key = key;
+        backing_claims_clear(&device->claims);
+        device->claims = copy;
+        copy = (struct backing_claims){};
         return 0;
 }
 
 void device_claim_load(struct managed_device *device)
 {
         (void)claim_file_read(
-                runtime_path(device), device->uid, &device->claim); /* none: its worker will tell */
+                runtime_path(device), device->uid, &device->claims); /* none: its worker will tell */
 }
 
 /* Whose store `device` was to have. */
@@ -94,10 +87,10 @@ void device_claim_name_holder(struct managed_device *device, const struct proble
         }
 }
 
-static int take(struct managed_device *device, const struct backing_claim *claim)
+static int take(struct managed_device *device, const struct backing_claims *claims)
 {
         struct reconciler *reconciler = device->reconciler;
-        _cleanup_free_ const struct backing_claim **others = calloc(reconciler->count, sizeof(*others));
+        _cleanup_free_ const struct backing_claims **others = calloc(reconciler->count, sizeof(*others));
         int collision;
 
         if (!others)
@@ -106,18 +99,18 @@ static int take(struct managed_device *device, const struct backing_claim *claim
                 const struct managed_device *other = reconciler->devices[i];
 
                 if (other != device)
-                        others[i] = other->claim.key ? &other->claim : writing_claim(other);
+                        others[i] = other->claims.count > 0 ? &other->claims : writing_claims(other);
         }
-        collision = claims_collide(claim, others, reconciler->count);
+        collision = claims_collide(claims, others, reconciler->count);
         if (collision < 0)
-                return claim_set(device, claim);
+                return claims_set(device, claims);
         note_holder(device, reconciler->devices[collision]);
         return -EBUSY;
 }
 
 int device_claim_take(struct managed_device *device)
 {
-        int r = take(device, &worker_proc_params(device->worker)->claim);
+        int r = take(device, &worker_proc_params(device->worker)->claims);
 
         if (r >= 0)
                 return 0;
@@ -128,31 +121,33 @@ int device_claim_take(struct managed_device *device)
 
 int device_claim_extend(struct managed_device *device, uint64_t size)
 {
-        struct backing_claim claim = worker_proc_params(device->worker)->claim;
+        _cleanup_claims_ struct backing_claims claims = {};
+        int r = backing_claims_append(&claims, &worker_proc_params(device->worker)->claims);
 
-        claim.end = claim.start + size;
-        return take(device, &claim);
+        if (r < 0)
+                return r;
+        backing_claims_resize(&claims, size);
+        return take(device, &claims);
 }
 
 void device_claim_follow(struct managed_device *device)
 {
-        const struct backing_claim *writing = writing_claim(device);
+        const struct backing_claims *writing = writing_claims(device);
 
         if (device->facts.kernel == KERNEL_ABSENT && device->facts.worker == PLAN_WORKER_NONE)
                 device_claim_release(device);
-        else if (!device->claim.key && writing)
-                (void)claim_set(device, writing); /* without memory: in the next turn */
+        else if (device->claims.count == 0 && writing)
+                (void)claims_set(device, writing); /* on ENOMEM: in the next turn */
 }
 
 void device_claim_forget(struct managed_device *device)
 {
-        free(device->claim.key);
-        device->claim = (struct backing_claim){};
+        backing_claims_clear(&device->claims);
 }
 
 void device_claim_release(struct managed_device *device)
 {
-        if (!device->claim.key)
+        if (device->claims.count == 0)
                 return;
         (void)claim_file_remove(
                 runtime_path(device), device->uid); /* what is left is released after the next start */

@@ -90,7 +90,7 @@ struct managed_device {
         bool stranger;            /* our number is taken by a device that is not ours */
         uint64_t dropped_flags;   /* that the kernel has left out of what ADD_DEV asked for, with this spec */
         int candidate;            /* the number that is being tried for a device that had none; -1: not so */
-        struct backing_claim claim; /* what its disk writes to, with or without a worker; key NULL: nothing */
+        struct backing_claims claims; /* what its disk writes to, with or without a worker */
 
         uint64_t generation;       /* that the attempts are about */
         bool recover_heard;        /* so is the pending request to recover */

@@ -4,19 +4,33 @@
 #include <errno.h>
 
 /* What is computed with these must not wrap. */
-static bool fits_claim(const struct disk_params *params, uint64_t size)
+static bool fits_claims(const struct disk_params *params, uint64_t size)
 {
-        return params->claim.start <= INT64_MAX && size <= INT64_MAX - params->claim.start;
+        for (size_t i = 0; i < params->claims.count; i++) {
+                const struct backing_claim *claim = &params->claims.items[i];
+
+                if (!claim->mapped && (claim->start > INT64_MAX || size > INT64_MAX - claim->start))
+                        return false;
+        }
+        return size <= INT64_MAX;
+}
+
+static bool are_ranges_valid(const struct backing_claims *claims)
+{
+        for (size_t i = 0; i < claims->count; i++)
+                if (claims->items[i].end < claims->items[i].start)
+                        return false;
+        return true;
 }
 
 static bool is_size_max_valid(const struct disk_params *params, uint64_t size_max)
 {
-        return size_max == UINT64_MAX || fits_claim(params, size_max); /* UINT64_MAX: it has no limit */
+        return size_max == UINT64_MAX || fits_claims(params, size_max); /* UINT64_MAX: it has no limit */
 }
 
 const char *worker_params_fault(const struct disk_params *params)
 {
-        bool valid = fits_claim(params, params->size) && params->claim.end >= params->claim.start
+        bool valid = fits_claims(params, params->size) && are_ranges_valid(&params->claims)
                      && is_size_max_valid(params, params->size_max);
 
         return valid ? NULL : "it sent PARAMS with an impossible size";
@@ -24,7 +38,7 @@ const char *worker_params_fault(const struct disk_params *params)
 
 int worker_growth_ask(struct worker_growth *growth, const struct disk_params *params, uint64_t size)
 {
-        if (!fits_claim(params, size))
+        if (!fits_claims(params, size))
                 return -EFBIG;
         growth->asked++;
         if (size > growth->size)

@@ -236,7 +236,7 @@ static void hear_grown(struct worker_proc *worker, const struct worker_msg *msg)
         }
         params->size = msg->grown.size;
         params->size_max = msg->grown.size_max;
-        params->claim.end = params->claim.start + params->size;
+        backing_claims_resize(&params->claims, params->size);
         problem_list_clear(&worker->refusal);
         (void)problem_list_append(
                 &worker->refusal, &msg->grown.problems); /* without memory: it is asked again */

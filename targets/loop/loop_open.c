@@ -339,25 +339,23 @@ static void place_geometry_of(const struct opening *opening, struct target_geome
         geometry->max_segments = limits.max_segments;
 }
 
-/* A disk and its partitions are one store. *ret_start: where this one begins in it. */
-static int make_claim_key(const struct opening *opening, char **ret, uint64_t *ret_start)
+/* A disk and its partitions are one store. */
+static int claim_store(const struct opening *opening, struct backing_claims *claims)
 {
         const struct stat *stat = &opening->stat;
-        dev_t disk = 0;
-        int n;
+        char key[BACKING_KEY_MAX + 1];
+        struct backing_claim claim = {.key = key};
+        dev_t disk;
 
-        *ret_start = opening->options->offset;
         if (is_disk(opening)) {
-                uint64_t start;
-
-                block_device_place(stat->st_rdev, &disk, &start);
-                *ret_start += start;
+                block_device_place(stat->st_rdev, &disk, &claim.start);
+                snprintf(key, sizeof(key), "disk:%u:%u", major(disk), minor(disk));
+        } else {
+                snprintf(key, sizeof(key), "file:%u:%u:%ju", major(stat->st_dev), minor(stat->st_dev),
+                        (uintmax_t)stat->st_ino);
         }
-        n = is_disk(opening) ? asprintf(ret, "disk:%u:%u", major(disk), minor(disk))
-                             : asprintf(ret, "file:%u:%u:%ju", major(stat->st_dev), minor(stat->st_dev),
-                                     (uintmax_t)stat->st_ino);
-
-        return n < 0 ? -ENOMEM : 0;
+        claim.start += opening->options->offset;
+        return backing_claims_add(claims, &claim);
 }
 
 /* Fills what loop.c works with. */
@@ -392,7 +390,7 @@ int loop_open(struct target_device *device, struct target_geometry *ret, struct 
         struct opening opening = {
                 .device = device, .options = device->config, .problems = problems, .fd = -1};
         struct target_geometry geometry = {.volatile_cache = true};
-        _cleanup_free_ char *claim_key = NULL;
+        _cleanup_claims_ struct backing_claims claims = {};
         _cleanup_close_ int fd = -1;
         int r;
 
@@ -414,13 +412,14 @@ int loop_open(struct target_device *device, struct target_geometry *ret, struct 
         else
                 file_geometry_of(&opening, &geometry);
         place_geometry_of(&opening, &geometry);
-        r = make_claim_key(&opening, &claim_key, &geometry.claim_start);
+        r = claim_store(&opening, &claims);
         if (r < 0)
                 return r;
         r = make_state(&opening);
         if (r < 0)
                 return r;
-        geometry.claim_key = TAKE_PTR(claim_key);
+        geometry.claims = claims;
+        claims = (struct backing_claims){};
         device->files[LOOP_FILE] = TAKE_FD(fd);
         device->file_count = 1;
         device->linear = true;

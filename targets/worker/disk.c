@@ -38,7 +38,8 @@ static int open_disk(struct disk *disk, const struct disk_wish *wish, struct pro
                 if (r < 0 && disk->device.target->close)
                         disk->device.target->close(&disk->device);
         }
-        free(geometry.claim_key);
+        backing_claims_clear(&geometry.claims);
+        problem_list_clear(&geometry.sharing);
         return r;
 }
 
@@ -47,7 +48,8 @@ static void release(struct disk *disk)
         for (unsigned i = 0; i < disk->device.file_count; i++)
                 close_fd(disk->device.files[i]);
         free(disk->device.state);
-        free(disk->params.claim.key);
+        backing_claims_clear(&disk->params.claims);
+        problem_list_clear(&disk->params.sharing);
         *disk = (struct disk){};
 }
 
@@ -178,7 +180,7 @@ int disk_grow(struct disk *disk, uint64_t size, struct problem_list *problems)
         if (r < 0)
                 return r;
         disk->params.size = size;
-        disk->params.claim.end = disk->params.claim.start + size;
+        backing_claims_resize(&disk->params.claims, size);
         __atomic_store_n(&disk->device.size, size, __ATOMIC_RELAXED);
         return 0;
 }

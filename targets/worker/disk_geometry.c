@@ -127,17 +127,17 @@ static void choose_path(
         params->max_segments = geometry->max_segments;
 }
 
-static int choose_claim(const struct target_geometry *geometry, struct disk_params *params)
+/* On failure params->claims and params->sharing are the caller's to clear. */
+static int choose_claims(const struct target_geometry *geometry, struct disk_params *params)
 {
-        if (!geometry->claim_key)
-                return 0;
-        params->claim = (struct backing_claim){
-                .key = strdup(geometry->claim_key),
-                .start = geometry->claim_start,
-                .end = geometry->claim_start + params->size,
-                .writes = !params->read_only,
-        };
-        return params->claim.key ? 0 : -ENOMEM;
+        int r = backing_claims_append(&params->claims, &geometry->claims);
+
+        if (r >= 0)
+                r = problem_list_append(&params->sharing, &geometry->sharing);
+        for (size_t i = 0; i < params->claims.count; i++)
+                params->claims.items[i].writes = !params->read_only;
+        backing_claims_resize(&params->claims, params->size);
+        return r;
 }
 
 uint64_t disk_size_max(uint64_t there, uint32_t block_size)
@@ -174,9 +174,12 @@ int disk_geometry(const struct disk_wish *wish, const struct target_geometry *ge
         choose_sizes_of_io(wish, geometry, &params);
         choose_operations(geometry, target, &params);
         choose_path(geometry, target, &params);
-        r = choose_claim(geometry, &params);
-        if (r < 0)
+        r = choose_claims(geometry, &params);
+        if (r < 0) {
+                backing_claims_clear(&params.claims);
+                problem_list_clear(&params.sharing);
                 return r;
+        }
         *ret = params;
         return 0;
 }

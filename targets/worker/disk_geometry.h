@@ -13,8 +13,8 @@ struct disk_wish {
         uint32_t max_io_size; /* bytes */
 };
 
-/* Returns 0; -EINVAL with every problem found (pointers into the spec); -ENOMEM. ret->claim.key is a copy of
- * the geometry's, owned by the caller. */
+/* Returns 0; -EINVAL with every problem found (pointers into the spec); -ENOMEM. ret->claims and
+ * ret->sharing are copies of those of the geometry, owned by the caller. */
 int disk_geometry(const struct disk_wish *wish, const struct target_geometry *geometry,
         const struct target *target, struct disk_params *ret, struct problem_list *problems);
 

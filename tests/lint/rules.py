@@ -34,7 +34,7 @@ QUOTED = [
     ("ublkd/plan.[ch]", ["ublkd/plan.h"]),
     ("ublkd/backoff.[ch]", ["ublkd/backoff.h"]),
     ("ublkd/attempt.[ch]", ["ublkd/plan.h", "ublkd/backoff.h", "ublkd/attempt.h"]),
-    ("ublkd/claims.[ch]", ["ublkd/claims.h", "ublkd/proto/worker_msg.h"]),
+    ("ublkd/claims.[ch]", ["ublkd/claims.h", "ublkd/base/backing_claims.h"]),
     # the manager and main put the parts together, and are the only ones that know the API
     ("ublkd/manager.c", BASE + PROTO + ["ublkd/*", "api/api.h"]),
     ("ublkd/main.c", BASE + PROTO + ["ublkd/*", "api/api.h"]),

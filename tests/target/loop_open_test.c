@@ -91,17 +91,17 @@ static void test_facts(void)
         CHECK_INT(params->logical_block_size, 512);
         CHECK(params->volatile_cache && params->fua && !params->read_only);
         CHECK(params->max_write_zeroes_size > 0);
-        CHECK(params->claim.writes);
-        CHECK_INT(params->claim.start, 512);
-        CHECK_INT(params->claim.end, 512 + params->size);
+        CHECK(params->claims.items[0].writes);
+        CHECK_INT(params->claims.items[0].start, 512);
+        CHECK_INT(params->claims.items[0].end, 512 + params->size);
         snprintf(key, sizeof(key), ":%ju", (uintmax_t)stat_buffer.st_ino);
-        CHECK(params->claim.key && strncmp(params->claim.key, "file:", 5) == 0
-                && strstr(params->claim.key, key));
+        CHECK(params->claims.items[0].key && strncmp(params->claims.items[0].key, "file:", 5) == 0
+                && strstr(params->claims.items[0].key, key));
         target_host_close(&host);
 
         CHECK_INT(open_spec(&host, file, "", ",\"readOnly\":true,\"size\":4096", &problems), 0);
         CHECK_INT(params->size, 4096);
-        CHECK(params->read_only && !params->claim.writes);
+        CHECK(params->read_only && !params->claims.items[0].writes);
         CHECK_INT(params->max_discard_size, 0);
         CHECK_INT(target_host_one(&host, IO_READ, 0, 0, 4096), 4096);
         CHECK_INT((unsigned char)target_host_data(&host, 0)[77], scratch_pattern(77));

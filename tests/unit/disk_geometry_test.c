@@ -160,20 +160,40 @@ static void test_operations(void)
         CHECK(good(&wished, &able, &full).read_only);
 }
 
-static void test_claim(void)
+static void test_claims(void)
 {
-        static char key[] = "file:1:2:3";
+        static struct backing_claim items[] = {
+                {.key = (char *)"file:1:2:3", .start = 4096 },
+                { .key = (char *)"disk:8:16",                  .end = 77, .mapped = true},
+        };
         struct disk_wish wished = wish();
-        struct target_geometry claiming = {.size = 1 << 20, .claim_key = key, .claim_start = 4096};
+        struct target_geometry claiming = {
+                .size = 1 << 20, .claims = {items, ARRAY_SIZE(items)}
+        };
         struct disk_params params = good(&wished, &claiming, &full);
+        const struct backing_claim *claim = params.claims.items;
 
-        CHECK_STR(params.claim.key, key);
-        CHECK(params.claim.key != key);
-        CHECK_INT(params.claim.start, 4096);
-        CHECK_INT(params.claim.end, 4096 + (1 << 20));
-        CHECK(params.claim.writes);
-        free(params.claim.key);
-        CHECK(!good(&wished, &plain, &full).claim.key);
+        if (CHECK_INT(params.claims.count, 2)) {
+                CHECK_STR(claim[0].key, "file:1:2:3");
+                CHECK(claim[0].key != items[0].key);
+                CHECK(claim[0].start == 4096 && claim[0].end == 4096 + (1 << 20) && claim[0].writes);
+                CHECK(claim[1].start == 0 && claim[1].end == 77 && claim[1].writes && claim[1].mapped);
+        }
+        backing_claims_clear(&params.claims);
+        CHECK_INT(good(&wished, &plain, &full).claims.count, 0);
+}
+
+static void test_sharing(void)
+{
+        struct disk_wish wished = wish();
+        struct target_geometry shared = {.size = 1 << 20};
+        struct disk_params params;
+
+        CHECK_INT(problem_add(&shared.sharing, EBUSY, "/target/path", "BackingInUse", "Used."), 0);
+        params = good(&wished, &shared, &full);
+        CHECK_INT(params.sharing.count, 1);
+        problem_list_clear(&params.sharing);
+        problem_list_clear(&shared.sharing);
 }
 
 int main(void)
@@ -182,6 +202,7 @@ int main(void)
         test_block_sizes();
         test_io_sizes();
         test_operations();
-        test_claim();
+        test_claims();
+        test_sharing();
         return check_report();
 }

@@ -380,6 +380,7 @@ struct worker_proc *worker_proc_free(struct worker_proc *worker)
         TAILQ_REMOVE(&workers, worker, link);
         free(worker->name);
         free(worker->key);
+        backing_claims_clear(&worker->params.claims);
         problem_list_clear(&worker->problems);
         problem_list_clear(&worker->refusal);
         problem_list_clear(&worker->problems);
@@ -390,10 +391,10 @@ struct worker_proc *worker_proc_free(struct worker_proc *worker)
 void fake_worker_open(struct worker_proc *worker, const char *key)
 {
         worker->key = strdup(key);
-        worker->params.claim = (struct backing_claim){.key = worker->key,
-                .start = worker->start,
-                .end = worker->start + worker->params.size,
-                .writes = true};
+        backing_claims_clear(&worker->params.claims);
+        (void)backing_claims_add(&worker->params.claims,
+                &(struct backing_claim){.key = worker->key, .start = worker->start, .writes = true});
+        backing_claims_resize(&worker->params.claims, worker->params.size);
         worker->opened = true;
         worker->stage = WORKER_STAGE_OPEN;
         worker->changed(worker->userdata, worker);
@@ -537,8 +538,10 @@ void fake_worker_grow(struct worker_proc *worker, const char *refusal)
         problem_list_clear(&worker->refusal);
         if (refusal)
                 (void)problem_add(&worker->refusal, ENOSPC, "/size", "BackingTooSmall", "%s", refusal);
-        else
-                worker->params.size = worker->params.size_max = worker->params.claim.end = worker->asked;
+        else {
+                worker->params.size = worker->params.size_max = worker->asked;
+                backing_claims_resize(&worker->params.claims, worker->asked);
+        }
         worker->changed(worker->userdata, worker);
 }
 

@@ -42,6 +42,9 @@ static void say_hello(const char *as_uid, pid_t pid, enum worker_stage stage, in
 
 static void say_params_with(uint64_t size_max, uint64_t claim_start)
 {
+        struct backing_claim claim = {
+                .key = (char *)"file:8:1:4711", .start = claim_start, .end = claim_start + (1 << 20)};
+
         say(&(struct worker_msg){
                 .type = WORKER_MSG_PARAMS,
                 .params = {.size = 1 << 20,
@@ -49,7 +52,7 @@ static void say_params_with(uint64_t size_max, uint64_t claim_start)
                            .logical_block_size = 512,
                            .queues = 1,
                            .queue_depth = 8,
-                           .claim = {.start = claim_start, .end = claim_start + (1 << 20)}}
+                           .claims = {&claim, 1}}
         });
 }
 

@@ -7,6 +7,13 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+static struct backing_claim sample_claims[] = {
+        {.key = (char *)"file:8:1:4711",
+         .start = UINT64_C(9007199254740993),
+         .end = UINT64_MAX,
+         .writes = true                                                      },
+        {.key = (char *)"disk:8:16",     .start = 1, .end = 2, .mapped = true},
+};
 static const struct disk_params sample_params = {
         .size = UINT64_C(9223372036854775808), /* 2^63: a double would do; the claim below it would not */
         .logical_block_size = 4096,
@@ -22,10 +29,7 @@ static const struct disk_params sample_params = {
         .fua = true,
         .queues = 4,
         .queue_depth = 128,
-        .claim = {.key = (char *)"file:8:1:4711",
-                  .start = UINT64_C(9007199254740993),
-                  .end = UINT64_MAX,
-                  .writes = true},
+        .claims = {sample_claims, ARRAY_SIZE(sample_claims)},
 };
 
 /* Through text and back. */
@@ -103,20 +107,71 @@ static void test_params(void)
 
         round_trip(&(struct worker_msg){.type = WORKER_MSG_PARAMS, .params = sample_params}, &got);
         CHECK(disk_params_equal(&got.params, &sample_params, &field));
-        CHECK_STR(got.params.claim.key, sample_params.claim.key);
-        CHECK(got.params.claim.start == sample_params.claim.start);
-        CHECK(got.params.claim.end == UINT64_MAX);
-        CHECK(got.params.claim.writes);
+        CHECK(backing_claims_equal(&got.params.claims, &sample_params.claims));
+        CHECK_INT(got.params.sharing.count, 0);
 }
 
-static void test_params_without_claim(void)
+static void test_params_without_claims(void)
 {
         _cleanup_worker_msg_ struct worker_msg got = {};
         struct disk_params params = sample_params;
 
-        params.claim = (struct backing_claim){};
+        params.claims = (struct backing_claims){};
         round_trip(&(struct worker_msg){.type = WORKER_MSG_PARAMS, .params = params}, &got);
-        CHECK(!got.params.claim.key);
+        CHECK_INT(got.params.claims.count, 0);
+}
+
+static void test_sharing(void)
+{
+        _cleanup_problems_ struct problem_list sharing = {};
+        _cleanup_worker_msg_ struct worker_msg got = {};
+        struct disk_params params = sample_params;
+
+        CHECK_INT(problem_add(&sharing, EBUSY, "/target/path", "BackingInUse", "It backs /dev/loop0."), 0);
+        params.sharing = sharing;
+        round_trip(&(struct worker_msg){.type = WORKER_MSG_PARAMS, .params = params}, &got);
+        CHECK_INT(got.params.sharing.count, 1);
+        CHECK_INT(got.params.sharing.items[0].error, EBUSY);
+        CHECK_STR(got.params.sharing.items[0].detail, "It backs /dev/loop0.");
+}
+
+/* The text of PARAMS, without the field of that name. The caller's to free. */
+static char *params_without(const char *name)
+{
+        _cleanup_free_ char *text = NULL;
+        char *less;
+        cJSON *object;
+
+        CHECK_INT(worker_msg_encode(
+                          &(struct worker_msg){.type = WORKER_MSG_PARAMS, .params = sample_params}, &text),
+                0);
+        object = cJSON_Parse(text);
+        cJSON_DeleteItemFromObjectCaseSensitive(object, name);
+        less = cJSON_PrintUnformatted(object);
+        cJSON_Delete(object);
+        return less;
+}
+
+/* An older worker names the store that its spec names, and none below it. */
+static void test_params_of_an_older_worker(void)
+{
+        _cleanup_free_ char *text = params_without("claims");
+        _cleanup_worker_msg_ struct worker_msg got = {};
+
+        CHECK_INT(worker_msg_decode(text, strlen(text), &got), 0);
+        CHECK(backing_claims_equal(&got.params.claims, &(struct backing_claims){sample_claims, 1}));
+}
+
+/* An older supervisor reads the four fields of the first claim, and insists on three of them. */
+static void test_params_for_an_older_supervisor(void)
+{
+        _cleanup_free_ char *text = params_without("claims");
+
+        CHECK(!strstr(text, "mapped"));
+        CHECK(strstr(text, "\"claimKey\":\"file:8:1:4711\""));
+        CHECK(strstr(text, "\"claimStart\":\"9007199254740993\""));
+        CHECK(strstr(text, "\"claimEnd\":\"18446744073709551615\""));
+        CHECK(strstr(text, "\"claimWrites\":true"));
 }
 
 static void test_failed(void)
@@ -239,6 +294,11 @@ static void test_nonsense_is_refused(void)
                         fprintf(stderr, "  text: %s\n", nonsense[i]);
 }
 
+static bool may_be_empty(const char *name)
+{
+        return strcmp(name, "problems") == 0 || strcmp(name, "sharing") == 0;
+}
+
 /* Every field of every type: missing, and of every wrong kind. */
 static void break_fields(const struct worker_msg *msg)
 {
@@ -266,7 +326,7 @@ static void break_fields(const struct worker_msg *msg)
                         r = worker_msg_decode(printed, strlen(printed), &got);
                         CHECK(r == 0 || r == -EBADMSG); /* some of the wrong are right for some */
                         if (i < 3)
-                                CHECK_INT(r, i == 0 && strcmp(name, "problems") == 0 ? 0 : -EBADMSG);
+                                CHECK_INT(r, i == 0 && may_be_empty(name) ? 0 : -EBADMSG);
                         free(printed);
                         cJSON_Delete(broken);
                 }
@@ -447,7 +507,7 @@ static void test_equal(void)
         const char *field = NULL;
 
         CHECK(disk_params_equal(&sample_params, &other, NULL));
-        other.claim = (struct backing_claim){};
+        other.claims = (struct backing_claims){};
         other.size_max++;
         CHECK(disk_params_equal(&sample_params, &other, &field)); /* a claim is not what the kernel froze */
         other.queue_depth++;
@@ -473,7 +533,10 @@ int main(void)
         test_config();
         test_hello();
         test_params();
-        test_params_without_claim();
+        test_params_without_claims();
+        test_sharing();
+        test_params_of_an_older_worker();
+        test_params_for_an_older_supervisor();
         test_failed();
         test_plain();
         test_growth();

@@ -1,8 +1,11 @@
 /* Messages between supervisor and worker: one table of fields per type, both to write and to read.
  *
- * Numbers that may pass 2^53 travel as decimal strings, because JSON numbers are doubles. What comes in is
- * not trusted: every field is checked for its type and range, and only then is anything kept. */
+ * What comes in is not trusted: every field is checked for its type and range, and only then is anything
+ * kept. */
 #include "ublkd/proto/worker_msg.h"
+
+#include "ublkd/proto/claims_json.h"
+#include "ublkd/proto/json_u64.h"
 
 #include <cjson/cJSON.h>
 #include <limits.h>
@@ -20,6 +23,7 @@ enum field_kind {
         FIELD_STRING,   /* char *, owned */
         FIELD_STAGE,    /* enum worker_stage, by name */
         FIELD_PROBLEMS, /* struct problem_list */
+        FIELD_CLAIMS,   /* struct backing_claims; in several fields of the message, see claims_json.h */
         _FIELD_KIND_MAX
 };
 
@@ -94,6 +98,7 @@ static const struct field hello_fields[] = {
         {.name = "stage",.kind = FIELD_STAGE,.offset = AT(hello.stage)},
 };
 
+/* clang-format off */
 static const struct field params_fields[] = {
         {.name = "size",                        .kind = FIELD_U64,       .offset = AT(params.size)                                  },
         {.name = "logicalBlockSize",
@@ -146,15 +151,10 @@ static const struct field params_fields[] = {
         {.name = "queues", .kind = FIELD_U16,                                               .offset = AT(params.queues),                                                                                                           .max = UINT16_MAX},
         {.name = "queueDepth",                 .kind = FIELD_U16,                                              .offset = AT(params.queue_depth),                                                                                           .max = UINT16_MAX},
         {.name = "sizeMax",                     .kind = FIELD_U64,                                            .offset = AT(params.size_max),                                                                                   .optional = true},
-        {.name = "claimKey",
-         .kind = FIELD_STRING,
-         .offset = AT(params.claim.key),
-         .optional = true,
-         .length_max = PATH_MAX + 64},
-        {.name = "claimStart",                      .kind = FIELD_U64,                            .offset = AT(params.claim.start)             },
-        {.name = "claimEnd",                                     .kind = FIELD_U64,                                         .offset = AT(params.claim.end)                                                                  },
-        {.name = "claimWrites",                    .kind = FIELD_BOOL,                                           .offset = AT(params.claim.writes)},
+        {.name = "claims", .kind = FIELD_CLAIMS, .offset = AT(params.claims), .optional = true},
+        {.name = "sharing", .kind = FIELD_PROBLEMS, .offset = AT(params.sharing), .optional = true},
 };
+/* clang-format on */
 
 static const struct field failed_fields[] = {
         {.name = "problems", .kind = FIELD_PROBLEMS, .offset = AT(failed)},
@@ -210,14 +210,6 @@ static void delete_json(cJSON **json)
 
 /* ---- writing ---- */
 
-static bool add_u64(cJSON *object, const char *name, uint64_t value)
-{
-        char text[24];
-
-        snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-        return cJSON_AddStringToObject(object, name, text);
-}
-
 static bool add_problems(cJSON *object, const char *name, const struct problem_list *problems)
 {
         cJSON *array = cJSON_AddArrayToObject(object, name);
@@ -252,7 +244,7 @@ static bool add_field(cJSON *object, const struct field *field, const struct wor
         case FIELD_U32:
                 return cJSON_AddNumberToObject(object, field->name, *(const uint32_t *)value);
         case FIELD_U64:
-                return add_u64(object, field->name, *(const uint64_t *)value);
+                return json_add_u64(object, field->name, *(const uint64_t *)value);
         case FIELD_STRING:
                 string = *(char *const *)value;
                 return (!string && field->optional) || cJSON_AddStringToObject(object, field->name, string);
@@ -261,6 +253,8 @@ static bool add_field(cJSON *object, const struct field *field, const struct wor
                         object, field->name, worker_stage_to_string(*(const enum worker_stage *)value));
         case FIELD_PROBLEMS:
                 return add_problems(object, field->name, value);
+        case FIELD_CLAIMS:
+                return claims_json_add(object, value);
         case _FIELD_KIND_MAX:
                 break;
         }
@@ -349,20 +343,6 @@ static int read_integer(const cJSON *item, int64_t min, int64_t max, int64_t *re
         return 0;
 }
 
-static int read_u64(const cJSON *item, uint64_t *ret)
-{
-        uint64_t value = 0;
-
-        if (!cJSON_IsString(item) || !*item->valuestring)
-                return -EBADMSG;
-        for (const char *c = item->valuestring; *c; c++)
-                if (*c < '0' || *c > '9' || __builtin_mul_overflow(value, 10, &value)
-                        || __builtin_add_overflow(value, (uint64_t)(*c - '0'), &value))
-                        return -EBADMSG;
-        *ret = value;
-        return 0;
-}
-
 static int read_string(const cJSON *item, size_t length_max, char **ret)
 {
         char *copy;
@@ -415,7 +395,7 @@ static int read_field(const cJSON *object, const struct field *field, struct wor
         int64_t integer;
         int r;
 
-        if (!item)
+        if (!item && field->kind != FIELD_CLAIMS)
                 return field->optional ? 0 : -EBADMSG;
         switch (field->kind) {
         case FIELD_BOOL:
@@ -435,13 +415,15 @@ static int read_field(const cJSON *object, const struct field *field, struct wor
                         *(uint32_t *)value = (uint32_t)integer;
                 return 0;
         case FIELD_U64:
-                return read_u64(item, value);
+                return json_read_u64(item, value);
         case FIELD_STRING:
                 return read_string(item, field->length_max, value);
         case FIELD_STAGE:
                 return read_stage(item, value);
         case FIELD_PROBLEMS:
                 return read_problems(item, value);
+        case FIELD_CLAIMS:
+                return claims_json_read(object, value);
         case _FIELD_KIND_MAX:
                 break;
         }
@@ -496,6 +478,8 @@ void worker_msg_clear(struct worker_msg *msg)
                         *(char **)value = NULL;
                 } else if (field->kind == FIELD_PROBLEMS)
                         problem_list_clear(value);
+                else if (field->kind == FIELD_CLAIMS)
+                        backing_claims_clear(value);
         }
 }
 
@@ -515,7 +499,7 @@ bool disk_params_equal(const struct disk_params *one, const struct disk_params *
                 const struct field *field = &params_fields[i];
                 size_t offset = field->offset - prefix;
 
-                if (offset >= offsetof(struct disk_params, claim)) /* the kernel knows nothing of claims */
+                if (offset >= offsetof(struct disk_params, claims)) /* the kernel knows nothing of claims */
                         continue;
                 if (memcmp((const char *)one + offset, (const char *)other + offset, sizes[field->kind])
                         != 0) {

@@ -13,6 +13,7 @@
  * the kernel takes its queues away (-ENODEV). To stop one, kill it: by contract that loses nothing. */
 #pragma once
 
+#include "ublkd/base/backing_claims.h"
 #include "ublkd/base/data_path.h"
 #include "ublkd/base/problem.h"
 
@@ -69,13 +70,6 @@ enum worker_lock {
         _WORKER_LOCK_MAX
 };
 
-/* A range of a backing store that a worker uses; two writers on one range would destroy data. */
-struct backing_claim {
-        char *key; /* the same for the same store: "file:8:1:4711", "disk:8:16"; NULL: nothing to share */
-        uint64_t start, end; /* bytes */
-        bool writes;
-};
-
 /* The disk that the kernel shall show. Bytes, unless named otherwise; 0 means "cannot". */
 struct disk_params {
         uint64_t size;
@@ -88,7 +82,10 @@ struct disk_params {
         /* What one request of zero copy may look like to fit the backing store as it is; 0: no matter. */
         uint32_t dma_alignment, max_segment_size; /* bytes */
         uint16_t max_segments;
-        struct backing_claim claim;
+        struct backing_claims claims; /* an older worker names one at most */
+        /* Who else uses the backing store (error EBUSY, reason BackingInUse), and what cannot be known of
+         * that (another error); an older worker does not look. */
+        struct problem_list sharing;
         uint64_t size_max; /* that the backing store had room for when it was looked at last; UINT64_MAX: it
                               has no limit; 0: an older worker, which cannot grow */
         enum data_path fastest; /* for this backing store, as measured; an older program does not say: AUTO */

@@ -1,0 +1,44 @@
+/* Where the bytes of a disk lie: ranges of a file or a disk, and of everything below it that is known. Two
+ * disks that write to one range would destroy each other's data. */
+#pragma once
+
+#include "ublkd/base/cleanup.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+        BACKING_CLAIMS_MAX = 64, /* of one disk */
+        BACKING_KEY_MAX = 255    /* bytes */
+};
+
+/* A range of one store. */
+struct backing_claim {
+        char *key;           /* the same for the same store: "file:8:1:4711", "disk:8:16"; printable */
+        uint64_t start, end; /* bytes */
+        bool writes;
+        /* A mapper above (dm, md) chooses where in the range the bytes lie, and keeps the disks above it
+         * apart. Without it, byte N of the disk lies at start + N. */
+        bool mapped;
+};
+
+/* The first is the store that the spec names. Zero-initialise; empty: nothing to share. */
+struct backing_claims {
+        struct backing_claim *items;
+        size_t count;
+};
+
+/* Appends a copy of `claim`, unless the list holds the same already. 0; -EINVAL: its key is empty, too long
+ * or not printable; -E2BIG: the list is full; -ENOMEM. */
+int backing_claims_add(struct backing_claims *claims, const struct backing_claim *claim);
+/* Appends copies of all of `from`. The same results; on failure some may have been appended. */
+int backing_claims_append(struct backing_claims *claims, const struct backing_claims *from);
+/* Whether both hold the same, in the same order. */
+bool backing_claims_equal(const struct backing_claims *one, const struct backing_claims *other);
+/* The disk has `size` bytes now: moves the end of each range that is not mapped. */
+void backing_claims_resize(struct backing_claims *claims, uint64_t size);
+/* Frees the items and empties the list. */
+void backing_claims_clear(struct backing_claims *claims);
+
+#define _cleanup_claims_ _cleanup_(backing_claims_clear)

@@ -1,0 +1,12 @@
+/* The claims of a disk in PARAMS: "claims", an array, and the first of them once more as "claimKey",
+ * "claimStart", "claimEnd" and "claimWrites", which is all that an older program sends and reads. */
+#pragma once
+
+#include "ublkd/base/backing_claims.h"
+
+#include <cjson/cJSON.h>
+
+/* False on ENOMEM. */
+bool claims_json_add(cJSON *object, const struct backing_claims *claims);
+/* ret is the caller's to clear, also on failure. 0, -EBADMSG or -ENOMEM. */
+int claims_json_read(const cJSON *object, struct backing_claims *ret);
