@@ -1,5 +1,6 @@
-/* completion: scripts for bash and zsh, made from the table of verbs. Names of devices are asked of the
- * daemon, at the place that the command line says. */
+/* completion: scripts for bash and zsh, made from the table of verbs. The scripts ask the daemon for the
+ * names of devices, at the place that the command line says. That server may be hostile: a shell must expand
+ * nothing of what it answers, and what cannot be the name of a device is not offered. */
 #include "ublkctl/verbs.h"
 
 #include "ublkd/base/cleanup.h"
@@ -72,14 +73,24 @@ static void print_bash_verb(const struct verb *verb)
 
 static const char bash_head[] = "# bash completion of ublkctl, printed by 'ublkctl completion bash'\n"
                                 "_ublkctl_devices() {\n"
-                                "\tlocal i where=()\n"
+                                "\tlocal i name where=()\n"
                                 "\tfor ((i = 1; i < COMP_CWORD - 1; i++)); do\n"
                                 "\t\tcase ${COMP_WORDS[i]} in\n"
                                 "\t\t-s | --socket | --url | --token-file) where+=(\"${COMP_WORDS[i]}\" "
                                 "\"${COMP_WORDS[i + 1]}\") ;;\n"
                                 "\t\tesac\n"
                                 "\tdone\n"
-                                "\tcommand ublkctl \"${where[@]}\" list -o name 2>/dev/null\n"
+                                "\twhile IFS= read -r name; do\n"
+                                "\t\t[[ $name =~ ^[a-z0-9][a-z0-9._-]*$ ]] && echo \"$name\"\n"
+                                "\tdone < <(command ublkctl \"${where[@]}\" list -o name 2>/dev/null)\n"
+                                "}\n\n"
+                                "# Unlike compgen -W it expands nothing in the words.\n"
+                                "_ublkctl_offer() {\n"
+                                "\tlocal word list\n"
+                                "\tread -r -d '' -a list <<<\"$1\"\n"
+                                "\tfor word in \"${list[@]}\"; do\n"
+                                "\t\t[[ $word == \"$cur\"* ]] && COMPREPLY+=(\"$word\")\n"
+                                "\tdone\n"
                                 "}\n\n"
                                 "_ublkctl() {\n"
                                 "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
@@ -98,11 +109,12 @@ static const char bash_head[] = "# bash completion of ublkctl, printed by 'ublkc
 
 static const char bash_tail[] =
         "\tesac\n"
+        "\tCOMPREPLY=()\n"
         "\tif [[ $cur == -* ]]; then\n"
-        "\t\tmapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$cur\")\n"
+        "\t\t_ublkctl_offer \"$options\"\n"
         "\t\treturn\n"
         "\tfi\n"
-        "\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
+        "\t_ublkctl_offer \"$words\"\n"
         "\tif [[ $files ]]; then\n"
         "\t\tcompopt -o filenames 2>/dev/null\n"
         "\t\tlocal file\n"
@@ -230,8 +242,8 @@ static const char zsh_head[] =
         "\tfor option in --socket -s --url --token-file; do\n"
         "\t\t[[ -n ${opt_args[$option]} ]] && where+=($option ${(Q)opt_args[$option]})\n"
         "\tdone\n"
-        "\tnames=(${(f)\"$(_call_program devices ublkctl $ublkctl_where $where list -o name "
-        "2>/dev/null)\"})\n"
+        "\tnames=(${(f)\"$(command ublkctl $ublkctl_where $where list -o name 2>/dev/null)\"})\n"
+        "\tnames=(${${names:#*[^a-z0-9._-]*}:#[^a-z0-9]*})\n"
         "\t_describe -t devices device names\n"
         "}\n\n"
         "_ublkctl_disks() {\n"

@@ -1,9 +1,12 @@
 """The completion of bash and zsh does what the table of verbs says."""
+import http.server
+import json
 import os
 import pty
 import select
 import shutil
 import subprocess
+import threading
 
 import pytest
 from ctl import DEADLINE, PROGRAM, USAGE, Ctl
@@ -66,6 +69,59 @@ def test_bash_asks_the_daemon_for_devices(ctl, tmp_path):
     assert complete(ctl, "attach", "d") == ["disk.img"]
 
 
+HOSTILE = ["$(touch${IFS}ran)", "`touch${IFS}ran`", "${x:=$(touch${IFS}ran)}", "--force", "a;b", "~", "*", "data"]
+
+
+@pytest.fixture
+def hostile_url():
+    """A server whose devices have names that a shell could act upon."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            body = json.dumps({"items": [{"name": name, "generation": 1, "status": {"phase": "Live"}} for name in HOSTILE]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
+        threading.Thread(target=listening.serve_forever).start()
+        yield f"http://127.0.0.1:{listening.server_port}"
+        listening.shutdown()
+
+
+def test_bash_runs_nothing_that_a_server_calls_a_device(hostile_url, tmp_path):
+    ctl = Ctl(None, tmp_path)
+    offered = complete(ctl, "--url", hostile_url, "get", "")
+    assert os.listdir(tmp_path) == [], "the shell ran what the server sent"
+    assert offered == ["data"]
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="needs zsh")
+def test_zsh_runs_nothing_that_a_server_calls_a_device(hostile_url, tmp_path):
+    zsh = Zsh(Ctl(None, tmp_path))
+    try:
+        zsh.send(f"ublkctl --url {hostile_url} get \t\x18")
+        zsh.wait_for("get data ]")
+    finally:
+        zsh.end()
+    assert os.listdir(tmp_path) == [], "the shell ran what the server sent"
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="needs zsh")
+def test_zsh_does_not_run_what_is_quoted_on_the_command_line(tmp_path):
+    zsh = Zsh(Ctl(None, tmp_path))
+    try:
+        zsh.send("ublkctl --url 'http://127.0.0.1:1;touch ran;' get \t\x18")
+        zsh.wait_for("get ]")
+    finally:
+        zsh.end()
+    assert os.listdir(tmp_path) == []
+
+
 def test_an_unknown_shell():
     Ctl()("completion", "fish", status=USAGE)
 
@@ -76,6 +132,7 @@ class Zsh:
     def __init__(self, ctl):
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
+            os.chdir(ctl.directory)
             os.execvpe("zsh", ["zsh", "-f", "-i"], {**path_environment(ctl), "PS1": "> ", "TERM": "dumb"})
         self.seen = ""
         self.send("PS1=; unsetopt zle_bracketed_paste; autoload -U compinit; compinit -D -u; "
