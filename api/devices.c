@@ -80,32 +80,37 @@ static int disk_number(const struct device_record *record)
         return known && !record->status.disk ? -1 : record->number;
 }
 
+/* What is destroyed by going on all the same is not advised here: the documents tell of `force`. */
 static void reply_in_use(struct request *request, const struct disk_answer *answer, const char *what)
 {
-        bool removes = request->method == METHOD_DELETE;
-
         if (answer->use == DISK_USED)
                 reply_problem(request, PROBLEM_IN_USE,
-                        "%s: /dev/ublkb%d is in use: %s. Unmount it or end those processes, and repeat%s.",
-                        what, answer->number, answer->text,
-                        removes ? "; or give --force (?force=true), and its users will see I/O errors" : "");
+                        "%s: /dev/ublkb%d is in use: %s. Unmount it or end those processes, and repeat.",
+                        what, answer->number, answer->text);
         else
                 reply_problem(request, PROBLEM_IN_USE,
                         "%s, and it could not be found out who uses /dev/ublkb%d: %s. Nothing was done; "
-                        "repeat%s.",
-                        what, answer->number, answer->text,
-                        removes ? ", or give --force (?force=true) if you know that nobody uses it" : " it");
+                        "repeat it.",
+                        what, answer->number, answer->text);
+}
+
+/* Who uses the device's disk; no_disk when there is none to use. NULL: there is a reply, or the handler runs
+ * again. */
+static const struct disk_answer *find_users(struct request *request, const struct device_record *record)
+{
+        static const struct disk_answer no_disk = {.number = -1, .use = DISK_UNUSED, .text = ""};
+        int number = disk_number(record);
+
+        if (number < 0 || !request->api->config.disk_search)
+                return &no_disk;
+        return disk_check(request, record, number);
 }
 
 /* True when nobody uses the device's disk; else there is a reply, or the handler runs again. */
 static bool check_unused(struct request *request, const struct device_record *record, const char *what)
 {
-        const struct disk_answer *answer;
-        int number = disk_number(record);
+        const struct disk_answer *answer = find_users(request, record);
 
-        if (number < 0 || !request->api->config.disk_search)
-                return true;
-        answer = disk_check(request, record, number);
         if (answer && answer->use != DISK_UNUSED)
                 reply_in_use(request, answer, what);
         return answer && answer->use == DISK_UNUSED;
@@ -240,6 +245,43 @@ void handle_device_patch(struct request *request)
                 put_spec(request, TAKE_PTR(spec), &condition);
 }
 
+static const char removing[] = "Removing the device would take its disk away";
+
+static cJSON *removal_to_json(const struct device_record *record, const struct disk_answer *answer)
+{
+        static const char *const uses[] = {
+                [DISK_UNUSED] = "unused", [DISK_USED] = "used", [DISK_USE_UNKNOWN] = "unknown"};
+        _cleanup_free_ char *users = strdup(answer->text);
+        cJSON *object = users ? cJSON_CreateObject() : NULL;
+        char node[32];
+
+        if (users)
+                make_valid_utf8(users);
+        snprintf(node, sizeof(node), "/dev/ublkb%d", answer->number);
+        if (object && cJSON_AddStringToObject(object, "name", record->name)
+                && cJSON_AddStringToObject(object, "uid", record->uid)
+                && (answer->number >= 0 ? cJSON_AddStringToObject(object, "disk", node)
+                                        : cJSON_AddNullToObject(object, "disk"))
+                && cJSON_AddStringToObject(object, "use", uses[answer->use])
+                && cJSON_AddStringToObject(object, "users", users))
+                return object;
+        cJSON_Delete(object);
+        return NULL;
+}
+
+/* What the removal would come to. Changes nothing. */
+static void rehearse_delete(struct request *request, const struct device_record *record)
+{
+        const struct disk_answer *answer = find_users(request, record);
+
+        if (!answer)
+                return;
+        if (answer->use != DISK_UNUSED && !record->deleting && !request->query.force)
+                reply_in_use(request, answer, removing);
+        else
+                reply_json(request, MHD_HTTP_OK, removal_to_json(record, answer));
+}
+
 void handle_device_delete(struct request *request)
 {
         const struct device_record *record = find_device(request);
@@ -247,8 +289,11 @@ void handle_device_delete(struct request *request)
 
         if (!record || !precondition_holds(request, record))
                 return;
-        if (!record->deleting && !request->query.force
-                && !check_unused(request, record, "Removing the device would take its disk away"))
+        if (request->query.dry_run) {
+                rehearse_delete(request, record);
+                return;
+        }
+        if (!record->deleting && !request->query.force && !check_unused(request, record, removing))
                 return;
         r = device_store_request_delete(store_of(request), request->name, request->query.force);
         if (r < 0) {

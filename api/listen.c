@@ -185,7 +185,7 @@ static int explain(const char *address, int error, struct problem_list *problems
                 const char *sentence;
         } table[] = {
                 {EADDRINUSE,   "somebody else listens there; stop that one or choose another address"   },
-                {EEXIST,       "there is a file that is no socket; remove it or choose another path"    },
+                {EEXIST,       "there is a file that is no socket; choose another path, or move it away"},
                 {EDOM,         "beyond loopback the API needs TLS, which this version does not have; use 127.0.0.1 "
                        "or [::1]"                                                 },
                 {EINVAL,       "it is no address; give a path, tcp://127.0.0.1:PORT or tcp://[::1]:PORT"},

@@ -78,12 +78,22 @@ static int parse_timeout(const char *value, struct query *ret)
         return 0;
 }
 
-static int parse_force(const char *value, struct query *ret)
+static int parse_boolean(const char *value, bool *ret)
 {
         if (!value || (strcmp(value, "true") != 0 && strcmp(value, "false") != 0))
                 return -EINVAL;
-        ret->force = strcmp(value, "true") == 0;
+        *ret = strcmp(value, "true") == 0;
         return 0;
+}
+
+static int parse_force(const char *value, struct query *ret)
+{
+        return parse_boolean(value, &ret->force);
+}
+
+static int parse_dry_run(const char *value, struct query *ret)
+{
+        return parse_boolean(value, &ret->dry_run);
 }
 
 /* Of valid UTF-8. */
@@ -168,6 +178,7 @@ static const struct parameter {
         {"wait",     QUERY_WAIT_GONE,  false, parse_wait_gone,  "wait, without a value"                                },
         {"timeout",  QUERY_TIMEOUT,    false, parse_timeout,    "a duration up to 10min, like timeout=30s"             },
         {"force",    QUERY_FORCE,      false, parse_force,      "force=true or force=false"                            },
+        {"dryRun",   QUERY_DRY_RUN,    false, parse_dry_run,    "dryRun=true or dryRun=false"                          },
         {"label",    QUERY_LABEL,      true,  parse_label,      "label=KEY=VALUE, up to 16 of them"                    },
         {"limit",    QUERY_LIMIT,      false, parse_limit,      "limit=N with N from 1 to 1000"                        },
         {"continue", QUERY_CONTINUE,   false, parse_continue,   "what the last page gave as `continue`"                },

@@ -17,6 +17,7 @@ enum query_parameter {
         QUERY_CONTINUE = 1 << 6,
         QUERY_DEVICE = 1 << 7,
         QUERY_AFTER = 1 << 8, /* a revision */
+        QUERY_DRY_RUN = 1 << 9,
 };
 
 enum {
@@ -27,7 +28,7 @@ enum {
 };
 
 struct query {
-        bool wait, force;
+        bool wait, force, dry_run;
         uint64_t timeout; /* microseconds */
         unsigned limit;
         char *continue_after; /* a name, or a number; or NULL */

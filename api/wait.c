@@ -137,7 +137,7 @@ static bool check_ready(const struct wait *wait, const struct device_record *rec
         reply_device_problem(request, PROBLEM_CANNOT_START, record,
                 record->status.phase == PHASE_LIVE
                         ? "%s" /* it serves on, and that says what to do */
-                        : "%s The device is kept and tried again: correct its spec, or remove it.",
+                        : "%s The device is kept and tried again: correct that, or its spec.",
                 status_message(&record->status));
         return true;
 }

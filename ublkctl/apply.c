@@ -3,7 +3,7 @@
 #include "ublkctl/documents.h"
 #include "ublkctl/dry_run.h"
 #include "ublkctl/json_path.h"
-#include "ublkctl/remove.h"
+#include "ublkctl/prune.h"
 #include "ublkctl/show.h"
 #include "ublkctl/shrink.h"
 #include "ublkctl/spec_diff.h"
@@ -17,14 +17,7 @@
 
 enum { COLLISIONS_MAX = 5 };
 
-enum outcome {
-        OUTCOME_NONE,
-        OUTCOME_CREATED,
-        OUTCOME_CHANGED,
-        OUTCOME_UNCHANGED,
-        OUTCOME_REMOVED,
-        _OUTCOME_MAX
-};
+enum outcome { OUTCOME_NONE, OUTCOME_CREATED, OUTCOME_CHANGED, OUTCOME_UNCHANGED, _OUTCOME_MAX };
 
 static const struct {
         const char *done, *would;
@@ -34,7 +27,6 @@ static const struct {
         [OUTCOME_CREATED] = { .done = "created", .would = "would be created", .paint = PAINT_GOOD},
         [OUTCOME_CHANGED] = { .done = "changed", .would = "would be changed", .paint = PAINT_BUSY},
         [OUTCOME_UNCHANGED] = { .done = "unchanged",        .would = "unchanged",  .paint = PAINT_DIM},
-        [OUTCOME_REMOVED] = { .done = "removed", .would = "would be removed",  .paint = PAINT_BAD},
 };
 static_assert(ARRAY_SIZE(outcomes) == _OUTCOME_MAX, "every outcome has words");
 
@@ -125,7 +117,7 @@ static enum exit_status rehearse(
         if (!device)
                 print_outcome(context, name, OUTCOME_CREATED);
         else if (compare(context, name, json_find(device, "spec"), spec) == OUTCOME_CHANGED)
-                dry_run_tell_of_disk(device, spec);
+                return dry_run_tell_of_disk(context, device, spec);
         return STATUS_OK;
 }
 
@@ -277,63 +269,11 @@ static void wait_for_all(struct apply *apply)
                                 apply->context, document_name(&apply->documents.items[i]), deadline);
 }
 
-/* What is to be gone, in `names` (the texts are those of `devices`): what no file names. */
-static size_t find_superfluous(const struct apply *apply, const cJSON *devices, const char **names)
+static bool is_described(const void *userdata, const char *name)
 {
-        const cJSON *device;
-        size_t count = 0;
+        const struct documents *documents = userdata;
 
-        cJSON_ArrayForEach (device, devices) {
-                const char *name = json_text(device, "name");
-
-                if (name && !find_document(&apply->documents, name, apply->documents.count))
-                        names[count++] = name;
-        }
-        return count;
-}
-
-/* All are asked for before the first one is waited for. */
-static enum exit_status prune_names(struct context *context, size_t count, const char **names)
-{
-        uint64_t deadline = now_usec() + context->settings->timeout;
-        bool dry = context->settings->dry_run;
-        _cleanup_free_ struct removal *removals = dry ? NULL : request_removals(context, count, names, true);
-        enum exit_status status = dry || removals ? STATUS_OK : STATUS_FAILED;
-        size_t asked = 0;
-
-        for (size_t i = 0; (dry || removals) && i < count; i++) {
-                enum exit_status one = dry ? STATUS_OK : removals[i].status;
-
-                status = exit_status_merge(status, one);
-                if (one == STATUS_OK)
-                        names[asked++] = names[i];
-        }
-        for (size_t i = 0; i < asked; i++) {
-                enum exit_status one = STATUS_OK;
-
-                if (context->settings->wait && !dry)
-                        one = await_device(context, names[i], WAIT_FOR_GONE, deadline);
-                if (one == STATUS_OK)
-                        print_outcome(context, names[i], OUTCOME_REMOVED);
-                status = exit_status_merge(status, one);
-        }
-        return status;
-}
-
-static void prune(struct apply *apply)
-{
-        _cleanup_free_ const char **names = NULL;
-        cJSON *devices = NULL;
-        enum exit_status status = fetch_devices(apply->context, &apply->context->settings->labels, &devices);
-
-        if (status == STATUS_OK)
-                names = calloc((size_t)cJSON_GetArraySize(devices) + 1, sizeof(*names));
-        if (names)
-                status = prune_names(apply->context, find_superfluous(apply, devices, names), names);
-        else if (status == STATUS_OK)
-                status = STATUS_FAILED;
-        apply->pruned = status;
-        cJSON_Delete(devices);
+        return find_document(documents, name, documents->count) != NULL;
 }
 
 /* Of several descriptions of one device only the first is tried. */
@@ -384,6 +324,10 @@ static enum exit_status check_settings(const struct settings *settings)
                                   : "-l is for --prune: it says which devices may be removed.");
                 return STATUS_USAGE;
         }
+        if (settings->prune_in_use.count > 0 && !settings->prune) {
+                say(NULL, "--prune-in-use is for --prune: it names what may be removed while it is in use.");
+                return STATUS_USAGE;
+        }
         return STATUS_OK;
 }
 
@@ -399,7 +343,7 @@ static enum exit_status run(struct apply *apply, enum exit_status reading)
         if (settings->prune && (reading != STATUS_OK || apply->nameless))
                 say(NULL, "Nothing was removed, because a spec could not be read.");
         else if (settings->prune)
-                prune(apply);
+                apply->pruned = prune(apply->context, is_described, &apply->documents);
         name_failures(apply);
         for (size_t i = 0; i < apply->documents.count; i++)
                 status = exit_status_merge(status, apply->results[i]);

@@ -123,7 +123,7 @@ static void take_back(const struct attach *attach)
         _cleanup_answer_ struct answer removed = {};
 
         if (!path || call(attach->context, &removal, attach->name, &removed) != STATUS_OK)
-                say(attach->name, "The device stays; remove it with 'ublkctl delete %s'.", attach->name);
+                say(attach->name, "The device stays; 'ublkctl describe %s' tells how it is.", attach->name);
         else
                 say(attach->path, "It was given up; nothing is left behind.");
 }

@@ -2,6 +2,7 @@
 #include "ublkctl/dry_run.h"
 
 #include "ublkctl/json_path.h"
+#include "ublkctl/remove.h"
 #include "ublkctl/terminal.h"
 
 #include "ublkd/device_spec.h"
@@ -39,7 +40,29 @@ static bool has_feature(const cJSON *device, const char *name)
         return false;
 }
 
-void dry_run_tell_of_disk(const cJSON *device, const cJSON *spec)
+/* The disk would go for a moment or for good: who uses it now, and so keeps that from being done. */
+static enum exit_status tell_of_users(struct context *context, const char *name)
+{
+        cJSON *foreseen = NULL;
+        const char *users;
+        enum exit_status status = STATUS_OK;
+
+        if (!name || !removal_foresee(context, name, &foreseen)) {
+                puts("; that is refused while it is in use");
+                return STATUS_OK;
+        }
+        users = removal_users(foreseen);
+        fputs(users ? "; that is refused, because it is in use: " : "; nobody uses it now", stdout);
+        if (users) {
+                print_safely(stdout, users);
+                status = STATUS_REFUSED;
+        }
+        putchar('\n');
+        cJSON_Delete(foreseen);
+        return status;
+}
+
+enum exit_status dry_run_tell_of_disk(struct context *context, const cJSON *device, const cJSON *spec)
 {
         _cleanup_problems_ struct problem_list problems = {};
         _cleanup_device_spec_ struct device_spec *from = NULL, *to = NULL;
@@ -51,13 +74,16 @@ void dry_run_tell_of_disk(const cJSON *device, const cJSON *spec)
 
         if (device_spec_parse(json_find(device, "spec"), name, &from, &problems) < 0
                 || device_spec_parse(spec, name, &to, &problems) < 0)
-                return;
+                return STATUS_OK;
         if (from->options.enabled && !to->options.enabled) {
-                puts("  the disk would be removed; that is refused while it is in use");
-        } else if (from->options.enabled && device_spec_needs_new_disk(from, to, &now, &change)) {
+                fputs("  the disk would be removed", stdout);
+                return tell_of_users(context, name);
+        }
+        if (from->options.enabled && device_spec_needs_new_disk(from, to, &now, &change)) {
                 printf("  the disk would be made anew, because of %s", change.field);
                 if (change.why)
                         printf(" (%s)", change.why);
-                puts("; that is refused while it is in use");
+                return tell_of_users(context, name);
         }
+        return STATUS_OK;
 }

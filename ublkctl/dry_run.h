@@ -10,5 +10,5 @@
 enum exit_status dry_run_check(const char *name, const cJSON *spec);
 
 /* Prints a line when going from `device` (as the API gives it) to `spec`, which is a good one, takes the disk
- * away or makes it anew. */
-void dry_run_tell_of_disk(const cJSON *device, const cJSON *spec);
+ * away or makes it anew, with those who use it: STATUS_REFUSED while somebody does. */
+enum exit_status dry_run_tell_of_disk(struct context *context, const cJSON *device, const cJSON *spec);

@@ -2,84 +2,144 @@
 #include "ublkctl/remove.h"
 
 #include "ublkctl/await.h"
+#include "ublkctl/json_path.h"
 #include "ublkctl/terminal.h"
 #include "ublkctl/verbs.h"
 
 #include <stdio.h>
+#include <string.h>
 
-static void judge(const struct request *request, const char *name, const struct answer *answer,
-        bool quiet_missing, struct removal *removal)
+static void judge(const struct request *request, struct answer *answer, const struct removal_mode *mode,
+        struct removal *removal)
 {
-        if (removal->status != STATUS_OK || answer->status < 400)
+        if (removal->status != STATUS_OK)
                 return;
-        removal->missing = quiet_missing && is_problem(answer, "no-such-device");
-        if (!removal->missing)
-                removal->status = report_problem(request, name, answer);
+        if (answer->status < 400) {
+                removal->foreseen = mode->dry_run ? TAKE_PTR(answer->json) : NULL;
+                return;
+        }
+        removal->missing = mode->quiet_missing && is_problem(answer, "no-such-device");
+        if (removal->missing)
+                return;
+        removal->status = report_problem(request, removal->name, answer);
+        removal->in_use = is_problem(answer, "in-use");
 }
 
-static bool make_requests(const struct context *context, size_t count, const char *const *names,
+/* Once for all, and after what each of them should have done first. */
+static void tell_of_force(const struct removal *removals, size_t count, const struct removal_mode *mode)
+{
+        bool in_use = false;
+
+        for (size_t i = 0; i < count; i++)
+                in_use = in_use || removals[i].in_use;
+        if (in_use && mode->force_sentence)
+                say(NULL, "%s", mode->force_sentence);
+}
+
+static const char *query_of(const struct removal *removal, const struct removal_mode *mode)
+{
+        static const char *const queries[2][2] = {
+                {"",             "?force=true"            },
+                {"?dryRun=true", "?dryRun=true&force=true"},
+        };
+
+        return queries[mode->dry_run][removal->force];
+}
+
+static bool make_requests(const struct removal *removals, size_t count, const struct removal_mode *mode,
         struct request *requests, char **paths)
 {
         for (size_t i = 0; i < count; i++) {
-                paths[i] = device_path(names[i], context->settings->force ? "?force=true" : "");
+                paths[i] = device_path(removals[i].name, query_of(&removals[i], mode));
                 if (!paths[i])
                         return false;
-                requests[i] = (struct request){.method = "DELETE", .path = paths[i]};
+                requests[i] =
+                        (struct request){.method = "DELETE", .path = paths[i], .if_match = removals[i].etag};
         }
         return true;
 }
 
-struct removal *request_removals(
-        struct context *context, size_t count, const char *const *names, bool quiet_missing)
+enum exit_status request_removals(
+        struct context *context, size_t count, struct removal *removals, const struct removal_mode *mode)
 {
         _cleanup_free_ struct request *requests = calloc(count + 1, sizeof(*requests));
         _cleanup_free_ struct answer *answers = calloc(count + 1, sizeof(*answers));
         _cleanup_free_ enum exit_status *statuses = calloc(count + 1, sizeof(*statuses));
         _cleanup_free_ char **paths = calloc(count + 1, sizeof(*paths));
-        struct removal *removals = calloc(count + 1, sizeof(*removals));
-        bool good = requests && answers && statuses && paths && removals
-                    && make_requests(context, count, names, requests, paths);
+        bool good = requests && answers && statuses && paths
+                    && make_requests(removals, count, mode, requests, paths);
 
         if (good)
                 client_ask_all(context->client, requests, count, statuses, answers);
         for (size_t i = 0; paths && i < count; i++) {
                 if (good) {
                         removals[i].status = statuses[i];
-                        judge(&requests[i], names[i], &answers[i], quiet_missing, &removals[i]);
+                        judge(&requests[i], &answers[i], mode, &removals[i]);
                         answer_clear(&answers[i]);
                 }
                 free(paths[i]);
         }
         if (good)
-                return removals;
-        free(removals);
-        return NULL;
+                tell_of_force(removals, count, mode);
+        return good ? STATUS_OK : STATUS_FAILED;
+}
+
+bool removal_foresee(struct context *context, const char *name, cJSON **ret)
+{
+        _cleanup_free_ char *path = device_path(name, "?dryRun=true&force=true");
+        struct request request = {.method = "DELETE", .path = path};
+        _cleanup_answer_ struct answer answer = {};
+
+        if (!path || client_ask(context->client, &request, true, &answer) != STATUS_OK
+                || answer.status >= 400)
+                return false;
+        *ret = TAKE_PTR(answer.json);
+        return true;
+}
+
+const char *removal_users(const cJSON *foreseen)
+{
+        const char *use = json_text(foreseen, "use"), *users = json_text(foreseen, "users");
+        bool used = use && (strcmp(use, "used") == 0 || strcmp(use, "unknown") == 0);
+
+        return !used ? NULL : users ? users : "";
+}
+
+/* After a removal that was asked for: waits for it if that is wanted, and prints what came of it. */
+static enum exit_status finish_one(struct context *context, const struct removal *removal, uint64_t deadline)
+{
+        bool no_wait = context->settings->no_wait;
+        enum exit_status status = STATUS_OK;
+
+        if (!no_wait && !removal->missing)
+                status = await_device(context, removal->name, WAIT_FOR_GONE, deadline);
+        if (status != STATUS_OK)
+                return status;
+        print_safely(stdout, removal->name);
+        puts(removal->missing ? " is not there" : no_wait ? " is being removed" : " removed");
+        return STATUS_OK;
 }
 
 enum exit_status remove_devices(struct context *context, size_t count, const char *const *names)
 {
+        const struct removal_mode mode = {.quiet_missing = context->settings->ignore_missing,
+                .force_sentence = "Where that cannot be done, --force takes the disk away all the same: its "
+                                  "users get I/O errors and lose what they have not written."};
         uint64_t deadline = now_usec() + context->settings->timeout;
-        _cleanup_free_ struct removal *asked =
-                request_removals(context, count, names, context->settings->ignore_missing);
-        enum exit_status status = STATUS_OK;
+        _cleanup_free_ struct removal *removals = calloc(count + 1, sizeof(*removals));
+        enum exit_status status = removals ? STATUS_OK : STATUS_FAILED;
 
-        for (size_t i = 0; asked && i < count; i++) {
-                enum exit_status one = asked[i].status;
-
-                status = exit_status_merge(status, one);
-                if (one != STATUS_OK)
-                        continue;
-                if (!context->settings->no_wait && !asked[i].missing)
-                        one = await_device(context, names[i], WAIT_FOR_GONE, deadline);
-                if (one == STATUS_OK) {
-                        print_safely(stdout, names[i]);
-                        puts(asked[i].missing                ? " is not there"
-                                : context->settings->no_wait ? " is being removed"
-                                                             : " removed");
-                }
-                status = exit_status_merge(status, one);
-        }
-        return asked ? status : STATUS_FAILED;
+        for (size_t i = 0; removals && i < count; i++)
+                removals[i] = (struct removal){.name = names[i], .force = context->settings->force};
+        if (removals)
+                status = request_removals(context, count, removals, &mode);
+        if (status != STATUS_OK)
+                return status;
+        for (size_t i = 0; i < count; i++)
+                status = exit_status_merge(status, removals[i].status != STATUS_OK
+                                                           ? removals[i].status
+                                                           : finish_one(context, &removals[i], deadline));
+        return status;
 }
 
 enum exit_status verb_delete(struct context *context, int argc, char *argv[])

@@ -56,8 +56,13 @@ static const struct setting settings_table[] = {
         [SETTING_DRY_RUN] = {.name = "dry-run", .kind = SETTING_KIND_FLAG, .offset = MEMBER(dry_run),
                 .help = "change nothing, say what would change"},
         [SETTING_FORCE] = {.name = "force", .kind = SETTING_KIND_FLAG, .offset = MEMBER(force),
-                .help = "also while the disk is in use; its users get I/O errors"},
-        [SETTING_FORCE_SHRINK] = {.name = "force", .kind = SETTING_KIND_FLAG, .offset = MEMBER(force),
+                .help = "also while the disk is in use; its users get I/O errors and lose what they have not written"},
+        [SETTING_PRUNE_IN_USE] = {.name = "prune-in-use", .kind = SETTING_KIND_LIST,
+                .offset = MEMBER(prune_in_use), .value = "NAME", .completion = COMPLETE_DEVICE,
+                .help = "with --prune, remove the device NAME also while its disk is in use; its users get I/O "
+                        "errors; may be given several times"},
+        [SETTING_ALLOW_SHRINK] = {.name = "allow-shrink", .kind = SETTING_KIND_FLAG,
+                .offset = MEMBER(allow_shrink),
                 .help = "also make a disk smaller, which cuts off what is beyond its new end"},
         [SETTING_WAIT] = {.name = "wait", .letter = 'w', .kind = SETTING_KIND_FLAG, .offset = MEMBER(wait),
                 .help = "wait until it is done"},
@@ -250,10 +255,38 @@ static void make_tables(uint64_t mask, bool leading, struct parser_tables *ret)
         *letter = '\0';
 }
 
-static enum exit_status refuse(const char *who, int result, const char *word)
+/* Options that a verb had once, with the one that does now what they did. An old script must not get another
+ * meaning of its --force. */
+static const struct {
+        const char *word;
+        enum setting_id now; /* of a verb that has it */
+        const char *sentence;
+} replaced[] = {
+        {"--force", SETTING_PRUNE_IN_USE,
+         "--force is not an option of this verb: --allow-shrink makes a disk smaller, and "
+                "--prune-in-use NAME "
+                "removes a device whose disk is in use"                              },
+        {"--force", SETTING_ALLOW_SHRINK,
+         "--force is not an option of this verb: --allow-shrink makes a disk smaller"},
+};
+
+/* NULL: the word was never an option. */
+static const char *what_replaced(uint64_t mask, const char *word)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(replaced); i++)
+                if ((mask & SETTING_BIT(replaced[i].now)) && strcmp(replaced[i].word, word) == 0)
+                        return replaced[i].sentence;
+        return NULL;
+}
+
+static enum exit_status refuse(const char *who, uint64_t mask, int result, const char *word)
 {
         const char *fault = result == ':' ? "needs a value" : "is no option here";
 
+        if (what_replaced(mask, word)) {
+                fprintf(stderr, "%s: %s; try '%s --help'.\n", who, what_replaced(mask, word), who);
+                return STATUS_USAGE;
+        }
         if (optopt > 0 && optopt < LONG_OPTION_FIRST)
                 fprintf(stderr, "%s: -%c %s; try '%s --help'.\n", who, optopt, fault, who);
         else
@@ -273,7 +306,7 @@ enum exit_status settings_parse(struct settings *settings, uint64_t mask, const 
         while (status == STATUS_OK
                 && (result = getopt_long(argc, argv, tables.letters, tables.options, NULL)) >= 0) {
                 if (result == ':' || result == '?')
-                        return refuse(who, result, argv[optind - 1]);
+                        return refuse(who, mask, result, argv[optind - 1]);
                 status = store(settings,
                         result >= LONG_OPTION_FIRST ? (enum setting_id)(result - LONG_OPTION_FIRST)
                                                     : tables.by_letter[result],

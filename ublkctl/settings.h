@@ -21,7 +21,8 @@ enum setting_id {
         SETTING_PRUNE,
         SETTING_DRY_RUN,
         SETTING_FORCE,
-        SETTING_FORCE_SHRINK,
+        SETTING_PRUNE_IN_USE,
+        SETTING_ALLOW_SHRINK,
         SETTING_WAIT,
         SETTING_NO_WAIT,
         SETTING_TIMEOUT,
@@ -82,9 +83,10 @@ enum wait_for { WAIT_FOR_LIVE, WAIT_FOR_GONE };
 struct settings {
         uint64_t given; /* mask of setting_id */
         const char *socket, *url, *token_file, *file, *name, *offset;
-        struct text_list files, labels;
+        struct text_list files, labels, prune_in_use;
         int output, wait_for;
-        bool help, version, prune, dry_run, force, wait, no_wait, ignore_missing, follow, batch, read_only;
+        bool help, version, prune, dry_run, force, allow_shrink, wait, no_wait, ignore_missing, follow, batch,
+                read_only;
         uint64_t timeout, interval; /* microseconds */
         uint64_t rounds, since;
 };

@@ -37,13 +37,14 @@ enum exit_status check_shrink(
         char old[AMOUNT_TEXT_SIZE], new[AMOUNT_TEXT_SIZE];
         uint64_t from, to;
 
-        if (context->settings->force || !shrink_is_wanted(device, size, &from, &to))
+        if (context->settings->allow_shrink || !shrink_is_wanted(device, size, &from, &to))
                 return STATUS_OK;
         format_bytes((double)from, old);
         format_bytes((double)to, new);
         say(name,
                 "The disk would become smaller, %s (%llu bytes) instead of %s, and what is beyond would be "
-                "cut off; make what is on it smaller first, then repeat with --force. Nothing was changed.",
+                "cut off; make what is on it smaller first, then repeat with --allow-shrink. Nothing was "
+                "changed.",
                 new, (unsigned long long)to, old);
         return STATUS_REFUSED;
 }

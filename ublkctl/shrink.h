@@ -10,6 +10,7 @@
  * sizes, in bytes, in *ret_from and *ret_to. Pure. */
 bool shrink_is_wanted(const cJSON *device, const cJSON *size, uint64_t *ret_from, uint64_t *ret_to);
 
-/* STATUS_REFUSED, with a sentence on stderr, when the disk would become smaller and there is no --force. */
+/* STATUS_REFUSED, with a sentence on stderr, when the disk would become smaller and there is no
+ * --allow-shrink. */
 enum exit_status check_shrink(
         const struct context *context, const char *name, const cJSON *device, const cJSON *size);

@@ -36,10 +36,11 @@ static const struct verb verbs[] = {
                         "unchanged for each. A file holds one spec, several one after the other, an array of them, or "
                         "a list as 'ublkctl list -o json' prints it. One failure does not stop the others; at the end "
                         "all failures are named and the exit status is not 0. With --prune and -l, devices that have "
-                        "the labels and are in no file are removed, unless a spec could not be read. A disk does not "
-                        "become smaller without --force. --dry-run checks every spec, and says which disks would be made "
-                        "anew; what only the opening of a backing file can tell it does not know.",
-         .settings = BIT(FILES) | BIT(PRUNE) | BIT(LABEL) | BIT(DRY_RUN) | BIT(FORCE_SHRINK) | BIT(WAIT) | BIT(TIMEOUT),
+                        "the labels and are in no file are removed, unless a spec could not be read. One whose disk is in use is "
+                        "not removed, and its users are named; only '--prune-in-use NAME' takes it from them. A disk does not "
+                        "become smaller without --allow-shrink. --dry-run checks every spec, and says which disks would be made "
+                        "anew or removed and who uses them; what only the opening of a backing file can tell it does not know.",
+         .settings = BIT(FILES) | BIT(PRUNE) | BIT(PRUNE_IN_USE) | BIT(LABEL) | BIT(DRY_RUN) | BIT(ALLOW_SHRINK) | BIT(WAIT) | BIT(TIMEOUT),
          .arguments_max = 0, .run = verb_apply},
         {.name = "get", .arguments = "NAME...", .summary = "print devices as JSON",
          .description = "Prints devices as the API gives them; with -o also as a table or their names.",
@@ -58,19 +59,19 @@ static const struct verb verbs[] = {
                         "written with dots: recovery.trigger=manual. A value is JSON where it can be read as such, "
                         "else a string, as those of labels, cpus and owner.mode always are; null takes the field away. "
                         "Bytes are a number, alone or with KiB, MiB, GiB or TiB: size=20GiB (or 20G). A disk does not "
-                        "become smaller without --force.",
-         .settings = BIT(FORCE_SHRINK) | BIT(NO_WAIT) | BIT(TIMEOUT),
+                        "become smaller without --allow-shrink.",
+         .settings = BIT(ALLOW_SHRINK) | BIT(NO_WAIT) | BIT(TIMEOUT),
          .arguments_min = 2, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_set},
         {.name = "patch", .arguments = "NAME [JSON]", .summary = "change a device with a merge patch",
          .description = "Applies a JSON merge patch (RFC 7396), from the command line or from the file of -f, to the "
-                        "spec and waits until the device is Live again. A disk does not become smaller without --force.",
-         .settings = BIT(FILE) | BIT(FORCE_SHRINK) | BIT(NO_WAIT) | BIT(TIMEOUT),
+                        "spec and waits until the device is Live again. A disk does not become smaller without --allow-shrink.",
+         .settings = BIT(FILE) | BIT(ALLOW_SHRINK) | BIT(NO_WAIT) | BIT(TIMEOUT),
          .arguments_min = 1, .arguments_max = 2, .completion = COMPLETE_DEVICE, .run = verb_patch},
         {.name = "resize", .arguments = "NAME SIZE", .summary = "change the size of a device",
          .description = "Changes the size to SIZE, like 20GiB (or 20G). Growing goes on under load where the kernel can. "
-                        "A disk does not become smaller without --force, and not while it is in use. Where the "
+                        "A disk does not become smaller without --allow-shrink, and not while it is in use. Where the "
                         "backing store does not have that much, the old size is put back.",
-         .settings = BIT(FORCE_SHRINK) | BIT(NO_WAIT) | BIT(TIMEOUT),
+         .settings = BIT(ALLOW_SHRINK) | BIT(NO_WAIT) | BIT(TIMEOUT),
          .arguments_min = 2, .arguments_max = 2, .completion = COMPLETE_DEVICE, .run = verb_resize},
         {.name = "enable", .arguments = "NAME...", .summary = "make the disks of disabled devices",
          .description = "Makes the disk of a device that was disabled.",

@@ -19,8 +19,8 @@ static void note_failure(struct managed_device *device, int number, int error)
                 device_holders_note(device, number, HOLD_BEFORE_STOP);
         else if (error == -EEXIST && device->action == ACTION_ADD_DEV)
                 device_note(device, "NumberTaken",
-                        "The kernel number %d is taken by a ublk device that is not ours; remove that one, "
-                        "or give this one another \"id\".",
+                        "The kernel number %d is taken by a ublk device that is not ours; give this device "
+                        "another \"id\", or wait until that one is gone.",
                         number);
         else if (error == -EBUSY && device->action == ACTION_BEGIN_RECOVERY)
                 device_note(device, "RequestsUnderWay",

@@ -17,13 +17,13 @@ static const struct {
         const char *unknown; /* for the number */
 } sentences[_HOLD_MAX] = {
         [HOLD_BEFORE_STOP] = {"InUse",
-                              "/dev/ublkb%d is in use: %s; it is taken away once nobody uses it, or at once "
-                "with --force (DELETE and ?force=true).", "Somebody has /dev/ublkb%d open; it is taken away once nobody has it open, or "
-                "at once with --force (DELETE and ?force=true)."},
+                              "/dev/ublkb%d is in use: %s. Unmount it or end those processes, and it is taken "
+                "away. A forced removal does so at once, and its users get I/O errors.", "Somebody has /dev/ublkb%d open; it is taken away once nobody has it open. A "
+                "forced removal does so at once, and its users get I/O errors."},
         [HOLD_AFTER_DELETE] = {"StillHeld",
                               "The kernel has been told to delete /dev/ublkb%d, and waits for the last who "
-                "use it: %s.",                            "The kernel has been told to delete /dev/ublkb%d, and waits for the last who "
-                "use it: an opener, or requests under way in the backing store."           },
+                "use it: %s.",                                                           "The kernel has been told to delete /dev/ublkb%d, and waits for the last who "
+                "use it: an opener, or requests under way in the backing store."                                                         },
 };
 
 /* What is wrong with the kernel's answers is not to be covered by it. */

@@ -35,7 +35,7 @@ static int explain(struct problem_list *problems, int error, const char *path)
                 {EROFS,   "RuntimeDirReadOnly",
                  "its file system is read-only; name another with --runtime-dir"                              },
                 {ENOTDIR, "RuntimeDirNotADirectory",
-                 "remove what is there, or name another with --runtime-dir"                                   },
+                 "name another with --runtime-dir, or move away what is there"                                },
                 {ENOENT,  "RuntimeDirMissing",       "make the directory above it first"                      },
         };
         const char *reason = "RuntimeDirUnusable", *advice = "name another with --runtime-dir";

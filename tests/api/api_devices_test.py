@@ -241,7 +241,7 @@ def test_a_disk_in_use_stays(server):
         headers = MERGE if method == "PATCH" else None
         problem = check_problem(server.ask(method, path, body, headers), 409, "in-use")
         assert "4211 (fio)" in problem["detail"] and "/mnt" in problem["detail"]
-        assert "Unmount it" in problem["detail"] and ("?force=true" in problem["detail"]) == (method == "DELETE")
+        assert "Unmount it" in problem["detail"] and "force" not in problem["detail"]
     after = server.ask("GET", "/devices/data").json
     assert after == before
     assert server.ask("PUT", "/devices/data", spec(id=5, labels={"a": "b"})).status == 200, "needs no new disk"
@@ -249,6 +249,31 @@ def test_a_disk_in_use_stays(server):
     assert server.ask("PUT", "/devices/data?wait=ready", spec(id=5, size="2MiB")).status == 200
     server.tell("busy 5 someone")
     assert server.ask("DELETE", "/devices/data?force=true&wait").status == 204
+
+
+def test_a_dry_run_of_a_removal_names_the_users_and_removes_nothing(server):
+    before = server.ask("POST", "/devices?wait=ready", spec(id=5)).json
+    foreseen = {"name": "data", "uid": before["uid"], "disk": "/dev/ublkb5", "use": "unused", "users": ""}
+    for query in ("dryRun=true", "dryRun=true&force=true", "dryRun=true&wait&timeout=1s"):
+        answer = server.ask("DELETE", f"/devices/data?{query}")
+        assert answer.status == 200 and answer.json == foreseen
+    server.tell("busy 5 process 4211 (fio), mounted at /mnt")
+    used = {**foreseen, "use": "used", "users": "process 4211 (fio), mounted at /mnt"}
+    problem = check_problem(server.ask("DELETE", "/devices/data?dryRun=true"), 409, "in-use")
+    assert used["users"] in problem["detail"]
+    answer = server.ask("DELETE", "/devices/data?dryRun=true&force=true")
+    assert answer.status == 200 and answer.json == used
+    assert server.ask("GET", "/devices/data").json == before
+    check_problem(server.ask("DELETE", "/devices/data?dryRun=true", headers={"If-Match": '"7"'}), 412, "precondition-failed")
+    check_problem(server.ask("DELETE", "/devices/none?dryRun=true"), 404, "no-such-device")
+    assert server.ask("DELETE", "/devices/data?dryRun=false&force=true&wait").status == 204
+
+
+def test_a_dry_run_of_the_removal_of_a_device_without_a_disk(server):
+    server.ask("POST", "/devices?wait=ready", spec(id=5, enabled=False))
+    server.tell("busy 5 somebody else's disk")
+    answer = server.ask("DELETE", "/devices/data?dryRun=true")
+    assert answer.status == 200 and (answer.json["disk"], answer.json["use"]) == (None, "unused")
 
 
 @pytest.mark.parametrize("usable", [True, False])
@@ -361,7 +386,7 @@ def test_unknown_or_bad_parameters(server, path):
 @pytest.mark.parametrize("method,query", [
     ("POST", "wait"), ("POST", "wait=gone"), ("POST", "force=true"), ("POST", "timeout=5M"),
     ("POST", "wait=ready&timeout=11min"), ("POST", "wait=ready&timeout=soon"), ("POST", "wait=ready&timeout="),
-    ("PUT", "wait=yes"), ("DELETE", "wait=ready"), ("DELETE", "force"), ("DELETE", "force=1"), ("DELETE", "timeout=1s&timeout=2s"),
+    ("PUT", "wait=yes"), ("DELETE", "wait=ready"), ("DELETE", "force"), ("DELETE", "force=1"), ("DELETE", "dryRun"), ("DELETE", "dryRun=1"), ("DELETE", "timeout=1s&timeout=2s"),
 ])
 def test_bad_parameters_change_nothing(server, method, query):
     server.ask("PUT", "/devices/data?wait=ready", spec())

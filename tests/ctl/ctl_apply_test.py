@@ -109,7 +109,65 @@ def test_a_disk_in_use_is_not_pruned(ctl, server):
     ctl("apply", "-f", "-", stdin=json.dumps(spec("a", labels={"app": "x"}, id=0)))
     server.tell("busy 0 mounted at /srv")
     run = ctl("apply", "-f", "-", "--prune", "-l", "app=x", stdin="[]", status=REFUSED)
-    assert "mounted at /srv" in run.err
+    assert "mounted at /srv" in run.err and run.out == ""
+    assert run.err.index("Unmount it") < run.err.index("--prune-in-use"), "what destroys nothing comes first"
+
+
+def test_force_takes_no_disk_from_its_users(ctl, server):
+    """It once meant both a smaller disk and a prune of what is mounted: who needs the one must not get the other."""
+    ours = {"labels": {"app": "x"}}
+    ctl("apply", "-f", "-", stdin=json.dumps([spec("a", id=0, **ours), spec("b", size="2MiB", **ours)]))
+    server.tell("busy 0 mounted at /srv")
+    wanted, prune = json.dumps(spec("b", **ours)), ("apply", "-f", "-", "--prune", "-l", "app=x")
+    said = ctl(*prune, "--force", stdin=wanted, status=USAGE).err
+    assert "--allow-shrink" in said and "--prune-in-use" in said
+    run = ctl(*prune, "--allow-shrink", stdin=wanted, status=REFUSED)
+    assert run.lines == ["b changed"] and "mounted at /srv" in run.err
+    assert ctl("list", "-o", "name").lines == ["a", "b"]
+
+
+def test_a_disk_in_use_is_pruned_when_it_is_named(ctl, server):
+    ours = {"labels": {"app": "x"}}
+    ctl("apply", "-f", "-", stdin=json.dumps([spec("a", id=0, **ours), spec("b", id=1, **ours), spec("other", id=2)]))
+    server.tell("busy 0 mounted at /srv")
+    prune = ("apply", "-f", "-", "--prune", "-l", "app=x", "--wait")
+    run = ctl(*prune, "--prune-in-use", "b", stdin="[]", status=REFUSED)
+    assert run.lines == ["b removed"] and "a: " in run.err
+    run = ctl.run(*prune, "--prune-in-use", "a", "--prune-in-use", "other", stdin="[]")
+    assert run.status == 0 and run.lines == ["a removed"]
+    assert run.err.startswith("ublkctl: other: --prune-in-use names it, but")
+    assert ctl("list", "-o", "name").lines == ["other"]
+    assert "--prune" in ctl("apply", "-f", "-", "--prune-in-use", "other", stdin="[]", status=USAGE).err
+
+
+def test_a_dry_run_of_a_prune_says_who_uses_what_would_go(ctl, server):
+    ours = {"labels": {"app": "x"}}
+    ctl("apply", "-f", "-", stdin=json.dumps([spec("a", id=0, **ours), spec("b", id=1, **ours)]))
+    before = server.ask("GET", "/devices").json["items"]
+    server.tell("busy 0 mounted at /srv")
+    prune = ("apply", "-f", "-", "--prune", "-l", "app=x", "--dry-run")
+    run = ctl(*prune, stdin="[]", status=REFUSED)
+    assert run.lines == ["b would be removed"] and "mounted at /srv" in run.err
+    run = ctl(*prune, "--prune-in-use", "a", stdin="[]")
+    assert run.lines == ["a would be removed although it is in use: mounted at /srv", "b would be removed"]
+    assert server.ask("GET", "/devices").json["items"] == before
+
+
+def test_a_removal_that_waits_is_not_told_as_done(ctl, server):
+    ctl("apply", "-f", "-", stdin=json.dumps(spec("a", labels={"app": "x"})))
+    server.tell("auto off")
+    assert ctl("apply", "-f", "-", "--prune", "-l", "app=x", stdin="[]").lines == ["a is being removed"]
+    server.tell("remove a")
+    ctl("wait", "a", "--for", "gone")
+
+
+def test_a_device_that_changed_after_the_list_is_not_pruned(ctl, server, tmp_path):
+    """Somebody may just have taken its label away, so that it stays."""
+    ctl("apply", "-f", "-", stdin=json.dumps(spec("a", labels={"app": "x"})))
+    meddler = Meddler(server, tmp_path / "meddler", 1, b"DELETE ")
+    run = Ctl(meddler.path)("apply", "-f", "-", "--prune", "-l", "app=x", stdin="[]", status=REFUSED)
+    assert meddler.times == 0 and "read it again" in run.err
+    assert ctl("list", "-o", "name").lines == ["a"]
 
 
 def test_dry_run(ctl, server):
@@ -119,7 +177,7 @@ def test_dry_run(ctl, server):
     wanted = [spec("a", queueDepth=64, **ours), spec("b", queueDepth=128, size=1 << 20, **ours), spec("new")]
     run = ctl("apply", "-f", "-", "--dry-run", "--prune", "-l", "app=x", stdin=json.dumps(wanted))
     assert run.lines == ["a would be changed", "  queueDepth: 128 -> 64",
-                         "  the disk would be made anew, because of queueDepth; that is refused while it is in use", "b unchanged", "new would be created",
+                         "  the disk would be made anew, because of queueDepth; nobody uses it now", "b unchanged", "new would be created",
                          "c would be removed"]
     assert server.ask("GET", "/devices").json["items"] == before
 
@@ -140,8 +198,8 @@ def test_no_daemon_is_told_once(tmp_path):
 class Meddler:
     """Stands between ublkctl and the daemon, and changes the device between its look and its change."""
 
-    def __init__(self, server, path, times):
-        self.server, self.times = server, times
+    def __init__(self, server, path, times, method=b"PUT "):
+        self.server, self.times, self.method = server, times, method
         self.path = str(path)
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(self.path)
@@ -153,7 +211,7 @@ class Meddler:
         connection, _ = self.listener.accept()
         upstream = self.server.socket()
         while data := connection.recv(65536):
-            if data.startswith(b"PUT ") and self.times > 0:
+            if data.startswith(self.method) and self.times > 0:
                 self.times -= 1
                 depth = 100 + self.times
                 self.server.ask("PUT", "/devices/a", spec("a", queueDepth=depth))
@@ -174,13 +232,13 @@ def test_two_editors_do_not_overwrite_each_other_unseen(ctl, server, tmp_path):
     assert "keeps changing" in run.err
 
 
-def test_a_disk_becomes_smaller_only_by_force(ctl, server):
+def test_a_disk_becomes_smaller_only_by_its_own_option(ctl, server):
     ctl("apply", "-f", "-", stdin=json.dumps(spec("a", size="2MiB")))
     for arguments in ([], ["--dry-run"]):
         run = ctl("apply", "-f", "-", *arguments, stdin=json.dumps(spec("a")), status=REFUSED)
-        assert "would become smaller" in run.err and "--force" in run.err
+        assert "would become smaller" in run.err and "--allow-shrink" in run.err
     assert server.ask("GET", "/devices/a").json["spec"]["size"] == "2MiB"
-    assert ctl("apply", "-f", "-", "--force", stdin=json.dumps(spec("a"))).lines == ["a changed"]
+    assert ctl("apply", "-f", "-", "--allow-shrink", stdin=json.dumps(spec("a"))).lines == ["a changed"]
 
 
 def test_prune_asks_for_all_before_it_waits_for_the_first(ctl, server):
@@ -215,5 +273,14 @@ def test_dry_run_tells_what_becomes_of_the_disk(ctl):
     wanted = [spec("a", enabled=False), spec("b", labels={"x": "y"}), spec("c", queues=1)]
     lines = ctl("apply", "-f", "-", "--dry-run", stdin=json.dumps(wanted)).lines
     assert [line for line in lines if "the disk" in line] == [
-        "  the disk would be removed; that is refused while it is in use",
-        "  the disk would be made anew, because of queues; that is refused while it is in use"]
+        "  the disk would be removed; nobody uses it now",
+        "  the disk would be made anew, because of queues; nobody uses it now"]
+
+
+def test_dry_run_says_who_uses_a_disk_that_would_be_made_anew(ctl, server):
+    ctl("apply", "-f", "-", stdin=json.dumps(spec("a", id=0)))
+    server.tell("busy 0 mounted at /srv")
+    for more in ({"queues": 1}, {"enabled": False}):
+        run = ctl("apply", "-f", "-", "--dry-run", stdin=json.dumps(spec("a", id=0, **more)), status=REFUSED)
+        (line,) = [line for line in run.lines if "the disk" in line]
+        assert line.endswith("that is refused, because it is in use: mounted at /srv")

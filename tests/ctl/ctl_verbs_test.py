@@ -178,7 +178,7 @@ def test_resize(ctl, server):
     assert server.ask("GET", "/devices/data").json["spec"]["size"] == "8GiB"
     assert "is no size" in ctl("resize", "data", "1" * 40, status=USAGE).err
     assert "is no size" in ctl("resize", "data", "2GB", status=USAGE).err
-    assert "/size" in ctl("resize", "data", "1", "--force", status=FAILED).err
+    assert "/size" in ctl("resize", "data", "1", "--allow-shrink", status=FAILED).err
 
 
 def test_one_way_to_write_a_size(ctl, server):
@@ -268,7 +268,7 @@ def test_delete_of_many_is_few_questions(ctl, server):
     server.tell("busy 70 mounted at /srv")
     run = ctl("delete", *names, status=REFUSED)
     assert run.lines == [f"{name} removed" for name in names if name != "disk70"]
-    assert run.err.startswith("ublkctl: disk70: ") and "mounted at /srv" in run.err and len(run.err.splitlines()) == 1
+    assert run.err.startswith("ublkctl: disk70: ") and "mounted at /srv" in run.err and len(run.err.splitlines()) == 2
     assert server.tell("searches") <= 25
 
 
@@ -481,12 +481,13 @@ def test_no_verb_has_two_options_of_one_letter():
 # ---- a disk that becomes smaller ----
 
 @pytest.mark.parametrize("shrink", [["resize", "data", "1MiB"], ["set", "data", "size=1048576"], ["patch", "data", '{"size": "1024KiB"}']])
-def test_a_disk_becomes_smaller_only_by_force(ctl, server, shrink):
+def test_a_disk_becomes_smaller_only_by_its_own_option(ctl, server, shrink):
     ctl("create", "data", "target.type=null", "size=2MiB")
     run = ctl(*shrink, status=REFUSED)
-    assert "1MiB (1048576 bytes) instead of 2MiB" in run.err and "--force" in run.err and run.out == ""
+    assert "1MiB (1048576 bytes) instead of 2MiB" in run.err and "--allow-shrink" in run.err and run.out == ""
+    assert "--allow-shrink" in ctl(*shrink, "--force", status=USAGE).err, "what --force meant here once"
     assert server.ask("GET", "/devices/data").json["spec"]["size"] == "2MiB"
-    assert ctl(*shrink, "--force").out == "data changed and ready\n"
+    assert ctl(*shrink, "--allow-shrink").out == "data changed and ready\n"
     assert server.ask("GET", "/devices/data").json["spec"]["size"] != "2MiB"
 
 
@@ -505,7 +506,10 @@ def test_what_changes_nothing_says_so(ctl):
 def test_the_daemon_speaks_of_options_too(ctl, server):
     ctl("create", "data", *NULL, "id=0")
     server.tell("busy 0 mounted at /srv")
-    assert "give --force (" in ctl("delete", "data", status=REFUSED).err
+    for verb in ("delete", "detach"):
+        said = ctl(verb, "data", status=REFUSED).err
+        assert "--force" in said and "I/O errors" in said and "?force" not in said
+        assert said.index("Unmount it") < said.index("--force"), "what destroys nothing comes first"
     assert "PUT" not in ctl("create", "data", "target.type=null", "size=2MiB", status=REFUSED).err
 
 

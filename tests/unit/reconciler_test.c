@@ -243,7 +243,7 @@ static void a_disk_that_was_opened_since_stays_until_it_is_closed(void)
                 fake_disks[0].device.flags |= WORLD_TRIES_TO_STOP; /* which the driver adds unasked */
                 fake_disks[0].open = true;
                 CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
-                world_wait_told(&world, "data", "/dev/ublkb0 is in use: somebody; it is taken away once");
+                world_wait_told(&world, "data", "/dev/ublkb0 is in use: somebody.");
                 CHECK_STR(world_record(&world, "data")->status.reason, "InUse");
                 CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_LIVE);
                 CHECK_INT(fake_kills, 0);
