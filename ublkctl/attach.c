@@ -5,6 +5,7 @@
 #include "ublkctl/disk_name.h"
 #include "ublkctl/file_fault.h"
 #include "ublkctl/json_path.h"
+#include "ublkctl/place.h"
 #include "ublkctl/remove.h"
 #include "ublkctl/show.h"
 #include "ublkctl/terminal.h"
@@ -18,23 +19,19 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { NAMES_TRIED_MAX = 20 };
+enum {
+        NAMES_TRIED_MAX = 20,
+        TAKE_BACK_PATIENCE = 2 * 1000 * 1000, /* as its request says */
+};
 
 struct attach {
         struct context *context;
-        const char *path; /* absolute, without links */
+        struct place place;
         bool read_only;
         uint64_t offset;
         cJSON *devices; /* all there are */
         char name[DISK_NAME_SIZE];
 };
-
-static bool same_path(const char *one, const char *other)
-{
-        char resolved[PATH_MAX];
-
-        return strcmp(one, other) == 0 || (realpath(one, resolved) && strcmp(resolved, other) == 0);
-}
 
 static uint64_t offset_of(const cJSON *device)
 {
@@ -48,11 +45,19 @@ static uint64_t offset_of(const cJSON *device)
         return bytes;
 }
 
-static bool has_backing(const cJSON *device, const char *path)
+static bool has_backing(const cJSON *device, const struct place *place)
 {
         const char *backing = json_text(device, "spec.target.path");
 
-        return backing && same_path(backing, path);
+        return backing && place_is(place, backing);
+}
+
+/* The path of a served disk leads to another file by now: it is not attached. */
+static bool leads_elsewhere(const cJSON *device)
+{
+        const char *status = json_text(json_condition(device, "PathLeadsToStore"), "status");
+
+        return status && strcmp(status, "False") == 0;
 }
 
 /* The device that is what attach would make, or NULL. */
@@ -65,7 +70,7 @@ static const cJSON *find_attached(const struct attach *attach)
                 bool named = !attach->context->settings->name
                              || (name && strcmp(name, attach->context->settings->name) == 0);
 
-                if (named && has_backing(device, attach->path)
+                if (named && has_backing(device, &attach->place) && !leads_elsewhere(device)
                         && json_true(device, "spec.readOnly") == attach->read_only
                         && offset_of(device) == attach->offset)
                         return device;
@@ -94,7 +99,7 @@ static cJSON *make_spec(const struct attach *attach)
 
         if (target && cJSON_AddStringToObject(spec, "name", attach->name)
                 && cJSON_AddStringToObject(target, "type", "loop")
-                && cJSON_AddStringToObject(target, "path", attach->path)
+                && cJSON_AddStringToObject(target, "path", attach->place.path)
                 && (!attach->offset || cJSON_AddNumberToObject(target, "offset", (double)attach->offset))
                 && (!attach->read_only || cJSON_AddTrueToObject(spec, "readOnly")))
                 return spec;
@@ -118,14 +123,21 @@ static enum exit_status print_node(const struct attach *attach, const cJSON *dev
 /* Removes the device, and says what came of it. */
 static void take_back(const struct attach *attach)
 {
-        _cleanup_free_ char *path = device_path(attach->name, "");
-        struct request removal = {.method = "DELETE", .path = path};
+        _cleanup_free_ char *path = device_path(attach->name, "?wait&timeout=2s");
+        struct request removal = {.method = "DELETE", .path = path, .patience = TAKE_BACK_PATIENCE};
         _cleanup_answer_ struct answer removed = {};
+        bool asked = path && client_ask(attach->context->client, &removal, false, &removed) == STATUS_OK;
 
-        if (!path || call(attach->context, &removal, attach->name, &removed) != STATUS_OK)
+        if (asked && is_problem(&removed, "timeout")) {
+                say(attach->place.path, "It was given up; the device %s is being removed.", attach->name);
+                return;
+        }
+        if (asked && removed.status >= 400)
+                (void)report_problem(&removal, attach->name, &removed);
+        if (!asked || removed.status >= 400)
                 say(attach->name, "The device stays; 'ublkctl describe %s' tells how it is.", attach->name);
         else
-                say(attach->path, "It was given up; nothing is left behind.");
+                say(attach->place.path, "It was given up; nothing is left behind.");
 }
 
 /* The device that cannot become a disk, or not in time, is taken back. */
@@ -136,8 +148,9 @@ static enum exit_status give_up(
         const char *message = device_message(json_find(answer->json, "device"));
 
         if (!ours)
-                return report_problem(request, attach->path, answer);
-        say_why(attach->path, *message ? message : "It cannot be made a disk; look into the log of ublkd.");
+                return report_problem(request, attach->place.path, answer);
+        say_why(attach->place.path,
+                *message ? message : "It cannot be made a disk; look into the log of ublkd.");
         take_back(attach);
         return answer->status == 504 ? STATUS_TIMED_OUT : STATUS_FAILED;
 }
@@ -184,7 +197,7 @@ static enum exit_status create_under_free_name(struct attach *attach)
                 if (attach->context->settings->name)
                         snprintf(attach->name, sizeof(attach->name), "%s", attach->context->settings->name);
                 else
-                        disk_name(attach->path, attach->name);
+                        disk_name(attach->place.path, attach->name);
                 if (!attach->context->settings->name)
                         disk_name_make_unique(attach->name, is_taken, attach);
                 status = create(attach, &taken);
@@ -196,7 +209,7 @@ static enum exit_status create_under_free_name(struct attach *attach)
                 if (status != STATUS_OK)
                         return status;
         }
-        say(attach->path, "No free name was found; give one with --name.");
+        say(attach->place.path, "No free name was found; give one with --name.");
         return STATUS_REFUSED;
 }
 
@@ -228,58 +241,110 @@ static void warn_of_what_is_missing(const struct attach *attach, const cJSON *de
                 _cleanup_free_ char *text =
                         cJSON_IsString(size) ? strdup(size->valuestring) : cJSON_Print(size);
 
-                say(attach->path, "The disk of the device %s is not all of the file: its size is set to %s.",
+                say(attach->place.path,
+                        "The disk of the device %s is not all of the file: its size is set to %s.",
                         attach->name, text ? text : "less");
-        } else if (stat(attach->path, &stat_of) == 0 && S_ISREG(stat_of.st_mode)
+        } else if (stat(attach->place.path, &stat_of) == 0 && S_ISREG(stat_of.st_mode)
                    && stat_of.st_size % SECTOR) {
-                say(attach->path,
+                say(attach->place.path,
                         "The last %d bytes are not on the disk, as a disk is made of sectors of %d bytes; "
                         "lengthen the file, as with 'truncate -s %%%d FILE'.",
                         (int)(stat_of.st_size % SECTOR), SECTOR, SECTOR);
         }
 }
 
-static enum exit_status refuse_file(const char *path, int error)
+/* The device whose disk lies in what is gone, or NULL. */
+static const char *find_owner(const struct attach *attach)
 {
-        if (error != ENOENT)
-                return say_file_fault(path, error);
-        say(path, "There is no such file; check the path, or make the file first, as with 'truncate -s 10G "
-                  "FILE'.");
+        const cJSON *device;
+
+        cJSON_ArrayForEach (device, attach->devices) {
+                if (has_backing(device, &attach->place))
+                        return json_text(device, "name");
+        }
+        return NULL;
+}
+
+/* What to do about a file that is not there. To make one would lose what is on a disk that already exists,
+ * and nobody wants a file in /dev. */
+static enum exit_status refuse_missing(struct attach *attach)
+{
+        const char *word = attach->place.word, *owner;
+        enum exit_status status = fetch_devices(attach->context, &(struct text_list){}, &attach->devices);
+
+        if (status != STATUS_OK)
+                return status;
+        owner = find_owner(attach);
+        if (owner)
+                say(word,
+                        "It is gone, and the disk of the device %s lies in it; bring it back, by mounting "
+                        "its "
+                        "file system, attaching its drive or renaming it, and put no other in its place.",
+                        owner);
+        else if (strncmp(attach->place.path, "/dev/", 5) == 0)
+                say(word,
+                        "There is no such device; check the path, and whether the drive is attached ('lsblk' "
+                        "lists what there is).");
+        else
+                say(word, "There is no such file; check the path, and whether its file system is mounted. A "
+                          "new disk needs a new file, as 'truncate -s 10G FILE' makes it.");
         return STATUS_FAILED;
+}
+
+static enum exit_status look(struct attach *attach, const char *word)
+{
+        int r = place_look(word, &attach->place);
+
+        if (r < 0)
+                return say_file_fault(word, -r);
+        if (attach->place.exists)
+                return STATUS_OK;
+        return attach->place.error == ENOENT ? refuse_missing(attach)
+                                             : say_file_fault(word, attach->place.error);
+}
+
+/* The disk is there already: it is waited for, and its node printed. */
+static enum exit_status show_attached(struct attach *attach, const cJSON *there)
+{
+        struct context *context = attach->context;
+        _cleanup_answer_ struct answer answer = {};
+        enum exit_status status;
+
+        snprintf(attach->name, sizeof(attach->name), "%s", json_text(there, "name"));
+        status = await_live(context, attach->name, now_usec() + context->settings->timeout);
+        if (status != STATUS_OK)
+                return status;
+        warn_of_what_is_missing(attach, there);
+        status = call_get(context, attach->name, &answer);
+        return status == STATUS_OK ? print_node(attach, answer.json) : status;
+}
+
+static enum exit_status attach_place(struct attach *attach)
+{
+        enum exit_status status = fetch_devices(attach->context, &(struct text_list){}, &attach->devices);
+        const cJSON *there;
+
+        if (status != STATUS_OK)
+                return status;
+        there = find_attached(attach);
+        if (there)
+                return show_attached(attach, there);
+        status = create_under_free_name(attach);
+        if (status == STATUS_OK)
+                warn_of_what_is_missing(attach, NULL);
+        return status;
 }
 
 enum exit_status verb_attach(struct context *context, int argc _unused_, char *argv[])
 {
         struct attach attach = {.context = context, .read_only = context->settings->read_only};
-        char path[PATH_MAX];
         enum exit_status status = check_settings(context->settings, &attach.offset);
-        const cJSON *there;
 
-        if (status != STATUS_OK)
-                return status;
-        if (!realpath(argv[0], path))
-                return refuse_file(argv[0], errno);
-        attach.path = path;
-        status = fetch_devices(context, &(struct text_list){}, &attach.devices);
-        if (status != STATUS_OK)
-                return status;
-        there = find_attached(&attach);
-        if (there) {
-                snprintf(attach.name, sizeof(attach.name), "%s", json_text(there, "name"));
-                status = await_live(context, attach.name, now_usec() + context->settings->timeout);
-                if (status == STATUS_OK) {
-                        _cleanup_answer_ struct answer answer = {};
-
-                        warn_of_what_is_missing(&attach, there);
-                        status = call_get(context, attach.name, &answer);
-                        if (status == STATUS_OK)
-                                status = print_node(&attach, answer.json);
-                }
-        } else {
-                status = create_under_free_name(&attach);
-                if (status == STATUS_OK)
-                        warn_of_what_is_missing(&attach, NULL);
-        }
+        if (status == STATUS_OK)
+                status = look(&attach, argv[0]);
+        if (status == STATUS_OK)
+                status = attach_place(&attach);
+        place_clear(&attach.place);
         cJSON_Delete(attach.devices);
         return status;
 }
@@ -288,30 +353,29 @@ enum exit_status verb_attach(struct context *context, int argc _unused_, char *a
 
 enum meaning { MEANING_NONE, MEANING_FILE, MEANING_NODE, MEANING_NAME };
 
-static enum meaning meaning_of(const cJSON *device, const char *word, const char *resolved)
+static enum meaning meaning_of(const cJSON *device, const struct place *place)
 {
         const char *name = json_text(device, "name"), *node = json_text(device, "status.device");
 
-        if (name && strcmp(name, word) == 0)
+        if (name && strcmp(name, place->word) == 0)
                 return MEANING_NAME;
-        if (node && strcmp(node, resolved ? resolved : word) == 0)
+        if (node && place_is(place, node))
                 return MEANING_NODE;
         /* a file that is gone may still have its disk */
-        return has_backing(device, resolved ? resolved : word) ? MEANING_FILE : MEANING_NONE;
+        return has_backing(device, place) ? MEANING_FILE : MEANING_NONE;
 }
 
 /* The one device that is meant by the word, in *ret. A name goes before a node, and a node before the disks
  * that it backs. */
-static enum exit_status find_meant(const cJSON *devices, const char *word, const char **ret)
+static enum exit_status find_meant(const cJSON *devices, const struct place *place, const char **ret)
 {
-        char resolved[PATH_MAX];
-        const char *path = realpath(word, resolved), *found = NULL, *second = NULL;
+        const char *word = place->word, *found = NULL, *second = NULL;
         enum meaning best = MEANING_NONE;
         const cJSON *device;
 
         cJSON_ArrayForEach (device, devices) {
                 const char *name = json_text(device, "name");
-                enum meaning meaning = name ? meaning_of(device, word, path) : MEANING_NONE;
+                enum meaning meaning = name ? meaning_of(device, place) : MEANING_NONE;
 
                 if (meaning == MEANING_NONE || meaning < best)
                         continue;
@@ -332,6 +396,19 @@ static enum exit_status find_meant(const cJSON *devices, const char *word, const
         return STATUS_OK;
 }
 
+static enum exit_status find_word(const cJSON *devices, const char *word, const char **ret)
+{
+        struct place place;
+        int r = place_look(word, &place);
+        enum exit_status status;
+
+        if (r < 0)
+                return say_file_fault(word, -r);
+        status = find_meant(devices, &place, ret);
+        place_clear(&place);
+        return status;
+}
+
 enum exit_status verb_detach(struct context *context, int argc, char *argv[])
 {
         _cleanup_free_ const char **names = calloc((size_t)argc, sizeof(*names));
@@ -343,7 +420,7 @@ enum exit_status verb_detach(struct context *context, int argc, char *argv[])
         if (!devices)
                 return status;
         for (int i = 0; i < argc; i++) {
-                enum exit_status one = find_meant(devices, argv[i], &names[count]);
+                enum exit_status one = find_word(devices, argv[i], &names[count]);
 
                 count += one == STATUS_OK;
                 status = exit_status_merge(status, one);

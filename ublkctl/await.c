@@ -23,15 +23,9 @@ uint64_t now_usec(void)
 
 const char *device_message(const cJSON *device)
 {
-        const cJSON *condition;
+        const char *message = json_text(json_condition(device, "Ready"), "message");
 
-        cJSON_ArrayForEach (condition, json_find(device, "status.conditions")) {
-                const char *type = json_text(condition, "type"), *message = json_text(condition, "message");
-
-                if (type && message && strcmp(type, "Ready") == 0)
-                        return message;
-        }
-        return "";
+        return message ? message : "";
 }
 
 void say_why(const char *about, const char *message)

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum { STEM_MAX = 52 }; /* leaves room for a number */
 
@@ -12,22 +13,42 @@ static bool is_plain(char c)
         return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
+/* Of the part of a file's name that names the device: its extension does not. Links in /dev have none. */
+static size_t stem_length(const char *path, const char *name)
+{
+        const char *dot = strncmp(path, "/dev/", 5) == 0 ? NULL : strrchr(name, '.');
+
+        return dot && dot > name ? (size_t)(dot - name) : strlen(name);
+}
+
+/* A disk that lies in one of ours must not have that one's name, nor a name that reads like a node's: "detach
+ * ublkb0" would be another disk than "detach /dev/ublkb0". Returns the length of what it begins with. */
+static size_t begin(const char *path, const char *name, char ret[static DISK_NAME_SIZE])
+{
+        static const char node[] = "ublkb", links[] = "/dev/ublk/";
+        bool reads_like_node = strncasecmp(name, node, sizeof(node) - 1) == 0
+                               && isdigit((unsigned char)name[sizeof(node) - 1]);
+
+        strcpy(ret, reads_like_node || strncmp(path, links, sizeof(links) - 1) == 0 ? "on-" : "");
+        return strlen(ret);
+}
+
 void disk_name(const char *path, char ret[static DISK_NAME_SIZE])
 {
-        const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
-        size_t length = dot && dot > name ? (size_t)(dot - name) : strlen(name), used = 0;
+        const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+        size_t length = stem_length(path, name), used = begin(path, name, ret), prefix = used;
 
         for (size_t i = 0; i < length && used < STEM_MAX; i++) {
                 char c = (char)tolower((unsigned char)name[i]);
 
-                if (!is_plain(c) && (used == 0 || ret[used - 1] == '-'))
+                if (!is_plain(c) && (used == prefix || ret[used - 1] == '-'))
                         continue; /* begins with a letter or a digit; one dash for many */
                 ret[used++] = is_plain(c) || c == '.' || c == '_' ? c : '-';
         }
         while (used > 0 && !is_plain(ret[used - 1]))
                 used--;
         ret[used] = '\0';
-        if (used == 0)
+        if (used == prefix || used == 0)
                 strcpy(ret, "disk");
 }
 

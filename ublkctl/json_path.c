@@ -28,6 +28,19 @@ const char *json_text(const cJSON *object, const char *path)
         return cJSON_IsString(item) ? item->valuestring : NULL;
 }
 
+const cJSON *json_condition(const cJSON *device, const char *type)
+{
+        const cJSON *condition;
+
+        cJSON_ArrayForEach (condition, json_find(device, "status.conditions")) {
+                const char *other = json_text(condition, "type");
+
+                if (other && strcmp(other, type) == 0)
+                        return condition;
+        }
+        return NULL;
+}
+
 double json_number(const cJSON *object, const char *path, double fallback)
 {
         const cJSON *item = json_find(object, path);

@@ -23,6 +23,12 @@ static const char *const status_names[] = {
 };
 static_assert(ARRAY_SIZE(status_names) == _CONDITION_STATUS_MAX, "every status has a name");
 
+const char *condition_type_to_string(enum condition_type type)
+{
+        assert(type < _CONDITION_MAX);
+        return type_names[type];
+}
+
 const char *condition_status_to_string(enum condition_status status)
 {
         assert(status < _CONDITION_STATUS_MAX);
@@ -113,7 +119,7 @@ static bool add_condition(cJSON *array, enum condition_type type, const struct d
                 cJSON_Delete(object);
                 return false;
         }
-        return cJSON_AddStringToObject(object, "type", type_names[type])
+        return cJSON_AddStringToObject(object, "type", condition_type_to_string(type))
                && cJSON_AddStringToObject(object, "status", condition_status_to_string(condition->status))
                && cJSON_AddStringToObject(object, "reason", condition->reason)
                && cJSON_AddStringToObject(object, "message", condition->message)

@@ -47,7 +47,8 @@ void device_conditions_clear(struct device_conditions *conditions);
 void device_conditions_set_times(
         const struct device_conditions *from, struct device_conditions *to, uint64_t now);
 
-/* The API's name of a status. */
+/* The API's name of a type, of a status. */
+const char *condition_type_to_string(enum condition_type type);
 const char *condition_status_to_string(enum condition_status status);
 /* Appends to a JSON array what the API shows of each condition that is not absent. False: out of memory. */
 bool device_conditions_add(const struct device_conditions *conditions, cJSON *array);

@@ -7,6 +7,7 @@
  * Says "ready" once it answers, then takes commands on stdin, one a line, and answers each with "ok", or a
  * value: auto on|off                     make every device Live (Disabled, gone) by itself; on at the start
  *   status NAME PHASE REASON TEXT   as the reconciler would
+ *   condition NAME TYPE STATUS REASON TEXT    one beside Ready
  *   remove NAME                     the disk is gone
  *   busy NUMBER TEXT | idle         the disk /dev/ublkbNUMBER is in use by TEXT
  *   stop on|off                     searches for users stop as they begin (SIGSTOP)
@@ -54,6 +55,7 @@ struct server {
         int flooded;
         unsigned restarts; /* that workers are told to have had */
         char counted[64];  /* the name of the device that has statistics */
+        char reason[64];   /* of the condition that was set last */
         int region_fd, stats_error;
         void *region; /* NULL: none yet */
 };
@@ -194,6 +196,31 @@ static int command_status(struct server *server, char *arguments)
                 if (strcmp(device_phase_to_string(i), phase) == 0)
                         return set_status(server, record, i, reason, arguments ? arguments : "");
         return -ENOENT;
+}
+
+/* A condition beside Ready, and Ready as it is. */
+static int command_condition(struct server *server, char *arguments)
+{
+        const char *name = strsep(&arguments, " "), *type = strsep(&arguments, " "),
+                   *status = strsep(&arguments, " "), *reason = strsep(&arguments, " ");
+        const struct device_record *record = device_store_get(server->store, name);
+        struct device_status changed;
+        int r = record ? device_status_copy(&record->status, &changed) : -ENOENT;
+
+        if (r < 0)
+                return r;
+        snprintf(server->reason, sizeof(server->reason), "%s", reason);
+        r = -EINVAL;
+        for (int i = 0; i < _CONDITION_MAX; i++)
+                for (int k = 0; k < _CONDITION_STATUS_MAX; k++)
+                        if (strcmp(condition_type_to_string(i), type) == 0
+                                && strcmp(condition_status_to_string(k), status) == 0)
+                                r = device_condition_set(&changed.conditions.of[i], k, server->reason, "%s",
+                                        arguments ? arguments : "");
+        if (r >= 0)
+                r = device_store_set_status(server->store, name, &changed);
+        device_status_clear(&changed);
+        return r;
 }
 
 static int command_remove(struct server *server, char *arguments)
@@ -352,6 +379,7 @@ static int run_command(struct server *server, char *line)
         } commands[] = {
                 {"auto",        command_auto       },
                 {"status",      command_status     },
+                {"condition",   command_condition  },
                 {"remove",      command_remove     },
                 {"busy",        command_busy       },
                 {"idle",        command_idle       },

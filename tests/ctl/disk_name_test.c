@@ -16,17 +16,24 @@ int main(void)
         static const struct {
                 const char *path, *name;
         } samples[] = {
-                {"/srv/data.img",         "data"   },
-                {"data.img",              "data"   },
-                {"/srv/My File.qcow2",    "my-file"},
-                {"/srv/.hidden",          "hidden" },
-                {"/srv/a.b.img",          "a.b"    },
-                {"/srv/--x--.img",        "x"      },
-                {"/srv/a   b",            "a-b"    },
-                {"/srv/.img",             "img"    },
-                {"/srv/\xc3\xa4\xc3\xb6", "disk"   },
-                {"/dev/disk/by-id/X_1",   "x_1"    },
-                {"/",                     "disk"   },
+                {"/srv/data.img",                             "data"                     },
+                {"data.img",                                  "data"                     },
+                {"/srv/My File.qcow2",                        "my-file"                  },
+                {"/srv/.hidden",                              "hidden"                   },
+                {"/srv/a.b.img",                              "a.b"                      },
+                {"/srv/--x--.img",                            "x"                        },
+                {"/srv/a   b",                                "a-b"                      },
+                {"/srv/.img",                                 "img"                      },
+                {"/srv/\xc3\xa4\xc3\xb6",                     "disk"                     },
+                {"/dev/disk/by-id/X_1",                       "x_1"                      },
+                {"/",                                         "disk"                     },
+                {"/dev/mapper/vg-data",                       "vg-data"                  },
+                {"/dev/disk/by-id/nvme-eui.0025385b71b0a1c2", "nvme-eui.0025385b71b0a1c2"},
+                {"/dev/ublkb0",                               "on-ublkb0"                },
+                {"/dev/ublkb12p1",                            "on-ublkb12p1"             },
+                {"/srv/ublkb0.img",                           "on-ublkb0"                },
+                {"/srv/ublkb.img",                            "ublkb"                    },
+                {"/dev/ublk/by-name/data",                    "on-data"                  },
         };
         static const char long_path[] =
                 "/srv/0123456789012345678901234567890123456789012345678901234567890123456789.img";

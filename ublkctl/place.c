@@ -1,0 +1,75 @@
+/* A file or block device as the command line names it. */
+#include "ublkctl/place.h"
+
+#include "ublkd/base/cleanup.h"
+#include "ublkd/base/path_text.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool same(const struct stat *one, const struct stat *other)
+{
+        if (S_ISBLK(one->st_mode) && S_ISBLK(other->st_mode))
+                return one->st_rdev == other->st_rdev;
+        return one->st_dev == other->st_dev && one->st_ino == other->st_ino;
+}
+
+/* "LINK/.." is not where LINK is: then the word stays as it is. */
+static bool leads_elsewhere(const struct place *place)
+{
+        struct stat stat_of_path;
+
+        return stat(place->path, &stat_of_path) < 0 || !same(&place->stat, &stat_of_path);
+}
+
+static int keep_word(struct place *place, const char *directory)
+{
+        char *path;
+
+        if (asprintf(&path, "%s/%s", *place->word == '/' ? "" : directory,
+                    place->word + strspn(place->word, "/"))
+                < 0)
+                return -ENOMEM;
+        free(place->path);
+        place->path = path;
+        return 0;
+}
+
+int place_look(const char *word, struct place *ret)
+{
+        _cleanup_free_ char *directory = getcwd(NULL, 0);
+        struct place place = {.word = word};
+        int r;
+
+        if (directory)
+                r = path_make_absolute(directory, word, &place.path);
+        else /* it is gone: then only a whole path is one */
+                r = (place.path = strdup(word)) ? 0 : -ENOMEM;
+        if (r < 0)
+                return r;
+        place.exists = stat(word, &place.stat) == 0;
+        place.error = place.exists ? 0 : errno;
+        if (place.exists && directory && leads_elsewhere(&place))
+                r = keep_word(&place, directory);
+        if (r < 0)
+                place_clear(&place);
+        else
+                *ret = place;
+        return r;
+}
+
+void place_clear(struct place *place)
+{
+        free(place->path);
+        *place = (struct place){};
+}
+
+bool place_is(const struct place *place, const char *path)
+{
+        struct stat other;
+
+        if (strcmp(place->path, path) == 0)
+                return true;
+        return place->exists && stat(path, &other) == 0 && same(&place->stat, &other);
+}

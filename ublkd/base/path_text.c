@@ -1,0 +1,50 @@
+/* Paths as text: nothing is looked up, so a link stays the name that it is. */
+#include "ublkd/base/path_text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Takes the last part of `path` (`end` bytes) away. Returns the new end. */
+static size_t drop_part(const char *path, size_t end)
+{
+        while (end > 0 && path[end - 1] != '/')
+                end--;
+        return end > 0 ? end - 1 : 0;
+}
+
+/* Appends "/PART" to `path`, which is large enough, or does what "." and ".." mean. Returns the new end. */
+static size_t add_part(char *path, size_t end, const char *part, size_t length)
+{
+        if (length == 0 || (length == 1 && part[0] == '.'))
+                return end;
+        if (length == 2 && part[0] == '.' && part[1] == '.')
+                return drop_part(path, end);
+        path[end++] = '/';
+        memmove(path + end, part, length);
+        return end + length;
+}
+
+int path_make_absolute(const char *directory, const char *path, char **ret)
+{
+        size_t end = 0, length;
+        char *whole, *result;
+
+        if (asprintf(&whole, "%s/%s", *path == '/' ? "" : directory, path) < 0)
+                return -ENOMEM;
+        result = malloc(strlen(whole) + 2);
+        for (const char *part = whole; result && *part; part += length) {
+                part += *part == '/';
+                length = strcspn(part, "/");
+                end = add_part(result, end, part, length);
+        }
+        free(whole);
+        if (!result)
+                return -ENOMEM;
+        if (end == 0)
+                result[end++] = '/';
+        result[end] = '\0';
+        *ret = result;
+        return 0;
+}

@@ -1,0 +1,7 @@
+/* Paths as text: nothing is looked up, so a link stays the name that it is. Pure. */
+#pragma once
+
+/* The absolute form of `path`, which begins in `directory` (absolute) unless it is absolute itself: without
+ * "//", "/." and a "/" at the end; "NAME/.." goes with NAME, as if NAME were no link. *ret: to be freed. 0 or
+ * -ENOMEM. */
+int path_make_absolute(const char *directory, const char *path, char **ret);
