@@ -90,6 +90,9 @@ struct target_device {
         bool linear;
         unsigned linear_file;
         uint64_t linear_offset; /* bytes */
+        bool linear_end_known; /* lseek(SEEK_END) on that file says at once, without a lock and without asking
+                                  a server, where it ends: the core looks before it answers requests, see
+                                  targets/worker/store_end.h */
         bool linear_in_memory; /* that file has no device below it: the core need not wait for a short read or
                                   write of it, and does it in place */
         /* May be set in open(), where no write of ours to the backing store can go on without this process:

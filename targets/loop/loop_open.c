@@ -49,6 +49,23 @@ static bool is_in_memory(const struct opening *opening)
                && (buffer.f_type == TMPFS_MAGIC || buffer.f_type == RAMFS_MAGIC);
 }
 
+/* Whether the kernel knows the file's size without asking anybody, and tells it without waiting for a write
+ * to the file: generic_file_llseek_size(). Network file systems and FUSE ask a server, overlayfs takes a lock
+ * that writes hold. A disk cannot be cut off by those who may write to it. */
+static bool is_end_known(const struct opening *opening)
+{
+        static const uint32_t magics[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
+                F2FS_SUPER_MAGIC, TMPFS_MAGIC, RAMFS_MAGIC};
+        struct statfs buffer;
+
+        if (is_disk(opening) || fstatfs(opening->fd, &buffer) < 0)
+                return false;
+        for (size_t i = 0; i < ARRAY_SIZE(magics); i++)
+                if ((uint32_t)buffer.f_type == magics[i])
+                        return true;
+        return false;
+}
+
 static const struct {
         int error;
         const char *reason, *what;
@@ -425,6 +442,7 @@ int loop_open(struct target_device *device, struct target_geometry *ret, struct 
         device->linear = true;
         device->linear_file = LOOP_FILE;
         device->linear_offset = opening.options->offset;
+        device->linear_end_known = is_end_known(&opening);
         device->linear_in_memory = is_in_memory(&opening);
         device->io_ends_with_process = device->linear_in_memory;
         *ret = geometry;

@@ -50,6 +50,16 @@ static void describe(struct ublk_queue *queue, struct request *request)
         }
 }
 
+/* What the driver is told: the full length, or an error. Linux 7.3 takes less than the length for the whole.
+ * A read that failed may have met the end of a store that was cut off. */
+static int verdict(struct ublk_queue *queue, const struct request *request, int result)
+{
+        result = perform_answer(&request->io, result);
+        if (result == -EIO && request->io.op == IO_READ)
+                (void)store_end_look(&queue->store_end);
+        return result >= 0 && !store_end_holds(&queue->store_end) ? -EIO : result;
+}
+
 /* This or answer_moved() answers each request. */
 static void answer(struct ublk_queue *queue, struct request *request, int result)
 {
@@ -73,6 +83,7 @@ _shaped_ static void answer_moved(
 /* Of a request that has been described. */
 static void request_ends(struct ublk_queue *queue, struct request *request, int result)
 {
+        result = verdict(queue, request, result);
         queue_meter_ended(&queue->meter, &request->meter, request->io.length, result);
         answer(queue, request, result);
 }
@@ -103,7 +114,9 @@ static void request_co(void *argument)
         struct request *request = argument;
         struct ublk_queue *queue = (struct ublk_queue *)io_loop_of(request->io.queue);
 
-        if (!data_is_ready(queue, request))
+        if (!queue->store_end.holds)
+                request_ends(queue, request, -EIO);
+        else if (!data_is_ready(queue, request))
                 request_ends(queue, request, perform_moving_co(queue, request));
         else
                 request_ends(queue, request, perform_co(&request->io));
@@ -223,7 +236,7 @@ __attribute__((noinline)) static void plain_not_moved(
 _shaped_ static void plain_moved(struct ublk_queue *queue, struct request *request, int result, uint64_t now,
         const struct queue_shape *shape)
 {
-        if (__builtin_expect(result == request->success.result, 1)) {
+        if (__builtin_expect(result == request->success.result && store_end_holds(&queue->store_end), 1)) {
                 queue_meter_succeeded(&queue->meter, &request->meter, (uint32_t)result, now);
                 answer_moved(queue, request, shape);
         } else {
@@ -231,16 +244,30 @@ _shaped_ static void plain_moved(struct ublk_queue *queue, struct request *reque
         }
 }
 
-/* Of a linear disk in memory. Not inlined, as above. */
+/* Of a linear disk in memory. It is answered by answer_moved_at_once(). Not inlined, as above. */
 __attribute__((noinline)) static void plain_moved_at_once(struct ublk_queue *queue, struct request *request)
 {
         const struct ublksrv_io_desc *descriptor = request->descriptor;
-        int result;
 
         plain_taken(queue, request, descriptor, &queue->shape);
         queue_meter_arrived(&queue->meter, &request->meter, plain_op(descriptor));
-        result = plain_move_at_once(&queue->plain, descriptor, request->data.address);
-        plain_moved(queue, request, result, queue_meter_look(&queue->meter), &queue->shape);
+        queue->moved[queue->moved_count++] = (struct moved_at_once){
+                .tag = request->io.tag,
+                .result = plain_move_at_once(&queue->plain, descriptor, request->data.address),
+        };
+}
+
+/* After the last of a round was moved, so that one look at the end of the store is enough for all. Not
+ * inlined, as above. */
+__attribute__((noinline)) static void answer_moved_at_once(struct ublk_queue *queue)
+{
+        uint64_t now = queue_meter_look(&queue->meter);
+
+        store_end_round(&queue->store_end);
+        for (unsigned i = 0; i < queue->moved_count; i++)
+                plain_moved(queue, &queue->requests[queue->moved[i].tag], queue->moved[i].result, now,
+                        &queue->shape);
+        queue->moved_count = 0;
 }
 
 /* ---- completions ---- */
@@ -317,6 +344,8 @@ _shaped_ static void take_each(struct ublk_queue *queue, const struct queue_shap
         for (; head != tail; head++)
                 take_completion(queue, &cq->cqes[head & cq->ring_mask], shape);
         io_uring_smp_store_release(cq->khead, head);
+        if (shape->at_once && queue->moved_count > 0)
+                answer_moved_at_once(queue);
 }
 
 /* What auto makes of a disk, and of null, on kernels with batches. */

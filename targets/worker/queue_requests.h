@@ -7,6 +7,7 @@
 #include "targets/worker/plain.h"
 #include "targets/worker/queue_control.h"
 #include "targets/worker/queue_meter.h"
+#include "targets/worker/store_end.h"
 #include "targets/worker/throttle.h"
 #include "targets/worker/ublk_port.h"
 #include "targets/worker/ublk_queue.h"
@@ -32,12 +33,21 @@ struct queue_shape {
         bool batched; /* answers go in batches */
 };
 
+/* A request that a system call has moved, or has failed to move. */
+struct moved_at_once {
+        uint16_t tag;
+        int result; /* bytes, or -errno */
+};
+
 struct ublk_queue {
         struct io_loop loop;
         struct io_data data;
         struct queue_meter meter;
         struct queue_control control;
         struct throttle throttle;
+        struct store_end store_end;
+        struct moved_at_once *moved; /* in this round, and not answered yet; one place for each tag */
+        unsigned moved_count;
         uint64_t busy_poll;                        /* nanoseconds */
         uint32_t max_io_size;                      /* bytes */
         const struct ublksrv_io_desc *descriptors; /* written by the driver, one per tag */

@@ -167,6 +167,7 @@ int queue_threads_start(struct disk *disk, const struct shared *shared, const st
                 all->cpus_given = true;
         }
         all->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        all->shared.news = all->event_fd;
         r = all->event_fd < 0 ? -errno : start_all(all);
         if (r < 0)
                 return r; /* threads may be running with it: it is left to the end of the process */

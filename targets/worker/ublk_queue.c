@@ -85,8 +85,11 @@ static void begin_throttled(struct ublk_queue *queue)
         while ((throttled = throttle_next(&queue->throttle)))
                 queue_requests_begin(
                         queue, (struct request *)((char *)throttled - offsetof(struct request, throttled)));
-        /* While there are limits, every request has to ask first. */
-        queue->plain.operations = queue->throttle.limited ? 0 : queue->plain_operations;
+        /* While there are limits, every request has to ask first; of a store that was cut off, none is
+         * served.
+         */
+        queue->plain.operations =
+                queue->throttle.limited || !queue->store_end.holds ? 0 : queue->plain_operations;
 }
 
 /* Sends what there is, and waits for something to do. */
@@ -109,6 +112,7 @@ int ublk_queue_run(struct ublk_queue *queue)
                 if (r < 0)
                         return r;
                 queue_meter_round(&queue->meter);
+                store_end_round(&queue->store_end);
                 follow_control(queue);
                 begin_throttled(queue);
                 ublk_port_commit_unsent(&queue->port);
@@ -157,6 +161,9 @@ static int make_requests(struct ublk_queue *queue)
                 request->data.address = io_data_of(&queue->data, tag);
                 request->data.buffer.index = tag;
         }
+        queue->moved = calloc(queue->depth, sizeof(*queue->moved));
+        if (!queue->moved)
+                return -ENOMEM;
         return tag_queue_init(&queue->waiting, queue->depth);
 }
 
@@ -231,6 +238,7 @@ int ublk_queue_open(const struct ublk_queue_setup *setup, struct ublk_queue **re
         queue->served = setup->served;
         queue->control.region = setup->shared->region;
         throttle_open(&queue->throttle, setup->shared->region);
+        store_end_open(&queue->store_end, setup->device, setup->shared);
         queue_meter_open(&queue->meter, setup->shared, setup->index);
         queue->shape.direct = (setup->device->target->desc->flags & TARGET_NEVER_WAITS)
                               && setup->route.path == DATA_PATH_COPY;
@@ -257,6 +265,7 @@ struct ublk_queue *ublk_queue_close(struct ublk_queue *queue)
         if (queue->descriptors)
                 (void)munmap((void *)(uintptr_t)queue->descriptors, queue->descriptors_size);
         free(queue->requests);
+        free(queue->moved);
         free(queue->waiting.tags);
         free(queue);
         return NULL;

@@ -1,17 +1,16 @@
 """Every way that the bytes of a request can go: nothing is lost, whoever is killed, whatever the sizes."""
 
-import dataclasses
 import pathlib
 import time
 
 import pytest
 
-from harness import programs, ublk
 from harness.api import loop_spec, null_spec
 from harness.disk import Disk, block
 from harness.fio import Fio
 from harness.shell import run
 from harness.wait import holds_for
+from harness.ways import HAS, Way, of_this_kernel, ways
 
 _KILLS = 2
 _KILLS_IN_MEMORY = 10
@@ -21,68 +20,7 @@ _SERVED = 1.2  # seconds; workers that die faster than this in a row are taken f
 _GOES_ON = ["--continue_on_error=io", "--ignore_error=5:121,5:121"]
 
 
-@dataclasses.dataclass(frozen=True)
-class Way:
-    """A data path, with the daemon that has its disks go that way."""
-
-    path: str
-    batch: bool = False
-    auto_buffers: bool = True
-    worker: str = None
-
-    def __str__(self):
-        return self.path + ("-batch" if self.batch else "") + (f"-{self.worker}" if self.worker else "") + (
-            "" if self.auto_buffers else "-unregistered"
-        )
-
-    @property
-    def needs(self):
-        """The features without which the kernel cannot do it."""
-        path = {"copy": set(), "user-copy": {"USER_COPY"}, "zero-copy": {"SUPPORT_ZERO_COPY"}}[self.path]
-        auto = {"AUTO_BUF_REG"} if self.path == "zero-copy" and self.auto_buffers else set()
-        return path | auto | ({"BATCH_IO"} if self.batch else set())
-
-    def start(self, make_daemon, **more):
-        """A daemon whose disks go this way."""
-        ignored = ([] if self.batch else ["BATCH_IO"]) + ([] if self.auto_buffers else ["AUTO_BUF_REG"])
-        if self.worker:
-            more["worker"] = programs.build() / f"ublkd-worker-{self.worker}"
-        return make_daemon(more_options=[f"--ignore-feature={name}" for name in ignored], **more).start()
-
-    def create(self, api, spec):
-        """Make a disk that goes this way."""
-        device = api.create({**spec, "dataPath": self.path})
-        self.check(device)
-        assert ("AUTO_BUF_REG" in device["status"]["kernelFeatures"]) == (self.path == "zero-copy" and self.auto_buffers)
-        return Disk(device["status"]["id"])
-
-    def check(self, device):
-        """What is to be quiesced for a restart goes without batches."""
-        batch = self.batch and device["spec"].get("recovery", {}).get("onCrash") != "queue"
-        assert device["status"]["dataPath"] == self.path and device["status"]["batch"] == batch
-
-
-_HAS = ublk.features()
-
-
-def _of_this_kernel(*ways_):
-    return pytest.mark.parametrize("way", [way for way in ways_ if all(_HAS[name] for name in way.needs)], ids=str)
-
-
-# The driver registers the pages of every other tag, and falls back at the rest (NEED_REG_BUF).
-_BY_HAND = Way("zero-copy", worker="without-registration")
-ways = _of_this_kernel(
-    Way("copy"),
-    Way("copy", batch=True),
-    Way("user-copy"),
-    Way("user-copy", batch=True),
-    Way("zero-copy"),
-    Way("zero-copy", batch=True),
-    Way("zero-copy", auto_buffers=False),
-    _BY_HAND,
-    dataclasses.replace(_BY_HAND, batch=True),
-)
-_MODES = ["reissue", "queue", "none"] + (["fail"] if _HAS["USER_RECOVERY_FAIL_IO"] else [])
+_MODES = ["reissue", "queue", "none"] + (["fail"] if HAS["USER_RECOVERY_FAIL_IO"] else [])
 _KEEPING = [mode for mode in _MODES if mode != "none"]  # the disk over a crash
 _PART = 1 << 20  # of the store, for each of them
 
@@ -134,7 +72,7 @@ def test_fio_over_kills(way, ext4, file_of, make_daemon, directory):
 
 
 @pytest.mark.long
-@_of_this_kernel(Way("copy", batch=_HAS["BATCH_IO"]))
+@of_this_kernel(Way("copy", batch=HAS["BATCH_IO"]))
 def test_fio_over_kills_in_memory(way, file_of, make_daemon, directory):
     """Short requests are moved at once there, longer ones by the ring: both kinds are under way at a death.
 

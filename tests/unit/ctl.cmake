@@ -8,5 +8,6 @@ ublkd_unit_test(ublk_ctl_open_test SOURCES ublk_ctl_open_test.c control_helper_f
 ublkd_unit_test(ublk_ctl_check_test LIBS ublkd_supervisor)
 ublkd_unit_test(latency_buckets_test LIBS ublkd_proto)
 ublkd_unit_test(device_region_test LIBS ublkd_proto)
+ublkd_unit_test(region_faults_test LIBS ublkd_proto)
 ublkd_unit_test(device_stats_test LIBS ublkd_model Threads::Threads)
 ublkd_unit_test(device_route_test LIBS ublkd_supervisor)

@@ -192,7 +192,7 @@ struct queue_stats *device_region_queue_stats(void *base, unsigned queue)
                                       + queue * device_region_stats_stride());
 }
 
-static struct region_control *control_of(const void *base)
+struct region_control *device_region_control(const void *base)
 {
         const struct device_region_header *header = base;
 
@@ -201,7 +201,7 @@ static struct region_control *control_of(const void *base)
 
 uint64_t *device_region_bucket(void *base, enum region_direction direction, enum region_bucket bucket)
 {
-        return &control_of(base)->buckets[direction][bucket].paid_until;
+        return &device_region_control(base)->buckets[direction][bucket].paid_until;
 }
 
 static int write_at(int fd, const void *data, size_t size, uint64_t offset)
@@ -242,12 +242,12 @@ int device_region_set_values(int fd, const struct region_values *values)
 
 uint32_t device_region_sequence(const void *base)
 {
-        return __atomic_load_n(&control_of(base)->sequence, __ATOMIC_ACQUIRE);
+        return __atomic_load_n(&device_region_control(base)->sequence, __ATOMIC_ACQUIRE);
 }
 
 bool device_region_get_values(const void *base, uint32_t *ret_sequence, struct region_values *ret)
 {
-        const struct region_control *control = control_of(base);
+        const struct region_control *control = device_region_control(base);
         uint32_t sequence = device_region_sequence(base);
         struct region_values values = control->values;
 

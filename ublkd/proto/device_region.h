@@ -67,17 +67,6 @@ struct region_values {
         struct region_limits limits[_REGION_DIRECTION_MAX];
 };
 
-/* `sequence` is odd while the supervisor writes the values, and changes with them. */
-struct region_control {
-        uint32_t sequence, unused;
-        struct region_values values;
-        /* The state of the limits (targets/worker/token_bucket.h), which all queues share, each in lines of
-         * its own. */
-        struct {
-                uint64_t paid_until, unused[15];
-        } buckets[_REGION_DIRECTION_MAX][_REGION_BUCKET_MAX];
-};
-
 /* In the order of enum io_op of targets/target.h, and what the program does not know. */
 enum stats_op {
         STATS_READ,
@@ -87,6 +76,34 @@ enum stats_op {
         STATS_WRITE_ZEROES,
         STATS_OTHER,
         _STATS_OP_MAX
+};
+
+/* What makes a disk fail requests until the administrator accepts what was lost: see region_faults.h. */
+enum region_fault {
+        REGION_FAULT_FLUSH, /* a flush failed: of what was written before, some may be lost */
+        REGION_FAULT_CUT,   /* the backing store ends before the disk does */
+        _REGION_FAULT_MAX
+};
+
+struct region_fault_state {
+        uint64_t word;     /* 0: no fault; else its number << 32 | enum stats_op << 16 | errno */
+        uint64_t at;       /* CLOCK_REALTIME, microseconds; 0: not known */
+        uint64_t detail;   /* of CUT: bytes that the backing store had */
+        uint32_t count;    /* the number of the last one */
+        uint32_t accepted; /* written by the supervisor: the administrator accepts faults up to that number */
+};
+
+/* `sequence` is odd while the supervisor writes the values, and changes with them. */
+struct region_control {
+        uint32_t sequence, unused;
+        struct region_values values;
+        /* The state of the limits (targets/worker/token_bucket.h), which all queues share, each in lines of
+         * its own. */
+        struct {
+                uint64_t paid_until, unused[15];
+        } buckets[_REGION_DIRECTION_MAX][_REGION_BUCKET_MAX];
+        /* Zeroes where an older program made the region: no fault, and none accepted. */
+        struct region_fault_state faults[_REGION_FAULT_MAX];
 };
 
 /* Counts one operation's requests as they end; it ends when its answer goes to the kernel. Numbers only rise,
@@ -135,6 +152,8 @@ int device_region_map(int fd, unsigned queues, void **ret_base);
 /* In the mapping at `base`; queue must be one of the region's. */
 struct queue_stats *device_region_queue_stats(void *base, unsigned queue);
 
+/* In the mapping at `base`. */
+struct region_control *device_region_control(const void *base);
 /* In the mapping at `base`. */
 uint64_t *device_region_bucket(void *base, enum region_direction direction, enum region_bucket bucket);
 

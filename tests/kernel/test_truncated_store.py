@@ -1,0 +1,162 @@
+"""A backing file that is cut off under its disk: the disk fails, and never returns zeroes or old data for it."""
+
+import errno
+import os
+import random
+import threading
+
+from harness.api import loop_spec
+from harness.disk import Disk, block, read, write
+from harness.kernel_disks import loop_disk
+from harness.wait import wait_until
+from harness.ways import Way, of_this_kernel, ways
+
+_MIB = 1 << 20
+_SIZE = 8 * _MIB
+_BLOCK = 4096
+_WRITERS = 4
+_EVERY_WAY_IN_MEMORY = of_this_kernel(Way("copy"), Way("copy", batch=True), Way("user-copy"))
+
+
+class _Client(threading.Thread):
+    """Writes blocks of its own over and over, and reads back what was acknowledged."""
+
+    def __init__(self, disk, index):
+        super().__init__(daemon=True)
+        self._path = disk.path
+        self._random = random.Random(index)
+        self._blocks = list(range(index, _SIZE // _BLOCK, _WRITERS))
+        self._ended = threading.Event()
+        self.index = index
+        self.acknowledged = {}  # block: what it holds
+        self.failed = set()  # blocks with a write that failed: they hold either of two
+        self.rounds = 0
+        self.wrong = None
+
+    def stop(self):
+        """End it."""
+        self._ended.set()
+        self.join(60)
+
+    def run(self):
+        while not self._ended.is_set() and not self.wrong:
+            self._write(self._random.choice(self._blocks))
+            self._read(self._random.choice(self._blocks))
+            self.rounds += 1
+
+    def _write(self, number):
+        data = block(chr(ord("a") + self._random.randrange(26)))
+        try:
+            write(self._path, number * _BLOCK, data)
+        except OSError as error:
+            assert error.errno == errno.EIO, error
+            self.failed.add(number)
+        else:
+            self.acknowledged[number] = data
+
+    def _read(self, number):
+        if number not in self.acknowledged or number in self.failed:
+            return
+        try:
+            data = read(self._path, number * _BLOCK, _BLOCK)
+        except OSError as error:
+            assert error.errno == errno.EIO, error
+            return
+        if data != self.acknowledged[number]:
+            self.wrong = f"block {number} reads {data[:1]}, and {self.acknowledged[number][:1]} was acknowledged"
+
+
+def _cut_under_load(disk, path, end):
+    clients = [_Client(disk, index) for index in range(_WRITERS)]
+    for client in clients:
+        client.start()
+    try:
+        wait_until(lambda: all(client.rounds >= 50 for client in clients), "I/O of all clients")
+        os.truncate(path, end)
+        wait_until(
+            lambda: all(client.failed or client.wrong for client in clients), "an error for each client"
+        )
+    finally:
+        for client in clients:
+            client.stop()
+    assert [client.wrong for client in clients] == [None] * _WRITERS
+    return clients
+
+
+def _kept(clients):
+    """Some of the blocks whose last write was acknowledged."""
+    return [number for client in clients for number in sorted(client.acknowledged.keys() - client.failed)[-5:]]
+
+
+def _assert_all_fail(disk, blocks):
+    for number in blocks:
+        try:
+            data = disk.read(number * _BLOCK, _BLOCK)
+        except OSError as error:
+            assert error.errno == errno.EIO, error
+        else:
+            assert False, f"block {number} reads {data[:1]}"
+    for result in (disk.write_later(0, block("z")).result(), disk.write_later(_SIZE - _BLOCK, block("z")).result()):
+        assert result == "EIO"
+
+
+@ways
+def test_cut_off_under_load(way, ext4, file_of, make_daemon):
+    """Writes that are under way make the file longer again: what lies between must not read as zeroes."""
+    daemon = way.start(make_daemon)
+    for end in (_SIZE // 2, 3 * _BLOCK + 100):
+        path = file_of(where=ext4, size=_SIZE, name=f"{end}.img")
+        disk = way.create(daemon.api, loop_spec("data", path, queues=2))
+        clients = _cut_under_load(disk, path, end)
+        _assert_all_fail(disk, _kept(clients))
+        daemon.api.delete("data", force=True)
+
+
+@_EVERY_WAY_IN_MEMORY
+def test_cut_off_under_load_in_memory(way, file_of, make_daemon):
+    """Short requests are moved by system calls there."""
+    daemon = way.start(make_daemon)
+    path = file_of(size=_SIZE)
+    disk = way.create(daemon.api, loop_spec("data", path, queues=2))
+    clients = _cut_under_load(disk, path, _SIZE // 2)
+    _assert_all_fail(disk, _kept(clients))
+    daemon.api.delete("data", force=True)
+
+
+@ways
+def test_a_write_behind_the_end_does_not_hide_it(way, ext4, file_of, make_daemon):
+    """No read has met the end of the file yet."""
+    daemon = way.start(make_daemon)
+    path = file_of(where=ext4, size=_SIZE)
+    disk = way.create(daemon.api, loop_spec("data", path, queues=1))
+    disk.write(5 * _MIB, block("a"))
+    os.truncate(path, 4 * _MIB)
+    assert disk.write_later(6 * _MIB, block("b")).result() == "EIO"
+    assert disk.read_later(5 * _MIB, _BLOCK).result() == "EIO"
+    daemon.api.delete("data", force=True)
+
+
+def test_it_stays_cut_off_for_the_next_worker(daemon, ext4, file_of):
+    """A file that was given its size back has zeroes where the data was."""
+    path = file_of(where=ext4, size=_SIZE)
+    device = daemon.api.create(loop_spec("data", path))
+    disk = Disk(device["status"]["id"])
+    disk.write(5 * _MIB, block("a"))
+    os.truncate(path, 4 * _MIB)
+    assert disk.read_later(5 * _MIB, _BLOCK).result() == "EIO"
+    os.truncate(path, _SIZE)
+    pid = daemon.kill_worker("data")
+    daemon.api.wait_other_worker("data", pid)
+    assert disk.read_later(5 * _MIB, _BLOCK).result() == "EIO"
+    assert disk.write_later(0, block("b")).result() == "EIO"
+    daemon.api.delete("data", force=True)
+
+
+def test_what_the_loop_driver_of_the_kernel_does(ext4, file_of):
+    """It makes the file longer, and returns zeroes for what was acknowledged: the difference that is tested above."""
+    path = file_of(where=ext4, size=_SIZE)
+    with loop_disk(path, "--direct-io=on") as disk:
+        write(disk, 5 * _MIB, block("a"))
+        os.truncate(path, 4 * _MIB)
+        write(disk, 6 * _MIB, block("b"))
+        assert read(disk, 5 * _MIB, _BLOCK) == bytes(_BLOCK)

@@ -1,0 +1,22 @@
+/* What a worker's queues share, for tests: a region of its own that nobody else has open. */
+#pragma once
+
+#include "targets/worker/shared_fault.h"
+
+#include <assert.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Stays mapped to the end of the test. */
+static inline struct shared shared_region_new(void)
+{
+        struct shared shared = {.news = -1, .pagemap = -1};
+        int fd = memfd_create("region", MFD_CLOEXEC), r;
+
+        r = device_region_format(fd, &(struct device_region_key){.queues = 1});
+        assert(r >= 0);
+        r = device_region_map(fd, 1, &shared.region);
+        assert(r >= 0);
+        close(fd);
+        return shared;
+}

@@ -1,0 +1,109 @@
+/* Faults of a backing store that lose acknowledged data, kept in the region of a device. */
+#include "ublkd/proto/region_faults.h"
+#include "ublkd/base/clock.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+enum { NUMBER_SHIFT = 32, OP_SHIFT = 16, ERRNO_MASK = 0xffff };
+
+/* The word alone makes the fault: a worker that dies after that store has lost its time and detail only. */
+bool region_fault_latch(
+        struct region_control *control, enum region_fault fault, enum stats_op op, int error, uint64_t detail)
+{
+        struct region_fault_state *state = &control->faults[fault];
+        uint64_t none = 0, word;
+        uint32_t number;
+
+        if (region_fault_is_latched(control, fault))
+                return false;
+        number = __atomic_add_fetch(&state->count, 1, __ATOMIC_RELAXED);
+        word = (uint64_t)(number ? number : 1) << NUMBER_SHIFT | (uint64_t)op << OP_SHIFT
+               | ((unsigned)error & ERRNO_MASK);
+        if (!__atomic_compare_exchange_n(
+                    &state->word, &none, word, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+                return false;
+        __atomic_store_n(&state->detail, detail, __ATOMIC_RELAXED);
+        __atomic_store_n(&state->at, clock_usec(CLOCK_REALTIME), __ATOMIC_RELEASE);
+        return true;
+}
+
+/* *ret: where the state of the fault is in the file. */
+static int place_of(int fd, enum region_fault fault, uint64_t *ret)
+{
+        struct device_region_header header;
+        int r = device_region_read_header(fd, &header);
+
+        if (r < 0)
+                return r;
+        *ret = header.section[REGION_CONTROL].offset + offsetof(struct region_control, faults)
+               + (uint64_t)fault * sizeof(struct region_fault_state);
+        return 0;
+}
+
+static struct fault_report report_of(const struct region_fault_state *state)
+{
+        unsigned op = (state->word >> OP_SHIFT) & 0xffff;
+
+        return (struct fault_report){
+                .number = (uint32_t)(state->word >> NUMBER_SHIFT),
+                .accepted = state->accepted,
+                .op = op < _STATS_OP_MAX ? (enum stats_op)op : STATS_OTHER,
+                .error = (int)(state->word & ERRNO_MASK),
+                .at = state->at,
+                .detail = state->detail,
+        };
+}
+
+int region_faults_read(int fd, struct fault_report ret[_REGION_FAULT_MAX])
+{
+        struct region_fault_state states[_REGION_FAULT_MAX];
+        uint64_t at;
+        int r = place_of(fd, (enum region_fault)0, &at);
+        ssize_t n;
+
+        if (r < 0)
+                return r;
+        n = pread(fd, states, sizeof(states), (off_t)at);
+        if (n < 0)
+                return -errno;
+        if ((size_t)n != sizeof(states))
+                return -ENODATA;
+        for (unsigned i = 0; i < _REGION_FAULT_MAX; i++)
+                ret[i] = report_of(&states[i]);
+        return 0;
+}
+
+static int write_field(int fd, enum region_fault fault, size_t offset, const void *value, size_t size)
+{
+        uint64_t at;
+        int r = place_of(fd, fault, &at);
+        ssize_t n;
+
+        if (r < 0)
+                return r;
+        n = pwrite(fd, value, size, (off_t)(at + offset));
+        if (n < 0)
+                return -errno;
+        return (size_t)n == size ? 0 : -EIO;
+}
+
+int region_fault_accept(int fd, enum region_fault fault, uint32_t number)
+{
+        return write_field(fd, fault, offsetof(struct region_fault_state, accepted), &number, sizeof(number));
+}
+
+/* `word` last: a supervisor that dies before that has cleared nothing. */
+int region_fault_clear(int fd, enum region_fault fault)
+{
+        const struct {
+                uint64_t at, detail;
+        } none = {};
+        const uint64_t word = 0;
+        int r = write_field(fd, fault, offsetof(struct region_fault_state, at), &none, sizeof(none));
+
+        if (r >= 0)
+                r = region_fault_accept(fd, fault, 0);
+        return r < 0 ? r
+                     : write_field(fd, fault, offsetof(struct region_fault_state, word), &word, sizeof(word));
+}

@@ -1,0 +1,41 @@
+/* Faults of a backing store that lose acknowledged data, kept in the region of a device.
+ *
+ * A worker latches a fault before it fails the request that found it. The fault then outlives the worker and
+ * the supervisor: requests go on failing until the administrator accepts the fault and another worker starts.
+ * A fault has a number, so that the administrator accepts only what the status showed.
+ *
+ * Workers write `word`, `at`, `detail` and `count`; the supervisor writes `accepted`, and clears a fault only
+ * while the device has no worker. */
+#pragma once
+
+#include "ublkd/proto/device_region.h"
+
+/* Return whether the fault is latched in the mapping at `base`. One load; any thread. */
+static inline bool region_fault_is_latched(const struct region_control *control, enum region_fault fault)
+{
+        return __atomic_load_n(&control->faults[fault].word, __ATOMIC_ACQUIRE) != 0;
+}
+
+/* For the worker, any thread: latch the fault, unless it is latched. error: a positive errno. detail: see
+ * struct region_fault_state. Returns true when this call latched it. */
+bool region_fault_latch(struct region_control *control, enum region_fault fault, enum stats_op op, int error,
+        uint64_t detail);
+
+/* A fault as the supervisor reads it. */
+struct fault_report {
+        uint32_t number; /* 0: no fault */
+        uint32_t accepted;
+        enum stats_op op;
+        int error;       /* errno */
+        uint64_t at;     /* CLOCK_REALTIME, microseconds; 0: not known */
+        uint64_t detail; /* see struct region_fault_state */
+};
+
+/* For the supervisor: read all faults of the region that is open as fd. 0; -errno as of
+ * device_region_read_header(). */
+int region_faults_read(int fd, struct fault_report ret[_REGION_FAULT_MAX]);
+/* For the supervisor: note that the administrator accepts the fault up to `number` (0: takes that back). 0 or
+ * -errno. */
+int region_fault_accept(int fd, enum region_fault fault, uint32_t number);
+/* For the supervisor, while there is no worker: clear the fault. 0 or -errno. */
+int region_fault_clear(int fd, enum region_fault fault);
