@@ -4,6 +4,7 @@
 #include "ublkctl/json_path.h"
 #include "ublkctl/terminal.h"
 #include "ublkctl/url.h"
+#include "ublkd/base/printable.h"
 
 #include <inttypes.h>
 #include <stdio.h>

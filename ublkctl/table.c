@@ -2,6 +2,7 @@
 #include "ublkctl/table.h"
 
 #include "ublkctl/text.h"
+#include "ublkd/base/printable.h"
 
 #include <stdarg.h>
 #include <string.h>

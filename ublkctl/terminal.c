@@ -2,6 +2,7 @@
 #include "ublkctl/terminal.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/printable.h"
 
 #include <assert.h>
 #include <string.h>
@@ -47,30 +48,6 @@ enum paint phase_paint(const char *phase)
                 if (strcmp(table[i].phase, phase) == 0)
                         return table[i].paint;
         return PAINT_BUSY;
-}
-
-/* The length of the UTF-8 sequence that `text` begins with, 0: it is none, or a control character. */
-static size_t printable_length(const unsigned char *text)
-{
-        size_t length = *text < 0x80 ? 1 : *text >= 0xf0 ? 4 : *text >= 0xe0 ? 3 : 2;
-
-        if (*text < 0x20 || *text == 0x7f || (*text >= 0x80 && *text < 0xc2) || *text > 0xf4)
-                return 0;
-        for (size_t i = 1; i < length; i++)
-                if ((text[i] & 0xc0) != 0x80)
-                        return 0;
-        return *text == 0xc2 && text[1] < 0xa0 ? 0 : length; /* C1 controls */
-}
-
-void make_printable(char *text)
-{
-        while (*text) {
-                size_t length = printable_length((unsigned char *)text);
-
-                if (length == 0)
-                        *text = '?';
-                text += length ? length : 1;
-        }
 }
 
 void print_safely(FILE *file, const char *text)

@@ -16,8 +16,6 @@ enum paint phase_paint(const char *phase);
 
 /* Prints text that came from elsewhere, with '?' for control characters and for what is no UTF-8. */
 void print_safely(FILE *file, const char *text);
-/* The same, in place. */
-void make_printable(char *text);
 
 /* Shows a line on stderr in place of the one before; it is gone after progress_end(). To be used only when
  * stderr is a terminal. `text` is cut to the width of the terminal. */

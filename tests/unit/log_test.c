@@ -54,9 +54,14 @@ int main(void)
 {
         int saved = dup(STDERR_FILENO), journal = open_journal(), stream = open_stream(false);
 
-        log_open(0); /* stderr is something else than JOURNAL_STREAM says: it was redirected */
+        /* Stderr is something else than JOURNAL_STREAM says, as on a terminal of a user's session: no prefix.
+         */
+        log_open(0);
         log_warning("data", "It %s.", "happened");
-        CHECK_READ(stream, "<4>data: It happened.\n");
+        CHECK_READ(stream, "data: It happened.\n");
+        /* A worker's text cannot forge a line, nor the name of a process act on a terminal. */
+        log_warning("data", "%s", "It failed\n<3>other: All is lost \x1b[2J\xc2\x9b");
+        CHECK_READ(stream, "data: It failed?<3>other: All is lost ?[2J??\n");
         close(stream);
 
         stream = open_stream(true);
@@ -68,9 +73,9 @@ int main(void)
         CHECK_READ(journal,
                 "PRIORITY=4\nSYSLOG_IDENTIFIER=log_test\nDEVICE=data\nWORKER=42\nREASON=WorkerDied\n"
                 "ERRNO=5\nMESSAGE=data: It happened; 2 more.\n");
-        log_info(NULL, "Two\nlines");
-        CHECK_READ(
-                journal, "PRIORITY=6\nSYSLOG_IDENTIFIER=log_test\nMESSAGE\n\x09\0\0\0\0\0\0\0Two\nlines\n");
+        log_record(LOG_INFO, &(const struct log_fields){.reason = "A\nB=C"}, "Two\nlines");
+        CHECK_READ(journal, "PRIORITY=6\nSYSLOG_IDENTIFIER=log_test\nREASON\n\x05\0\0\0\0\0\0\0A\nB=C\n"
+                            "MESSAGE=Two?lines\n");
         log_debug(NULL, "Not asked for");
         CHECK_INT(read(journal, (char[1]){0}, 1), -1);
         log_open(4711);

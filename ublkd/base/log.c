@@ -4,6 +4,8 @@
  * spoken here because a worker has no library and, later, no file system to speak it with. */
 #include "ublkd/base/log.h"
 
+#include "ublkd/base/printable.h"
+
 #include <endian.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -59,7 +61,8 @@ struct record {
         size_t size;
 };
 
-/* A value with a line break is written with its length instead. What has no room is left out. */
+/* A value with a line break (a reason comes from a worker) is written with its length instead, so that it
+ * makes no field of its own. What has no room is left out. */
 static void add_field(struct record *record, const char *name, const char *value)
 {
         size_t name_size = strlen(name), size = strlen(value);
@@ -124,9 +127,10 @@ void log_record(int level, const struct log_fields *fields, const char *format, 
         va_start(arguments, format);
         (void)vsnprintf(line + used, sizeof(line) - (size_t)used, format, arguments);
         va_end(arguments);
+        make_printable(line); /* names of processes and messages of workers are in it */
         if (write_journal(level, fields, line))
                 return;
-        if (getenv("JOURNAL_STREAM"))
+        if (is_journal_stream())
                 snprintf(prefix, sizeof(prefix), "<%d>", level); /* sd-daemon(3) */
         dprintf(STDERR_FILENO, "%s%s\n", prefix, line); /* one write: several processes share the stream */
 }

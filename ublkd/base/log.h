@@ -21,6 +21,7 @@ struct log_fields {
         const char *reason; /* CamelCase, as in events; NULL: none */
         int error;          /* 0 or -errno */
 };
+/* The text becomes one line: control characters, and what is not UTF-8, are written as '?'. */
 void log_record(int level, const struct log_fields *fields, const char *format, ...) _printf_(3, 4);
 
 /* device: the device's name, or NULL for a line about ublkd itself. */
