@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static struct disk_node node_of(const struct device_record *record)
+static struct disk_node node_of(const struct managed_device *device, const struct device_record *record)
 {
         const struct device_options *options = &record->spec->options;
 
@@ -14,14 +14,15 @@ static struct disk_node node_of(const struct device_record *record)
                 .name = record->name,
                 .number = record->number,
                 .uid = (uid_t)options->owner.uid,
-                .gid = options->owner.gid < 0 ? disk_node_default_gid() : (gid_t)options->owner.gid,
+                .gid = options->owner.gid < 0 ? device->reconciler->config.host->disk_group
+                                              : (gid_t)options->owner.gid,
                 .mode = (mode_t)strtoul(options->owner.mode, NULL, 8),
         };
 }
 
 int device_announce_node(const struct managed_device *device, const struct device_record *record)
 {
-        struct disk_node node = node_of(record);
+        struct disk_node node = node_of(device, record);
 
         return disk_node_announce(runtime_dir_path(device->reconciler->config.runtime_dir), &node);
 }
@@ -34,7 +35,7 @@ void device_show_node(struct managed_device *device, const struct device_record 
         if (device->shown_generation == record->generation)
                 return;
         device->shown_generation = record->generation;
-        node = node_of(record);
+        node = node_of(device, record);
         r = announced = device_announce_node(device, record);
         if (r >= 0)
                 r = disk_node_publish(&node);

@@ -4,7 +4,6 @@
 #include "ublkd/base/cleanup.h"
 
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -192,11 +191,4 @@ int disk_node_withdraw(const char *runtime_dir, const char *name, int number)
                         link_r = remove_file(path);
         }
         return r < 0 ? r : link_r;
-}
-
-gid_t disk_node_default_gid(void)
-{
-        struct group *group = getgrnam("disk");
-
-        return group ? group->gr_gid : 0;
 }

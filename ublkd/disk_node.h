@@ -28,6 +28,3 @@ int disk_node_publish(const struct disk_node *node);
 
 /* Removes the link (if it is still ours) and the file. Missing ones are fine. 0 or -errno. */
 int disk_node_withdraw(const char *runtime_dir, const char *name, int number);
-
-/* The group "disk", or root where there is none. */
-gid_t disk_node_default_gid(void);

@@ -1,12 +1,67 @@
 /* What this machine can do. */
 #include "ublkd/host.h"
 
+#include "ublkd/base/cleanup.h"
+
+#include <fcntl.h>
+#include <grp.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 
 enum { ROOM_LEAST = 1 << 20 }; /* bytes: the largest spec that a request can bring */
+
+DEFINE_CLEANUP(FILE, fclose);
+
+/* What is no file could have us wait for somebody who writes to it. */
+static FILE *open_file(const char *path)
+{
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        struct stat info;
+        FILE *file;
+
+        if (fd < 0 || fstat(fd, &info) < 0 || !S_ISREG(info.st_mode))
+                return NULL;
+        file = fdopen(fd, "re");
+        if (file)
+                (void)TAKE_FD(fd);
+        return file;
+}
+
+static bool find_group(const char *path, const char *name, gid_t *ret)
+{
+        _cleanup_(fclose_pointer) FILE *file = open_file(path);
+        const struct group *group;
+
+        while (file && (group = fgetgrent(file)))
+                if (strcmp(group->gr_name, name) == 0) {
+                        *ret = group->gr_gid;
+                        return true;
+                }
+        return false;
+}
+
+gid_t host_find_group(const char *const *paths, size_t count, const char *name)
+{
+        gid_t gid = 0;
+
+        for (size_t i = 0; i < count; i++)
+                if (find_group(paths[i], name, &gid))
+                        return gid;
+        return 0;
+}
+
+/* From the files, and not from getgrnam(): that may ask servers in the network, which may not answer. "disk"
+ * is a group of the system, which is always in a file. */
+static gid_t find_disk_group(void)
+{
+        static const char *const paths[] = {"/etc/group", "/usr/lib/group"}; /* the other: nss-altfiles */
+
+        return host_find_group(paths, ARRAY_SIZE(paths), "disk");
+}
 
 int host_read(struct host *host)
 {
@@ -21,6 +76,7 @@ int host_read(struct host *host)
                 return -ENOMEM;
         free(host->kernel);
         host->kernel = kernel;
+        host->disk_group = find_disk_group();
         host->cpus = cpus > 0 ? (unsigned)cpus : 1;
         return 0;
 }

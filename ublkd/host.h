@@ -7,20 +7,26 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct host {
         char *kernel;                 /* release, as uname(2) says */
         bool ublk_available;          /* the driver answered */
         uint64_t features;            /* GET_FEATURES, bit N: kernel_feature_name(N) */
         unsigned cpus;                /* online */
+        gid_t disk_group;             /* that block devices belong to, where there is no other wish */
         struct problem_list problems; /* with its driver; reason = title */
         struct problem_list state;    /* with the state directory, the same */
         struct foreign_disks foreign; /* as of when they were looked for last */
 };
 
-/* Fills in the kernel release and the CPUs; the rest is the control plane's to say. 0 or -errno. */
+/* Fills in the kernel release, the CPUs and the group; the rest is the control plane's to say. To be called
+ * before the loop, since it reads files. 0 or -errno. */
 int host_read(struct host *host);
 /* Replaces `state`, as the file system of `directory` is now. `error` (-errno, 0: none): of the last events
  * that were to be written there. 1: there is no room; 0; or -ENOMEM, and `state` is empty. */
 int host_look_at_state(struct host *host, const char *directory, int error);
+/* The group `name` of the first of these files (in the form of group(5), count entries) that has it; 0
+ * (root): none has. */
+gid_t host_find_group(const char *const *paths, size_t count, const char *name);
 void host_clear(struct host *host);

@@ -151,7 +151,17 @@ def does_not_sleep(path, text):
         yield line_of(text, match.start()), "sleeps; a deadline is an event source"
 
 
+def asks_no_name_service(path, text):
+    """ublkd has one loop, and a name service may be a server that does not answer."""
+    if not fits(path, ["ublkd/*", "ublkd/*/*", "api/*"]):
+        return
+    functions = r"\b(?:get(?:gr|pw)(?:nam|[ug]id|ent)(?:_r)?|getgrouplist|initgroups|getaddrinfo|gethostby\w+)\s*\("
+    for match in re.finditer(functions, without_comments(text)):
+        yield line_of(text, match.start()), "asks a name service, which can hang; read what is needed before the loop"
+
+
 RULES = [
+    asks_no_name_service,
     who_includes_whom,
     pure_files_do_no_io,
     who_sees_the_uapi,

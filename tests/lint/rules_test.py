@@ -19,6 +19,7 @@ GOOD = [
     ("api/devices.c", 'const char *text = "usleep(3)";\n'),
     ("targets/loop/loop.c", "int r = await_sleep(io, 5);\n"),
     ("tests/kernel/helper.c", "usleep(3);\n"),
+    ("ublkd/host.c", "group = fgetgrent(file);\n"),
     ("tests/unit/observe_test.c", "int x;\n" * 599),
 ]
 
@@ -52,6 +53,8 @@ BAD = [
     ("ublkd/observe.c", "sleep(1);\n", "sleeps"),
     ("targets/worker/disk.c", "usleep (1);\n", "sleeps"),
     ("api/wait.c", "nanosleep(&t, NULL);\n", "sleeps"),
+    ("ublkd/disk_node.c", 'struct group *group = getgrnam("disk");\n', "name service"),
+    ("api/access.c", "r = getpwuid_r(uid, &user);\n", "name service"),
 ]
 
 
