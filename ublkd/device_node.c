@@ -23,8 +23,9 @@ static struct disk_node node_of(const struct managed_device *device, const struc
 int device_announce_node(const struct managed_device *device, const struct device_record *record)
 {
         struct disk_node node = node_of(device, record);
+        _cleanup_close_ int disks = runtime_dir_open_disks(device->reconciler->config.runtime_dir);
 
-        return disk_node_announce(runtime_dir_path(device->reconciler->config.runtime_dir), &node);
+        return disks < 0 ? disks : disk_node_announce(disks, &node);
 }
 
 void device_show_node(struct managed_device *device, const struct device_record *record)
@@ -62,12 +63,16 @@ void reconciler_disk_changed(struct reconciler *reconciler, int number)
         }
 }
 
+static int withdraw(const struct managed_device *device, const struct device_record *record)
+{
+        _cleanup_close_ int disks = runtime_dir_open_disks(device->reconciler->config.runtime_dir);
+
+        return disk_node_withdraw(disks, record->name, record->number);
+}
+
 void device_hide_node(struct managed_device *device, const struct device_record *record)
 {
-        int r = record->number < 0
-                        ? 0
-                        : disk_node_withdraw(runtime_dir_path(device->reconciler->config.runtime_dir),
-                                record->name, record->number);
+        int r = record->number < 0 ? 0 : withdraw(device, record);
 
         if (r < 0)
                 device_tell(device, EVENT_WARNING, "LinkNotRemoved",

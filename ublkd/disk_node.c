@@ -32,54 +32,74 @@ static int make_dir(const char *path)
         return mkdir(path, 0755) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-/* For rename(): a reader sees the old content or the new, never a part. */
-static int write_file_atomically(const char *path, const char *text)
-{
-        char temporary[PATH_MAX];
-        _cleanup_close_ int fd = -1;
-        size_t size = strlen(text);
-        int r = path_format(temporary, "%s.new", path);
+struct file_name {
+        char text[32];
+};
 
-        if (r < 0)
-                return r;
-        fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-        if (fd < 0)
-                return -errno;
-        if (write(fd, text, size) != (ssize_t)size || rename(temporary, path) < 0) {
-                r = errno ? -errno : -EIO;
-                (void)unlink(temporary);
-                return r;
-        }
-        return 0;
+static struct file_name announcement_name(int number, const char *suffix)
+{
+        struct file_name name;
+
+        snprintf(name.text, sizeof(name.text), "ublkb%d%s", number, suffix);
+        return name;
 }
 
-static bool file_has(const char *path, const char *text)
+static int write_all(int fd, const char *text, size_t size)
 {
-        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t n = write(fd, text, size);
+
+        if (n < 0)
+                return -errno;
+        return (size_t)n == size ? 0 : -ENOSPC;
+}
+
+/* A file of this name that was not there before: nothing of what anybody made there is written to. */
+static int create_file(int dir, const char *name)
+{
+        int fd;
+
+        if (unlinkat(dir, name, 0) < 0 && errno != ENOENT)
+                return -errno;
+        fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+        return fd < 0 ? -errno : fd;
+}
+
+/* With rename(): a reader sees the old content or the new, never a part. */
+static int write_file_atomically(int dir, int number, const char *text)
+{
+        struct file_name name = announcement_name(number, ""), fresh = announcement_name(number, ".new");
+        _cleanup_close_ int fd = create_file(dir, fresh.text);
+        int r = fd < 0 ? fd : write_all(fd, text, strlen(text));
+
+        if (r >= 0 && fchmod(fd, 0644) < 0) /* whatever the umask says: it is udev that reads it */
+                r = -errno;
+        if (r >= 0 && renameat(dir, fresh.text, dir, name.text) < 0)
+                r = -errno;
+        if (r < 0 && fd >= 0)
+                (void)unlinkat(dir, fresh.text, 0);
+        return r;
+}
+
+static bool file_has(int dir, int number, const char *text)
+{
+        struct file_name name = announcement_name(number, "");
+        _cleanup_close_ int fd = openat(dir, name.text, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         char found[ANNOUNCEMENT_SIZE];
         ssize_t n = fd < 0 ? -1 : read(fd, found, sizeof(found));
 
         return n >= 0 && (size_t)n == strlen(text) && memcmp(found, text, (size_t)n) == 0;
 }
 
-int disk_node_announce(const char *runtime_dir, const struct disk_node *node)
+int disk_node_announce(int disks, const struct disk_node *node)
 {
-        char path[PATH_MAX], text[ANNOUNCEMENT_SIZE];
-        int r = path_format(path, "%s/disks", runtime_dir);
+        char text[ANNOUNCEMENT_SIZE];
+        int r;
 
-        if (r < 0)
-                return r;
-        r = make_dir(path);
-        if (r < 0)
-                return r;
-        r = path_format(path, "%s/disks/ublkb%d", runtime_dir, node->number);
-        if (r < 0)
-                return r;
         snprintf(text, sizeof(text), "UBLKD_NAME=%s\nUBLKD_UID=%u\nUBLKD_GID=%u\nUBLKD_MODE=%04o\n",
                 node->name, node->uid, node->gid, node->mode);
-        if (file_has(path, text))
+        if (file_has(disks, node->number, text))
                 return 0;
-        r = write_file_atomically(path, text);
+        r = write_file_atomically(disks, node->number, text);
         return r < 0 ? r : 1;
 }
 
@@ -176,13 +196,14 @@ static int remove_file(const char *path)
         return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-int disk_node_withdraw(const char *runtime_dir, const char *name, int number)
+int disk_node_withdraw(int disks, const char *name, int number)
 {
+        struct file_name announcement = announcement_name(number, "");
         char path[PATH_MAX], wanted[64], found[64];
-        int r = path_format(path, "%s/disks/ublkb%d", runtime_dir, number), link_r = 0;
+        int r = disks < 0 ? disks : 0, link_r = 0;
 
-        if (r >= 0)
-                r = remove_file(path);
+        if (r >= 0 && unlinkat(disks, announcement.text, 0) < 0 && errno != ENOENT)
+                r = -errno;
         link_target(number, wanted);
         link_read(name, found);
         if (strcmp(wanted, found) == 0) {

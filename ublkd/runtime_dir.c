@@ -16,6 +16,7 @@ enum { UID_LENGTH_MAX = 64 };
 
 struct runtime_dir {
         char *path;
+        int fd;
         int lock_fd; /* PATH/lock: a file of its own, because a directory may be locked by others for reasons
                         of theirs */
         int workers_fd; /* PATH/workers */
@@ -50,8 +51,8 @@ static int explain(struct problem_list *problems, int error, const char *path)
         return -error;
 }
 
-/* Makes the directory unless it is there, and returns a descriptor for it, or -errno. What others could write
- * to is refused: they could put a socket of theirs in the place of a worker's. */
+/* Makes the directory unless it is there, and returns a descriptor for it, or -errno. One that belongs to
+ * another user is refused. A link to it is followed only in the path that the administrator gave. */
 static int open_dir_at(int parent_fd, const char *name, mode_t mode, bool force_mode)
 {
         _cleanup_close_ int fd = -1;
@@ -60,7 +61,8 @@ static int open_dir_at(int parent_fd, const char *name, mode_t mode, bool force_
 
         if (!created && errno != EEXIST)
                 return -errno;
-        fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        fd = openat(parent_fd, name,
+                O_RDONLY | O_DIRECTORY | O_CLOEXEC | (parent_fd == AT_FDCWD ? 0 : O_NOFOLLOW));
         if (fd < 0 || fstat(fd, &st) < 0)
                 return -errno;
         if (st.st_uid != geteuid() && st.st_uid != 0)
@@ -68,6 +70,22 @@ static int open_dir_at(int parent_fd, const char *name, mode_t mode, bool force_
         if ((created || force_mode) && fchmod(fd, mode) < 0) /* whatever the umask says */
                 return -errno;
         return TAKE_FD(fd);
+}
+
+/* Others could put a socket, a link or a lock of theirs in the place of ours. */
+static int check_mode(int fd, const char *path, struct problem_list *problems)
+{
+        struct stat st;
+
+        if (fstat(fd, &st) < 0)
+                return explain(problems, errno, path);
+        if ((st.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+                return 0;
+        (void)problem_add(problems, EPERM, "", "RuntimeDirWritable",
+                "The runtime directory %s cannot be used: others than its owner may write to it (mode %04o); "
+                "take that permission away (chmod go-w), or name another with --runtime-dir",
+                path, (unsigned)st.st_mode & 07777);
+        return -EPERM;
 }
 
 static pid_t lock_holder(int lock_fd)
@@ -111,22 +129,23 @@ static int lock(const char *path, int dir_fd, int *ret_fd, struct problem_list *
 int runtime_dir_open(const char *path, struct runtime_dir **ret, struct problem_list *problems)
 {
         _cleanup_(runtime_dir_free_pointer) struct runtime_dir *dir = calloc(1, sizeof(*dir));
-        _cleanup_close_ int fd = -1;
         int r;
 
         if (!dir)
                 return -ENOMEM;
-        dir->lock_fd = dir->workers_fd = -1;
+        dir->fd = dir->lock_fd = dir->workers_fd = -1;
         dir->path = strdup(path);
         if (!dir->path)
                 return -ENOMEM;
-        fd = open_dir_at(AT_FDCWD, path, 0755, false);
-        if (fd < 0)
-                return explain(problems, -fd, path);
-        r = lock(path, fd, &dir->lock_fd, problems);
+        dir->fd = open_dir_at(AT_FDCWD, path, 0755, false);
+        if (dir->fd < 0)
+                return explain(problems, -dir->fd, path);
+        r = check_mode(dir->fd, path, problems);
+        if (r >= 0)
+                r = lock(path, dir->fd, &dir->lock_fd, problems);
         if (r < 0)
                 return r;
-        dir->workers_fd = open_dir_at(fd, "workers", 0700, true);
+        dir->workers_fd = open_dir_at(dir->fd, "workers", 0700, true);
         if (dir->workers_fd < 0)
                 return explain(problems, -dir->workers_fd, path);
         *ret = TAKE_PTR(dir);
@@ -139,6 +158,7 @@ struct runtime_dir *runtime_dir_free(struct runtime_dir *dir)
                 return NULL;
         close_fd(dir->workers_fd);
         close_fd(dir->lock_fd);
+        close_fd(dir->fd);
         free(dir->path);
         free(dir);
         return NULL;
@@ -147,6 +167,11 @@ struct runtime_dir *runtime_dir_free(struct runtime_dir *dir)
 const char *runtime_dir_path(const struct runtime_dir *dir)
 {
         return dir->path;
+}
+
+int runtime_dir_open_disks(const struct runtime_dir *dir)
+{
+        return open_dir_at(dir->fd, "disks", 0755, true);
 }
 
 struct file_name {

@@ -7,13 +7,17 @@
 struct runtime_dir;
 
 /* Creates (mode 0755) and locks PATH, and PATH/workers (0700). Returns 0; -errno with one problem (in use by
- * another ublkd, not permitted, read-only, not a directory). The lock goes with the process, whatever
- * children it leaves; open it once in a process, which would not be in its own way. */
+ * another ublkd, not permitted, writable for others, read-only, not a directory). The lock goes with the
+ * process, whatever children it leaves; open it once in a process, which would not be in its own way. */
 int runtime_dir_open(const char *path, struct runtime_dir **ret, struct problem_list *problems);
 struct runtime_dir *runtime_dir_free(struct runtime_dir *dir);
 
 /* As it was given to runtime_dir_open(). Valid as long as `dir`. */
 const char *runtime_dir_path(const struct runtime_dir *dir);
+
+/* PATH/disks (0755), which is made where it is missing. A descriptor (the caller's) or -errno; -EPERM: it
+ * belongs to another user. */
+int runtime_dir_open_disks(const struct runtime_dir *dir);
 
 /* A new non-blocking SOCK_SEQPACKET socket bound to workers/UID.sock, not listening yet (the worker does
  * that, so that SO_PEERCRED names it); an old file is replaced. Works for paths of any length. fd or -errno.

@@ -294,6 +294,48 @@ static void test_long_path(const char *base)
         runtime_dir_free(dir);
 }
 
+/* Whoever may write there could put a socket, a lock or a link in the place of ours. */
+static void test_a_directory_that_others_may_write_to_is_refused(const char *base)
+{
+        static const mode_t modes[] = {0777, 01777, 0775, 0702};
+        char path[PATH_MAX];
+
+        snprintf(path, sizeof(path), "%s/writable", base);
+        CHECK_INT(mkdir(path, 0700), 0);
+        for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+                CHECK_INT(chmod(path, modes[i]), 0);
+                check_refused(path, EPERM, "RuntimeDirWritable");
+                CHECK_INT(rmdir(path), 0); /* and nothing was left there */
+                CHECK_INT(mkdir(path, 0700), 0);
+        }
+        CHECK_INT(chmod(path, 0750), 0);
+        runtime_dir_free(open_dir(path));
+}
+
+static void test_disks_of_others_are_not_used(const char *path)
+{
+        struct runtime_dir *dir = open_dir(path);
+        char name[PATH_MAX];
+        int fd = runtime_dir_open_disks(dir);
+
+        CHECK(fd >= 0);
+        close(fd);
+        CHECK_INT(mode_of(path, "/disks"), S_IFDIR | 0755);
+        snprintf(name, sizeof(name), "%s/disks", path);
+        CHECK_INT(chmod(name, 0777), 0); /* by an older ublkd, with an odd umask */
+        close(runtime_dir_open_disks(dir));
+        CHECK_INT(mode_of(path, "/disks"), S_IFDIR | 0755);
+        if (geteuid() == 0) {
+                CHECK_INT(chown(name, 12345, 12345), 0);
+                CHECK_INT(runtime_dir_open_disks(dir), -EPERM);
+        }
+        CHECK_INT(rmdir(name), 0);
+        CHECK_INT(symlink("/tmp", name), 0);
+        CHECK_INT(runtime_dir_open_disks(dir), -ENOTDIR);
+        CHECK_INT(unlink(name), 0);
+        runtime_dir_free(dir);
+}
+
 static void test_refusals(const char *base)
 {
         char path[PATH_MAX];
@@ -329,6 +371,8 @@ int main(void)
         test_region_of_another_version(path);
         test_names_stay_inside(path);
         test_long_path(base);
+        test_a_directory_that_others_may_write_to_is_refused(base);
+        test_disks_of_others_are_not_used(path);
         test_refusals(base);
         remove_tree(base);
         return check_report();
