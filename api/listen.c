@@ -65,18 +65,31 @@ static int remove_stale(const struct sockaddr_un *address)
         return unlink(address->sun_path) < 0 && errno != ENOENT ? -errno : 0;
 }
 
+/* Who may do what is decided for every caller, not by the mode of the file. It is born with its mode: a
+ * chmod() of its path afterwards would follow a link that the owner of the directory puts in its place. */
+static int bind_for_everybody(int fd, const struct sockaddr_un *address)
+{
+        mode_t before = umask(0);
+        int r = fchmod(fd, 0666);
+
+        if (r >= 0)
+                r = bind(fd, (const struct sockaddr *)address, sizeof(*address));
+        if (r < 0)
+                r = -errno;
+        (void)umask(before);
+        return r;
+}
+
 static int bind_unix(int fd, const struct sockaddr_un *address, struct listener *ret)
 {
         struct stat info;
         int r = remove_stale(address);
 
+        if (r >= 0)
+                r = bind_for_everybody(fd, address);
         if (r < 0)
                 return r;
-        if (bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
-                return -errno;
-        /* Who may do what is decided for every caller, not by the mode of the file. */
-        if (chmod(address->sun_path, 0666) < 0 || lstat(address->sun_path, &info) < 0
-                || listen(fd, BACKLOG) < 0) {
+        if (lstat(address->sun_path, &info) < 0 || listen(fd, BACKLOG) < 0) {
                 r = -errno;
                 (void)unlink(address->sun_path);
                 return r;
