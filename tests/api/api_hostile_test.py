@@ -111,6 +111,28 @@ def test_what_can_be_read_in_two_ways_is_refused(server, data):
     server.until("connections", 0)
 
 
+# Headers without the space that is usual: bytes that a sum of sizes could take for others that are hidden.
+TIGHT = b"".join(b"X%d:y\r\n" % i for i in range(20))
+
+
+@pytest.mark.parametrize("data", [
+    pytest.param(post(JSON + LENGTH + TIGHT).replace(b"y\r\n", b"y\n", 4), id="bare LF"),
+    pytest.param(post(JSON + TIGHT + LENGTH).replace(b"1.1\r\n", b"1.1\n"), id="bare LF of the first line"),
+    pytest.param(post(JSON + TIGHT + b"X: a\x00hidden\r\n" + LENGTH), id="NUL in a value"),
+    pytest.param(post(JSON + TIGHT + b"X: a\r\n b: c\r\n" + LENGTH), id="folded line"),
+    pytest.param(post(JSON + TIGHT + b"Content-Length:\r\n %d\r\n" % len(BODY)), id="length in a folded line"),
+    pytest.param(post(JSON + TIGHT + b"Content-Length: 12\r\n 5\r\n"), id="folded length"),
+    pytest.param(post(JSON + TIGHT + b"Transfer-Encoding:\r\n chunked\r\n", CHUNKED), id="coding in a folded line"),
+    pytest.param(post(JSON + TIGHT + b"Transfer-Encoding: chun\r\n ked\r\n", CHUNKED), id="folded coding"),
+    pytest.param(post(JSON + TIGHT + b"X:  a\r\n" + LENGTH), id="two spaces after a colon"),
+])
+def test_missing_spaces_do_not_pay_for_what_is_hidden(server, data):
+    """Whatever the library makes of it: one answer, and the rest of what came is not read as a request."""
+    answer = exchange(server, data + NEXT)
+    assert statuses(answer) == [400], answer
+    assert server.ask("GET", "/devices").json["items"] == []
+
+
 @pytest.mark.parametrize("data,status", [
     (post(JSON + LENGTH), 201),
     (post(JSON + b"Transfer-Encoding: chunked\r\n", CHUNKED), 201),
