@@ -4,8 +4,9 @@
 #include "ublkd/base/cleanup.h"
 
 enum {
-        NEW_USEC = 1000 * 1000,
-        REPETITION_USEC = 30 * 1000 * 1000,
+        WRITE_USEC =
+                1000
+                * 1000, /* new ones and repetitions: the last of a row of deaths is as true as the first */
         RETRY_USEC = 30 * 1000 * 1000,
 };
 
@@ -73,10 +74,10 @@ static void on_store_event(void *userdata, const struct store_event *change _unu
         if (writer->failing)
                 return;
         if (event && event->unsaved)
-                (void)arm(writer, event->count > 1 ? REPETITION_USEC : NEW_USEC);
+                (void)arm(writer, WRITE_USEC);
         /* Events that were written with a record may drop others, and never come here otherwise. */
         if (event_log_has_dropped(log))
-                (void)arm(writer, NEW_USEC);
+                (void)arm(writer, WRITE_USEC);
 }
 
 int event_writer_new(const struct event_writer_config *config, struct event_writer **ret)

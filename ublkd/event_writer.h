@@ -1,5 +1,5 @@
-/* Writes the events that wait in the store's log: new ones within a second, in one transaction, so that a
- * recovery never waits for a disk; mere repetitions within half a minute. */
+/* Writes the events that wait in the store's log: within a second, in one transaction, so that a recovery
+ * never waits for a disk. A repetition raises the count of its event and is written as soon as a new one. */
 #pragma once
 
 #include "ublkd/device_store.h"

@@ -1,11 +1,16 @@
 """GET /events over the life of a device: made, killed, recovered, removed; with a supervisor that dies in between."""
 
 import json
+import shutil
+import sqlite3
+import tempfile
 
 import requests
 
 from harness.api import null_spec
 from harness.wait import wait_until
+
+WRITTEN_WITHIN = 10  # seconds: ublkd promises one, and an emulated machine may be busy
 
 
 class Watcher:
@@ -99,6 +104,44 @@ def test_a_supervisor_that_is_killed(daemon):
     assert _reasons(events)[0] == "Created" and events[0]["revision"] > before
     api.delete("data")
     watcher.until("Removed")
+
+
+def _count_in_database(daemon, reason):
+    """How often it happened as far as the disk knows. A copy is read: ublkd has the database for itself."""
+    with tempfile.TemporaryDirectory() as copy:
+        for file in daemon.state.glob("ublkd.db*"):
+            shutil.copy(file, copy)
+        try:
+            database = sqlite3.connect(f"{copy}/ublkd.db")
+            rows = database.execute("SELECT count FROM event WHERE reason = ?", (reason,)).fetchall()
+            database.close()
+        except sqlite3.DatabaseError:  # copied while it was written
+            return 0
+    return sum(count for (count,) in rows)
+
+
+def test_repeated_deaths_are_remembered_by_the_next_supervisor(daemon):
+    """How often a worker died, and which died last, is known after a crash of ublkd as it was before."""
+    api = daemon.api
+    api.create(null_spec("data"))
+
+    def death():
+        items = api.ask("GET", "/events?device=data", 200, headers={"Accept": "application/json"})["items"]
+        deaths = [item for item in items if item["reason"] == "WorkerDied"]
+        return deaths[0] if deaths else {"message": ""}
+
+    for _ in range(4):
+        pid = daemon.kill_worker("data")
+        api.wait_other_worker("data", pid)
+    wait_until(lambda: str(pid) in death()["message"], f"the death of {pid} told")
+    told = death()
+    assert told["count"] >= 4, told
+    wait_until(
+        lambda: _count_in_database(daemon, "WorkerDied") == told["count"], f"{told} written", WRITTEN_WITHIN
+    )
+    daemon.kill()
+    daemon.start()
+    assert death() == told
 
 
 def test_metrics_and_stats_of_a_disk_in_use(daemon):

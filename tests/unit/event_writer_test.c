@@ -3,6 +3,8 @@
 #include "check.h"
 #include "store_faulty.h"
 
+#include "ublkd/base/clock.h"
+#include "ublkd/event_log.h"
 #include "ublkd/event_writer.h"
 #include "ublkd/host.h"
 
@@ -62,6 +64,61 @@ static void test_a_disk_that_is_full_for_a_while(void)
         device_store_free(store);
 }
 
+/* An alarm of the test's own ends each run of the loop, so that an event that is not written fails and does
+ * not hang. */
+static int on_alarm(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        *(bool *)userdata = true;
+        return 0;
+}
+
+/* Whether all events are written within ten seconds: the writer promises one, this machine may be busy. */
+static bool is_written_soon(sd_event *event, const struct device_store *store)
+{
+        sd_event_source *alarm = NULL;
+        bool late = false;
+
+        if (!CHECK(sd_event_add_time_relative(
+                           event, &alarm, CLOCK_MONOTONIC, 10 * USEC_PER_SEC, 1, on_alarm, &late)
+                    >= 0))
+                return false;
+        while (!late && event_log_unsaved(device_store_events(store), NULL, 0) > 0)
+                if (!CHECK(sd_event_run(event, UINT64_MAX) >= 0))
+                        abort();
+        sd_event_source_disable_unref(alarm);
+        return !late;
+}
+
+static void test_a_repetition_is_written_as_soon_as_a_new_event(void)
+{
+        struct told told = {};
+        void *context;
+        const struct device_backend *backend;
+        const struct device_event *died;
+        struct device_store *store;
+        struct event_writer *writer;
+        sd_event *event;
+
+        CHECK_INT(store_memory_open(&backend, &context), 0);
+        CHECK_INT(device_store_new(backend, context, &store), 0);
+        CHECK(sd_event_new(&event) >= 0);
+        CHECK_INT(event_writer_new(
+                          &(struct event_writer_config){
+                                  .event = event, .store = store, .changed = on_changed, .userdata = &told},
+                          &writer),
+                0);
+        for (unsigned times = 1; times <= 3; times++) {
+                device_store_note_disk(store, 7, EVENT_WARNING, "WorkerDied", "The worker died.");
+                CHECK(is_written_soon(event, store));
+                died = event_log_at(
+                        device_store_events(store), event_log_count(device_store_events(store)) - 1);
+                CHECK_INT(died->count, times);
+        }
+        event_writer_free(writer);
+        sd_event_unref(event);
+        device_store_free(store);
+}
+
 static void test_the_state_directory(void)
 {
         struct host host = {};
@@ -81,6 +138,7 @@ static void test_the_state_directory(void)
 int main(void)
 {
         test_a_disk_that_is_full_for_a_while();
+        test_a_repetition_is_written_as_soon_as_a_new_event();
         test_the_state_directory();
         return check_report();
 }
