@@ -4,6 +4,8 @@
 #include "api/routes.h"
 #include "api/server.h"
 
+#include "ublkd/base/json_print.h"
+
 #include <string.h>
 
 static bool has_labels(const struct device_record *record, const struct query *query)
@@ -60,7 +62,7 @@ void handle_device_list(struct request *request)
         cJSON *object = cJSON_CreateObject();
 
         if (object && add_page(object, store, &request->query)
-                && cJSON_AddNumberToObject(object, "revision", (double)device_store_revision(store))) {
+                && json_add_integer(object, "revision", device_store_revision(store))) {
                 reply_json(request, MHD_HTTP_OK, object);
                 return;
         }

@@ -5,6 +5,8 @@
 #include "api/server.h"
 #include "api/watch.h"
 
+#include "ublkd/base/json_print.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -95,8 +97,7 @@ static void list_events(struct request *request, uint64_t after)
                 end = before > 0 ? event_log_after(log_of(request), before - 1) : 0;
         object = cJSON_CreateObject();
         if (object && add_page(request, object, after, end)
-                && cJSON_AddNumberToObject(
-                        object, "revision", (double)device_store_revision(request->api->config.store))) {
+                && json_add_integer(object, "revision", device_store_revision(request->api->config.store))) {
                 reply_json(request, MHD_HTTP_OK, object);
                 return;
         }

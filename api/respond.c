@@ -4,6 +4,8 @@
 #include "api/precondition.h"
 #include "api/utf8.h"
 
+#include "ublkd/base/json_print.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +50,7 @@ static void reply_no_memory(struct request *request)
 
 static void reply_object(struct request *request, unsigned status, const char *content_type, cJSON *object)
 {
-        char *body = object ? cJSON_PrintUnformatted(object) : NULL;
+        char *body = object ? json_print(object) : NULL;
 
         cJSON_Delete(object);
         if (!body) {

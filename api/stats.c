@@ -4,6 +4,8 @@
 #include "api/server.h"
 #include "ublkd/device_stats.h"
 
+#include "ublkd/base/json_print.h"
+
 #include <assert.h>
 
 static const char *const op_names[] = {
@@ -18,7 +20,7 @@ static_assert(ARRAY_SIZE(op_names) == _STATS_OP_MAX, "every operation has a name
 
 static bool add_number(cJSON *object, const char *name, uint64_t value)
 {
-        return cJSON_AddNumberToObject(object, name, (double)value) != NULL;
+        return json_add_integer(object, name, value);
 }
 
 static bool add_item(cJSON *array, cJSON *item)

@@ -6,6 +6,8 @@
 #include "api/server.h"
 #include "api/utf8.h"
 
+#include "ublkd/base/json_print.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +60,7 @@ static const struct device_event *next_event(struct watch *watch)
 static int format_event(const struct device_event *event, char **ret)
 {
         cJSON *object = device_event_to_json(event);
-        char *json = object ? cJSON_PrintUnformatted(object) : NULL; /* has no line breaks */
+        char *json = object ? json_print(object) : NULL; /* has no line breaks */
         int n = -1;
 
         cJSON_Delete(object);

@@ -11,6 +11,8 @@
 #include "ublkctl/url.h"
 #include "ublkctl/verbs.h"
 
+#include "ublkd/base/json_print.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,7 +52,7 @@ static void print_outcome(const struct context *context, const char *name, enum 
 
 static void print_value(const cJSON *value)
 {
-        char *text = value ? cJSON_PrintUnformatted(value) : NULL;
+        char *text = value ? json_print(value) : NULL;
 
         print_safely(stdout, text ? text : "(unset)");
         cJSON_free(text);

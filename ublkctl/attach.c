@@ -11,6 +11,7 @@
 #include "ublkctl/terminal.h"
 #include "ublkctl/verbs.h"
 
+#include "ublkd/base/json_print.h"
 #include "ublkd/base/quantity.h"
 
 #include <inttypes.h>
@@ -239,7 +240,7 @@ static void warn_of_what_is_missing(const struct attach *attach, const cJSON *de
 
         if (size) {
                 _cleanup_free_ char *text =
-                        cJSON_IsString(size) ? strdup(size->valuestring) : cJSON_Print(size);
+                        cJSON_IsString(size) ? strdup(size->valuestring) : json_print_indented(size);
 
                 say(attach->place.path,
                         "The disk of the device %s is not all of the file: its size is set to %s.",

@@ -4,6 +4,8 @@
 
 #include "ublkctl/text.h"
 
+#include "ublkd/base/json_print.h"
+
 #include <curl/curl.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -295,7 +297,7 @@ static bool prepare(const struct client *client, struct exchange *exchange)
         long patience = (request->take ? 0 : ANSWER_PATIENCE_MS) + (long)((request->patience + 999) / 1000);
         CURL *easy = exchange->easy = curl_easy_init();
 
-        exchange->body = request->body ? cJSON_PrintUnformatted(request->body) : NULL;
+        exchange->body = request->body ? json_print(request->body) : NULL;
         if (!easy || !text_append(&exchange->received, "", 0, 0) || (request->body && !exchange->body)
                 || asprintf(&exchange->url, "%s%s", client->base, request->path) < 0
                 || !add_headers(client, exchange))

@@ -6,6 +6,8 @@
 #include "ublkctl/table.h"
 #include "ublkctl/verbs.h"
 
+#include "ublkd/base/json_print.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -189,7 +191,7 @@ static void print_features(const cJSON *device)
 
 static void print_value(const cJSON *value)
 {
-        char *text = cJSON_IsString(value) ? NULL : cJSON_PrintUnformatted(value);
+        char *text = cJSON_IsString(value) ? NULL : json_print(value);
 
         print_safely(stdout, cJSON_IsString(value) ? value->valuestring : text ? text : "?");
         putchar('\n');

@@ -5,6 +5,8 @@
 #include "ublkctl/url.h"
 #include "ublkctl/verbs.h"
 
+#include "ublkd/base/json_print.h"
+
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -39,7 +41,7 @@ static bool show(const struct events *events, const cJSON *event)
         if (events->context->settings->output != OUTPUT_JSON) {
                 print_event(events->context, event, events->context->settings->output == OUTPUT_WIDE);
         } else {
-                text = cJSON_PrintUnformatted(event);
+                text = json_print(event);
                 puts(text ? text : "{}");
                 cJSON_free(text);
         }

@@ -7,6 +7,7 @@
 #include "ublkctl/url.h"
 #include "ublkctl/verbs.h"
 
+#include "ublkd/base/json_print.h"
 #include "ublkd/base/quantity.h"
 
 #include <stdio.h>
@@ -80,7 +81,7 @@ static void print_indented(const char *text)
 
 enum exit_status show_json(const cJSON *value)
 {
-        char *text = cJSON_Print(value);
+        char *text = json_print_indented(value);
 
         if (!text) {
                 say(NULL, "There is not enough memory.");

@@ -2,6 +2,7 @@
 #include "ublkd/device_event.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/json_print.h"
 #include "ublkd/base/json_time.h"
 
 #include <assert.h>
@@ -74,12 +75,12 @@ cJSON *device_event_to_json(const struct device_event *event)
 {
         cJSON *object = cJSON_CreateObject();
 
-        if (object && cJSON_AddNumberToObject(object, "revision", (double)event->revision)
-                && cJSON_AddNumberToObject(object, "firstRevision", (double)event->first_revision)
+        if (object && json_add_integer(object, "revision", event->revision)
+                && json_add_integer(object, "firstRevision", event->first_revision)
                 && cJSON_AddStringToObject(object, "type", event_type_to_string(event->type))
                 && cJSON_AddStringToObject(object, "reason", event->reason)
                 && cJSON_AddStringToObject(object, "message", event->message) && add_device(object, event)
-                && cJSON_AddNumberToObject(object, "count", (double)event->count)
+                && json_add_integer(object, "count", event->count)
                 && json_add_time(object, "firstTime", event->first_at)
                 && json_add_time(object, "lastTime", event->last_at))
                 return object;

@@ -3,6 +3,8 @@
 
 #include "ublkd/device_record.h"
 
+#include "ublkd/base/json_print.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -85,7 +87,7 @@ int news_make(struct event_log *log, const struct device_record *record, const s
         if (!news || !news->reason)
                 return 0;
         if (news->labels && news->labels->child) {
-                labels = cJSON_PrintUnformatted(news->labels);
+                labels = json_print(news->labels);
                 if (!labels)
                         return -ENOMEM;
         }

@@ -2,6 +2,7 @@
 #include "ublkd/device_record.h"
 
 #include "ublkd/base/clock.h"
+#include "ublkd/base/json_print.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -179,7 +180,7 @@ cJSON *device_record_to_json(const struct device_record *record)
 
         if (object && status && spec && cJSON_AddStringToObject(object, "name", record->name)
                 && cJSON_AddStringToObject(object, "uid", record->uid)
-                && cJSON_AddNumberToObject(object, "generation", (double)record->generation)
+                && json_add_integer(object, "generation", record->generation)
                 && cJSON_AddItemToObject(object, "spec", spec)) {
                 spec = NULL;
                 if (cJSON_AddItemToObject(object, "status", status))

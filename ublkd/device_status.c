@@ -1,6 +1,7 @@
 /* What the user is told: the status of a device, and its JSON. */
 #include "ublkd/device_status.h"
 
+#include "ublkd/base/json_print.h"
 #include "ublkd/base/json_time.h"
 
 #include <assert.h>
@@ -113,8 +114,8 @@ static bool add_disk(cJSON *object, const struct device_status *status, const ch
         if (!(status->number >= 0 ? cJSON_AddNumberToObject(object, "id", status->number)
                                   : cJSON_AddNullToObject(object, "id")))
                 return false;
-        if (!(status->size > 0 ? cJSON_AddNumberToObject(object, "size", (double)status->size)
-                               : cJSON_AddNullToObject(object, "size")))
+        if (!(status->size > 0 ? json_add_integer(object, "size", status->size)
+                               : cJSON_AddNullToObject(object, "size") != NULL))
                 return false;
         links = cJSON_AddArrayToObject(object, "links");
         if (!links || !status->disk)
@@ -134,7 +135,7 @@ static bool add_worker(cJSON *object, const struct device_status *status)
                 return cJSON_AddNullToObject(object, "worker") != NULL;
         worker = cJSON_AddObjectToObject(object, "worker");
         return worker && cJSON_AddNumberToObject(worker, "pid", status->worker.pid)
-               && cJSON_AddNumberToObject(worker, "restarts", (double)status->worker.restarts)
+               && json_add_integer(worker, "restarts", status->worker.restarts)
                && json_add_time(worker, "startedAt", status->worker.started_at)
                && add_text(worker, "version", *status->worker.version ? status->worker.version : NULL);
 }
@@ -162,7 +163,7 @@ static bool add_recoveries(cJSON *object, const struct device_status *status)
         cJSON *recoveries = cJSON_AddObjectToObject(object, "recoveries");
         uint64_t tenths = (uint64_t)(status->recoveries.last_ms * 10 + 0.5); /* more digits would be noise */
 
-        return recoveries && cJSON_AddNumberToObject(recoveries, "count", (double)status->recoveries.count)
+        return recoveries && json_add_integer(recoveries, "count", status->recoveries.count)
                && cJSON_AddNumberToObject(recoveries, "lastMs", (double)tenths / 10);
 }
 
@@ -188,7 +189,7 @@ cJSON *device_status_to_json(const struct device_status *status, const char *nam
         cJSON *object = cJSON_CreateObject();
 
         if (object && add_text(object, "phase", device_phase_to_string(status->phase))
-                && cJSON_AddNumberToObject(object, "observedGeneration", (double)status->observed_generation)
+                && json_add_integer(object, "observedGeneration", status->observed_generation)
                 && add_disk(object, status, name) && add_worker(object, status)
                 && add_data_path(object, status) && add_features(object, status)
                 && add_recoveries(object, status) && add_conditions(object, status))

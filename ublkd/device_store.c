@@ -16,6 +16,8 @@
 #include "ublkd/store_numbers.h"
 #include "ublkd/store_subscribers.h"
 
+#include "ublkd/base/json_print.h"
+
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -320,7 +322,7 @@ int device_store_put(struct device_store *store, struct device_spec *spec,
                 *ret_outcome = PUT_UNCHANGED;
                 return 0;
         }
-        text = cJSON_PrintUnformatted(spec->document);
+        text = json_print(spec->document);
         if (!text)
                 return -ENOMEM;
         r = entry ? replace_entry(store, entry, spec, text, ret) : create_entry(store, spec, text, ret);

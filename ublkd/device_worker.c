@@ -1,6 +1,8 @@
 /* A device and its worker: started, found again, and mourned. */
 #include "ublkd/managed_device.h"
 
+#include "ublkd/base/json_print.h"
+
 #include <string.h>
 
 enum { HELLO_USEC = 5 * 1000 * 1000 }; /* one that was found speaks within milliseconds, if it runs at all */
@@ -146,7 +148,7 @@ static int spec_text(const struct managed_device *device, const struct device_re
         if (r >= 0 && has_disk(device))
                 r = set_number(document, "blockSize", device->disk_block_size);
         if (r >= 0) {
-                *ret = cJSON_PrintUnformatted(document);
+                *ret = json_print(document);
                 r = *ret ? 0 : -ENOMEM;
         }
         cJSON_Delete(document);

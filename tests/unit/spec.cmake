@@ -1,5 +1,6 @@
 ublkd_unit_test(backing_claims_test LIBS ublkd_base)
 ublkd_unit_test(problem_test LIBS ublkd_base)
+ublkd_unit_test(json_print_test LIBS ublkd_base)
 ublkd_unit_test(json_time_test LIBS ublkd_base)
 ublkd_unit_test(log_test LIBS ublkd_base)
 ublkd_unit_test(printable_test LIBS ublkd_base)

@@ -79,7 +79,11 @@ static struct excerpt describe(const cJSON *value)
         if (cJSON_IsString(value))
                 return quote(value->valuestring);
         if (cJSON_IsNumber(value)) {
-                snprintf(excerpt.text, sizeof(excerpt.text), "%.15g", value->valuedouble);
+                snprintf(excerpt.text, sizeof(excerpt.text),
+                        trunc(value->valuedouble) == value->valuedouble && fabs(value->valuedouble) < 1e20
+                                ? "%.0f"
+                                : "%.15g",
+                        value->valuedouble);
                 if (strtod(excerpt.text, NULL) != value->valuedouble)
                         snprintf(excerpt.text, sizeof(excerpt.text), "%.17g", value->valuedouble);
                 return excerpt;

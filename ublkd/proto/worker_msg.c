@@ -7,6 +7,8 @@
 #include "ublkd/proto/claims_json.h"
 #include "ublkd/proto/json_u64.h"
 
+#include "ublkd/base/json_print.h"
+
 #include <cjson/cJSON.h>
 #include <limits.h>
 #include <math.h>
@@ -271,7 +273,7 @@ int worker_msg_encode(const struct worker_msg *msg, char **ret_text)
         for (size_t i = 0; i < types[msg->type].count; i++)
                 if (!add_field(object, &types[msg->type].fields[i], msg))
                         return -ENOMEM;
-        text = cJSON_PrintUnformatted(object);
+        text = json_print(object);
         if (!text)
                 return -ENOMEM;
         *ret_text = text;
