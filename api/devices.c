@@ -173,6 +173,9 @@ static void put_spec(struct request *request, struct device_spec *spec, const st
         (void)TAKE_PTR(owned);
         status = outcome == PUT_CREATED ? MHD_HTTP_CREATED : MHD_HTTP_OK;
         if (request->query.wait) {
+                if (outcome == PUT_UNCHANGED
+                        && !wait_is_ready(record)) /* the next try tells, not the last one */
+                        (void)device_store_try_again(store_of(request), record->name);
                 wait_begin(request, WAIT_READY, record, status);
                 return;
         }

@@ -21,6 +21,7 @@ struct wait {
         char *name;                     /* of the device; NULL with WAIT_HOST, which has none */
         char uid[UID_TEXT_SIZE];        /* a new device of the same name is another one */
         uint64_t generation;            /* ready: that must have been observed */
+        uint64_t asked;                 /* as well */
         uint32_t restart;               /* as well */
         bool restarts;                  /* ready: it waits for that restart */
         unsigned status;                /* ready: of the reply */
@@ -71,8 +72,8 @@ static bool has_reason(const struct device_status *status, const char *reason)
  * not answer says nothing about the spec: the next try may well succeed. */
 static bool is_verdict(const struct device_status *status)
 {
-        static const char *const passing[] = {"WorkerDied", "WorkerNotStarted", "WorkerUnreachable",
-                "ControlPlane", "ControlPlaneHangs", "RuntimeDirectory", "StoreFailed"};
+        static const char *const passing[] = {"WorkerDied", "WorkerHangs", "WorkerKilled", "WorkerNotStarted",
+                "WorkerUnreachable", "ControlPlane", "ControlPlaneHangs", "RuntimeDirectory", "StoreFailed"};
 
         if (status->phase == PHASE_FAILED)
                 return true;
@@ -91,7 +92,7 @@ static const char *status_message(const struct device_status *status)
         return status->message && *status->message ? status->message : device_phase_to_string(status->phase);
 }
 
-static bool is_ready(const struct device_record *record)
+bool wait_is_ready(const struct device_record *record)
 {
         if (record->spec && !record->spec->options.enabled)
                 return record->status.phase == PHASE_DISABLED;
@@ -101,7 +102,7 @@ static bool is_ready(const struct device_record *record)
 /* A disk that serves on with its old size is recovered all the same. */
 static bool is_over(const struct wait *wait, const struct device_record *record)
 {
-        return is_ready(record)
+        return wait_is_ready(record)
                || (wait->kind == WAIT_RECOVERED && record->status.phase == PHASE_LIVE
                        && has_reason(&record->status, "CannotGrow"));
 }
@@ -118,7 +119,8 @@ static bool check_ready(const struct wait *wait, const struct device_record *rec
                 return true;
         }
         if (record->status.observed_generation < wait->generation
-                || record->status.observed_restart < wait->restart)
+                || record->status.observed_restart < wait->restart
+                || record->status.observed_asked < wait->asked)
                 return false;
         if (wait->restarts && wait->kind != WAIT_RECOVERED && has_reason(&record->status, "CannotRestart")) {
                 reply_device_problem(
@@ -253,6 +255,7 @@ static int wait_new(struct request *request, enum wait_kind kind, const struct d
                 .kind = kind,
                 .generation = record->generation,
                 .restart = record->restart,
+                .asked = record->asked,
                 .restarts = record->status.observed_restart < record->restart,
                 .status = status};
         strcpy(wait->uid, record->uid);

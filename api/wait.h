@@ -14,6 +14,9 @@ enum wait_kind {
 
 struct wait;
 
+/* Whether its disk is as the spec wants it, or gone where the device is disabled. */
+bool wait_is_ready(const struct device_record *record);
+
 /* Sets the reply if it is known already (ready: `status` with the device), else suspends the connection. */
 void wait_begin(
         struct request *request, enum wait_kind kind, const struct device_record *record, unsigned status);

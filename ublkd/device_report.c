@@ -3,6 +3,7 @@
 #include "ublkd/managed_device.h"
 
 #include "ublkd/base/clock.h"
+#include "ublkd/base/quantity.h"
 #include "ublkd/device_record.h"
 #include "ublkd/device_route.h"
 
@@ -29,8 +30,11 @@ static bool is_manual(const struct device_record *record)
  * and nothing has failed since. */
 static bool is_handed_over(const struct managed_device *device)
 {
-        return device->note.reason ? strcmp(device->note.reason, "WorkerRetired") == 0
-                                   : device->attempt.retired;
+        const char *reason = device->note.reason;
+
+        if (!reason)
+                return device->attempt.retired;
+        return strcmp(reason, "WorkerRetired") == 0 || strcmp(reason, "WorkerKilled") == 0;
 }
 
 static bool is_gone(const struct managed_device *device)
@@ -49,7 +53,9 @@ static struct told tell_absent(const struct managed_device *device, const struct
                                        : (struct told){PHASE_STOPPING, "Disabling"};
         if (device_unsupported(device, record, &reason))
                 return (struct told){PHASE_FAILED, reason};
-        return (struct told){PHASE_STOPPING, "Replacing"};
+        /* A worker that was started for the spec before goes; there is no disk to take away. */
+        return device->facts.kernel == KERNEL_ABSENT ? (struct told){PHASE_STARTING, "Starting"}
+                                                     : (struct told){PHASE_STOPPING, "Replacing"};
 }
 
 /* What is known of the disk is from when there was a driver; before, there was none. */
@@ -68,11 +74,14 @@ static bool grows(const struct managed_device *device)
         return device->facts.want == WANT_EXTENDED || device->facts.want == WANT_GROWN;
 }
 
-static const char *growth_refusal(const struct managed_device *device)
+/* Why the disk could not grow to what is wanted now; what an earlier try came to says nothing about it. */
+static const char *growth_refusal(const struct managed_device *device, const struct device_record *record)
 {
         const struct problem_list *refusal = worker_proc_refusal(device->worker);
 
-        return refusal->count > 0 ? refusal->items[0].detail : device->note.sentence;
+        if (refusal->count > 0 && user_words_equal(device->growth_words, device_words(record)))
+                return refusal->items[0].detail;
+        return device->note.sentence;
 }
 
 static const char *live_reason(const struct managed_device *device, const struct device_record *record)
@@ -81,7 +90,7 @@ static const char *live_reason(const struct managed_device *device, const struct
                 return "Restarting";
         if (!grows(device) && device_trial_refusal(device, record))
                 return "CannotRestart";
-        return !grows(device) ? "Live" : growth_refusal(device) ? "CannotGrow" : "Growing";
+        return !grows(device) ? "Live" : growth_refusal(device, record) ? "CannotGrow" : "Growing";
 }
 
 /* Nobody may recover it but who is asked to. A live disk that has lost its worker is DOWN to us, except one
@@ -216,8 +225,11 @@ static int explain_absent(const struct managed_device *device, const struct devi
 static int explain_live(const struct managed_device *device, const struct device_record *record,
         const char *reason, struct device_status *status)
 {
-        const char *refusal = grows(device) ? growth_refusal(device) : NULL;
+        const char *refusal = grows(device) ? growth_refusal(device, record) : NULL;
+        char size[SIZE_TEXT_MAX], wanted[SIZE_TEXT_MAX];
 
+        format_size(device->disk_size, size);
+        format_size(device->size_wanted, wanted);
         if (device->facts.want == WANT_RENEWED)
                 return device_status_explain(status, reason,
                         "Serving /dev/ublkb%d; its worker finishes what it has in hand, and another one "
@@ -225,16 +237,13 @@ static int explain_live(const struct managed_device *device, const struct device
                         record->number);
         if (refusal)
                 return device_status_explain(status, reason,
-                        "Serving /dev/ublkb%d as before, with %llu bytes; it cannot grow to %llu: %s%s It is "
-                        "tried again; 'ublkctl resize %s %llu' (or that size in the spec) takes the growth "
-                        "back.",
-                        record->number, (unsigned long long)device->disk_size,
-                        (unsigned long long)device->size_wanted, refusal, full_stop(refusal), record->name,
-                        (unsigned long long)device->disk_size);
+                        "Serving /dev/ublkb%d as before, with %s; it cannot grow to %s: %s%s It is tried "
+                        "again "
+                        "until it can.",
+                        record->number, size, wanted, refusal, full_stop(refusal));
         if (grows(device))
-                return device_status_explain(status, reason,
-                        "Serving /dev/ublkb%d, which grows to %llu bytes.", record->number,
-                        (unsigned long long)device->size_wanted);
+                return device_status_explain(
+                        status, reason, "Serving /dev/ublkb%d, which grows to %s.", record->number, wanted);
         refusal = device_trial_refusal(device, record);
         if (refusal)
                 return device_status_explain(status, reason,
@@ -273,7 +282,7 @@ static int explain(const struct managed_device *device, const struct device_reco
         case PHASE_RECOVERING:
                 return device_status_explain(status, told->reason,
                         "%s A new worker is taking over the queues of /dev/ublkb%d.",
-                        note_or(device, is_handed_over(device) ? "The worker leaves, as it was told."
+                        note_or(device, is_handed_over(device) ? "The worker was told to leave."
                                                                : "There is no worker that serves it."),
                         record->number);
         case PHASE_BACKOFF:
@@ -336,6 +345,7 @@ static void fill(const struct managed_device *device, const struct device_record
                 .phase = phase,
                 .observed_generation = record->generation,
                 .observed_restart = record->restart,
+                .observed_asked = record->asked,
                 .settled = is_serving(device) && device->facts.want == WANT_PRESENT,
                 .number = record->number,
                 .disk = disk,

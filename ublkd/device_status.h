@@ -27,6 +27,7 @@ struct device_status {
         enum device_phase phase;
         uint64_t observed_generation;
         uint32_t observed_restart; /* not shown: see device_record.restart */
+        uint64_t observed_asked;   /* not shown: see device_record.asked */
         bool settled;              /* not shown: the disk is live, and nothing about it is being changed */
         int number;                /* N of /dev/ublkbN, -1 while there is none */
         bool disk;                 /* /dev/ublkbN exists */

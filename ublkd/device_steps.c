@@ -196,6 +196,12 @@ static void step_begin_recovery(struct managed_device *device, const struct devi
 {
         int r = device_check_geometry(device, record, worker_proc_params(device->worker));
 
+        if (r == -ESTALE && device_worker_is_stale(device, record)) {
+                device_note_clear(device); /* the next one looks at what the user has spoken of since */
+                device_kill_worker(device, KILL_UNWANTED);
+                device_step_done(device, 0);
+                return;
+        }
         if (r >= 0)
                 r = device_claim_take(
                         device); /* a supervisor that has just started does not know the claim yet */
@@ -263,8 +269,7 @@ static void step_del_dev(struct managed_device *device, const struct device_reco
 
 static void step_stop_worker(struct managed_device *device, const struct device_record *record _unused_)
 {
-        worker_proc_kill(device->worker);
-        device->tie = WORKER_KILLED;
+        device_kill_worker(device, device->facts.trouble == TROUBLE_STUCK ? KILL_STUCK : KILL_UNWANTED);
         device_step_done(device, 0);
 }
 
@@ -279,13 +284,15 @@ static void retire_worker(struct managed_device *device, int result)
                 return;
         }
         device_shared_lift(device); /* until the next worker is started */
-        if (kernel_can(device->kernel.flags, KERNEL_ABILITY_QUIESCE))
+        if (kernel_can(device->kernel.flags, KERNEL_ABILITY_QUIESCE)) {
                 device_command_sent(device,
                         ublk_ctl_quiesce(device->reconciler->ctl, record->number, device_on_command_done,
                                 device, &device->call),
                         device_on_command_done);
-        else
-                step_stop_worker(device, record);
+                return;
+        }
+        device_kill_worker(device, KILL_TO_REPLACE);
+        device_step_done(device, 0);
 }
 
 static void step_retire_worker(struct managed_device *device, const struct device_record *record)
@@ -294,11 +301,14 @@ static void step_retire_worker(struct managed_device *device, const struct devic
 }
 
 /* What it answers is heard between turns. */
-static void step_extend_worker(struct managed_device *device, const struct device_record *record _unused_)
+static void step_extend_worker(struct managed_device *device, const struct device_record *record)
 {
         uint64_t size = device->size_wanted > device->disk_size ? device->size_wanted : device->disk_size;
         int r = device_claim_extend(device, size);
 
+        if (!user_words_equal(device->growth_words, device_words(record)))
+                worker_proc_forget_refusal(device->worker);
+        device->growth_words = device_words(record);
         if (r >= 0)
                 r = worker_proc_grow(device->worker, size);
         if (r < 0 && r != -EBUSY)

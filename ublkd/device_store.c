@@ -385,6 +385,17 @@ int device_store_request_restart(struct device_store *store, const char *name)
                 "Another worker was asked for; it takes over the disk next.");
 }
 
+int device_store_try_again(struct device_store *store, const char *name)
+{
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+
+        if (!entry)
+                return -ENOENT;
+        entry->record.asked++;
+        announce(store, STORE_INTENT, entry);
+        return 0;
+}
+
 int device_store_refuse_restart(struct device_store *store, const char *name)
 {
         struct store_entry *entry = store_entries_find(&store->entries, name);

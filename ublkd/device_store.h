@@ -21,6 +21,7 @@ struct device_record {
         int number;               /* kernel number given out, -1: none yet */
         bool deleting;            /* wanted gone; the record goes when the disk is gone */
         bool forced;              /* and its users do not count */
+        uint64_t asked;           /* +1 for each request to try again at once; not durable */
         bool recover_requested;   /* POST …/recover came; cleared when Live */
         char held_boot[UID_TEXT_SIZE]; /* boot id in which a manual device was Live, or "" */
         uint64_t created_at;           /* CLOCK_REALTIME, microseconds */
@@ -131,6 +132,9 @@ int device_store_request_recover(struct device_store *store, const char *name);
 int device_store_request_restart(struct device_store *store, const char *name);
 
 /* For the reconciler. 0, -ENOENT, or the backend's. */
+/* Have the device tried again at once, as its spec is: who asks is told what that comes to, not what the try
+ * before it came to (status.observed_asked). Nothing is written, and no event is made. 0; -ENOENT. */
+int device_store_try_again(struct device_store *store, const char *name);
 /* The restart that was asked for last is not to be done, now or by a later supervisor. */
 int device_store_refuse_restart(struct device_store *store, const char *name);
 int device_store_remove(struct device_store *store, const char *name);

@@ -64,17 +64,28 @@ static void refuse(struct managed_device *device, const char *sentence)
         conclude(device, -ECANCELED);
 }
 
+/* What it could not do says nothing about the spec that has come since. */
+static void ask_again(struct managed_device *device)
+{
+        device_note_clear(device);
+        conclude(device, -ECONNRESET);
+}
+
 static void judge(struct managed_device *device)
 {
         const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
         const struct problem_list *problems = worker_proc_problems(device->trial.worker);
         const struct disk_params *params = worker_proc_params(device->trial.worker);
 
-        if (problems->count > 0)
+        bool refused = problems->count > 0 || !params || device_check_geometry(device, record, params) < 0;
+
+        if (refused && !user_words_equal(device->trial.words, device_words(record)))
+                ask_again(device);
+        else if (problems->count > 0)
                 refuse(device, problems->items[0].detail);
         else if (!params)
                 refuse(device, worker_proc_death(device->trial.worker)->sentence);
-        else if (device_check_geometry(device, record, params) < 0)
+        else if (refused)
                 refuse(device, device->note.sentence ? device->note.sentence : "");
         else {
                 device->trial.passed = record->restart;
@@ -113,7 +124,8 @@ void device_trial_begin(struct managed_device *device, const struct device_recor
         int r;
 
         device->trial.then = then;
-        if (device->trial.passed == record->restart) {
+        if (device->trial.passed == record->restart
+                && user_words_equal(device->trial.words, device_words(record))) {
                 conclude(device, 0);
                 return;
         }
@@ -123,6 +135,7 @@ void device_trial_begin(struct managed_device *device, const struct device_recor
                         "ended yet.");
                 return;
         }
+        device->trial.words = device_words(record);
         trial_uid(device, uid);
         r = device_start_worker(device, record, WORKER_TRIAL_NAME, uid, WORKER_LOCK_NEVER, on_trial_changed,
                 &device->trial.worker);

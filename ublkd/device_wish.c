@@ -55,7 +55,7 @@ struct plan_wish device_wish(struct managed_device *device, const struct device_
                 .enabled = options && options->enabled
                            && !(unready && device_unsupported(device, record, &reason)),
                 .kernel_is_old = present && device_cookie_epoch(device->kernel.cookie) != record->epoch,
-                .worker_is_old = observe_worker_is_old(device->worker, record->epoch),
+                .worker_is_old = device_worker_is_old(device, record),
                 .worker_is_outdated = device->worker && worker_proc_restart(device->worker) != record->restart
                                       && !device_trial_refusal(device, record),
                 .manual = options && options->recovery.trigger == TRIGGER_MANUAL,

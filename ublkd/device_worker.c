@@ -7,6 +7,107 @@
 
 enum { HELLO_USEC = 5 * 1000 * 1000 }; /* one that was found speaks within milliseconds, if it runs at all */
 
+struct user_words device_words(const struct device_record *record)
+{
+        return (struct user_words){.generation = record->generation, .asked = record->asked};
+}
+
+bool user_words_equal(struct user_words one, struct user_words other)
+{
+        return one.generation == other.generation && one.asked == other.asked;
+}
+
+bool device_worker_is_stale(const struct managed_device *device, const struct device_record *record)
+{
+        return device->worker && !user_words_equal(device->worker_words, device_words(record));
+}
+
+/* It opens its store, or has, and has been told nothing else. */
+static bool is_opening(const struct managed_device *device)
+{
+        enum plan_worker stage = observe_worker(device->worker);
+
+        return stage == PLAN_WORKER_STARTING || stage == PLAN_WORKER_PARAMS;
+}
+
+/* One that we started has an epoch and a size before it says so. A size without a disk needs no new epoch. */
+bool device_worker_is_old(const struct managed_device *device, const struct device_record *record)
+{
+        if (observe_worker_is_old(device->worker, record->epoch))
+                return true;
+        if (!device->worker || worker_proc_adopted(device->worker) || !is_opening(device))
+                return false;
+        return worker_proc_epoch(device->worker) != record->epoch
+               || (device->facts.kernel == KERNEL_ABSENT && record->spec
+                       && record->spec->options.size != device->worker_size);
+}
+
+/* What is told of one that we kill. NULL: nothing. */
+static const struct kill_news {
+        enum event_type type;
+        const char *reason;
+        const char *what; /* after "Worker N" */
+} * news_of_kill(const struct managed_device *device, enum worker_kill why)
+{
+        static const struct kill_news
+                replaced = {EVENT_NORMAL, "WorkerRetired",
+                        "was killed to be replaced, because the driver cannot have it finish and leave"},
+                stays = {EVENT_WARNING, "WorkerKilled",
+                        "was told to leave, did not, and was killed by ublkd"},
+                opens = {EVENT_WARNING, "WorkerHangs",
+                        "did not open its backing store in time, and was killed by "
+                        "ublkd"},
+                fetches = {EVENT_WARNING, "WorkerHangs",
+                        "did not take the disk's queues in time, and was killed by "
+                        "ublkd"};
+
+        if (why == KILL_TO_REPLACE)
+                return &replaced;
+        if (why != KILL_STUCK || device->facts.want == WANT_ABSENT)
+                return NULL;
+        if (device->attempt.retired || device->facts.want == WANT_RENEWED)
+                return &stays;
+        return device->facts.worker == PLAN_WORKER_STARTING   ? &opens
+               : device->facts.worker == PLAN_WORKER_FETCHING ? &fetches
+                                                              : NULL;
+}
+
+/* At once, and not at its death: a process that waits for a disk dies when that answers. */
+static void tell_kill(struct managed_device *device, enum worker_kill why)
+{
+        const struct kill_news *news = news_of_kill(device, why);
+        int pid = (int)worker_proc_pid(device->worker);
+
+        if (!news || device->kill_told)
+                return;
+        device->kill_told = true;
+        device_note(device, news->reason, "Worker %d %s.", pid, news->what);
+        device_tell(device, news->type, news->reason, "Worker %d %s; another one takes its place.", pid,
+                news->what);
+}
+
+void device_kill_worker(struct managed_device *device, enum worker_kill why)
+{
+        worker_proc_kill(device->worker);
+        device->tie = WORKER_KILLED;
+        tell_kill(device, why);
+}
+
+/* One that was told to leave is gone, and was not killed for it. Of one that is not our child it is not known
+ * how it ended. */
+static void tell_retired(struct managed_device *device)
+{
+        const struct worker_death *death = worker_proc_death(device->worker);
+        bool failed = death->by_us || death->by_signal || death->code > 0;
+        const char *reason = death->by_us ? "WorkerKilled" : failed ? "WorkerDied" : "WorkerRetired";
+        const char *how = failed ? death->sentence : death->code < 0 ? "is gone" : "has left";
+        int pid = (int)worker_proc_pid(device->worker);
+
+        device_note(device, reason, "Worker %d was told to leave, and %s.", pid, how);
+        device_tell(device, failed ? EVENT_WARNING : EVENT_NORMAL, reason,
+                "Worker %d was told to leave, and %s; another one takes its place.", pid, how);
+}
+
 /* The user hears the reason that the worker gave, or else how it ended. */
 static void note_death(struct managed_device *device, bool served)
 {
@@ -55,24 +156,23 @@ void device_take_death(struct managed_device *device)
         const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
         bool served = device->facts.worker == PLAN_WORKER_SERVING, retired = device->attempt.retired;
         bool unheard = died_unheard(device);
-        bool wanted = !unheard && !retired && record && !record->deleting && record->spec
+        bool stale = record && !served && device_worker_is_stale(device, record);
+        bool wanted = !unheard && !retired && !stale && record && !record->deleting && record->spec
                       && record->spec->options.enabled && worker_proc_epoch(device->worker) == record->epoch;
 
         if (wanted)
                 note_death(device, served);
         if (wanted && device->tie != WORKER_KILLED && (served || is_news(device, before)))
                 tell_death(device, served);
-        if (retired) {
-                device_tell(device, EVENT_NORMAL, "WorkerRetired",
-                        "Worker %d has left, as it was told; another one takes its place.",
-                        (int)worker_proc_pid(device->worker));
-                device_note(device, "WorkerRetired", "Worker %d has left, as it was told.",
-                        (int)worker_proc_pid(device->worker));
-        }
+        if (retired && !device->kill_told)
+                tell_retired(device);
         if (served && wanted)
                 device->died_at = worker_proc_died_at(device->worker);
         if (!unheard)
                 attempt_worker_died(&device->attempt, monotonic_now());
+        if (stale && device->worker_words.generation > 0)
+                attempt_reset(
+                        &device->attempt); /* what the user has spoken of since has not been tried yet */
         device->worker = worker_proc_free(device->worker);
         device->tie = unheard ? WORKER_NEVER : WORKER_LOST;
         (void)runtime_dir_forget_worker(
@@ -199,8 +299,15 @@ static enum worker_lock wanted_lock(const struct managed_device *device)
 
 int device_spawn(struct managed_device *device, const struct device_record *record)
 {
-        return device_start_worker(device, record, record->name, record->uid, wanted_lock(device),
+        int r = device_start_worker(device, record, record->name, record->uid, wanted_lock(device),
                 on_worker_changed, &device->worker);
+
+        if (r < 0)
+                return r;
+        device->worker_words = device_words(record);
+        device->worker_size = record->spec->options.size;
+        device->kill_told = false;
+        return 0;
 }
 
 uint64_t device_speaks_by(const struct managed_device *device)
@@ -218,6 +325,8 @@ void device_adopt(struct managed_device *device)
                 reconciler->config.worker_start, device->name, device->uid, on_worker_changed, device,
                 &device->worker);
 
+        device->worker_words = (struct user_words){};
+        device->kill_told = false;
         device->tie = r >= 0 ? WORKER_HELD : r == -ENOENT ? WORKER_NEVER : WORKER_UNREACHED;
         if (device->tie == WORKER_UNREACHED)
                 device_note(device, "WorkerUnreachable",

@@ -24,11 +24,27 @@ struct trouble_note {
 
 struct managed_device;
 
+/* What the user has said of a device. A try is judged by the words that it was made for: what it failed for
+ * says nothing about words that came after it began. */
+struct user_words {
+        uint64_t generation; /* 0: not known, which is as good as older */
+        uint64_t asked;      /* device_record.asked */
+};
+
+/* Why a worker is killed. */
+enum worker_kill {
+        KILL_UNWANTED,   /* it serves what is not wanted, or not there any more */
+        KILL_TO_REPLACE, /* it is to be replaced, and the driver cannot have it finish and leave */
+        KILL_STUCK,      /* it did not do its part in time */
+        _WORKER_KILL_MAX
+};
+
 /* See device_trial.c. */
 struct restart_trial {
         struct worker_proc *worker; /* NULL: none under way */
         sd_event_source *timer;
         void (*then)(struct managed_device *device, int result); /* the step that waits for it, or NULL */
+        struct user_words words;                                 /* that it is made for, or was last */
         uint32_t passed, refused; /* record->restart for which it went so last; 0: none */
         char *sentence;           /* why it was refused; owned */
 };
@@ -73,6 +89,10 @@ struct managed_device {
 
         struct worker_proc *worker;
         enum worker_tie tie;
+        struct user_words worker_words; /* that it was started for; all 0 for one that was found */
+        uint64_t worker_size;           /* options.size of that spec */
+        bool kill_told;                 /* that we killed it, and why, is told already */
+        struct user_words growth_words; /* that it was asked to grow for last */
         struct ublk_ctl_call *call;
         sd_event_source *timer;
 
@@ -92,7 +112,7 @@ struct managed_device {
         int candidate;            /* the number that is being tried for a device that had none; -1: not so */
         struct backing_claims claims; /* what its disk writes to, with or without a worker */
 
-        uint64_t generation;       /* that the attempts are about */
+        struct user_words words;   /* that the attempts are about */
         bool recover_heard;        /* so is the pending request to recover */
         uint64_t shown_generation; /* that owner, mode and link of the block node follow; 0: none */
         bool unheard;              /* new, and the kernel was never asked anything about it */
@@ -190,6 +210,16 @@ int device_spawn(struct managed_device *device, const struct device_record *reco
 /* device_worker.c: the same, but it is shown as `name`, is known as `uid`, and is the caller's. */
 int device_start_worker(struct managed_device *device, const struct device_record *record, const char *name,
         const char *uid, enum worker_lock lock, worker_proc_changed changed, struct worker_proc **ret);
+/* device_worker.c: the words that the record holds now. */
+struct user_words device_words(const struct device_record *record);
+bool user_words_equal(struct user_words one, struct user_words other);
+/* device_worker.c: its worker was started for a spec, or a request, before the one that the record holds now:
+ * what it fails for is no verdict about that. False while there is no worker. */
+bool device_worker_is_stale(const struct managed_device *device, const struct device_record *record);
+/* device_worker.c: its worker cannot make the disk that the record wants. False while there is none. */
+bool device_worker_is_old(const struct managed_device *device, const struct device_record *record);
+/* device_worker.c: kills its worker, and tells of it where users would else be told that it left. */
+void device_kill_worker(struct managed_device *device, enum worker_kill why);
 /* device_worker.c: its worker is dead: says why, and lets go of it. */
 void device_take_death(struct managed_device *device);
 

@@ -366,19 +366,20 @@ void device_step_done(struct managed_device *device, int result)
         device_rest(device, UINT64_MAX);
 }
 
-/* A new spec, or a new request to recover: what failed before may well succeed now. */
+/* A new spec, or a new request to try or to recover: what failed before may well succeed now. */
 static void device_hear_user(struct managed_device *device, const struct device_record *record)
 {
-        bool new_spec = device->generation != record->generation;
+        bool new_spec = device->words.generation != record->generation;
+        bool asked = device->words.asked != record->asked;
         bool new_request = record->recover_requested && !device->recover_heard;
 
-        if (new_spec) {
+        if (new_spec || asked) {
                 device_note_clear(device);
                 device->dropped_flags = 0;
         }
-        if (new_spec || new_request)
+        if (new_spec || asked || new_request)
                 attempt_reset(&device->attempt);
-        device->generation = record->generation;
+        device->words = device_words(record);
         device->recover_heard = record->recover_requested;
 }
 

@@ -86,7 +86,7 @@ static void describe_death(const struct worker_proc *worker, const siginfo_t *in
 {
         const char *name;
 
-        *ret = (struct worker_death){.code = -1};
+        *ret = (struct worker_death){.code = -1, .by_us = worker->fault[0] != '\0'};
         if (info) {
                 ret->by_signal = info->si_code != CLD_EXITED;
                 ret->code = info->si_status;
@@ -237,6 +237,8 @@ static void hear_grown(struct worker_proc *worker, const struct worker_msg *msg)
         params->size = msg->grown.size;
         params->size_max = msg->grown.size_max;
         backing_claims_resize(&params->claims, params->size);
+        if (worker->growth.asked > 0) /* the answer to the last GROW tells */
+                return;
         problem_list_clear(&worker->refusal);
         (void)problem_list_append(
                 &worker->refusal, &msg->grown.problems); /* without memory: it is asked again */
@@ -559,6 +561,11 @@ int worker_proc_grow(struct worker_proc *worker, uint64_t size)
         if (r >= 0)
                 worker->growth = growth;
         return r;
+}
+
+void worker_proc_forget_refusal(struct worker_proc *worker)
+{
+        problem_list_clear(&worker->refusal);
 }
 
 const struct problem_list *worker_proc_refusal(const struct worker_proc *worker)

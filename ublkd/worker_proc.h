@@ -14,7 +14,8 @@ struct worker_proc;
  * child)". */
 struct worker_death {
         bool by_signal;
-        int code; /* signal number or exit status; -1: unknown */
+        bool by_us; /* it broke the protocol, or did not leave: `sentence` says so */
+        int code;   /* signal number or exit status; -1: unknown */
         char sentence[96];
 };
 
@@ -65,6 +66,8 @@ int worker_proc_live(struct worker_proc *worker);
 int worker_proc_grow(struct worker_proc *worker, uint64_t size);
 /* Why it has not grown when it was asked last; empty: it has, or has not answered yet. */
 const struct problem_list *worker_proc_refusal(const struct worker_proc *worker);
+/* Forget that; what it answers to an earlier request to grow is ignored as well. */
+void worker_proc_forget_refusal(struct worker_proc *worker);
 /* SIGKILL through the pidfd: by contract nothing acknowledged is lost. The stage is WORKER_STAGE_LEAVING
  * until its death, which is reported. */
 void worker_proc_kill(struct worker_proc *worker);

@@ -3,6 +3,8 @@
  * The driver takes most sizes as powers of two, so that is what comes out here. */
 #include "targets/worker/disk_geometry.h"
 
+#include "ublkd/base/quantity.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -46,6 +48,16 @@ static int check_block_size(
 }
 
 /* *ret is the size in whole blocks, 0 where a problem was added. */
+int disk_size_refuse(uint64_t there, uint64_t wanted, struct problem_list *problems)
+{
+        char has[SIZE_TEXT_MAX], needed[SIZE_TEXT_MAX];
+
+        format_size(there, has);
+        format_size(wanted, needed);
+        return problem_add(problems, ENOSPC, "/size", "BackingTooSmall",
+                "The backing store offers %s, and the disk needs %s; grow the backing store.", has, needed);
+}
+
 static int choose_size(const struct disk_wish *wish, const struct target_geometry *geometry,
         uint32_t block_size, uint64_t *ret, struct problem_list *problems)
 {
@@ -60,10 +72,7 @@ static int choose_size(const struct disk_wish *wish, const struct target_geometr
                         " bytes here; change size, or set a smaller blockSize.",
                         wanted, block_size);
         if (there != 0 && wanted > there)
-                return problem_add(problems, ENOSPC, "/size", "BackingTooSmall",
-                        "The backing store offers %" PRIu64 " bytes, the spec asks for %" PRIu64
-                        "; grow the backing store, or lower size.",
-                        there, wanted);
+                return disk_size_refuse(there, wanted, problems);
         if (wanted == 0 && there < block_size)
                 return problem_add(problems, ENOSPC, "/target", "BackingTooSmall",
                         "The backing store offers %" PRIu64 " bytes, which is less than one block of %" PRIu32

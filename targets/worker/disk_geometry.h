@@ -18,6 +18,9 @@ struct disk_wish {
 int disk_geometry(const struct disk_wish *wish, const struct target_geometry *geometry,
         const struct target *target, struct disk_params *ret, struct problem_list *problems);
 
+/* Says that `wanted` bytes do not fit into a backing store of `there`. What problem_add() returns. */
+int disk_size_refuse(uint64_t there, uint64_t wanted, struct problem_list *problems);
+
 /* How large a disk in blocks of block_size can be over a backing store of `there` bytes (0: it has no size of
  * its own). Bytes. */
 uint64_t disk_size_max(uint64_t there, uint32_t block_size);

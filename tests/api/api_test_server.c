@@ -74,6 +74,7 @@ static int set_status(struct server *server, const struct device_record *record,
                 .phase = phase,
                 .observed_generation = record->generation,
                 .observed_restart = record->restart,
+                .observed_asked = record->asked,
                 .settled = phase == PHASE_LIVE && strcmp(reason, "CannotGrow") != 0,
                 .number = record->number >= 0 ? record->number : 0,
                 .disk = phase == PHASE_LIVE || phase == PHASE_RECOVERING || phase == PHASE_QUIESCED,
@@ -105,7 +106,8 @@ static int reconcile_one(struct server *server, const char *name)
                 return device_store_remove(server->store, name);
         if (!record->spec
                 || (record->status.observed_generation == record->generation
-                        && record->status.observed_restart == record->restart))
+                        && record->status.observed_restart == record->restart
+                        && record->status.observed_asked == record->asked))
                 return 0;
         return record->spec->options.enabled
                        ? set_status(server, record, PHASE_LIVE, "Live", "It serves.")

@@ -70,9 +70,27 @@ def test_what_only_opening_can_tell(manual, phase):
     assert problem["reason"] == "BackingFileMissing" and "/x is missing" in problem["detail"]
     assert problem["device"]["name"] == "data"
     assert manual.ask("GET", "/devices/data").status == 200, "the record stays"
-    problem = check_problem(manual.ask("POST", "/devices?wait=ready", spec()), 422, "cannot-start")
     manual.tell("status data Live Live It serves.")
     assert manual.ask("POST", "/devices?wait=ready", spec()).status == 200
+
+
+@pytest.mark.parametrize("method, path", [("POST", "/devices?wait=ready"), ("PUT", "/devices/data?wait=ready")])
+@pytest.mark.parametrize("phase, reason", [("Backoff", "BackingFileMissing"), ("Live", "CannotGrow")])
+def test_asking_again_is_answered_by_the_next_try(manual, method, path, phase, reason):
+    """The same spec once more: what the last try came to is known, what this one comes to is asked."""
+    manual.ask("POST", "/devices", spec())
+    manual.tell(f"status data {phase} {reason} As it was.")
+    before = manual.ask("GET", "/devices/data").json
+    connection = begin(manual, method, path, spec())
+    assert manual.tell("waits") == 1
+    manual.tell("status data Live Live It serves.")
+    answer = end(connection)
+    assert answer.status == 200 and answer.json["generation"] == before["generation"]
+    manual.tell(f"status data {phase} {reason} As it was.")
+    connection = begin(manual, method, path, spec())
+    assert manual.tell("waits") == 1
+    manual.tell(f"status data {phase} {reason} It was tried again.")
+    assert "tried again" in check_problem(end(connection), 422, "cannot-start")["detail"]
 
 
 def test_a_recovery_is_waited_for_whatever_was_wrong_before(manual):

@@ -1,5 +1,6 @@
 """What can be changed under a disk that is in use, and what is refused."""
 
+import concurrent.futures
 import os
 import pathlib
 import shutil
@@ -249,7 +250,7 @@ def test_grow_beyond_the_backing_store(api, file_of):
     first = api.create(spec)
     disk = Disk(first["status"]["id"])
     problem = api.put({**spec, "size": "96MiB"}, status=422)
-    assert problem["reason"] == "CannotGrow" and str(64 << 20) in problem["detail"]
+    assert problem["reason"] == "CannotGrow" and "64MiB" in problem["detail"]
     device = api.get("data")
     assert device["status"]["phase"] == "Live" and disk.size() == 64 << 20
     disk.write(0, block("a"))
@@ -258,6 +259,92 @@ def test_grow_beyond_the_backing_store(api, file_of):
     api.put({**spec, "size": "1GiB"}, status=422)
     api.put({**spec, "size": "96MiB"})
     assert api.get("data")["status"]["worker"]["pid"] == first["status"]["worker"]["pid"]
+
+
+def _times(api, reason):
+    """How often it happened to the device."""
+    items = api.ask("GET", "/events?device=data", 200, headers={"Accept": "application/json"})["items"]
+    return sum(item["count"] for item in items if item["reason"] == reason)
+
+
+def test_a_growth_is_judged_by_its_own_try(api, file_of):
+    """Tried, told that the file is too small, taken back, the file was grown, tried again: that grows."""
+    if not _grows():
+        return
+    path = file_of(size=16 << 20)
+    spec = loop_spec("data", path, size="16MiB")
+    disk = Disk(api.create(spec)["status"]["id"])
+    for mib in (24, 32, 40, 48, 56):
+        api.put({**spec, "size": f"{mib}MiB"}, status=422)
+        api.put(spec)
+        refused = _times(api, "CannotGrow")
+        _grow_file(path, mib)
+        spec = {**spec, "size": f"{mib}MiB"}
+        assert api.put(spec)["status"]["size"] == mib << 20 == disk.size()
+        assert _times(api, "CannotGrow") == refused, "nothing is told of a growth that succeeds but that"
+
+
+def test_the_same_spec_again_is_judged_by_the_next_try(api, file_of, directory):
+    """Who asks again once the fault is mended hears what comes of it, not what the last try came to."""
+    path = directory / "late.img"
+    spec = loop_spec("data", path, size="32MiB")
+    assert api.create(spec, status=422)["reason"] == "BackingFileMissing"
+    file_of(path.name, size=32 << 20)
+    device = api.create(spec, status=200)
+    assert device["status"]["phase"] == "Live" and device["generation"] == 1
+    if not _grows():
+        return
+    spec["size"] = "64MiB"
+    for _ in range(2):
+        assert api.put(spec, status=422)["reason"] == "CannotGrow"
+    _grow_file(path, 64)
+    assert api.put(spec)["status"]["size"] == 64 << 20
+
+
+def _held_worker(directory):
+    """A worker that does nothing at all while the file `hold` is there, as if its store hung."""
+    hold, program = directory / "hold", directory / "held-worker"
+    program.write_text(f'#!/bin/sh\nwhile [ -e {hold} ]; do sleep 0.05; done\nexec {programs.worker()} "$@"\n')
+    program.chmod(0o755)
+    return hold, program
+
+
+def test_a_spec_is_not_judged_by_the_worker_of_the_one_before(make_daemon, directory, file_of):
+    """The store of the first spec hangs, and that spec is wrong; the next one is right, and is told so."""
+    hold, program = _held_worker(directory)
+    hold.touch()
+    api = make_daemon(worker=program).start().api
+    path = file_of(size=16 << 20)
+    api.create(loop_spec("data", path, size="1GiB"), wait=None)
+    api.wait_for("data", lambda device: device["status"]["worker"], "with a worker")
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        answer = pool.submit(api.request, "PUT", "/devices/data?wait=ready&timeout=60s", json=loop_spec("data", path))
+        wait_until(lambda: api.get("data")["status"]["observedGeneration"] == 2, "the second spec seen")
+        assert api.phase("data") == "Starting" and not answer.done()
+        hold.unlink()
+        response = answer.result()
+    assert response.status_code == 200, response.text
+    status = response.json()["status"]
+    assert (status["phase"], status["size"], status["observedGeneration"]) == ("Live", 16 << 20, 2)
+    assert _times(api, "BackingTooSmall") == 0
+
+
+def test_a_worker_that_did_not_leave_is_told_as_killed(make_daemon, file_of):
+    """It is stopped, with a request in hand, when it is told to leave."""
+    daemon = make_daemon(more_options=["--ignore-feature=BATCH_IO"]).start()
+    api = daemon.api
+    disk = Disk(api.create(loop_spec("data", file_of(size=16 << 20)))["status"]["id"])
+    pid = daemon.worker_pid("data")
+    os.kill(pid, signal.SIGSTOP)
+    write = disk.write_later(0, block("w"))
+    disk.wait_inflight()
+    assert api.restart("data", timeout="100s")["status"]["worker"]["pid"] != pid
+    assert write.result() is None
+    items = api.ask("GET", "/events?device=data", 200, headers={"Accept": "application/json"})["items"]
+    (told,) = [item for item in items if item["reason"] in ("WorkerRetired", "WorkerKilled", "WorkerDied")]
+    assert "killed" in told["message"] and "has left" not in told["message"] and str(pid) in told["message"]
+    quiesces = ublk.features()["QUIESCE"]
+    assert (told["reason"], told["type"]) == (("WorkerKilled", "Warning") if quiesces else ("WorkerRetired", "Normal"))
 
 
 def test_growth_survives_whoever_dies(daemon, file_of):

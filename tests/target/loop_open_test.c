@@ -54,8 +54,7 @@ static void test_faults(void)
         bad("/dev/zero", "", "", "/target/path", "BackingFileUnsuitable", "a character device");
         bad(file, ",\"offset\":1048576", "", "/target/offset", "OffsetBeyondEnd", "has 1048576 bytes");
         bad(file, "", ",\"size\":\"2MiB\"", "/size", "BackingTooSmall", "grow the backing store");
-        bad(file, ",\"offset\":524288", ",\"size\":\"1MiB\"", "/size", "BackingTooSmall",
-                "offers 524288 bytes");
+        bad(file, ",\"offset\":524288", ",\"size\":\"1MiB\"", "/size", "BackingTooSmall", "offers 512KiB");
         bad(file, "", ",\"blockSize\":4096,\"size\":1000448", "/size", "SizeNotAMultiple", "not a multiple");
         strcat(missing, "/below");
         bad(missing, "", "", "/target/path", "BackingFileMissing", "does not exist");

@@ -44,7 +44,7 @@ static const struct row {
         {.what = "its worker was asked to leave",
          .phase = PHASE_RECOVERING,
          .reason = "Restarting",
-         .words = {"as it was told", "A new worker is taking over"},
+         .words = {"has left", "A new worker is taking over"},
          .facts = {.kernel = KERNEL_DOWN},
          .note_reason = "WorkerRetired",
          .note = "Worker 12 has left, as it was told.",

@@ -71,7 +71,7 @@ static void test_sizes(void)
         wished.size = 1000;
         bad(&wished, &plain, "/size", "SizeNotAMultiple", "1000 bytes is not a multiple");
         wished.size = 2 << 20;
-        bad(&wished, &plain, "/size", "BackingTooSmall", "offers 1048576 bytes, the spec asks for 2097152");
+        bad(&wished, &plain, "/size", "BackingTooSmall", "offers 1MiB, and the disk needs 2MiB");
 }
 
 static void test_block_sizes(void)

@@ -98,9 +98,41 @@ static void test_durations_are_written_as_they_are_read(void)
         }
 }
 
+static void test_sizes_are_written_as_they_are_read(void)
+{
+        static const struct {
+                uint64_t size;
+                const char *text;
+        } cases[] = {
+                {1024,                 "1KiB"    },
+                {33554432,             "32MiB"   },
+                {33554432 + 1024,      "32769KiB"},
+                {UINT64_C(1) << 40,    "1TiB"    },
+                {UINT64_C(4096) << 40, "4096TiB" },
+                {UINT64_C(1536) << 30, "1536GiB" },
+        };
+        char text[SIZE_TEXT_MAX];
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                uint64_t size = 1;
+
+                format_size(cases[i].size, text);
+                CHECK_STR(text, cases[i].text);
+                CHECK_INT(parse_bytes(text, &size), 0);
+                CHECK(size == cases[i].size);
+        }
+        format_size(0, text);
+        CHECK_STR(text, "0 bytes");
+        format_size(1000, text);
+        CHECK_STR(text, "1000 bytes");
+        format_size(UINT64_MAX, text);
+        CHECK_STR(text, "18446744073709551615 bytes");
+}
+
 int main(void)
 {
         test_durations_are_written_as_they_are_read();
+        test_sizes_are_written_as_they_are_read();
         check_samples(parse_bytes, bytes, ARRAY_SIZE(bytes));
         check_samples(parse_duration, durations, ARRAY_SIZE(durations));
         return check_report();

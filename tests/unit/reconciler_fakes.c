@@ -4,6 +4,7 @@
 #include "ublkd/observe.h"
 
 #include <stdio.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/queue.h>
 
@@ -43,6 +44,7 @@ int fake_get_info_error;
 int fake_adopt_error = -ENOENT;
 unsigned fake_looks, fake_kills, fake_quiesces;
 bool fake_hurried;
+bool fake_crashes;
 int fake_add_error;
 unsigned fake_releases;
 bool fake_held;
@@ -253,6 +255,8 @@ static int act_quiesce(struct ublk_ctl_call *call, struct kernel_device *ret _un
         fake_quiesces++;
         TAILQ_FOREACH(worker, &workers, link)
         if (worker->number == call->number && !worker->dead) {
+                if (fake_crashes)
+                        worker->death = (struct worker_death){.by_signal = true, .code = SIGSEGV};
                 fake_worker_die(worker);
                 break;
         }
@@ -440,7 +444,7 @@ void fake_worker_die(struct worker_proc *worker)
                 disk->device.state = KERNEL_STATE_QUIESCED;
         worker->dead = true;
         worker->stage = WORKER_STAGE_LEAVING;
-        strcpy(worker->death.sentence, "died");
+        strcpy(worker->death.sentence, worker->death.by_signal ? "was killed by SIGSEGV" : "died");
         worker->changed(worker->userdata, worker);
 }
 
@@ -548,6 +552,11 @@ void fake_worker_grow(struct worker_proc *worker, const char *refusal)
 const struct problem_list *worker_proc_refusal(const struct worker_proc *worker)
 {
         return &worker->refusal;
+}
+
+void worker_proc_forget_refusal(struct worker_proc *worker)
+{
+        problem_list_clear(&worker->refusal);
 }
 
 int worker_proc_go(struct worker_proc *worker, int number, const struct data_route *route _unused_,

@@ -218,7 +218,9 @@ static void a_disk_grows_after_its_worker(void)
         world_settle(&world, 5);
         CHECK_INT(fake_disks[0].size, 0);
         CHECK_STR(world_record(&world, "data")->status.reason, "CannotGrow");
-        CHECK(strstr(world_record(&world, "data")->status.message, "'ublkctl resize data 1048576'"));
+        CHECK(strstr(world_record(&world, "data")->status.message, "with 1MiB; it cannot grow to 2MiB"));
+        CHECK(!strstr(
+                world_record(&world, "data")->status.message, "resize")); /* it may have grown by then */
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
         fake_worker_grow(fake_worker("data"), NULL);
         world_settle(&world, 5);

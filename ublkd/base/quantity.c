@@ -69,6 +69,20 @@ int parse_duration(const char *text, uint64_t *ret_usec)
         return parse_quantity(text, duration_units, ARRAY_SIZE(duration_units), ret_usec);
 }
 
+void format_size(uint64_t bytes, char ret[static SIZE_TEXT_MAX])
+{
+        const struct unit *largest = NULL;
+
+        for (size_t i = 0; bytes > 0 && i < ARRAY_SIZE(byte_units); i++)
+                if (byte_units[i].factor > 1 && bytes % byte_units[i].factor == 0
+                        && (!largest || byte_units[i].factor > largest->factor))
+                        largest = &byte_units[i];
+        if (largest)
+                snprintf(ret, SIZE_TEXT_MAX, "%" PRIu64 "%s", bytes / largest->factor, largest->name);
+        else
+                snprintf(ret, SIZE_TEXT_MAX, "%" PRIu64 " bytes", bytes);
+}
+
 void format_duration(uint64_t usec, char ret[static DURATION_SIZE])
 {
         size_t i = ARRAY_SIZE(duration_units) - 1;
