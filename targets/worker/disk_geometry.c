@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+static const uint64_t DISK_SIZE_MAX = UINT64_C(4096) << 40; /* as in schemas/device.schema.json */
+
 enum { BLOCK_SIZE_MIN = 512, BLOCK_SIZE_MAX = 4096, IO_SIZE_MIN = 4096, IO_SIZE_MAX = 32 << 20 };
 
 static bool is_power_of_two(uint64_t value)
@@ -71,6 +73,12 @@ static int choose_size(const struct disk_wish *wish, const struct target_geometr
                         "The size of %" PRIu64 " bytes is not a multiple of the block size, %" PRIu32
                         " bytes here; change size, or set a smaller blockSize.",
                         wanted, block_size);
+        if (wanted > DISK_SIZE_MAX || (wanted == 0 && there > DISK_SIZE_MAX))
+                return problem_add(problems, EFBIG, "/size", "TooLarge",
+                        "The disk would have %" PRIu64
+                        " bytes, and a disk has 4096TiB at most; set size to that "
+                        "or less.",
+                        wanted != 0 ? wanted : there);
         if (there != 0 && wanted > there)
                 return disk_size_refuse(there, wanted, problems);
         if (wanted == 0 && there < block_size)
@@ -151,7 +159,9 @@ static int choose_claims(const struct target_geometry *geometry, struct disk_par
 
 uint64_t disk_size_max(uint64_t there, uint32_t block_size)
 {
-        return there == 0 ? UINT64_MAX : there - there % block_size;
+        uint64_t size = there < DISK_SIZE_MAX ? there : DISK_SIZE_MAX;
+
+        return there == 0 ? UINT64_MAX : size - size % block_size;
 }
 
 int disk_geometry(const struct disk_wish *wish, const struct target_geometry *geometry,

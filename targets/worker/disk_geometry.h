@@ -22,5 +22,5 @@ int disk_geometry(const struct disk_wish *wish, const struct target_geometry *ge
 int disk_size_refuse(uint64_t there, uint64_t wanted, struct problem_list *problems);
 
 /* How large a disk in blocks of block_size can be over a backing store of `there` bytes (0: it has no size of
- * its own). Bytes. */
+ * its own; then UINT64_MAX). Bytes, never more than a disk may have. */
 uint64_t disk_size_max(uint64_t there, uint32_t block_size);

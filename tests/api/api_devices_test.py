@@ -27,6 +27,18 @@ def test_create_gives_location_etag_and_the_device(server):
     assert server.ask("GET", "/devices/data").json["uid"] == device["uid"]
 
 
+def test_integers_stay_integers(server):
+    """A whole number of JSON has no exponent, in a spec, a list or an event, and what is none is no size."""
+    assert b'"size":1000000000000000,' in server.ask("POST", "/devices", spec(size=10**15, queueDepth=2)).body
+    for path in ("/devices", "/devices/data"):
+        body = server.ask("GET", path).body
+        assert b'"size":1000000000000000' in body and not re.search(rb"[0-9]e\+?[0-9]", body), body
+    for size, words in ((1000.5, "1000.5"), (2**53 + 2, "9007199254740994"), (72057594021167100, "72057594021167104"),
+                        (-512, "-512"), (4096 * 2**40 + 512, "4503599627371008"), (1e300, "1e+300")):
+        (error,) = check_problem(server.ask("PUT", "/devices/data", spec(size=size)), 422, "invalid-spec")["errors"]
+        assert error["pointer"] == "/size" and words in error["detail"], error
+
+
 def test_create_again_is_safe(server):
     first = server.ask("POST", "/devices", spec())
     again = server.ask("POST", "/devices", spec(size=1048576, queueDepth=128))

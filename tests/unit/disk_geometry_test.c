@@ -74,6 +74,24 @@ static void test_sizes(void)
         bad(&wished, &plain, "/size", "BackingTooSmall", "offers 1MiB, and the disk needs 2MiB");
 }
 
+/* Wherever a size comes from. */
+static void test_no_disk_is_larger_than_a_spec_may_say(void)
+{
+        const uint64_t most = UINT64_C(4096) << 40;
+        struct disk_wish wished = wish();
+        struct target_geometry vast = {.size = UINT64_C(1) << 56}, largest = {.size = most}, none = {};
+
+        bad(&wished, &vast, "/size", "TooLarge", "4096TiB at most");
+        CHECK_INT(good(&wished, &largest, &full).size, most);
+        wished.size = most;
+        CHECK_INT(good(&wished, &vast, &full).size, most);
+        CHECK_INT(good(&wished, &vast, &full).size_max, most); /* to which it may grow */
+        CHECK(good(&wished, &none, &full).size_max == UINT64_MAX);
+        wished.size = most + 512;
+        bad(&wished, &vast, "/size", "TooLarge", "4096TiB at most");
+        bad(&wished, &none, "/size", "TooLarge", "4096TiB at most");
+}
+
 static void test_block_sizes(void)
 {
         struct disk_wish wished = wish();
@@ -199,6 +217,7 @@ static void test_sharing(void)
 int main(void)
 {
         test_sizes();
+        test_no_disk_is_larger_than_a_spec_may_say();
         test_block_sizes();
         test_io_sizes();
         test_operations();
