@@ -2,6 +2,7 @@
 #include "targets/loop/block_device.h"
 #include "targets/loop/loop.h"
 #include "targets/loop/loop_options.h"
+#include "targets/loop/pseudo_files.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -413,6 +414,8 @@ int loop_open(struct target_device *device, struct target_geometry *ret, struct 
 
         r = open_file(&opening);
         fd = opening.fd;
+        if (r >= 0)
+                r = pseudo_files_refuse(fd, opening.options->path, problems);
         if (r < 0)
                 return r;
         r = check_size(&opening, &geometry.size);

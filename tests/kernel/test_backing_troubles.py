@@ -89,10 +89,38 @@ def test_read_only_file_system(directory, api, file_of):
         run("umount", mount)
 
 
-def test_direct_io_that_the_store_cannot_do(api):
-    """/proc and friends have no O_DIRECT: asking for it is an error, not a silent fall-back."""
-    problem = api.create(loop_spec("data", "/sys/kernel/notes", {"directIo": "on"}), status=422)
-    assert "/sys/kernel/notes" in problem["detail"]
+def test_direct_io_that_the_store_cannot_do(api, directory, file_of):
+    """A ramfs has no O_DIRECT: asking for it is an error, not a silent fall-back."""
+    mount = directory / "ramfs"
+    mount.mkdir()
+    run("mount", "-t", "ramfs", "none", mount)
+    try:
+        path = file_of(where=mount)
+        problem = api.create(loop_spec("data", path, {"directIo": "on"}), status=422)
+        assert problem["reason"] == "DirectIoUnavailable" and str(path) in problem["detail"]
+        api.delete("data")
+    finally:
+        run("umount", mount)
+
+
+def test_files_of_the_kernel_itself_are_no_store(api, directory):
+    """Some have a size, and some do what is written to them: none becomes a disk, writable or not."""
+    debugfs, configfs = directory / "debugfs", directory / "configfs"
+    for kind, mount in (("debugfs", debugfs), ("configfs", configfs)):
+        mount.mkdir()
+        run("mount", "-t", kind, "none", mount)
+    try:
+        (debugfs_file, *_) = [path for path in debugfs.iterdir() if path.is_file()]
+        for path in ("/proc/kcore", "/proc/kmsg", "/sys/kernel/notes", "/proc/self/mem", debugfs_file):
+            for read_only in (False, True):
+                problem = api.create(loop_spec("data", path, size="1MiB", readOnly=read_only), status=422)
+                assert problem["reason"] in ("BackingFileUnsuitable", "BackingFileNotPermitted"), problem
+                assert read_only is False or problem["reason"] == "BackingFileUnsuitable", problem
+                assert api.get("data")["status"]["device"] is None
+                api.delete("data")
+    finally:
+        run("umount", debugfs)
+        run("umount", configfs)
 
 
 @pytest.mark.parametrize("second", ["whole", "overlap", "read-only"])

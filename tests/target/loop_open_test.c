@@ -37,6 +37,23 @@ static void bad(const char *path, const char *target_more, const char *more, con
         target_host_close(&host);
 }
 
+/* One with a size is no better than the others. */
+static void test_pseudo_files(void)
+{
+        static const char *const files[] = {"/proc/self/status", "/proc/kcore", "/sys/kernel/notes",
+                "/sys/kernel/debug/sleep_time", "/sys/kernel/tracing/README", "/sys/fs/cgroup/cgroup.procs"};
+        char link[512];
+
+        for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+                if (access(files[i], R_OK) == 0)
+                        bad(files[i], "", ",\"readOnly\":true", "/target/path", "BackingFileUnsuitable",
+                                "in which the kernel shows its state");
+        snprintf(link, sizeof(link), "%s/link", scratch.path);
+        CHECK_INT(symlink("/proc/self/status", link), 0);
+        bad(link, "", ",\"readOnly\":true", "/target/path", "BackingFileUnsuitable", "a file of procfs");
+        CHECK_INT(unlink(link), 0);
+}
+
 static void test_faults(void)
 {
         char file[512], empty[512], fifo[512], missing[512];
@@ -56,6 +73,7 @@ static void test_faults(void)
         bad(file, "", ",\"size\":\"2MiB\"", "/size", "BackingTooSmall", "grow the backing store");
         bad(file, ",\"offset\":524288", ",\"size\":\"1MiB\"", "/size", "BackingTooSmall", "offers 512KiB");
         bad(file, "", ",\"blockSize\":4096,\"size\":1000448", "/size", "SizeNotAMultiple", "not a multiple");
+        test_pseudo_files();
         strcat(missing, "/below");
         bad(missing, "", "", "/target/path", "BackingFileMissing", "does not exist");
         strcat(file, "/below");
