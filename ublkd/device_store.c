@@ -524,6 +524,17 @@ int device_store_note(struct device_store *store, const char *name, enum event_t
         return 0;
 }
 
+/* The next revision, for an event without a record that could be written with it. As in step_revision(), a
+ * full disk does not keep the event from users. */
+static uint64_t next_revision(struct device_store *store)
+{
+        uint64_t ceiling = ceiling_above(store, store->revision + 1);
+
+        if (ceiling > store->ceiling && store->backend->save_revision(store->context, ceiling) >= 0)
+                store->ceiling = ceiling;
+        return ++store->revision;
+}
+
 void device_store_note_disk(
         struct device_store *store, int number, enum event_type type, const char *reason, const char *message)
 {
@@ -533,8 +544,7 @@ void device_store_note_disk(
         struct device_event *event;
 
         snprintf(name, sizeof(name), "/dev/ublkb%d", number);
-        store->revision++; /* at worst it comes twice after a crash */
-        if (news_make(store->events, &nobody, &news, store->revision, &event) >= 0)
+        if (news_make(store->events, &nobody, &news, next_revision(store), &event) >= 0)
                 event_log_take(store->events, event, false);
         store_subscribers_announce(&store->subscribers, &(const struct store_event){
                                                                 .kind = STORE_NOTED,

@@ -43,6 +43,8 @@ struct device_backend {
         int (*save)(void *context, const struct device_record *record, const char *document,
                 uint64_t revision, const struct device_event *event);
         int (*erase)(void *context, const char *name, uint64_t revision, const struct device_event *event);
+        /* Writes the store's revision alone. */
+        int (*save_revision)(void *context, uint64_t revision);
         /* Calls `each` for every stored event, in any order. */
         int (*load_events)(void *context, int (*each)(void *userdata, const struct device_event *event),
                 void *userdata, uint64_t *ret_compacted);

@@ -22,6 +22,11 @@ static int memory_erase(void *context _unused_, const char *name _unused_, uint6
         return 0;
 }
 
+static int memory_save_revision(void *context _unused_, uint64_t revision _unused_)
+{
+        return 0;
+}
+
 static int memory_load_events(void *context _unused_,
         int (*each)(void *userdata, const struct device_event *event) _unused_, void *userdata _unused_,
         uint64_t *ret_compacted)
@@ -45,6 +50,7 @@ static const struct device_backend memory_backend = {
         .load = memory_load,
         .save = memory_save,
         .erase = memory_erase,
+        .save_revision = memory_save_revision,
         .load_events = memory_load_events,
         .save_events = memory_save_events,
         .close = memory_close,

@@ -263,6 +263,11 @@ static int sqlite_erase(void *context, const char *name, uint64_t revision, cons
         return finish(store, r);
 }
 
+static int sqlite_save_revision(void *context, uint64_t revision)
+{
+        return set_revision(context, revision); /* one statement is a transaction of its own */
+}
+
 static int sqlite_save_events(
         void *context, const struct device_event *const *events, size_t count, uint64_t compacted)
 {
@@ -348,6 +353,7 @@ static const struct device_backend sqlite_backend = {
         .load = sqlite_load,
         .save = sqlite_save,
         .erase = sqlite_erase,
+        .save_revision = sqlite_save_revision,
         .load_events = sqlite_load_events,
         .save_events = sqlite_save_events,
         .close = sqlite_close,

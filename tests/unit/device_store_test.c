@@ -62,6 +62,16 @@ static void keep_event(struct disk *disk, const struct device_event *event)
         disk->events[i] = device_event_copy(event);
 }
 
+static int disk_save_revision(void *context, uint64_t revision)
+{
+        struct disk *disk = context;
+
+        if (disk->fail)
+                return disk->fail;
+        disk->revision = revision;
+        return 0;
+}
+
 static int disk_load_events(void *context, int (*each)(void *, const struct device_event *), void *userdata,
         uint64_t *ret_compacted)
 {
@@ -143,6 +153,7 @@ static const struct device_backend disk_backend = {
         .load = disk_load,
         .save = disk_save,
         .erase = disk_erase,
+        .save_revision = disk_save_revision,
         .load_events = disk_load_events,
         .save_events = disk_save_events,
         .close = disk_close,

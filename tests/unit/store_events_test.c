@@ -122,24 +122,48 @@ static void test_every_change_is_told(const struct place *place)
         device_store_free(store);
 }
 
+/* The files as a crash would leave them: what a store finds that opens them. */
+static struct device_store *open_crashed(const struct place *place)
+{
+        struct place crashed = {};
+        char command[512];
+
+        snprintf(crashed.directory, sizeof(crashed.directory), "%.80s/crashed", place->directory);
+        snprintf(command, sizeof(command), "mkdir -p %s && cp %s/ublkd.db* %s", crashed.directory,
+                place->directory, crashed.directory);
+        CHECK_INT(system(command), 0);
+        return open_store(&crashed);
+}
+
+/* Events of disks that are nobody's: whatever they number, no revision comes twice. */
+static void test_no_revision_comes_twice_after_a_crash(const struct place *place)
+{
+        struct device_store *store = open_store(place), *after;
+        uint64_t newest;
+
+        for (int i = 0; i < 70000; i++) /* more than one block of revisions */
+                device_store_note_disk(store, i % 256, EVENT_WARNING, "DiskOfNoDevice", "It was found.");
+        newest = last_event(store)->revision;
+        CHECK_INT(newest, 70000);
+        after = open_crashed(place);
+        device_store_note_disk(after, 1, EVENT_WARNING, "DiskOfNoDevice", "It was found.");
+        CHECK(last_event(after)->revision > newest);
+        device_store_free(after);
+        device_store_free(store);
+}
+
 /* What was asked for is there after a crash (no device_store_save_events()), with its revisions. */
 static void test_asked_for_survives_a_crash(const struct place *place)
 {
-        struct device_store *store = open_store(place);
-        struct place crashed = {};
+        struct device_store *store = open_store(place), *crashed;
         uint64_t before;
-        char copy[sizeof(crashed.directory)], command[512];
 
         put(store, SPEC());
         CHECK_INT(device_store_request_delete(store, "data", false), 0);
         before = device_store_revision(store);
-        /* The files as a crash would leave them. */
-        snprintf(copy, sizeof(copy), "%.80s/crashed", place->directory);
-        snprintf(command, sizeof(command), "mkdir %s && cp %s/ublkd.db* %s", copy, place->directory, copy);
-        CHECK_INT(system(command), 0);
+        crashed = open_crashed(place);
         device_store_free(store);
-        snprintf(crashed.directory, sizeof(crashed.directory), "%s", copy);
-        store = open_store(&crashed);
+        store = crashed;
         CHECK_INT(event_log_count(device_store_events(store)), 2);
         CHECK_STR(last_event(store)->reason, "DeleteRequested");
         CHECK_INT(last_event(store)->revision, before);
@@ -295,9 +319,9 @@ static void test_old_database_is_taken_over(const struct place *place)
 int main(void)
 {
         static void (*const tests[])(const struct place *) = {test_every_change_is_told,
-                test_asked_for_survives_a_crash, test_flapping_costs_no_writes, test_compaction_is_remembered,
-                test_the_database_is_bounded, test_revisions_behind_the_events,
-                test_old_database_is_taken_over};
+                test_asked_for_survives_a_crash, test_no_revision_comes_twice_after_a_crash,
+                test_flapping_costs_no_writes, test_compaction_is_remembered, test_the_database_is_bounded,
+                test_revisions_behind_the_events, test_old_database_is_taken_over};
 
         for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
                 struct place place = {.directory = "/tmp/store_events_test.XXXXXX"};

@@ -29,6 +29,15 @@ static int faulty_erase(void *context, const char *name, uint64_t revision, cons
         return faulty->real->erase(faulty->real_context, name, revision, event);
 }
 
+static int faulty_save_revision(void *context, uint64_t revision)
+{
+        const struct store_faulty *faulty = context;
+
+        if (faulty->write_error)
+                return faulty->write_error;
+        return faulty->real->save_revision(faulty->real_context, revision);
+}
+
 static int faulty_load_events(void *context, int (*each)(void *userdata, const struct device_event *event),
         void *userdata, uint64_t *ret_compacted)
 {
@@ -59,6 +68,7 @@ const struct device_backend store_faulty_backend = {
         .load = faulty_load,
         .save = faulty_save,
         .erase = faulty_erase,
+        .save_revision = faulty_save_revision,
         .load_events = faulty_load_events,
         .save_events = faulty_save_events,
         .close = faulty_close,
