@@ -272,7 +272,7 @@ static enum exit_status open_backend(struct worker *worker, const struct worker_
         if (r < 0)
                 return fail(worker, &problems);
         worker->shared.ticks = round_clock_has_ticks();
-        worker->shared.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+        worker->shared.pagemap = sandbox_open_unprivileged("/proc/self/pagemap", O_RDONLY);
         return begin_to_lock(worker);
 }
 

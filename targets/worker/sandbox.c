@@ -40,12 +40,49 @@ void sandbox_leave_files(void)
                 NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
 }
 
-int sandbox_drop_capabilities(void)
+struct capabilities {
+        struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+};
+
+static int get_capabilities(struct capabilities *ret)
 {
         struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-        struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
 
-        return syscall(SYS_capset, &header, none) < 0 ? -errno : 0;
+        return syscall(SYS_capget, &header, ret->data) < 0 ? -errno : 0;
+}
+
+static int set_capabilities(const struct capabilities *capabilities)
+{
+        struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+
+        return syscall(SYS_capset, &header, capabilities->data) < 0 ? -errno : 0;
+}
+
+int sandbox_drop_capabilities(void)
+{
+        return set_capabilities(&(const struct capabilities){});
+}
+
+int sandbox_open_unprivileged(const char *path, int flags)
+{
+        struct capabilities all, none;
+        _cleanup_close_ int fd = -1;
+        int r = get_capabilities(&all);
+
+        if (r < 0)
+                return r;
+        none = all;
+        for (size_t i = 0; i < ARRAY_SIZE(none.data); i++)
+                none.data[i].effective = 0;
+        r = set_capabilities(&none);
+        if (r < 0)
+                return r;
+        fd = open(path, flags | O_CLOEXEC);
+        if (fd < 0)
+                r = -errno;
+        if (set_capabilities(&all) < 0)
+                r = -errno;
+        return r < 0 ? r : TAKE_FD(fd);
 }
 
 void sandbox_mark_io_thread(void)

@@ -15,6 +15,11 @@ void sandbox_leave_files(void);
  * -errno, which is to be fatal. */
 int sandbox_drop_capabilities(void);
 
+/* Opens an existing file as a process without capabilities would: what the kernel shows through a descriptor
+ * may depend on who opened it (/proc/self/pagemap: where in the machine's memory a page lies). The calling
+ * thread keeps its capabilities. fd or -errno. */
+int sandbox_open_unprivileged(const char *path, int flags);
+
 /* Memory that this thread allocates must not wait for I/O, which may be its own. Needs CAP_SYS_RESOURCE;
  * without it the process was started by hand, and must not be under memory pressure. */
 void sandbox_mark_io_thread(void);

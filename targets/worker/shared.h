@@ -8,5 +8,5 @@ struct shared {
         void *region; /* from device_region_map() */
         bool ticks;   /* from round_clock_has_ticks() */
         int news;     /* an eventfd that wakes the main thread, or -1 */
-        int pagemap;  /* /proc/self/pagemap, or -1 */
+        int pagemap;  /* /proc/self/pagemap, opened without capabilities; or -1 */
 };

@@ -1,5 +1,9 @@
 """Memory that a disk's requests do not need goes back to the machine, and no byte of a request with it."""
 
+import ctypes
+import os
+import sys
+
 import pytest
 
 from harness import programs
@@ -29,6 +33,38 @@ def test_memory_goes_back_after_a_burst(path, daemon, directory):
         wait_until(lambda: _private_memory(pid) > rest + (16 << 20), "the memory that the burst needs")
     wait_until(lambda: _private_memory(pid) < rest + (4 << 20), lambda: f"{rest} again, not {_private_memory(pid)}")
     disk.write(0, b"x" * 4096)
+    daemon.api.delete("data")
+
+
+def _descriptors(pid, target):
+    """Duplicates of the descriptors of a process that lead to a file of that name."""
+    pidfd_getfd = 438
+    libc = ctypes.CDLL(None, use_errno=True)
+    pidfd = os.pidfd_open(pid)
+    try:
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            if os.path.basename(os.readlink(f"/proc/{pid}/fd/{name}")) == target:
+                fd = libc.syscall(pidfd_getfd, pidfd, int(name), 0)
+                assert fd >= 0, os.strerror(ctypes.get_errno())
+                yield fd
+    finally:
+        os.close(pidfd)
+
+
+def test_a_worker_does_not_see_where_its_memory_lies(daemon):
+    """It looks up which of its pages are there. Who takes it over must not find out where in the machine they are."""
+    daemon.api.create(null_spec("data", queues=1, dataPath="copy"))
+    pid = daemon.worker_pid("data")
+    seen = 0
+    for pagemap in _descriptors(pid, "pagemap"):
+        for line in open(f"/proc/{pid}/maps", encoding="ascii").read().splitlines():
+            start = int(line.split("-")[0], 16)
+            data = os.pread(pagemap, 8, start // 4096 * 8)
+            entry = int.from_bytes(data, sys.byteorder) if len(data) == 8 else 0
+            assert entry & ((1 << 55) - 1) == 0 or not entry >> 63, "a page frame number"
+            seen += entry >> 63
+        os.close(pagemap)
+    assert seen > 0, "no page of the worker was seen"
     daemon.api.delete("data")
 
 
