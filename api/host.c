@@ -105,11 +105,17 @@ static bool add_server(cJSON *item, const struct foreign_disk *disk)
 {
         cJSON *process;
 
-        if (disk->pid == 0)
+        if (disk->server.pid == 0)
                 return cJSON_AddNullToObject(item, "process") != NULL;
         process = cJSON_AddObjectToObject(item, "process");
-        return process && cJSON_AddNumberToObject(process, "pid", disk->pid)
-               && cJSON_AddStringToObject(process, "command", disk->process);
+        return process && cJSON_AddNumberToObject(process, "pid", disk->server.pid)
+               && cJSON_AddStringToObject(process, "command", disk->server.process);
+}
+
+static bool add_managed(cJSON *item, const struct foreign_disk *disk)
+{
+        return disk->looked ? cJSON_AddBoolToObject(item, "managed", disk->server.managed) != NULL
+                            : cJSON_AddNullToObject(item, "managed") != NULL;
 }
 
 static bool add_foreign_disks(cJSON *object, const struct host *host)
@@ -126,7 +132,7 @@ static bool add_foreign_disks(cJSON *object, const struct host *host)
                         || !cJSON_AddStringToObject(item, "device", node)
                         || !cJSON_AddStringToObject(item, "state", disk->state)
                         || !cJSON_AddStringToObject(item, "madeBy", foreign_maker_to_string(disk->maker))
-                        || !cJSON_AddBoolToObject(item, "managed", disk->managed) || !add_server(item, disk)
+                        || !add_managed(item, disk) || !add_server(item, disk)
                         || !cJSON_AddStringToObject(item, "detail", disk->detail))
                         return false;
         }

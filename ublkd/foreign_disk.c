@@ -56,92 +56,145 @@ static bool is_alive(const char *proc, pid_t pid)
         return name_end && strncmp(name_end, ") Z", 3) != 0;
 }
 
-/* Whether the socket of this inode is a connected SOCK_SEQPACKET; the columns are those of net/unix/af_unix.c
- * (unix_seq_show). */
-static bool is_connected_seqpacket(FILE *sockets, unsigned long wanted)
+/* Inodes of the connected SOCK_SEQPACKET sockets of the machine. Zero-initialise. */
+struct inodes {
+        unsigned long *items;
+        size_t count, room;
+};
+
+static void inodes_clear(struct inodes *inodes)
 {
-        char line[512];
+        free(inodes->items);
+}
 
-        rewind(sockets);
-        while (fgets(line, sizeof(line), sockets)) {
-                unsigned type, state;
-                unsigned long inode;
+static bool inodes_add(struct inodes *inodes, unsigned long inode)
+{
+        if (inodes->count == inodes->room) {
+                size_t room = inodes->room ? 2 * inodes->room : 64;
+                unsigned long *items = reallocarray(inodes->items, room, sizeof(*items));
 
-                if (sscanf(line, "%*s %*x %*x %*x %x %x %lu", &type, &state, &inode) == 3 && inode == wanted)
-                        return type == SOCK_SEQPACKET && state == SS_CONNECTED;
+                if (!items)
+                        return false;
+                inodes->items = items;
+                inodes->room = room;
         }
+        inodes->items[inodes->count++] = inode;
+        return true;
+}
+
+static bool inodes_contain(const struct inodes *inodes, unsigned long inode)
+{
+        for (size_t i = 0; i < inodes->count; i++)
+                if (inodes->items[i] == inode)
+                        return true;
         return false;
 }
 
-static bool has_supervisor(int folder, DIR *descriptors, FILE *sockets)
+/* The columns are those of net/unix/af_unix.c (unix_seq_show). */
+static void find_connected(const char *proc, struct inodes *ret)
 {
-        const struct dirent *entry;
+        _cleanup_(fclose_pointer) FILE *sockets = NULL;
+        char path[PATH_MAX], line[512];
 
-        while ((entry = readdir(descriptors))) {
-                char link[64];
+        if (snprintf(path, sizeof(path), "%s/net/unix", proc) >= (int)sizeof(path))
+                return;
+        sockets = fopen(path, "re");
+        while (sockets && fgets(line, sizeof(line), sockets)) {
+                unsigned type, state;
                 unsigned long inode;
-                ssize_t n = readlinkat(folder, entry->d_name, link, sizeof(link) - 1);
 
-                if (n < 0)
-                        continue;
-                link[n] = '\0';
-                if (sscanf(link, "socket:[%lu]", &inode) == 1 && is_connected_seqpacket(sockets, inode))
-                        return true;
+                if (sscanf(line, "%*s %*x %*x %*x %x %x %lu", &type, &state, &inode) == 3
+                        && type == SOCK_SEQPACKET && state == SS_CONNECTED && !inodes_add(ret, inode))
+                        return;
         }
-        return false;
+}
+
+static bool is_connected(const struct inodes *connected, int folder, const char *descriptor)
+{
+        char link[64];
+        unsigned long inode;
+        ssize_t n = readlinkat(folder, descriptor, link, sizeof(link) - 1);
+
+        if (n < 0)
+                return false;
+        link[n] = '\0';
+        return sscanf(link, "socket:[%lu]", &inode) == 1 && inodes_contain(connected, inode);
 }
 
 /* A worker has such a connection while, and only while, a ublkd that runs looks after it. */
 static bool is_supervised(const char *proc, pid_t pid)
 {
+        _cleanup_(inodes_clear) struct inodes connected = {};
         _cleanup_(closedir_pointer) DIR *descriptors = NULL;
-        _cleanup_(fclose_pointer) FILE *sockets = NULL;
+        const struct dirent *entry;
         char path[PATH_MAX];
 
-        if (snprintf(path, sizeof(path), "%s/net/unix", proc) >= (int)sizeof(path))
+        if (snprintf(path, sizeof(path), "%s/%d/fd", proc, (int)pid) >= (int)sizeof(path))
                 return false;
-        sockets = fopen(path, "re");
-        if (!sockets || snprintf(path, sizeof(path), "%s/%d/fd", proc, (int)pid) >= (int)sizeof(path))
-                return false;
+        find_connected(proc, &connected);
         descriptors = opendir(path);
-        return descriptors && has_supervisor(dirfd(descriptors), descriptors, sockets);
+        while (descriptors && (entry = readdir(descriptors)))
+                if (is_connected(&connected, dirfd(descriptors), entry->d_name))
+                        return true;
+        return false;
 }
 
-/* What serves it; a worker's first argument is the name of its device. */
-static void look_at_process(const char *proc, const struct kernel_device *kernel, struct foreign_disk *disk)
+/* A worker's first argument is the name of its device. */
+static void look_at_worker(const char *proc, struct foreign_server *server)
 {
         char arguments[PATH_MAX + 256] = "";
         ssize_t n;
 
-        /* 6.12 keeps the pid of a server that is dead, which may be somebody else's by now. */
-        if (kernel->server_pid <= 0 || kernel->state != KERNEL_STATE_LIVE
-                || !is_alive(proc, kernel->server_pid)
-                || !read_comm(proc, kernel->server_pid, disk->process, sizeof(disk->process)))
-                return;
-        disk->pid = kernel->server_pid;
-        if (strcmp(disk->process, worker_comm) != 0)
-                return;
-        disk->maker = FOREIGN_BY_UBLKD;
-        disk->managed = is_supervised(proc, disk->pid);
-        n = read_file(proc, disk->pid, "cmdline", arguments, sizeof(arguments));
+        server->is_ublkd = true;
+        server->managed = is_supervised(proc, server->pid);
+        n = read_file(proc, server->pid, "cmdline", arguments, sizeof(arguments));
         if (n > 0 && strlen(arguments) + 1 < (size_t)n)
-                snprintf(disk->process, sizeof(disk->process), "%s %.64s", worker_comm,
+                snprintf(server->process, sizeof(server->process), "%s %.64s", worker_comm,
                         arguments + strlen(arguments) + 1);
 }
 
-static void describe(struct foreign_disk *disk)
+struct foreign_server foreign_server_look(const char *proc, pid_t pid)
+{
+        struct foreign_server server = {};
+
+        if (!is_alive(proc, pid) || !read_comm(proc, pid, server.process, sizeof(server.process)))
+                return (struct foreign_server){};
+        server.pid = pid;
+        if (strcmp(server.process, worker_comm) == 0)
+                look_at_worker(proc, &server);
+        return server;
+}
+
+static void write_server(const struct foreign_disk *disk, char *text, size_t size)
+{
+        if (!disk->looked)
+                snprintf(text, size, "process %d, which could not be looked at in time, serves it",
+                        (int)disk->server_pid);
+        else if (disk->server.pid > 0)
+                snprintf(
+                        text, size, "process %d (%s) serves it", (int)disk->server.pid, disk->server.process);
+        else
+                snprintf(text, size, "nobody serves it");
+}
+
+static void write_detail(struct foreign_disk *disk)
 {
         int number = disk->number;
-        char server[FOREIGN_PROCESS_SIZE + 64] = "nobody serves it";
+        char server[FOREIGN_PROCESS_SIZE + 64];
 
-        if (disk->pid > 0)
-                snprintf(server, sizeof(server), "process %d (%s) serves it", (int)disk->pid, disk->process);
+        write_server(disk, server, sizeof(server));
         if (disk->maker == FOREIGN_BY_OTHER)
                 snprintf(disk->detail, sizeof(disk->detail),
                         "/dev/ublkb%d was made by another ublk server than ublkd, and %s. It is left alone; "
                         "who made it can remove it.",
                         number, server);
-        else if (disk->managed)
+        else if (!disk->looked)
+                snprintf(disk->detail, sizeof(disk->detail),
+                        "/dev/ublkb%d belongs to no device here: it was made by another ublkd, and %s. It is "
+                        "left "
+                        "alone; whether that ublkd runs is not known.",
+                        number, server);
+        else if (disk->server.managed)
                 snprintf(disk->detail, sizeof(disk->detail),
                         "/dev/ublkb%d belongs to another ublkd, which runs, and %s. It is left alone; change "
                         "or remove it there ('ublkctl --socket').",
@@ -155,7 +208,13 @@ static void describe(struct foreign_disk *disk)
                         number, server, number);
 }
 
-struct foreign_disk foreign_disk_describe(const char *proc, const struct kernel_device *kernel)
+/* 6.12 keeps the pid of a server that is dead, which may be somebody else's by now. */
+static bool may_have_server(const struct kernel_device *kernel)
+{
+        return kernel->server_pid > 0 && kernel->state == KERNEL_STATE_LIVE;
+}
+
+struct foreign_disk foreign_disk_of(const struct kernel_device *kernel)
 {
         static const char *const states[_KERNEL_STATE_MAX] = {
                 [KERNEL_STATE_DEAD] = "added",
@@ -163,16 +222,24 @@ struct foreign_disk foreign_disk_describe(const char *proc, const struct kernel_
                 [KERNEL_STATE_QUIESCED] = "quiesced",
                 [KERNEL_STATE_FAIL_IO] = "failing",
         };
-        struct foreign_disk disk = {
+        bool served = may_have_server(kernel);
+
+        return (struct foreign_disk){
                 .number = kernel->number,
                 .cookie = kernel->cookie,
                 .state = states[kernel->state],
                 .maker = kernel->cookie >> OUR_UID_SHIFT ? FOREIGN_BY_UBLKD : FOREIGN_BY_OTHER,
+                .server_pid = served ? kernel->server_pid : 0,
         };
+}
 
-        look_at_process(proc, kernel, &disk);
-        describe(&disk);
-        return disk;
+void foreign_disk_describe(struct foreign_disk *disk, const struct foreign_server *server)
+{
+        disk->looked = server || disk->server_pid == 0;
+        disk->server = server ? *server : (struct foreign_server){};
+        if (disk->server.is_ublkd)
+                disk->maker = FOREIGN_BY_UBLKD;
+        write_detail(disk);
 }
 
 const char *foreign_maker_to_string(enum foreign_maker maker)
@@ -187,7 +254,7 @@ const char *foreign_maker_to_string(enum foreign_maker maker)
 
 bool foreign_disk_is_problem(const struct foreign_disk *disk)
 {
-        return disk->maker == FOREIGN_BY_UBLKD && !disk->managed;
+        return disk->maker == FOREIGN_BY_UBLKD && disk->looked && !disk->server.managed;
 }
 
 int foreign_disks_add(struct foreign_disks *disks, const struct foreign_disk *disk)
@@ -204,13 +271,20 @@ int foreign_disks_add(struct foreign_disks *disks, const struct foreign_disk *di
         return 0;
 }
 
-bool foreign_disks_contain(const struct foreign_disks *disks, const struct foreign_disk *disk)
+const struct foreign_disk *foreign_disks_find(
+        const struct foreign_disks *disks, const struct foreign_disk *disk)
 {
         for (size_t i = 0; i < disks->count; i++)
-                if (disks->items[i].number == disk->number && disks->items[i].cookie == disk->cookie
-                        && disks->items[i].managed == disk->managed)
-                        return true;
-        return false;
+                if (disks->items[i].number == disk->number && disks->items[i].cookie == disk->cookie)
+                        return &disks->items[i];
+        return NULL;
+}
+
+bool foreign_disks_contain(const struct foreign_disks *disks, const struct foreign_disk *disk)
+{
+        const struct foreign_disk *found = foreign_disks_find(disks, disk);
+
+        return found && found->looked == disk->looked && found->server.managed == disk->server.managed;
 }
 
 void foreign_disks_clear(struct foreign_disks *disks)

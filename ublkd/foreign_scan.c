@@ -2,6 +2,7 @@
  * of each what it is. */
 #include "ublkd/foreign_scan.h"
 
+#include "ublkd/apart.h"
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/foreign_disk.h"
@@ -9,6 +10,7 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <string.h>
 
 struct foreign_scan {
         struct foreign_scan_config config;
@@ -17,13 +19,19 @@ struct foreign_scan {
         int *numbers;               /* owned */
         size_t count, next;
         struct foreign_disks found; /* so far */
-        uint64_t hung_at;           /* CLOCK_MONOTONIC: the driver did not answer then; 0: it always did */
+        struct apart *apart;        /* looks at their processes, once all are found */
+        bool looking;
+        uint64_t hung_at; /* CLOCK_MONOTONIC: the driver did not answer then; 0: it always did */
 };
 
 /* A question that hangs costs a helper of the control plane, which devices need more. */
-enum { HUNG_USEC = 60 * 1000 * 1000 };
+enum {
+        HUNG_USEC = 60 * 1000 * 1000,
+        LOOK_USEC = 1000 * 1000, /* who asks for the host waits for two seconds */
+};
 
 DEFINE_CLEANUP(DIR, closedir);
+DEFINE_CLEANUP(struct foreign_scan, foreign_scan_free);
 
 /* A bit for each number where a disk of ours was seen: nobody has to ask what is there. */
 static unsigned char *numbers_of_ours(const struct device_store *store)
@@ -87,13 +95,76 @@ static void forget_numbers(struct foreign_scan *scan)
         scan->count = scan->next = 0;
 }
 
-static void finish(struct foreign_scan *scan)
+/* ---- their processes ---- */
+
+/* In a process apart: one record for each disk that has a server, in their order. */
+static void look_at_servers(void *userdata, FILE *answer)
 {
+        const struct foreign_scan *scan = userdata;
+
+        for (size_t i = 0; i < scan->found.count; i++) {
+                struct foreign_server server;
+
+                if (scan->found.items[i].server_pid == 0)
+                        continue;
+                server = foreign_server_look(
+                        scan->config.proc ? scan->config.proc : "/proc", scan->found.items[i].server_pid);
+                (void)fwrite(&server, sizeof(server), 1, answer);
+                (void)fflush(answer); /* the next may hang */
+        }
+}
+
+/* What is not known now may have been known before. */
+static void describe(
+        const struct foreign_scan *scan, struct foreign_disk *disk, const struct foreign_server *server)
+{
+        const struct foreign_disk *before = foreign_disks_find(scan->config.found, disk);
+        bool same = before && before->looked && before->server_pid == disk->server_pid;
+
+        foreign_disk_describe(disk, server ? server : same ? &before->server : NULL);
+        disk->is_new = !foreign_disks_contain(scan->config.found, disk);
+}
+
+/* `size` bytes of records; what is missing is not known. */
+static void finish(struct foreign_scan *scan, const char *records, size_t size)
+{
+        size_t at = 0;
+
+        for (size_t i = 0; i < scan->found.count; i++) {
+                struct foreign_disk *disk = &scan->found.items[i];
+                struct foreign_server server;
+                bool known = disk->server_pid > 0 && size - at >= sizeof(server);
+
+                if (known) {
+                        memcpy(&server, records + at, sizeof(server));
+                        at += sizeof(server);
+                }
+                describe(scan, disk, known ? &server : NULL);
+        }
         forget_numbers(scan);
         foreign_disks_clear(scan->config.found);
         *scan->config.found = scan->found;
         scan->found = (struct foreign_disks){};
 }
+
+static void on_looked(void *userdata, int error _unused_, const void *answer, size_t size)
+{
+        struct foreign_scan *scan = userdata;
+
+        scan->looking = false;
+        finish(scan, answer, size);
+        scan->config.done(scan->config.userdata);
+}
+
+static bool has_servers(const struct foreign_disks *disks)
+{
+        for (size_t i = 0; i < disks->count; i++)
+                if (disks->items[i].server_pid > 0)
+                        return true;
+        return false;
+}
+
+/* ---- the scan ---- */
 
 static void on_info(void *userdata, int result, const struct kernel_device *kernel);
 
@@ -107,7 +178,10 @@ static bool ask_next(struct foreign_scan *scan)
                         return true;
                 scan->call = NULL;
         }
-        finish(scan);
+        scan->looking = has_servers(&scan->found) && apart_begin(scan->apart) >= 0;
+        if (scan->looking)
+                return true;
+        finish(scan, NULL, 0);
         return false;
 }
 
@@ -121,9 +195,8 @@ static void on_info(void *userdata, int result, const struct kernel_device *kern
                 scan->next = scan->count; /* no more for now */
         }
         if (result >= 0 && scan->found.count < FOREIGN_DISKS_MAX && !is_ours(scan, kernel)) {
-                struct foreign_disk disk = foreign_disk_describe("/proc", kernel);
+                const struct foreign_disk disk = foreign_disk_of(kernel);
 
-                disk.is_new = !foreign_disks_contain(scan->config.found, &disk);
                 (void)foreign_disks_add(&scan->found, &disk); /* without memory one is not told */
         }
         if (!ask_next(scan))
@@ -132,7 +205,7 @@ static void on_info(void *userdata, int result, const struct kernel_device *kern
 
 bool foreign_scan_begin(struct foreign_scan *scan)
 {
-        if (scan->call)
+        if (scan->call || scan->looking)
                 return true;
         if (scan->hung_at > 0 && clock_usec(CLOCK_MONOTONIC) - scan->hung_at < HUNG_USEC)
                 return false;
@@ -141,10 +214,12 @@ bool foreign_scan_begin(struct foreign_scan *scan)
 
 void foreign_scan_set_control(struct foreign_scan *scan, struct ublk_ctl *ctl)
 {
-        bool scanning = scan->call != NULL;
+        bool scanning = scan->call || scan->looking;
 
-        if (scanning)
+        if (scan->call)
                 ublk_ctl_call_cancel(scan->call);
+        apart_cancel(scan->apart);
+        scan->looking = false;
         scan->call = NULL;
         scan->ctl = ctl;
         forget_numbers(scan);
@@ -155,12 +230,24 @@ void foreign_scan_set_control(struct foreign_scan *scan, struct ublk_ctl *ctl)
 
 int foreign_scan_new(const struct foreign_scan_config *config, struct foreign_scan **ret)
 {
-        struct foreign_scan *scan = calloc(1, sizeof(*scan));
+        _cleanup_(foreign_scan_free_pointer) struct foreign_scan *scan = calloc(1, sizeof(*scan));
+        int r;
 
         if (!scan)
                 return -ENOMEM;
         scan->config = *config;
-        *ret = scan;
+        r = apart_new(config->event,
+                &(struct apart_options){
+                        .process = "ublkd-look",
+                        .patience_usec = config->patience_usec ? config->patience_usec : LOOK_USEC,
+                        .look = look_at_servers,
+                        .done = on_looked,
+                        .userdata = scan,
+                },
+                &scan->apart);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(scan);
         return 0;
 }
 
@@ -170,6 +257,7 @@ struct foreign_scan *foreign_scan_free(struct foreign_scan *scan)
                 return NULL;
         if (scan->call)
                 ublk_ctl_call_cancel(scan->call);
+        apart_free(scan->apart);
         forget_numbers(scan);
         foreign_disks_clear(&scan->found);
         free(scan);

@@ -1,5 +1,6 @@
 /* Finds the ublk devices of the kernel that belong to no record here. Nothing is ever done to them. Runs on
- * the supervisor's loop and never waits. */
+ * the supervisor's loop and never waits: a process apart looks at the processes that serve them. Of one that
+ * cannot be looked at in time is told what was known of it before, or that it is not known. */
 #pragma once
 
 #include "ublkd/device_store.h"
@@ -9,15 +10,18 @@
 struct foreign_scan;
 
 struct foreign_scan_config {
+        sd_event *event;
         const struct device_store *store;
         struct foreign_disks *found; /* replaced at the end of each scan */
         const char *folder;          /* where the kernel lists them; NULL: /sys/class/ublk-char */
+        const char *proc;            /* NULL: /proc */
+        uint64_t patience_usec;      /* for the looks at all their processes; 0: one second */
         /* At the end of each scan; not called from within foreign_scan_begin(). */
         void (*done)(void *userdata);
         void *userdata;
 };
 
-/* All pointers outlive the scan. 0 or -ENOMEM. */
+/* All pointers outlive the scan. 0 or -errno. */
 int foreign_scan_new(const struct foreign_scan_config *config, struct foreign_scan **ret);
 /* NULL is fine. */
 struct foreign_scan *foreign_scan_free(struct foreign_scan *scan);

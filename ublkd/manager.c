@@ -342,6 +342,7 @@ static int open_foreign_scan(struct manager *manager)
 {
         return foreign_scan_new(
                 &(struct foreign_scan_config){
+                        .event = manager->event,
                         .store = manager->store,
                         .found = &manager->host.foreign,
                         .done = on_foreign_seen,

@@ -469,7 +469,7 @@ static int explain_greeting(
         case CTL_STEP_OPEN:
                 return ctl_explain_open(error, ctl_find_module("", release), release, problems);
         case CTL_STEP_RING:
-                return ctl_explain_ring(error, ctl_io_uring_disabled(), problems);
+                return ctl_explain_ring(error, greeting->payload.io_uring_disabled, problems);
         default:
                 return ctl_explain_features(error, release, problems);
         }

@@ -27,5 +27,5 @@ int ctl_explain_ring(int error, int io_uring_disabled, struct problem_list *prob
 int ctl_explain_features(int error, const char *release, struct problem_list *problems);
 int ctl_explain_helper(int error, const char *helper_path, struct problem_list *problems);
 
-/* The content of /proc/sys/kernel/io_uring_disabled, or -1. */
+/* The content of /proc/sys/kernel/io_uring_disabled, or -1. For the control helper, not for the loop. */
 int ctl_io_uring_disabled(void);

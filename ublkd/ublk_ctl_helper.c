@@ -6,6 +6,7 @@
  * channel does. */
 #include "ublkd/base/cleanup.h"
 #include "ublkd/ublk_ctl.h"
+#include "ublkd/ublk_ctl_check.h"
 #include "ublkd/ublk_ctl_wire.h"
 
 #include <fcntl.h>
@@ -190,6 +191,8 @@ int ublk_ctl_helper_main(int fd)
         (void)prctl(PR_SET_NAME, "ublkd-control");
         greeting.step = prepare(&helper, &greeting.payload.features, &error);
         greeting.result = error;
+        if (greeting.step == CTL_STEP_RING) /* here, for the supervisor's loop reads no file of /proc */
+                greeting.payload.io_uring_disabled = ctl_io_uring_disabled();
         if (send(fd, &greeting, sizeof(greeting), MSG_NOSIGNAL) < 0 || greeting.step != CTL_STEP_READY)
                 return EXIT_FAILURE;
         (void)serve(&helper);

@@ -18,6 +18,7 @@ union ctl_payload {
         } info2;
         struct ublk_all_params params;
         uint64_t features;
+        int32_t io_uring_disabled; /* in a greeting, CTL_STEP_RING: ctl_io_uring_disabled() */
         unsigned char queue_cpus[KERNEL_CPUS_SIZE];
 };
 

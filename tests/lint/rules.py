@@ -160,7 +160,29 @@ def asks_no_name_service(path, text):
         yield line_of(text, match.start()), "asks a name service, which can hang; read what is needed before the loop"
 
 
+# Files of the supervisor that name /proc, and do not read another process's there on the loop.
+PROC_USERS = [
+    "ublkd/main.c",  # before the loop: its own program
+    "ublkd/manager.c",  # where disk_search looks, in a process of its own
+    "ublkd/foreign_scan.c",  # where it looks, in a process apart
+    "ublkd/ublk_ctl.c",  # the program that the helper is executed from
+    "ublkd/ublk_ctl_check.c",  # in the helper
+    "ublkd/runtime_dir.c",  # addresses of sockets, by its own descriptor of their directory
+    "api/listen.c",  # the same
+    "api/metrics_process.c",  # its own: see there
+]
+
+
+def reads_no_proc(path, text):
+    """What /proc tells of a process can hang behind it (its memory map's lock), and ublkd has one loop."""
+    if not fits(path, ["ublkd/*", "ublkd/*/*", "api/*"]) or fits(path, PROC_USERS):
+        return
+    for match in re.finditer(r'"/proc\b', re.sub(r"/\*.*?\*/", lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.DOTALL)):
+        yield line_of(text, match.start()), "names /proc; a process apart (apart.h) looks there"
+
+
 RULES = [
+    reads_no_proc,
     asks_no_name_service,
     who_includes_whom,
     pure_files_do_no_io,

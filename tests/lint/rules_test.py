@@ -20,6 +20,9 @@ GOOD = [
     ("targets/loop/loop.c", "int r = await_sleep(io, 5);\n"),
     ("tests/kernel/helper.c", "usleep(3);\n"),
     ("ublkd/host.c", "group = fgetgrent(file);\n"),
+    ("ublkd/host.c", '/* As "/proc/PID/comm" has it. */\n'),
+    ("api/metrics_process.c", 'fopen("/proc/self/stat", "re");\n'),
+    ("targets/worker/main.c", 'open("/proc/self/pagemap", O_RDONLY);\n'),
     ("tests/unit/observe_test.c", "int x;\n" * 599),
 ]
 
@@ -54,6 +57,8 @@ BAD = [
     ("targets/worker/disk.c", "usleep (1);\n", "sleeps"),
     ("api/wait.c", "nanosleep(&t, NULL);\n", "sleeps"),
     ("ublkd/disk_node.c", 'struct group *group = getgrnam("disk");\n', "name service"),
+    ("ublkd/worker_proc.c", 'snprintf(path, sizeof(path), "/proc/%d/stat", pid);\n', "names /proc"),
+    ("api/host.c", 'opendir("/proc");\n', "names /proc"),
     ("api/access.c", "r = getpwuid_r(uid, &user);\n", "name service"),
 ]
 

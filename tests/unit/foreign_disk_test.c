@@ -37,8 +37,12 @@ static void put_process(pid_t pid, const char *comm, char state)
 
 static struct foreign_disk describe(uint64_t cookie, enum kernel_state state, pid_t pid)
 {
-        return foreign_disk_describe(proc,
+        struct foreign_disk disk = foreign_disk_of(
                 &(struct kernel_device){.number = 3, .state = state, .cookie = cookie, .server_pid = pid});
+        struct foreign_server server = foreign_server_look(proc, disk.server_pid);
+
+        foreign_disk_describe(&disk, disk.server_pid > 0 ? &server : NULL);
+        return disk;
 }
 
 static void a_worker_of_an_earlier_database(void)
@@ -51,10 +55,10 @@ static void a_worker_of_an_earlier_database(void)
         put(WORKER, "cmdline", arguments, sizeof(arguments));
         disk = describe(cookie, KERNEL_STATE_LIVE, WORKER);
         CHECK_INT(disk.maker, FOREIGN_BY_UBLKD);
-        CHECK_INT(disk.pid, WORKER);
-        CHECK_STR(disk.process, "ublkd-worker data");
+        CHECK_INT(disk.server.pid, WORKER);
+        CHECK_STR(disk.server.process, "ublkd-worker data");
         CHECK_STR(disk.state, "live");
-        CHECK(!disk.managed && foreign_disk_is_problem(&disk));
+        CHECK(!disk.server.managed && foreign_disk_is_problem(&disk));
         CHECK(strstr(disk.detail, "/dev/ublkb3 belongs to no device here"));
         CHECK(strstr(disk.detail, "process 700 (ublkd-worker data) serves it"));
         CHECK(strstr(disk.detail, "rublk del -n 3"));
@@ -92,11 +96,11 @@ static void a_worker_of_another_ublkd(void)
 
         put_process(WORKER, "ublkd-worker", 'S');
         put_socket(SS_UNCONNECTED); /* it listens */
-        CHECK(!describe(0, KERNEL_STATE_LIVE, WORKER).managed);
+        CHECK(!describe(0, KERNEL_STATE_LIVE, WORKER).server.managed);
         put_socket(SS_CONNECTED);
         disk = describe(0, KERNEL_STATE_LIVE, WORKER);
         CHECK_INT(disk.maker, FOREIGN_BY_UBLKD); /* whatever its cookie is */
-        CHECK(disk.managed && !foreign_disk_is_problem(&disk));
+        CHECK(disk.server.managed && !foreign_disk_is_problem(&disk));
         CHECK(strstr(disk.detail, "belongs to another ublkd, which runs"));
 }
 
@@ -109,8 +113,8 @@ static void a_disk_that_has_lost_its_worker(void)
         disk = describe(
                 device_cookie("0123abcd-0000-4000-8000-000000000000", 1), KERNEL_STATE_QUIESCED, SOMEBODY);
         CHECK_INT(disk.maker, FOREIGN_BY_UBLKD);
-        CHECK_INT(disk.pid, 0);
-        CHECK_STR(disk.process, "");
+        CHECK_INT(disk.server.pid, 0);
+        CHECK_STR(disk.server.process, "");
         CHECK_STR(disk.state, "quiesced");
         CHECK(foreign_disk_is_problem(&disk) && strstr(disk.detail, "nobody serves it"));
 }
@@ -126,8 +130,24 @@ static void a_disk_of_another_server(void)
         CHECK(strstr(
                 disk.detail, "made by another ublk server than ublkd, and process 800 (kublk) x) serves it"));
         put_process(SOMEBODY, "kublk", 'Z');
-        CHECK_INT(describe(5, KERNEL_STATE_LIVE, SOMEBODY).pid, 0);
-        CHECK_INT(describe(5, KERNEL_STATE_DEAD, -1).pid, 0);
+        CHECK_INT(describe(5, KERNEL_STATE_LIVE, SOMEBODY).server.pid, 0);
+        CHECK_INT(describe(5, KERNEL_STATE_DEAD, -1).server.pid, 0);
+}
+
+/* It takes too long to look at its process: nothing is made up about it. */
+static void a_server_that_is_not_known(void)
+{
+        struct foreign_disk disk = foreign_disk_of(&(struct kernel_device){.number = 3,
+                .state = KERNEL_STATE_LIVE,
+                .cookie = device_cookie("0123abcd-0000-4000-8000-000000000000", 1),
+                .server_pid = WORKER});
+
+        foreign_disk_describe(&disk, NULL);
+        CHECK_INT(disk.maker, FOREIGN_BY_UBLKD);
+        CHECK(!disk.looked && !foreign_disk_is_problem(&disk));
+        CHECK_INT(disk.server.pid, 0);
+        CHECK(strstr(disk.detail, "process 700, which could not be looked at in time, serves it"));
+        CHECK(!strstr(disk.detail, "remove"));
 }
 
 static void what_is_found_is_kept(void)
@@ -142,7 +162,7 @@ static void what_is_found_is_kept(void)
         other.cookie++;
         CHECK(!foreign_disks_contain(&disks, &other));
         other = one;
-        other.managed = !one.managed;
+        other.server.managed = !one.server.managed;
         CHECK(!foreign_disks_contain(&disks, &other));
         foreign_disks_clear(&disks);
         CHECK(!foreign_disks_contain(&disks, &one));
@@ -158,6 +178,7 @@ int main(void)
         a_worker_of_another_ublkd();
         a_disk_that_has_lost_its_worker();
         a_disk_of_another_server();
+        a_server_that_is_not_known();
         what_is_found_is_kept();
         snprintf(command, sizeof(command), "rm -r %s", proc);
         CHECK_INT(system(command), 0);
