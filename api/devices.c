@@ -331,8 +331,15 @@ void handle_device_recover(struct request *request)
                 return;
         if (!check_usable(request, record, "recover"))
                 return;
-        r = device_store_request_recover(store_of(request), request->name);
-        if (r < 0)
+        r = request->query.accept_backing ? device_store_accept_backing(
+                    store_of(request), request->name, request->query.accept_backing)
+                                          : device_store_request_recover(store_of(request), request->name);
+        if (r == -ESTALE)
+                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
+                        "accept-backing does not name the store that was found at the path; give the "
+                        "identity in "
+                        "status.backing.found as the device shows it now.");
+        else if (r < 0)
                 reply_error(request, r, "The request could not be stored");
         else if (request->query.wait)
                 wait_begin(request, WAIT_RECOVERED, record, MHD_HTTP_OK);

@@ -2,6 +2,7 @@
 #include "api/query.h"
 
 #include "api/utf8.h"
+#include "ublkd/base/backing.h"
 #include "ublkd/base/dispatch.h"
 #include "ublkd/device_spec.h"
 
@@ -152,6 +153,14 @@ static int parse_device(const char *value, struct query *ret)
         return ret->device ? 0 : -ENOMEM;
 }
 
+static int parse_accept_backing(const char *value, struct query *ret)
+{
+        if (!value || !*value || strlen(value) >= BACKING_TOKEN_SIZE)
+                return -EINVAL;
+        ret->accept_backing = strdup(value);
+        return ret->accept_backing ? 0 : -ENOMEM;
+}
+
 int query_parse_revision(const char *text, uint64_t *ret)
 {
         size_t length = strlen(text);
@@ -174,16 +183,18 @@ static const struct parameter {
         int (*parse)(const char *value, struct query *ret);
         const char *hint;
 } parameters[] = {
-        {"wait",     QUERY_WAIT_READY, false, parse_wait_ready, "wait=ready"                                           },
-        {"wait",     QUERY_WAIT_GONE,  false, parse_wait_gone,  "wait, without a value"                                },
-        {"timeout",  QUERY_TIMEOUT,    false, parse_timeout,    "a duration up to 10min, like timeout=30s"             },
-        {"force",    QUERY_FORCE,      false, parse_force,      "force=true or force=false"                            },
-        {"dryRun",   QUERY_DRY_RUN,    false, parse_dry_run,    "dryRun=true or dryRun=false"                          },
-        {"label",    QUERY_LABEL,      true,  parse_label,      "label=KEY=VALUE, up to 16 of them"                    },
-        {"limit",    QUERY_LIMIT,      false, parse_limit,      "limit=N with N from 1 to 1000"                        },
-        {"continue", QUERY_CONTINUE,   false, parse_continue,   "what the last page gave as `continue`"                },
-        {"device",   QUERY_DEVICE,     false, parse_device,     "device=NAME"                                          },
-        {"after",    QUERY_AFTER,      false, parse_after,      "after=REVISION, a number that a list or an event gave"},
+        {"wait",           QUERY_WAIT_READY,     false, parse_wait_ready,     "wait=ready"                                           },
+        {"wait",           QUERY_WAIT_GONE,      false, parse_wait_gone,      "wait, without a value"                                },
+        {"timeout",        QUERY_TIMEOUT,        false, parse_timeout,        "a duration up to 10min, like timeout=30s"             },
+        {"force",          QUERY_FORCE,          false, parse_force,          "force=true or force=false"                            },
+        {"dryRun",         QUERY_DRY_RUN,        false, parse_dry_run,        "dryRun=true or dryRun=false"                          },
+        {"label",          QUERY_LABEL,          true,  parse_label,          "label=KEY=VALUE, up to 16 of them"                    },
+        {"limit",          QUERY_LIMIT,          false, parse_limit,          "limit=N with N from 1 to 1000"                        },
+        {"continue",       QUERY_CONTINUE,       false, parse_continue,       "what the last page gave as `continue`"                },
+        {"device",         QUERY_DEVICE,         false, parse_device,         "device=NAME"                                          },
+        {"after",          QUERY_AFTER,          false, parse_after,          "after=REVISION, a number that a list or an event gave"},
+        {"accept-backing", QUERY_ACCEPT_BACKING, false, parse_accept_backing,
+         "the identity in status.backing.found"                                                                                      },
 };
 
 struct reading {
@@ -264,6 +275,7 @@ void query_clear(struct query *query)
 {
         free(query->continue_after);
         free(query->device);
+        free(query->accept_backing);
         for (size_t i = 0; i < query->label_count; i++)
                 free(query->labels[i].key);
         *query = (struct query){};

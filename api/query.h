@@ -18,6 +18,7 @@ enum query_parameter {
         QUERY_DEVICE = 1 << 7,
         QUERY_AFTER = 1 << 8, /* a revision */
         QUERY_DRY_RUN = 1 << 9,
+        QUERY_ACCEPT_BACKING = 1 << 10, /* an identity */
 };
 
 enum {
@@ -33,6 +34,7 @@ struct query {
         unsigned limit;
         char *continue_after; /* a name, or a number; or NULL */
         char *device;         /* a name, or NULL */
+        char *accept_backing; /* an identity, or NULL */
         uint64_t after;
         struct {
                 char *key; /* owned, with the value behind it */

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "targets/target_desc.h"
+#include "ublkd/base/backing.h"
 #include "ublkd/base/backing_claims.h"
 #include "ublkd/base/problem.h"
 
@@ -67,6 +68,28 @@ struct target_geometry {
         struct problem_list sharing;
 };
 
+/* The backing store of a disk, which outlives its workers. A target whose store is no single file leaves it
+ * as it is. */
+struct target_store {
+        /* Set by the core before open(). */
+        int given; /* a descriptor of the store that the disk is on, from the worker before this one, to be
+                      opened in place of any path; -1: none. open() takes it over by setting it to -1 */
+        struct backing_identity expected; /* of that store; empty: the disk is made on whatever is there */
+        bool expected_in_this_boot;       /* `expected` was taken since the machine was started */
+        bool shared; /* another disk of ours has claimed the block device for itself, and this one uses
+                        another part */
+        /* Set by open(), `found` and the numbers also where it fails because of them. */
+        int kept; /* an open file description of the store for the supervisor to keep: its own, so that its
+                     lock, its exclusive claim (of a block device that is written to) and its record of
+                     writeback errors outlive this process; also among device->files, which own it; -1: none
+                   */
+        struct backing_identity found;
+        uint32_t major, minor; /* of the disk, or of the file system that has the file */
+        uint64_t inode;        /* of the file; 0: a disk */
+        bool claimed;          /* `kept` is exclusive */
+        bool as_given;         /* `kept` is what was given */
+};
+
 /* What the core knows of the device; all of it but the size is constant after open(). */
 struct target_device {
         const struct target *target;
@@ -104,6 +127,7 @@ struct target_device {
          * targets/worker/ublk_queue.c. In doubt: false.
          */
         bool io_ends_with_process;
+        struct target_store store;
 };
 
 /* What the disk may show; I/O beyond it does not reach the target. Any thread. */

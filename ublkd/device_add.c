@@ -107,6 +107,10 @@ void device_step_add(struct managed_device *device, const struct device_record *
         bool snatched = device->stranger && record->number == device->candidate;
         int r = device_claim_take(device);
 
+        if (r >= 0)
+                r = device_backing_take(device, record);
+        if (r == -ESTALE)
+                device_kill_worker(device, KILL_UNWANTED);
         if (r < 0) {
                 device_step_done(device, r);
         } else if (((wanted >= 0 && wanted != record->number) || snatched)

@@ -173,12 +173,27 @@ struct disk_now device_record_disk(const struct device_record *record)
         };
 }
 
+/* As the spec has it, for a target that has one. */
+static bool add_path(cJSON *status, const cJSON *spec)
+{
+        cJSON *backing = cJSON_GetObjectItemCaseSensitive(status, "backing");
+        const cJSON *target = cJSON_GetObjectItemCaseSensitive(spec, "target");
+        const char *path = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(target, "path"));
+
+        if (!cJSON_IsObject(backing))
+                return true;
+        return (path ? cJSON_AddStringToObject(backing, "path", path)
+                     : cJSON_AddNullToObject(backing, "path"))
+               != NULL;
+}
+
 cJSON *device_record_to_json(const struct device_record *record)
 {
         cJSON *object = cJSON_CreateObject(), *status = device_status_to_json(&record->status, record->name);
         cJSON *spec = record->spec ? cJSON_Duplicate(record->spec->document, true) : cJSON_CreateNull();
 
-        if (object && status && spec && cJSON_AddStringToObject(object, "name", record->name)
+        if (object && status && spec && add_path(status, spec)
+                && cJSON_AddStringToObject(object, "name", record->name)
                 && cJSON_AddStringToObject(object, "uid", record->uid)
                 && json_add_integer(object, "generation", record->generation)
                 && cJSON_AddItemToObject(object, "spec", spec)) {

@@ -140,7 +140,8 @@ static struct told tell(
         if (device->facts.want == WANT_HELD)
                 return tell_held(device, down);
         if (is_in_trouble(device, down, next_try))
-                return (struct told){PHASE_BACKOFF, device->note.reason};
+                return (struct told){
+                        device->backing.changed ? PHASE_FAILED : PHASE_BACKOFF, device->note.reason};
         if (device->facts.want == WANT_GIVEN_UP)
                 return (struct told){PHASE_STOPPING, "GaveUp"};
         return down ? (struct told){PHASE_RECOVERING, is_handed_over(device) ? "Restarting" : "Recovering"}
@@ -295,6 +296,8 @@ static int explain(const struct managed_device *device, const struct device_reco
         case PHASE_FAILED:
                 if (!record->spec)
                         return device_record_explain_quarantine(record, status);
+                if (device->backing.changed)
+                        return explain_backoff(device, told->reason, next_try, status);
                 if (device->facts.want == WANT_HELD)
                         return device_status_explain(status, told->reason,
                                 "%s There is no disk left to recover; 'ublkctl recover %s' (POST "
@@ -355,6 +358,7 @@ static void fill(const struct managed_device *device, const struct device_record
                                .last_ms = device->history.last_recovery_ms},
                 .kernel_flags = device->facts.kernel == KERNEL_ABSENT ? 0 : device->kernel.flags,
         };
+        device_backing_show(device, record, status);
         if (disk)
                 fill_route(device, record, status);
         if (!device->worker)

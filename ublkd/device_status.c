@@ -82,6 +82,9 @@ bool device_status_equal(const struct device_status *one, const struct device_st
                && strcmp(one->worker.version, other->worker.version) == 0
                && text_equal(one->data_path, other->data_path)
                && text_equal(one->data_path_reason, other->data_path_reason) && one->batch == other->batch
+               && one->backing.known == other->backing.known && one->backing.kept == other->backing.kept
+               && backing_identity_equal(&one->backing.identity, &other->backing.identity)
+               && backing_identity_equal(&one->backing.found, &other->backing.found)
                && one->kernel_flags == other->kernel_flags && one->recoveries.count == other->recoveries.count
                && one->recoveries.last_ms == other->recoveries.last_ms
                && text_equal(one->reason, other->reason) && text_equal(one->message, other->message)
@@ -168,6 +171,32 @@ static bool add_recoveries(cJSON *object, const struct device_status *status)
                && cJSON_AddNumberToObject(recoveries, "lastMs", (double)tenths / 10);
 }
 
+static bool add_identity(cJSON *object, const struct backing_identity *identity)
+{
+        const char *text = backing_identity_text(identity);
+
+        return add_text(object, "identity", *text ? text : NULL)
+               && add_text(object, "basis", backing_basis_to_string(identity->basis))
+               && cJSON_AddBoolToObject(object, "lasting", *identity->lasting != '\0');
+}
+
+/* Its path is the spec's: see device_record_to_json(). */
+static bool add_backing(cJSON *object, const struct device_status *status)
+{
+        cJSON *backing, *found;
+
+        if (!status->backing.known && backing_identity_is_empty(&status->backing.found))
+                return cJSON_AddNullToObject(object, "backing") != NULL;
+        backing = cJSON_AddObjectToObject(object, "backing");
+        if (!backing || !add_identity(backing, &status->backing.identity)
+                || !cJSON_AddBoolToObject(backing, "kept", status->backing.kept))
+                return false;
+        if (backing_identity_is_empty(&status->backing.found))
+                return cJSON_AddNullToObject(backing, "found") != NULL;
+        found = cJSON_AddObjectToObject(backing, "found");
+        return found && add_identity(found, &status->backing.found);
+}
+
 static bool add_conditions(cJSON *object, const struct device_status *status)
 {
         cJSON *conditions = cJSON_AddArrayToObject(object, "conditions"), *ready = cJSON_CreateObject();
@@ -193,7 +222,8 @@ cJSON *device_status_to_json(const struct device_status *status, const char *nam
                 && json_add_integer(object, "observedGeneration", status->observed_generation)
                 && add_disk(object, status, name) && add_worker(object, status)
                 && add_data_path(object, status) && add_features(object, status)
-                && add_recoveries(object, status) && add_conditions(object, status))
+                && add_recoveries(object, status) && add_backing(object, status)
+                && add_conditions(object, status))
                 return object;
         cJSON_Delete(object);
         return NULL;

@@ -1,6 +1,7 @@
 /* What the user is told: phase, conditions, what serves the disk. No I/O. */
 #pragma once
 
+#include "ublkd/base/backing.h"
 #include "ublkd/base/problem.h"
 #include "ublkd/device_condition.h"
 
@@ -40,7 +41,13 @@ struct device_status {
         } worker;
         const char *data_path;        /* static string, NULL while unknown */
         const char *data_path_reason; /* static: a sentence; NULL with data_path */
-        bool batch;            /* requests come and are answered many at a time; meaningful with data_path */
+        bool batch; /* requests come and are answered many at a time; meaningful with data_path */
+        struct {
+                bool known;
+                struct backing_identity identity, found; /* of the store that the disk is on, and of the one
+                                                            that was found instead; empty: none */
+                bool kept;                               /* a descriptor of it is held */
+        } backing;
         uint64_t kernel_flags; /* as negotiated, bit N: kernel_feature_name(N) */
         struct {
                 uint64_t count;

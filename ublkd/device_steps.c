@@ -97,9 +97,16 @@ static void on_params_set(void *userdata, int result, const struct kernel_device
 
 static void step_set_params(struct managed_device *device, const struct device_record *record)
 {
+        const struct disk_params *params = worker_proc_params(device->worker);
+        int r = device_backing_freeze(device, params);
+
+        if (r < 0) {
+                device_step_done(device, r);
+                return;
+        }
         device_command_sent(device,
-                ublk_ctl_set_params(device->reconciler->ctl, record->number,
-                        worker_proc_params(device->worker), on_params_set, device, &device->call),
+                ublk_ctl_set_params(device->reconciler->ctl, record->number, params, on_params_set, device,
+                        &device->call),
                 on_params_set);
 }
 
@@ -168,6 +175,7 @@ int device_check_geometry(
         }
         if (params->size == size && params->logical_block_size == block_size)
                 return 0;
+        device->backing.changed = true;
         device_note(device, "BackingChanged",
                 "The backing store is no longer what the disk was made from (%llu bytes in blocks of %u, the "
                 "disk has %llu in blocks of %u); restore it, and the disk is recovered.",
@@ -202,6 +210,11 @@ static void step_begin_recovery(struct managed_device *device, const struct devi
                 device_step_done(device, 0);
                 return;
         }
+        if (r >= 0)
+                r = device_backing_check(device, record);
+        if (r == -ESTALE)
+                device_kill_worker(device,
+                        KILL_UNWANTED); /* it must not begin to serve later, when nobody compares any more */
         if (r >= 0)
                 r = device_claim_take(
                         device); /* a supervisor that has just started does not know the claim yet */

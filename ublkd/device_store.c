@@ -9,12 +9,12 @@
  *
  * Events share the revisions. Those of what the user asked for are written with the record that they are
  * about; those of what was seen happening wait in the log for device_store_save_events(). */
+#include "ublkd/device_store_internal.h"
+
 #include "ublkd/device_news.h"
 #include "ublkd/device_record.h"
 #include "ublkd/put_check.h"
-#include "ublkd/store_entries.h"
 #include "ublkd/store_numbers.h"
-#include "ublkd/store_subscribers.h"
 
 #include "ublkd/base/json_print.h"
 
@@ -22,20 +22,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <systemd/sd-id128.h>
 
 enum { REVISION_BLOCK = 1 << 16 };
 
-struct device_store {
-        const struct device_backend *backend;
-        void *context;
-        struct store_entries entries;
-        uint64_t revision, ceiling;
-        struct event_log *events;
-        struct store_subscribers subscribers;
-};
-
-static void announce(struct device_store *store, enum store_event_kind kind, const struct store_entry *entry)
+void device_store_announce(
+        struct device_store *store, enum store_event_kind kind, const struct store_entry *entry)
 {
         const struct store_event event = {
                 .kind = kind,
@@ -93,9 +84,7 @@ static void step_revision(
                 event_log_take(store->events, event, false);
 }
 
-/* Saves `changed`, a copy of the entry's record in which only values differ, and takes it over. `reason` and
- * `message` tell of it, which somebody asked for; NULL: nothing is told. */
-static int update_entry(struct device_store *store, struct store_entry *entry, struct device_record *changed,
+int device_store_update(struct device_store *store, struct store_entry *entry, struct device_record *changed,
         const char *reason, const char *message)
 {
         struct device_news news = news_of(&entry->record, EVENT_NORMAL, reason, message);
@@ -106,7 +95,7 @@ static int update_entry(struct device_store *store, struct store_entry *entry, s
         if (r < 0)
                 return r;
         entry->record = *changed;
-        announce(store, STORE_INTENT, entry);
+        device_store_announce(store, STORE_INTENT, entry);
         return 0;
 }
 
@@ -258,7 +247,7 @@ static int create_entry(
         entry->text = text;
         *ret = &entry->record;
         store_entries_insert(&store->entries, entry);
-        announce(store, STORE_SPEC, TAKE_PTR(entry));
+        device_store_announce(store, STORE_SPEC, TAKE_PTR(entry));
         return 0;
 }
 
@@ -273,7 +262,9 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
         changed.generation++;
         if (!record->spec || device_spec_needs_new_disk(record->spec, spec, &disk, NULL)) {
                 changed.epoch++;
-                changed.held_boot[0] = '\0'; /* there will be no old disk left to hold */
+                changed.held_boot[0] = '\0';                   /* there will be no old disk left to hold */
+                changed.backing = (struct backing_identity){}; /* the next disk may be on another store */
+                changed.backing_boot[0] = '\0';
         }
         /* A number that was given out stays until its disk is gone; the reconciler gives out the new one
          * then. */
@@ -302,7 +293,7 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
         entry->record.spec = spec;
         entry->text = text;
         *ret = &entry->record;
-        announce(store, STORE_SPEC, entry);
+        device_store_announce(store, STORE_SPEC, entry);
         return 0;
 }
 
@@ -339,75 +330,6 @@ int device_store_put(struct device_store *store, struct device_spec *spec,
         return 0;
 }
 
-int device_store_request_delete(struct device_store *store, const char *name, bool force)
-{
-        struct store_entry *entry = store_entries_find(&store->entries, name);
-        struct device_record changed;
-
-        if (!entry)
-                return -ENOENT;
-        if (entry->record.deleting && (entry->record.forced || !force))
-                return 0;
-        changed = entry->record;
-        changed.deleting = true;
-        changed.forced = force;
-        return update_entry(store, entry, &changed, "DeleteRequested",
-                "Removal was asked for; the disk is removed, and the record with it.");
-}
-
-int device_store_request_recover(struct device_store *store, const char *name)
-{
-        struct store_entry *entry = store_entries_find(&store->entries, name);
-        struct device_record changed;
-
-        if (!entry)
-                return -ENOENT;
-        if (entry->record.recover_requested) {
-                announce(store, STORE_INTENT, entry); /* asked again: skip the back-off that came since */
-                return 0;
-        }
-        changed = entry->record;
-        changed.recover_requested = true;
-        return update_entry(
-                store, entry, &changed, "RecoverRequested", "Recovery was asked for; it is tried at once.");
-}
-
-int device_store_request_restart(struct device_store *store, const char *name)
-{
-        struct store_entry *entry = store_entries_find(&store->entries, name);
-        struct device_record changed;
-
-        if (!entry)
-                return -ENOENT;
-        changed = entry->record;
-        device_record_restart(&changed);
-        return update_entry(store, entry, &changed, "RestartRequested",
-                "Another worker was asked for; it takes over the disk next.");
-}
-
-int device_store_try_again(struct device_store *store, const char *name)
-{
-        struct store_entry *entry = store_entries_find(&store->entries, name);
-
-        if (!entry)
-                return -ENOENT;
-        entry->record.asked++;
-        announce(store, STORE_INTENT, entry);
-        return 0;
-}
-
-int device_store_refuse_restart(struct device_store *store, const char *name)
-{
-        struct store_entry *entry = store_entries_find(&store->entries, name);
-        struct device_record changed;
-
-        if (!entry)
-                return -ENOENT;
-        changed = entry->record;
-        changed.restart_refused = changed.restart;
-        return update_entry(store, entry, &changed, NULL, NULL);
-}
-
 int device_store_remove(struct device_store *store, const char *name)
 {
         _cleanup_store_entry_ struct store_entry *entry = NULL;
@@ -434,48 +356,8 @@ int device_store_remove(struct device_store *store, const char *name)
         store->revision++;
         store->ceiling = ceiling;
         event_log_take(store->events, event, true);
-        announce(store, STORE_REMOVED, entry);
+        device_store_announce(store, STORE_REMOVED, entry);
         return 0;
-}
-
-int device_store_assign_number(struct device_store *store, const char *name, int number)
-{
-        struct store_entry *entry = store_entries_find(&store->entries, name);
-        struct device_record changed;
-
-        if (!entry)
-                return -ENOENT;
-        if (entry->record.number == number)
-                return 0;
-        if (number >= 0 && device_store_number_owner(store, number, name))
-                return -EADDRINUSE;
-        changed = entry->record;
-        changed.number = number;
-        return update_entry(store, entry, &changed, NULL, NULL);
-}
-
-int device_store_set_held(struct device_store *store, const char *name, bool held)
-{
-        struct store_entry *entry = store_entries_find(&store->entries, name);
-        struct device_record changed;
-        sd_id128_t boot;
-        int r;
-
-        if (!entry)
-                return -ENOENT;
-        changed = entry->record;
-        memset(changed.held_boot, 0, sizeof(changed.held_boot));
-        changed.recover_requested = false;
-        if (held) {
-                r = sd_id128_get_boot(&boot);
-                if (r < 0)
-                        return r;
-                sd_id128_to_uuid_string(boot, changed.held_boot);
-        }
-        if (strcmp(changed.held_boot, entry->record.held_boot) == 0
-                && changed.recover_requested == entry->record.recover_requested)
-                return 0;
-        return update_entry(store, entry, &changed, NULL, NULL);
 }
 
 int device_store_set_status(struct device_store *store, const char *name, const struct device_status *status)
@@ -501,7 +383,7 @@ int device_store_set_status(struct device_store *store, const char *name, const 
         device_status_clear(&entry->record.status);
         entry->record.status = copy;
         entry->record.revision = store->revision;
-        announce(store, STORE_STATUS, entry);
+        device_store_announce(store, STORE_STATUS, entry);
         return 0;
 }
 
@@ -520,7 +402,7 @@ int device_store_note(struct device_store *store, const char *name, enum event_t
         va_end(arguments);
         news = news_of(&entry->record, type, reason, message);
         step_revision(store, entry, &news);
-        announce(store, STORE_NOTED, entry);
+        device_store_announce(store, STORE_NOTED, entry);
         return 0;
 }
 

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "ublkd/base/backing.h"
 #include "ublkd/device_spec.h"
 #include "ublkd/device_status.h"
 #include "ublkd/event_log.h"
@@ -23,11 +24,13 @@ struct device_record {
         bool forced;              /* and its users do not count */
         uint64_t asked;           /* +1 for each request to try again at once; not durable */
         bool recover_requested;   /* POST …/recover came; cleared when Live */
-        char held_boot[UID_TEXT_SIZE]; /* boot id in which a manual device was Live, or "" */
-        uint64_t created_at;           /* CLOCK_REALTIME, microseconds */
-        struct device_spec *spec;      /* NULL: quarantined, see `quarantine` */
-        char *quarantine;              /* why the stored record cannot be used, or NULL */
-        struct device_status status;   /* not durable */
+        char held_boot[UID_TEXT_SIZE];    /* boot id in which a manual device was Live, or "" */
+        uint64_t created_at;              /* CLOCK_REALTIME, microseconds */
+        struct backing_identity backing;  /* of the store that its disk was made on last; empty: none yet */
+        char backing_boot[UID_TEXT_SIZE]; /* boot id in which that was found out */
+        struct device_spec *spec;         /* NULL: quarantined, see `quarantine` */
+        char *quarantine;                 /* why the stored record cannot be used, or NULL */
+        struct device_status status;      /* not durable */
 };
 
 /* How a record is made durable. `context` is the backend's own. All return 0 or -errno; when one fails
@@ -133,6 +136,11 @@ int device_store_request_recover(struct device_store *store, const char *name);
  * outlive its worker (onCrash none) is to be made anew. 0, -ENOENT, or the backend's. */
 int device_store_request_restart(struct device_store *store, const char *name);
 
+/* The administrator wants the device to go on with the store that status.backing.found is of, in place of the
+ * one that its disk was made on; implies a request to recover. 0; -ENOENT; -ESTALE: no such store was found;
+ * or the backend's. */
+int device_store_accept_backing(struct device_store *store, const char *name, const char *identity);
+
 /* For the reconciler. 0, -ENOENT, or the backend's. */
 /* Have the device tried again at once, as its spec is: who asks is told what that comes to, not what the try
  * before it came to (status.observed_asked). Nothing is written, and no event is made. 0; -ENOENT. */
@@ -141,6 +149,9 @@ int device_store_try_again(struct device_store *store, const char *name);
 int device_store_refuse_restart(struct device_store *store, const char *name);
 int device_store_remove(struct device_store *store, const char *name);
 int device_store_assign_number(struct device_store *store, const char *name, int number);
+/* The store that its disk is made on. boot: the boot id. */
+int device_store_set_backing(struct device_store *store, const char *name,
+        const struct backing_identity *identity, const char *boot);
 /* held: a manual device was Live in this boot, so it is held once it loses its worker (see plan_wish). Clears
  * recover_requested either way: what was asked for has been done, or is moot. */
 int device_store_set_held(struct device_store *store, const char *name, bool held);

@@ -155,7 +155,8 @@ void device_take_death(struct managed_device *device)
         _cleanup_free_ char *before = device->note.sentence ? strdup(device->note.sentence) : NULL;
         const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
         bool served = device->facts.worker == PLAN_WORKER_SERVING, retired = device->attempt.retired;
-        bool unheard = died_unheard(device);
+        bool again_at_once = device_backing_refused(device);
+        bool unheard = died_unheard(device) || again_at_once;
         bool stale = record && !served && device_worker_is_stale(device, record);
         bool wanted = !unheard && !retired && !stale && record && !record->deleting && record->spec
                       && record->spec->options.enabled && worker_proc_epoch(device->worker) == record->epoch;
@@ -198,10 +199,22 @@ void device_recovered(struct managed_device *device)
                 device->history.last_recovery_ms);
 }
 
+/* A worker that reports the same again and again makes one event with a count. */
+static void report_notices(struct managed_device *device, struct worker_proc *worker)
+{
+        struct problem_list *notices = worker_proc_notices(worker);
+
+        for (size_t i = 0; i < notices->count; i++)
+                device_tell(device, EVENT_WARNING, notices->items[i].reason, "%s%s", notices->items[i].detail,
+                        full_stop(notices->items[i].detail));
+        problem_list_clear(notices);
+}
+
 static void on_worker_changed(void *userdata, struct worker_proc *worker)
 {
         if (worker_proc_death(worker))
                 device_trial_give_up(userdata);
+        report_notices(userdata, worker);
         device_wake(userdata);
 }
 
@@ -278,13 +291,14 @@ int device_start_worker(struct managed_device *device, const struct device_recor
                                  },
         };
         _cleanup_free_ char *spec = NULL;
-        int r = spec_text(device, record, &spec);
+        int r = spec_text(device, record, &spec), store;
 
         if (r < 0)
                 return r;
         msg.config.spec = spec;
+        store = device_backing_expect(device, record, &msg);
         return worker_proc_spawn(
-                config->event, config->runtime_dir, config->worker_start, &msg, changed, device, ret);
+                config->event, config->runtime_dir, config->worker_start, &msg, store, changed, device, ret);
 }
 
 /* In a recovery requests of the dead worker may still be on their way, and keep its lock, until the driver

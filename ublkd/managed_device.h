@@ -4,7 +4,9 @@
 #pragma once
 
 #include "ublkd/attempt.h"
+#include "ublkd/base/clock.h"
 #include "ublkd/daemon_counters.h"
+#include "ublkd/device_backing.h"
 #include "ublkd/device_store.h"
 #include "ublkd/observe.h"
 #include "ublkd/reconciler.h"
@@ -111,6 +113,8 @@ struct managed_device {
         uint64_t dropped_flags;   /* that the kernel has left out of what ADD_DEV asked for, with this spec */
         int candidate;            /* the number that is being tried for a device that had none; -1: not so */
         struct backing_claims claims; /* what its disk writes to, with or without a worker */
+
+        struct device_backing backing; /* see device_backing.h */
 
         struct user_words words;   /* that the attempts are about */
         bool recover_heard;        /* so is the pending request to recover */
@@ -290,7 +294,10 @@ void device_tell(const struct managed_device *device, enum event_type type, cons
 void device_log(struct managed_device *device, const struct store_event *change);
 /* device_log.c: frees what is kept of the last line. */
 void device_log_forget(struct managed_device *device);
-uint64_t monotonic_now(void);
+static inline uint64_t monotonic_now(void)
+{
+        return clock_usec(CLOCK_MONOTONIC);
+}
 
 /* device_report.c: makes the record's status from the facts of this turn. next_try: CLOCK_MONOTONIC, or
  * UINT64_MAX. Returns 0 or -errno. */

@@ -35,6 +35,7 @@ struct manager {
         const char *state_dir; /* of the options */
         struct worker_start *worker_start;
         struct disk_search *disk_search;
+        struct fd_store *fd_store;
         struct disk_watch *disk_watch; /* NULL: there is none */
         struct reconciler *reconciler; /* NULL before it is known whether there is a driver */
         struct foreign_scan *foreign_scan;
@@ -268,10 +269,10 @@ static int open_api(
         const char *const *listen = options->listen;
         size_t count = options->listen_count;
         const char *fallback = manager->socket_path;
-        int passed = count ? 0 : sd_listen_fds(1);
+        unsigned passed = count ? 0 : fd_store_sockets(manager->fd_store);
 
         snprintf(manager->socket_path, sizeof(manager->socket_path), "%s/ublkd.sock", options->runtime_dir);
-        if (count == 0 && passed <= 0) {
+        if (count == 0 && passed == 0) {
                 listen = &fallback;
                 count = 1;
         }
@@ -288,7 +289,7 @@ static int open_api(
                         .userdata = manager,
                         .listen = listen,
                         .listen_count = count,
-                        .passed_sockets = passed > 0 ? (unsigned)passed : 0,
+                        .passed_sockets = passed,
                 },
                 &manager->api, problems);
 }
@@ -332,6 +333,7 @@ static int open_reconciler(struct manager *manager)
                         .host = &manager->host,
                         .worker_start = manager->worker_start,
                         .disk_search = manager->disk_search,
+                        .fd_store = manager->fd_store,
                         .settled = on_settled,
                         .userdata = manager,
                 },
@@ -383,6 +385,8 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
                 return -ENOMEM;
         r = open_event(manager);
         if (r >= 0)
+                r = fd_store_new(&manager->fd_store);
+        if (r >= 0)
                 r = host_read(&manager->host);
         manager->ignored_features = options->ignored_features;
         manager->state_dir = options->state_dir;
@@ -426,6 +430,7 @@ struct manager *manager_free(struct manager *manager)
         ublk_ctl_free(manager->ctl);
         event_writer_free(manager->event_writer);
         device_store_free(manager->store);
+        fd_store_free(manager->fd_store);
         runtime_dir_free(manager->runtime_dir);
         host_clear(&manager->host);
         sd_event_unref(manager->event);

@@ -22,11 +22,6 @@ enum {
 
 static void device_turn_begin(struct managed_device *device);
 
-uint64_t monotonic_now(void)
-{
-        return clock_usec(CLOCK_MONOTONIC);
-}
-
 /* ---- the first pass ---- */
 
 /* Said from the loop, so never before everything else is set up. */
@@ -127,6 +122,7 @@ static struct managed_device *device_free(struct managed_device *device)
         device_log_forget(device);
         device_cpus_forget(device);
         device_claim_forget(device);
+        device_backing_forget(device);
         device_trial_forget(device);
         device_holders_forget(device);
         free(device->name);
@@ -142,6 +138,7 @@ static void device_drop(struct managed_device *device)
 
         device_seen(device);
         device_claim_release(device); /* the record goes last */
+        device_backing_release(device);
         queue_remove(device);
         for (size_t i = 0; i < reconciler->count; i++)
                 if (reconciler->devices[i] == device) {
@@ -313,6 +310,7 @@ static void device_decide(struct managed_device *device, const struct device_rec
         bool waits;
 
         device_claim_follow(device);
+        device_backing_follow(device, record);
         wish = device_wish(device, record, now);
         device->facts.want = plan_want(&wish);
         device->facts.trouble = attempt_observe(&device->attempt, &device->facts, now);
@@ -377,8 +375,10 @@ static void device_hear_user(struct managed_device *device, const struct device_
                 device_note_clear(device);
                 device->dropped_flags = 0;
         }
-        if (new_spec || asked || new_request)
+        if (new_spec || asked || new_request) {
                 attempt_reset(&device->attempt);
+                device_backing_retry(device);
+        }
         device->words = device_words(record);
         device->recover_heard = record->recover_requested;
 }
@@ -551,6 +551,7 @@ static int adopt_all(struct reconciler *reconciler)
                 device->unsettled = true;
                 reconciler->unsettled++;
                 device_claim_load(device);
+                device_backing_load(device, record);
                 device_shared_recall_history(device);
                 device_adopt(device);
                 device_wake(device);

@@ -5,6 +5,7 @@
 #include "ublkd/daemon_counters.h"
 #include "ublkd/device_store.h"
 #include "ublkd/disk_search.h"
+#include "ublkd/fd_store.h"
 #include "ublkd/host.h"
 #include "ublkd/runtime_dir.h"
 #include "ublkd/ublk_ctl.h"
@@ -19,6 +20,7 @@ struct reconciler_config {
         const struct host *host;
         struct worker_start *worker_start;
         struct disk_search *disk_search; /* who uses a disk; NULL: nobody knows */
+        struct fd_store *fd_store;       /* what the service manager keeps; NULL: there is none */
         /* Called once, when every device that was there at the start had its first pass. */
         void (*settled)(void *userdata);
         void *userdata;

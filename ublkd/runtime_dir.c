@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-enum { UID_LENGTH_MAX = 64 };
+enum { UID_LENGTH_MAX = 64, TEXT_SIZE_MAX = 128 * 1024 };
 
 struct runtime_dir {
         char *path;
@@ -317,6 +317,60 @@ int runtime_dir_forget_region(struct runtime_dir *dir, const char *uid)
 {
         struct file_name name;
         int r = file_name(uid, ".region", &name);
+
+        return r < 0 ? r : unlink_file(dir, &name);
+}
+
+/* ---- short texts ---- */
+
+static int make_text(const struct runtime_dir *dir, const struct file_name *name, const void *how)
+{
+        _cleanup_close_ int fd = openat(
+                dir->workers_fd, name->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        size_t size = strlen(how);
+        ssize_t n = fd < 0 ? -1 : write(fd, how, size);
+
+        if (n < 0)
+                return -errno;
+        return (size_t)n == size ? TAKE_FD(fd) : -ENOSPC;
+}
+
+int runtime_dir_write(struct runtime_dir *dir, const char *uid, const char *suffix, const char *text)
+{
+        int fd = make_whole(dir, uid, suffix, ".text-new", make_text, text);
+
+        close_fd(fd);
+        return fd < 0 ? fd : 0;
+}
+
+int runtime_dir_read(struct runtime_dir *dir, const char *uid, const char *suffix, char **ret)
+{
+        _cleanup_close_ int fd = -1;
+        _cleanup_free_ char *text = NULL;
+        struct file_name name;
+        int r = file_name(uid, suffix, &name);
+        ssize_t n;
+
+        if (r < 0)
+                return r;
+        fd = openat(dir->workers_fd, name.name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        text = fd < 0 ? NULL : malloc(TEXT_SIZE_MAX + 1);
+        if (!text)
+                return fd < 0 ? -errno : -ENOMEM;
+        n = read(fd, text, TEXT_SIZE_MAX + 1);
+        if (n < 0)
+                return -errno;
+        if (n > TEXT_SIZE_MAX)
+                return -EFBIG;
+        text[n] = '\0';
+        *ret = TAKE_PTR(text);
+        return 0;
+}
+
+int runtime_dir_remove(struct runtime_dir *dir, const char *uid, const char *suffix)
+{
+        struct file_name name;
+        int r = file_name(uid, suffix, &name);
 
         return r < 0 ? r : unlink_file(dir, &name);
 }

@@ -51,6 +51,12 @@ static const char *const migrations[] = {
         " labels TEXT" /* NULL: none */
         ") STRICT;",
         "ALTER TABLE device ADD COLUMN restart_refused INTEGER NOT NULL DEFAULT 0;",
+        /* struct backing_identity; the basis 0 and empty tokens: none */
+        "ALTER TABLE device ADD COLUMN backing_basis INTEGER NOT NULL DEFAULT 0;"
+        "ALTER TABLE device ADD COLUMN backing_is_disk INTEGER NOT NULL DEFAULT 0;"
+        "ALTER TABLE device ADD COLUMN backing_now TEXT NOT NULL DEFAULT '';"
+        "ALTER TABLE device ADD COLUMN backing_lasting TEXT NOT NULL DEFAULT '';"
+        "ALTER TABLE device ADD COLUMN backing_boot TEXT NOT NULL DEFAULT '';",
 };
 
 enum statement {
@@ -69,13 +75,17 @@ static const char *const statement_texts[] = {
         [STATEMENT_ROLLBACK] = "ROLLBACK",
         [STATEMENT_SAVE] =
                 "INSERT INTO device (name, uid, generation, revision, epoch, number, deleting,"
-                " recover_requested, held_boot, created_at, spec, restart, restart_refused)"
-                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
+                " recover_requested, held_boot, created_at, spec, restart, restart_refused,"
+                " backing_basis, backing_is_disk, backing_now, backing_lasting, backing_boot)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)"
                 " ON CONFLICT (name) DO UPDATE SET uid = excluded.uid, generation = excluded.generation,"
                 " revision = excluded.revision, epoch = excluded.epoch, number = excluded.number,"
                 " deleting = excluded.deleting, recover_requested = excluded.recover_requested,"
                 " held_boot = excluded.held_boot, created_at = excluded.created_at, spec = excluded.spec,"
-                " restart = excluded.restart, restart_refused = excluded.restart_refused",
+                " restart = excluded.restart, restart_refused = excluded.restart_refused,"
+                " backing_basis = excluded.backing_basis, backing_is_disk = excluded.backing_is_disk,"
+                " backing_now = excluded.backing_now, backing_lasting = excluded.backing_lasting,"
+                " backing_boot = excluded.backing_boot",
         [STATEMENT_ERASE] = "DELETE FROM device WHERE name = ?1",
         [STATEMENT_REVISION] = "UPDATE store SET revision = ?1",
 };
@@ -239,6 +249,11 @@ static int sqlite_save(void *context, const struct device_record *record, const 
         (void)sqlite3_bind_text(save, 11, document, -1, SQLITE_STATIC);
         (void)sqlite3_bind_int64(save, 12, record->restart);
         (void)sqlite3_bind_int64(save, 13, record->restart_refused);
+        (void)sqlite3_bind_int(save, 14, (int)record->backing.basis);
+        (void)sqlite3_bind_int(save, 15, record->backing.is_disk);
+        (void)sqlite3_bind_text(save, 16, record->backing.boot, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(save, 17, record->backing.lasting, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(save, 18, record->backing_boot, -1, SQLITE_STATIC);
         r = run(store, STATEMENT_SAVE);
         if (r >= 0)
                 r = set_revision(store, revision);
@@ -292,6 +307,18 @@ static const char *column_text(sqlite3_stmt *statement, int column)
 
 typedef int (*load_each)(void *userdata, const struct device_record *record, const char *document);
 
+static void load_backing(sqlite3_stmt *row, struct device_record *record)
+{
+        struct backing_identity *backing = &record->backing;
+        int basis = sqlite3_column_int(row, 13);
+
+        backing->basis = basis >= 0 && basis < _BACKING_BASIS_MAX ? (enum backing_basis)basis : BACKING_NONE;
+        backing->is_disk = sqlite3_column_int(row, 14) != 0;
+        snprintf(backing->boot, sizeof(backing->boot), "%s", column_text(row, 15));
+        snprintf(backing->lasting, sizeof(backing->lasting), "%s", column_text(row, 16));
+        snprintf(record->backing_boot, sizeof(record->backing_boot), "%s", column_text(row, 17));
+}
+
 static int load_row(sqlite3_stmt *row, load_each each, void *userdata)
 {
         struct device_record record = {
@@ -310,6 +337,7 @@ static int load_row(sqlite3_stmt *row, load_each each, void *userdata)
 
         snprintf(record.uid, sizeof(record.uid), "%s", column_text(row, 1));
         snprintf(record.held_boot, sizeof(record.held_boot), "%s", column_text(row, 8));
+        load_backing(row, &record);
         return each(userdata, &record, column_text(row, 10));
 }
 
@@ -325,7 +353,8 @@ static int sqlite_load(void *context, load_each each, void *userdata, uint64_t *
         result = sqlite3_prepare_v2(store->db,
                 "SELECT name, uid, generation, revision, epoch, number, deleting, recover_requested, "
                 "held_boot,"
-                " created_at, spec, restart, restart_refused FROM device ORDER BY name",
+                " created_at, spec, restart, restart_refused, backing_basis, backing_is_disk, backing_now,"
+                " backing_lasting, backing_boot FROM device ORDER BY name",
                 -1, &rows, NULL);
         if (result != SQLITE_OK)
                 return to_errno(store->db, result);

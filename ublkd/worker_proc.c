@@ -7,10 +7,10 @@
  *
  * A worker that breaks the protocol is killed: it can be replaced without loss, and what it would do next
  * cannot be known. */
-#include "ublkd/worker_proc.h"
+#include "ublkd/worker_proc_internal.h"
 
 #include "ublkd/base/clock.h"
-#include "ublkd/worker_growth.h"
+#include "ublkd/close_away.h"
 #include "ublkd/worker_peer.h"
 
 #include <fcntl.h>
@@ -26,34 +26,6 @@ enum {
         PRIORITY_DEATH = -10,
         /* How long a worker may take to leave after it said that it failed, or closed its channel. */
         LEAVE_GRACE_USEC = 5 * 1000 * 1000,
-};
-
-struct worker_proc {
-        sd_event *event;
-        struct runtime_dir *dir;
-        struct worker_start *starter;
-        char *name, *uid;
-        worker_proc_changed changed;
-        void *userdata;
-        pid_t pid;
-        int pidfd;
-        int channel; /* -1: closed by the worker, or no longer listened to */
-        sd_event_source *channel_source, *pidfd_source, *grace_source;
-        bool adopted;
-        bool greeted;              /* HELLO came */
-        enum worker_stage stage;   /* what is told to others */
-        enum worker_stage claimed; /* from HELLO: `stage` follows once the parameters are known, too */
-        uint16_t epoch;
-        uint32_t restart;
-        char version[WORKER_VERSION_SIZE];
-        int number;
-        uint64_t started_at;
-        struct worker_msg params; /* type WORKER_MSG_PARAMS once it came */
-        struct worker_growth growth;
-        struct problem_list problems, refusal;
-        char fault[64]; /* why we killed it, or "" */
-        struct worker_death death;
-        uint64_t died_at;
 };
 
 DEFINE_CLEANUP(struct worker_proc, worker_proc_free);
@@ -81,29 +53,6 @@ static _printf_(2, 3) void kill_for(struct worker_proc *worker, const char *form
         worker_proc_kill(worker);
 }
 
-/* `info`: NULL where the cause cannot be known. */
-static void describe_death(const struct worker_proc *worker, const siginfo_t *info, struct worker_death *ret)
-{
-        const char *name;
-
-        *ret = (struct worker_death){.code = -1, .by_us = worker->fault[0] != '\0'};
-        if (info) {
-                ret->by_signal = info->si_code != CLD_EXITED;
-                ret->code = info->si_status;
-        }
-        if (worker->fault[0])
-                snprintf(ret->sentence, sizeof(ret->sentence), "was killed by ublkd: %s", worker->fault);
-        else if (!info)
-                snprintf(ret->sentence, sizeof(ret->sentence), "is gone (%s)",
-                        worker->adopted ? "it was not our child" : "a debugger has its status");
-        else if (!ret->by_signal)
-                snprintf(ret->sentence, sizeof(ret->sentence), "exited with status %d", ret->code);
-        else if ((name = sigabbrev_np(ret->code)))
-                snprintf(ret->sentence, sizeof(ret->sentence), "was killed by SIG%s", name);
-        else
-                snprintf(ret->sentence, sizeof(ret->sentence), "was killed by signal %d", ret->code);
-}
-
 /* Its pidfd is readable, so it is dead. Its status may still be unknown: an adopted one is not our child, and
  * one that is being debugged is first its debugger's. */
 static void note_death(struct worker_proc *worker)
@@ -111,7 +60,7 @@ static void note_death(struct worker_proc *worker)
         siginfo_t info = {};
         bool known = waitid(P_PIDFD, (id_t)worker->pidfd, &info, WEXITED | WNOHANG) == 0 && info.si_pid != 0;
 
-        describe_death(worker, known ? &info : NULL, &worker->death);
+        worker_death_describe(known ? &info : NULL, worker->fault, worker->adopted, &worker->death);
         worker->died_at = clock_usec(CLOCK_MONOTONIC);
         worker->stage = WORKER_STAGE_LEAVING;
 }
@@ -191,6 +140,14 @@ static void hear_hello(struct worker_proc *worker, const struct worker_msg *msg)
                 believe_hello(worker, msg);
 }
 
+static void hear_backing(struct worker_proc *worker, const struct worker_msg *msg, int *fd)
+{
+        if (worker->store.known || worker->params.type == WORKER_MSG_PARAMS)
+                kill_for(worker, "it sent BACKING at the wrong time");
+        else
+                worker_store_read(msg, TAKE_FD(*fd), &worker->store);
+}
+
 /* Takes the message over. */
 static void hear_params(struct worker_proc *worker, struct worker_msg *msg)
 {
@@ -244,7 +201,15 @@ static void hear_grown(struct worker_proc *worker, const struct worker_msg *msg)
                 &worker->refusal, &msg->grown.problems); /* without memory: it is asked again */
 }
 
-static void hear(struct worker_proc *worker, struct worker_msg *msg)
+/* Kept until the device takes them; what is too much is counted by the list. */
+static void hear_notice(struct worker_proc *worker, const struct worker_msg *msg)
+{
+        (void)problem_list_append(
+                &worker->notices, &msg->notice); /* on ENOMEM the log of the worker has it */
+}
+
+/* fd: what came beside the message, or -1; set to -1 where it is taken over. */
+static void hear(struct worker_proc *worker, struct worker_msg *msg, int *fd)
 {
         if (!worker->greeted && msg->type != WORKER_MSG_HELLO) {
                 kill_for(worker, "it did not say HELLO first");
@@ -266,9 +231,20 @@ static void hear(struct worker_proc *worker, struct worker_msg *msg)
         case WORKER_MSG_GROWN:
                 hear_grown(worker, msg);
                 break;
+        case WORKER_MSG_BACKING:
+                hear_backing(worker, msg, fd);
+                break;
+        case WORKER_MSG_NOTICE:
+                hear_notice(worker, msg);
+                break;
         default:
                 kill_for(worker, "it sent a message that only ublkd may send");
         }
+}
+
+static bool expects_store(const struct worker_proc *worker)
+{
+        return !worker->store.known && worker->params.type != WORKER_MSG_PARAMS;
 }
 
 /* Reads and hears one message. 1: there may be more; 0: none for now; -errno: the channel is of no more use.
@@ -276,22 +252,28 @@ static void hear(struct worker_proc *worker, struct worker_msg *msg)
 static int hear_next(struct worker_proc *worker)
 {
         _cleanup_worker_msg_ struct worker_msg msg = {};
-        int r = worker_msg_receive(worker->channel, &msg);
+        int fds[_CONFIG_FD_MAX] = {[0 ... _CONFIG_FD_MAX - 1] = -1}, r;
 
+        /* Descriptors are taken only while the store is not known: the kernel drops those of a later message.
+         */
+        r = expects_store(worker) ? worker_msg_receive_fds(worker->channel, &msg, fds)
+                                  : worker_msg_receive(worker->channel, &msg);
         if (r == -EAGAIN)
                 return 0;
         if (r == -EBADMSG)
                 kill_for(worker, "it sent what is no message");
         if (r <= 0)
                 return r < 0 ? r : -EPIPE;
-        hear(worker, &msg);
+        hear(worker, &msg, &fds[0]);
+        for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+                close_away(fds[i]);
         return worker->fault[0] ? -EBADMSG : 1; /* not another word from one that is to be killed */
 }
 
 /* A HELLO of one that we have started tells nothing to act upon: PARAMS or FAILED is next. */
 static bool is_news(const struct worker_proc *worker, bool was_greeted, enum worker_stage before)
 {
-        return worker->stage != before || worker->adopted || was_greeted;
+        return worker->stage != before || worker->adopted || was_greeted || worker->notices.count > 0;
 }
 
 static int on_message(
@@ -349,6 +331,7 @@ static int new_worker(sd_event *event, struct runtime_dir *dir, struct worker_st
                 .channel = -1,
                 .number = -1,
                 .params = {.type = WORKER_MSG_LIVE},
+                .store = {.fd = -1},
         };
         worker_start_count(starter, 1);
         if (!worker->name || !worker->uid) {
@@ -374,7 +357,7 @@ static int watch(struct worker_proc *worker)
         return r < 0 ? r : 0;
 }
 
-static int start(struct worker_proc *worker, const struct worker_msg *config)
+static int start(struct worker_proc *worker, const struct worker_msg *config, int store)
 {
         _cleanup_close_ int listener = -1, region = -1;
         struct worker_process process;
@@ -388,7 +371,10 @@ static int start(struct worker_proc *worker, const struct worker_msg *config)
         if (listener < 0)
                 return listener;
         r = worker_start_run(worker->starter, config,
-                (const int[]){[CONFIG_FD_LISTENER] = listener, [CONFIG_FD_REGION] = region}, &process);
+                (const int[]){[CONFIG_FD_LISTENER] = listener,
+                        [CONFIG_FD_REGION] = region,
+                        [CONFIG_FD_STORE] = store},
+                &process);
         if (r < 0) {
                 (void)runtime_dir_forget_worker(worker->dir, worker->uid);
                 return r;
@@ -400,7 +386,7 @@ static int start(struct worker_proc *worker, const struct worker_msg *config)
 }
 
 int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_start *starter,
-        const struct worker_msg *config, worker_proc_changed changed, void *userdata,
+        const struct worker_msg *config, int store, worker_proc_changed changed, void *userdata,
         struct worker_proc **ret)
 {
         _cleanup_(worker_proc_free_pointer) struct worker_proc *worker = NULL;
@@ -414,7 +400,7 @@ int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_st
         worker->epoch = msg.config.epoch;
         worker->restart = msg.config.restart;
         worker->started_at = msg.config.started_at;
-        r = start(worker, &msg);
+        r = start(worker, &msg, store);
         if (r < 0)
                 return r;
         r = watch(worker);
@@ -467,6 +453,8 @@ struct worker_proc *worker_proc_free(struct worker_proc *worker)
         worker_msg_clear(&worker->params);
         problem_list_clear(&worker->problems);
         problem_list_clear(&worker->refusal);
+        problem_list_clear(&worker->notices);
+        close_away(worker->store.fd);
         sd_event_unref(worker->event);
         free(worker->name);
         free(worker->uid);
@@ -474,67 +462,7 @@ struct worker_proc *worker_proc_free(struct worker_proc *worker)
         return NULL;
 }
 
-/* ---- questions and orders ---- */
-
-pid_t worker_proc_pid(const struct worker_proc *worker)
-{
-        return worker->pid;
-}
-
-bool worker_proc_adopted(const struct worker_proc *worker)
-{
-        return worker->adopted;
-}
-
-enum worker_stage worker_proc_stage(const struct worker_proc *worker)
-{
-        return worker->stage;
-}
-
-uint16_t worker_proc_epoch(const struct worker_proc *worker)
-{
-        return worker->epoch;
-}
-
-const char *worker_proc_version(const struct worker_proc *worker)
-{
-        return worker->version;
-}
-
-uint32_t worker_proc_restart(const struct worker_proc *worker)
-{
-        return worker->restart;
-}
-
-int worker_proc_number(const struct worker_proc *worker)
-{
-        return worker->number;
-}
-
-uint64_t worker_proc_started_at(const struct worker_proc *worker)
-{
-        return worker->started_at;
-}
-
-const struct disk_params *worker_proc_params(const struct worker_proc *worker)
-{
-        return worker->params.type == WORKER_MSG_PARAMS ? &worker->params.params : NULL;
-}
-
-const struct problem_list *worker_proc_problems(const struct worker_proc *worker)
-{
-        return &worker->problems;
-}
-
-const struct worker_death *worker_proc_death(const struct worker_proc *worker)
-{
-        return worker->died_at ? &worker->death : NULL;
-}
-
-uint64_t worker_proc_died_at(const struct worker_proc *worker)
-{
-        return worker->died_at;
-}
+/* ---- orders ---- */
 
 /* `stage`: that it has reached by being told. */
 static int tell(struct worker_proc *worker, const struct worker_msg *msg, enum worker_stage stage)

@@ -4,30 +4,24 @@
 
 #include "ublkd/proto/worker_msg.h"
 #include "ublkd/runtime_dir.h"
+#include "ublkd/worker_death.h"
 #include "ublkd/worker_start.h"
+#include "ublkd/worker_store.h"
 
 #include <systemd/sd-event.h>
 
 struct worker_proc;
-
-/* How a worker ended, in words: "was killed by SIGKILL", "exited with status 1", "is gone (it was not our
- * child)". */
-struct worker_death {
-        bool by_signal;
-        bool by_us; /* it broke the protocol, or did not leave: `sentence` says so */
-        int code;   /* signal number or exit status; -1: unknown */
-        char sentence[96];
-};
 
 /* Something about it changed: its stage, its parameters, or it died (a HELLO alone only of an adopted one).
  * Called from the loop (what it said at priority -20, its death at -10), never from within a call below; what
  * such a call changes is not reported. May free it. */
 typedef void (*worker_proc_changed)(void *userdata, struct worker_proc *worker);
 
-/* Starts a worker for the device in `config` (type CONFIG, copied) in the background. `starter` outlives it.
- * Never waits. 0 or -errno. */
+/* Starts a worker for the device in `config` (type CONFIG, copied) in the background. store: a descriptor of
+ * the store that the disk is on, which stays the caller's; -1: none. `starter` outlives it. Never waits. 0 or
+ * -errno. */
 int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_start *starter,
-        const struct worker_msg *config, worker_proc_changed changed, void *userdata,
+        const struct worker_msg *config, int store, worker_proc_changed changed, void *userdata,
         struct worker_proc **ret);
 /* Connects to a worker that serves the device `uid` already. 0; -ENOENT: there is none; -ENOPROTOOPT: this
  * kernel cannot name the process that listens (before Linux 6.5); other -errno. Until its HELLO came its
@@ -52,6 +46,12 @@ uint64_t worker_proc_started_at(const struct worker_proc *worker);
 const struct disk_params *worker_proc_params(const struct worker_proc *worker); /* NULL before PARAMS */
 const struct problem_list *worker_proc_problems(
         const struct worker_proc *worker); /* from FAILED; may be empty */
+/* NULL before BACKING. Valid as long as the worker. */
+const struct worker_store *worker_proc_store(const struct worker_proc *worker);
+/* Hands the descriptor of the store on: the caller's from now on; -1: there is none (any more). */
+int worker_proc_take_store(struct worker_proc *worker);
+/* From NOTICE, since the caller has cleared the list last. */
+struct problem_list *worker_proc_notices(struct worker_proc *worker);
 /* NULL while it lives. */
 const struct worker_death *worker_proc_death(const struct worker_proc *worker);
 /* CLOCK_MONOTONIC microseconds at which its death was seen, 0 while it lives. */

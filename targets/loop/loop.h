@@ -7,7 +7,9 @@
 
 extern const struct target loop_target;
 
-enum { LOOP_FILE = 0 }; /* the index of the backing store among the device's files */
+/* The backing store among the device's files: for I/O, and to be kept (struct target_store). That one is
+ * never read or written; the rings hold it, so that its lock ends with the last request. */
+enum { LOOP_FILE, LOOP_KEPT };
 
 /* Constant after loop_open(), except `refused`. */
 struct loop_device {

@@ -2,7 +2,7 @@
 #include "targets/loop/block_device.h"
 #include "targets/loop/loop.h"
 #include "targets/loop/loop_options.h"
-#include "targets/loop/pseudo_files.h"
+#include "targets/loop/loop_store.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -67,98 +67,22 @@ static bool is_end_known(const struct opening *opening)
         return false;
 }
 
-static const struct {
-        int error;
-        const char *reason, *what;
-} open_faults[] = {
-        {ENOENT,    "BackingFileMissing",      "does not exist; create it, or correct path"                             },
-        {ENOTDIR,   "BackingFileMissing",
-         "does not exist, a part of the path is not a directory; correct path"                                          },
-        {EACCES,    "BackingFileNotPermitted", "may not be opened; check its mode and those of its directories"         },
-        {EPERM,     "BackingFileNotPermitted",
-         "may not be written, it is immutable or sealed; lift that (chattr -i), or set readOnly"                        },
-        {EROFS,     "BackingFileReadOnly",
-         "cannot be written, its file system is read-only; set readOnly, or remount it"                                 },
-        {ETXTBSY,   "BackingFileBusy",
-         "is in use as swap space or as a running program; end that, or use another file"                               },
-        {EBUSY,     "BackingFileBusy",         "is in use: mounted, or part of another device; set readOnly, or free it"},
-        {ELOOP,     "BackingFileMissing",      "leads through too many symbolic links; correct path"                    },
-        {ENXIO,     "BackingFileMissing",
-         "is a device node without a device behind it; correct path, or attach the device"                              },
-        {ENODEV,    "BackingFileMissing",
-         "is a device node without a device behind it; correct path, or attach the device"                              },
-        {ENOMEDIUM, "BackingFileMissing",      "is a drive without a medium; insert one, or correct path"               },
-};
-
-/* Returns -error, or -ENOMEM. */
-static int open_fault(const struct opening *opening, int error)
+static int store_fault(const struct opening *opening, int error)
 {
-        const char *reason = "BackingFileUnusable", *what = NULL;
-        int r;
-
-        for (size_t i = 0; i < ARRAY_SIZE(open_faults); i++)
-                if (open_faults[i].error == error) {
-                        reason = open_faults[i].reason;
-                        what = open_faults[i].what;
-                }
-        if (what)
-                r = problem_add(opening->problems, error, "/target/path", reason, "%s %s.",
-                        opening->options->path, what);
-        else
-                r = problem_add(opening->problems, error, "/target/path", reason, "%s cannot be opened: %s.",
-                        opening->options->path, strerror(error));
-        return r < 0 ? r : -error;
-}
-
-static int check_kind(const struct opening *opening)
-{
-        int r;
-
-        if (S_ISREG(opening->stat.st_mode) || S_ISBLK(opening->stat.st_mode))
-                return 0;
-        r = problem_add(opening->problems, S_ISDIR(opening->stat.st_mode) ? EISDIR : EINVAL, "/target/path",
-                "BackingFileUnsuitable", "%s is %s; a loop target needs a regular file or a block device.",
-                opening->options->path,
-                S_ISDIR(opening->stat.st_mode)   ? "a directory"
-                : S_ISCHR(opening->stat.st_mode) ? "a character device"
-                                                 : "neither a file nor a disk");
-        return r < 0 ? r : -EINVAL;
-}
-
-/* To write to a disk that is mounted, or belongs to a RAID or a volume group, would destroy it: the kernel
- * knows who claimed it. Claimed for a moment only: the worker of the same device that went before may not be
- * gone yet. */
-static int check_claimed(const struct opening *opening)
-{
-        _cleanup_close_ int fd = -1;
-
-        fd = open(opening->options->path, O_RDONLY | O_EXCL | O_CLOEXEC);
-        return fd < 0 && errno == EBUSY ? open_fault(opening, EBUSY) : 0;
+        return loop_store_fault(opening->device, opening->options, error, opening->problems);
 }
 
 static int open_file(struct opening *opening)
 {
-        bool read_only = opening->device->read_only;
-        int r;
+        int r = loop_store_open(
+                opening->device, opening->options, &opening->fd, &opening->stat, opening->problems);
 
-        /* Looked at before it is opened: opening a tape rewinds it, opening a FIFO waits. */
-        if (stat(opening->options->path, &opening->stat) < 0)
-                return open_fault(opening, errno);
-        r = check_kind(opening);
-        if (r < 0)
-                return r;
-        opening->fd = open(opening->options->path, (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NOCTTY);
-        if (opening->fd < 0 || fstat(opening->fd, &opening->stat) < 0)
-                return open_fault(opening, errno);
-        r = check_kind(opening);
         if (r < 0 || !is_disk(opening))
                 return r;
         r = block_device_read(opening->fd, opening->stat.st_rdev, &opening->disk);
         if (r < 0)
-                return open_fault(opening, -r);
-        if (read_only)
-                return 0;
-        return opening->disk.read_only ? open_fault(opening, EROFS) : check_claimed(opening);
+                return store_fault(opening, -r);
+        return opening->disk.read_only && !opening->device->read_only ? store_fault(opening, EROFS) : 0;
 }
 
 /* *ret: the bytes from the offset to the end. */
@@ -409,13 +333,12 @@ int loop_open(struct target_device *device, struct target_geometry *ret, struct 
                 .device = device, .options = device->config, .problems = problems, .fd = -1};
         struct target_geometry geometry = {.volatile_cache = true};
         _cleanup_claims_ struct backing_claims claims = {};
-        _cleanup_close_ int fd = -1;
+        _cleanup_close_ int fd = -1, kept = -1;
         int r;
 
         r = open_file(&opening);
         fd = opening.fd;
-        if (r >= 0)
-                r = pseudo_files_refuse(fd, opening.options->path, problems);
+        kept = TAKE_FD(device->store.kept);
         if (r < 0)
                 return r;
         r = check_size(&opening, &geometry.size);
@@ -441,7 +364,8 @@ int loop_open(struct target_device *device, struct target_geometry *ret, struct 
         geometry.claims = claims;
         claims = (struct backing_claims){};
         device->files[LOOP_FILE] = TAKE_FD(fd);
-        device->file_count = 1;
+        device->files[LOOP_KEPT] = device->store.kept = TAKE_FD(kept);
+        device->file_count = 2;
         device->linear = true;
         device->linear_file = LOOP_FILE;
         device->linear_offset = opening.options->offset;

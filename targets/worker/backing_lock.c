@@ -41,6 +41,14 @@ int backing_lock(const struct backing_range *range)
         return errno == EACCES ? -EAGAIN : -errno; /* POSIX allows both */
 }
 
+bool backing_lock_beside_readers(const struct backing_range *range)
+{
+        struct flock lock = flock_of(range);
+
+        lock.l_type = F_RDLCK; /* conflicts with writers alone */
+        return fcntl(range->fd, F_OFD_SETLK, &lock) == 0;
+}
+
 static bool find_holder(const struct backing_range *range, struct lock_holder *ret)
 {
         struct flock lock = flock_of(range), found = lock;

@@ -26,6 +26,10 @@ struct backing_range {
  * locked some of it; other -errno: there are no locks on such a file. */
 int backing_lock(const struct backing_range *range);
 
+/* After -EAGAIN: where those in the way only read, locks the range for reading, which keeps all others from
+ * writing. True: it is so locked. Never waits. */
+bool backing_lock_beside_readers(const struct backing_range *range);
+
 /* After -EAGAIN: adds a problem (BackingInUse) that names who has it, as far as /proc tells. 0 or -ENOMEM. */
 int backing_lock_explain(
         const struct backing_range *range, const char *pointer, struct problem_list *problems);

@@ -80,16 +80,17 @@ void chan_hang_up(struct chan *chan)
         chan->connection = close_fd(chan->connection);
 }
 
-int chan_send(struct chan *chan, const struct worker_msg *msg)
+int chan_send(struct chan *chan, const struct worker_msg *msg, int fd)
 {
+        const int fds[_CONFIG_FD_MAX] = {fd, -1};
         struct pollfd poll_fd = {.fd = chan->connection, .events = POLLOUT};
         int r;
 
         if (chan->connection < 0)
                 return 0;
-        r = worker_msg_send(chan->connection, msg);
+        r = worker_msg_send_fds(chan->connection, msg, fds);
         if (r == -EAGAIN && poll(&poll_fd, 1, SEND_PATIENCE) > 0)
-                r = worker_msg_send(chan->connection, msg);
+                r = worker_msg_send_fds(chan->connection, msg, fds);
         if (r < 0)
                 chan_hang_up(chan);
         return r;

@@ -21,6 +21,6 @@ void chan_close(struct chan *chan);
 int chan_accept(struct chan *chan);
 /* Ends the connection. */
 void chan_hang_up(struct chan *chan);
-/* 0, or -errno after ending the connection: the peer is gone, or has not read for a second. Without a
- * connection 0. */
-int chan_send(struct chan *chan, const struct worker_msg *msg);
+/* fd: goes with the message and stays the caller's; -1: none. 0, or -errno after ending the connection: the
+ * peer is gone, or has not read for a second. Without a connection 0. */
+int chan_send(struct chan *chan, const struct worker_msg *msg, int fd);

@@ -6,6 +6,7 @@
 #include "targets/registry.h"
 #include "ublkd/base/cpu_list.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct spec_fields {
@@ -132,6 +133,21 @@ static int parse_spec(const char *text, struct worker_config *ret, struct proble
         return r < 0 ? r : parse_target(fields.target, ret, problems);
 }
 
+static void copy_token(char to[static BACKING_TOKEN_SIZE], const char *from)
+{
+        snprintf(to, BACKING_TOKEN_SIZE, "%s", from ? from : ""); /* the message has checked its length */
+}
+
+static void read_expected(const struct worker_msg *msg, struct worker_config *ret)
+{
+        ret->expected.basis = (enum backing_basis)msg->config.expected_basis;
+        ret->expected.is_disk = msg->config.expected_is_disk;
+        copy_token(ret->expected.boot, msg->config.expected_boot);
+        copy_token(ret->expected.lasting, msg->config.expected_lasting);
+        ret->expected_in_this_boot = msg->config.expected_in_this_boot;
+        ret->shared = msg->config.shared;
+}
+
 int worker_config_parse(
         const struct worker_msg *msg, struct worker_config *ret, struct problem_list *problems)
 {
@@ -144,12 +160,14 @@ int worker_config_parse(
                 .restart = msg->config.restart,
                 .started_at = msg->config.started_at,
                 .lock = msg->config.lock,
+                .exists = msg->config.exists,
                 .wish = {.queues = msg->config.queues,
                          .queue_depth = msg->config.queue_depth,
                          .max_io_size = msg->config.max_io_size},
         };
         if (!ret->name || !ret->uid)
                 return -ENOMEM;
+        read_expected(msg, ret);
         r = parse_spec(msg->config.spec, ret, problems);
         if (r < 0)
                 return r;

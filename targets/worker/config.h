@@ -18,6 +18,10 @@ struct worker_config {
         void *options; /* of the target, parsed */
         cpu_set_t cpus;
         bool cpus_given;
+        bool exists; /* the disk waits for this worker */
+        /* The store that the disk is on, for struct target_store. */
+        struct backing_identity expected; /* empty: none yet */
+        bool expected_in_this_boot, shared;
 };
 
 /* msg: of type CONFIG. 0; -EINVAL with problems; -ENOMEM. *ret must be cleared also on failure, and

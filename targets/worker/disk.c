@@ -53,19 +53,36 @@ static void release(struct disk *disk)
         *disk = (struct disk){};
 }
 
-int disk_open(const struct worker_config *config, struct disk *ret, struct problem_list *problems)
+/* Nothing of the disk, but which store was refused. */
+static struct disk refused(const struct disk *disk)
+{
+        struct disk nothing = {.device.store = disk->device.store};
+
+        nothing.device.store.given = nothing.device.store.kept = -1;
+        return nothing;
+}
+
+int disk_open(const struct worker_config *config, int store, struct disk *ret, struct problem_list *problems)
 {
         struct disk disk = {
                 .device = {.target = config->target,
                            .config = config->options,
                            .read_only = config->wish.read_only,
                            .wanted_size = config->wish.size,
-                           .wanted_block_size = config->wish.block_size},
+                           .wanted_block_size = config->wish.block_size,
+                           .store = {.given = store,
+                                .kept = -1,
+                                .expected = config->expected,
+                                .expected_in_this_boot = config->expected_in_this_boot,
+                                .shared = config->shared}},
+                .exists = config->exists,
         };
         int r;
 
         r = open_disk(&disk, &config->wish, problems);
+        disk.device.store.given = close_fd(disk.device.store.given);
         if (r < 0) {
+                *ret = refused(&disk);
                 release(&disk);
                 return r;
         }
@@ -86,7 +103,7 @@ static struct backing_range range_of(const struct disk *disk, uint64_t from, uin
         const struct target_device *device = &disk->device;
 
         return (struct backing_range){
-                .fd = device->files[device->linear_file],
+                .fd = device->store.kept >= 0 ? device->store.kept : device->files[device->linear_file],
                 .start = device->linear_offset + from,
                 .end = device->linear_offset + to,
                 .writes = !disk->params.read_only,
@@ -98,10 +115,14 @@ int disk_lock(struct disk *disk)
         struct backing_range range;
         int r;
 
-        if (disk->lock != DISK_LOCK_WANTED)
+        if (disk->lock != DISK_LOCK_WANTED && disk->lock != DISK_LOCK_BESIDE_READERS)
                 return 0;
         range = range_of(disk, 0, disk->params.size);
         r = backing_lock(&range);
+        if (r == -EAGAIN && disk->exists && backing_lock_beside_readers(&range)) {
+                disk->lock = DISK_LOCK_BESIDE_READERS;
+                return 0;
+        }
         if (r != -EAGAIN)
                 disk->lock = r >= 0 ? DISK_LOCK_HELD : DISK_LOCK_NONE;
         return r;
@@ -120,7 +141,9 @@ static int lock_growth(const struct disk *disk, uint64_t size, struct problem_li
         struct backing_range range = range_of(disk, disk->params.size, size);
         int r;
 
-        if (disk->lock != DISK_LOCK_HELD)
+        if (disk->lock == DISK_LOCK_BESIDE_READERS && backing_lock_beside_readers(&range))
+                return 0;
+        if (disk->lock != DISK_LOCK_HELD && disk->lock != DISK_LOCK_BESIDE_READERS)
                 return 0;
         r = backing_lock(&range);
         if (r < 0) {

@@ -7,6 +7,7 @@
 enum disk_lock {
         DISK_LOCK_NONE, /* nothing to lock, or not to be locked, or it cannot be */
         DISK_LOCK_WANTED,
+        DISK_LOCK_BESIDE_READERS, /* nobody else can write; somebody else has locked it for reading */
         DISK_LOCK_HELD,
 };
 
@@ -14,14 +15,17 @@ struct disk {
         struct target_device device;
         struct disk_params params;
         enum disk_lock lock;
+        bool exists; /* the kernel has the disk already */
 };
 
-/* Opens the backend. `config` must outlive the disk. May block. 0; -errno with problems, or -ENOMEM; then
- * there is nothing to close. */
-int disk_open(const struct worker_config *config, struct disk *ret, struct problem_list *problems);
-/* Locks what the disk lies in against other servers (backing_lock.h), where that is wanted. Never waits. 0:
- * it is locked, or there is nothing to do; -EAGAIN: somebody else has it, and it is still wanted; other
- * -errno: there are no locks on it, and none is wanted any more. */
+/* Opens the backend. `config` must outlive the disk. store: a descriptor of the store that the disk is on,
+ * taken over; -1: none. May block. 0; -errno with problems, or -ENOMEM; then there is nothing to close, and
+ * ret->device.store.found says which store was refused, if that was why. */
+int disk_open(const struct worker_config *config, int store, struct disk *ret, struct problem_list *problems);
+/* Locks what the disk lies in against other servers (backing_lock.h), where that is wanted. Who only reads
+ * does not keep a disk that exists from its lock. Never waits. 0: it is locked, or there is nothing to do;
+ * -EAGAIN: somebody else has it, and it is still wanted; other -errno: there are no locks on it, and none is
+ * wanted any more. */
 int disk_lock(struct disk *disk);
 /* After -EAGAIN: why, as a problem. 0 or -ENOMEM. */
 int disk_lock_explain(const struct disk *disk, struct problem_list *problems);

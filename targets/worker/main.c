@@ -3,14 +3,12 @@
  * The main thread only talks: it takes the configuration, opens the backend, starts the threads that serve,
  * and then answers supervisors as they come and go. Nothing that happens to them touches the I/O. How far it
  * has got is one value, `stage`, and each step is taken when its facts are there. */
-#include "targets/worker/chan.h"
-#include "targets/worker/config.h"
 #include "targets/worker/device_node.h"
-#include "targets/worker/disk.h"
 #include "targets/worker/queue_threads.h"
 #include "targets/worker/round_clock.h"
 #include "targets/worker/sandbox.h"
 #include "targets/worker/ublk_queue.h"
+#include "targets/worker/worker.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/base/log.h"
 #include "ublkd/proto/device_region.h"
@@ -30,109 +28,13 @@ enum {
          * a moment after the driver's node, which is when the driver says that its requests are done. */
         LOCK_PATIENCE_TO_OPEN = 1000,
         LOCK_PATIENCE_TO_SERVE = 2000,
-        LOCK_RETRY = 1, /* milliseconds between tries */
-};
-
-enum exit_status { EXIT_LEFT = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, STAY = -1 };
-
-struct worker {
-        char *shown;      /* argv[1], which ps(1) shows */
-        const char *name; /* of the device, for the log; NULL: not known yet */
-        enum worker_stage stage;
-        struct chan chan;
-        struct worker_config config;
-        struct disk disk;
-        struct shared shared;
-        struct queue_threads *threads;
-        char *queue_cpus;                     /* from GO */
-        int number;                           /* N of /dev/ublkcN, or -1 */
-        struct data_route route;              /* with the number */
-        int node_folder;                      /* /dev, or -1 */
-        int node;                             /* /dev/ublkcN, as long as it is needed; or -1 */
-        int64_t node_deadline, node_next_try; /* milliseconds; meaningful while the node is not open */
-        int64_t lock_deadline, lock_next_try; /* likewise, while the lock is waited for */
+        LOCK_RETRY = 1,       /* milliseconds between tries */
+        READERS_RETRY = 1000, /* likewise, while only readers are in the way */
 };
 
 static int64_t now(void)
 {
         return clock_msec(CLOCK_MONOTONIC);
-}
-
-/* ---- what is told to the supervisor ---- */
-
-/* It says itself what went wrong, and whoever comes next is told all by greet(): the result is only for those
- * who have more to say. */
-static int send_message(struct worker *worker, const struct worker_msg *msg)
-{
-        int r = chan_send(&worker->chan, msg);
-
-        if (r < 0 && r != -EPIPE)
-                log_warning(worker->name,
-                        "The supervisor could not be told something: %s; going on, the next one will be.",
-                        strerror(-r));
-        return r;
-}
-
-static enum worker_stage told_stage(const struct worker *worker)
-{
-        bool served = worker->threads && queue_threads_served(worker->threads);
-
-        return worker->stage == WORKER_STAGE_READY && served ? WORKER_STAGE_SERVING : worker->stage;
-}
-
-static int say_hello(struct worker *worker)
-{
-        static char version[] = UBLKD_VERSION, no_uid[] = "";
-
-        return send_message(worker, &(struct worker_msg){
-                                            .type = WORKER_MSG_HELLO,
-                                            .hello = {.protocol = WORKER_PROTOCOL,
-                                                      .uid = worker->config.uid ? worker->config.uid : no_uid,
-                                                      .version = version,
-                                                      .epoch = worker->config.epoch,
-                                                      .restart = worker->config.restart,
-                                                      .started_at = worker->config.started_at,
-                                                      .pid = getpid(),
-                                                      .number = worker->number,
-                                                      .stage = told_stage(worker)}
-        });
-}
-
-static int say_params(struct worker *worker)
-{
-        return send_message(
-                worker, &(struct worker_msg){.type = WORKER_MSG_PARAMS, .params = worker->disk.params});
-}
-
-/* All that a supervisor has to know, in order. */
-static void greet(struct worker *worker)
-{
-        int r = say_hello(worker);
-
-        if (r >= 0 && worker->stage >= WORKER_STAGE_OPEN)
-                r = say_params(worker);
-        if (r >= 0 && worker->stage >= WORKER_STAGE_READY)
-                (void)send_message(worker, &(struct worker_msg){.type = WORKER_MSG_READY});
-}
-
-static enum exit_status fail(struct worker *worker, const struct problem_list *problems)
-{
-        int r = send_message(worker, &(struct worker_msg){.type = WORKER_MSG_FAILED, .failed = *problems});
-
-        for (size_t i = 0; i < problems->count; i++) /* the supervisor says it, with what it does next */
-                log_line(r < 0 ? LOG_ERR : LOG_DEBUG, worker->name,
-                        "%s (%s) Leaving; the supervisor decides when to try again.",
-                        problems->items[i].detail, problems->items[i].reason);
-        return EXIT_FAILED;
-}
-
-/* The only problem is this one. */
-static enum exit_status fail_with(struct worker *worker, int error, const char *reason, const char *sentence)
-{
-        _cleanup_problems_ struct problem_list problems = {};
-
-        (void)problem_add(&problems, -error, "", reason, "%s: %s.", sentence, strerror(-error));
-        return fail(worker, &problems);
 }
 
 /* ---- the steps ---- */
@@ -187,6 +89,11 @@ static bool lock_wanted(const struct worker *worker)
                && (worker->stage == WORKER_STAGE_OPENING || worker->stage == WORKER_STAGE_FETCHING);
 }
 
+static bool whole_lock_wanted(const struct worker *worker)
+{
+        return worker->disk.lock == DISK_LOCK_BESIDE_READERS;
+}
+
 static enum exit_status refuse_store(struct worker *worker)
 {
         _cleanup_problems_ struct problem_list problems = {};
@@ -196,10 +103,28 @@ static enum exit_status refuse_store(struct worker *worker)
         return fail(worker, &problems);
 }
 
+/* The administrator hears of it once: a reader may see the disk in the middle of a change, and harms nothing.
+ */
+static void report_readers(struct worker *worker)
+{
+        struct worker_msg msg = {.type = WORKER_MSG_NOTICE};
+        _cleanup_problems_ struct problem_list problems = {};
+
+        if (disk_lock_explain(&worker->disk, &problems) < 0 || problems.count == 0)
+                return;
+        if (problem_add(&msg.notice, EBUSY, "/target", "BackingRead", "%s", problems.items[0].detail) >= 0)
+                (void)report(worker, &msg);
+        worker_msg_clear(&msg);
+}
+
 /* Tries. What cannot be locked at all is served without. */
 static int lock_store(struct worker *worker)
 {
+        bool was_beside = worker->disk.lock == DISK_LOCK_BESIDE_READERS;
         int r = disk_lock(&worker->disk);
+
+        if (!was_beside && worker->disk.lock == DISK_LOCK_BESIDE_READERS)
+                report_readers(worker);
 
         if (r < 0 && r != -EAGAIN)
                 log_warning(worker->name,
@@ -216,7 +141,9 @@ static enum exit_status become_open(struct worker *worker)
         if (worker->node_folder < 0)
                 return fail_with(worker, worker->node_folder, "NoDeviceFolder", "/dev cannot be opened");
         worker->stage = WORKER_STAGE_OPEN;
-        (void)say_params(worker);
+        if (!worker->disk.device.store.as_given) /* else the supervisor has it */
+                (void)report_backing(worker);
+        (void)report_params(worker);
         /* The supervisor works on what it was told meanwhile; GO is read after this. */
         sandbox_leave_files();
         return STAY;
@@ -266,7 +193,9 @@ static enum exit_status open_backend(struct worker *worker, const struct worker_
         if (r >= 0)
                 r = choose_cpus(&worker->config, &problems);
         if (r >= 0)
-                r = disk_open(&worker->config, &worker->disk, &problems);
+                r = disk_open(&worker->config, TAKE_FD(fds[CONFIG_FD_STORE]), &worker->disk, &problems);
+        if (r < 0)
+                (void)report_backing(worker);
         if (r == -ENOMEM || (r < 0 && problems.count == 0))
                 return fail_with(worker, r, "OutOfResources", "The backend cannot be opened");
         if (r < 0)
@@ -322,10 +251,23 @@ static enum exit_status try_node(struct worker *worker)
         return start_queues(worker);
 }
 
+/* The readers may have gone. */
+static void try_whole_lock(struct worker *worker)
+{
+        int64_t time = now();
+
+        if (!whole_lock_wanted(worker) || time < worker->lock_next_try)
+                return;
+        (void)lock_store(worker);
+        worker->lock_next_try = time + READERS_RETRY;
+}
+
 /* What is waited for without being told. */
 static enum exit_status go_on(struct worker *worker)
 {
         enum exit_status status = try_lock(worker);
+
+        try_whole_lock(worker);
 
         return status == STAY ? try_node(worker) : status;
 }
@@ -343,7 +285,7 @@ static enum exit_status become_ready(struct worker *worker)
                 return fail_with(
                         worker, r, "PrivilegesNotDropped", "The worker cannot give up its privileges");
         worker->stage = WORKER_STAGE_READY;
-        (void)send_message(worker, &(struct worker_msg){.type = WORKER_MSG_READY});
+        (void)report(worker, &(struct worker_msg){.type = WORKER_MSG_READY});
         return STAY;
 }
 
@@ -388,7 +330,7 @@ static void grow(struct worker *worker, uint64_t size)
         (void)disk_grow(&worker->disk, size, &answer.grown.problems); /* without memory: asked again */
         answer.grown.size = worker->disk.params.size;
         answer.grown.size_max = worker->disk.params.size_max;
-        (void)send_message(worker, &answer);
+        (void)report(worker, &answer);
         worker_msg_clear(&answer);
 }
 
@@ -476,7 +418,7 @@ static enum exit_status take_call(struct worker *worker)
         int r = chan_accept(&worker->chan);
 
         if (r > 0)
-                greet(worker);
+                report_all(worker);
         else if (r < 0)
                 log_warning(worker->name, "A call of a supervisor failed: %s; waiting for the next.",
                         strerror(-r));
@@ -489,9 +431,9 @@ static int time_left(const struct worker *worker)
 {
         int64_t left;
 
-        if (!node_wanted(worker) && !lock_wanted(worker))
+        if (!node_wanted(worker) && !lock_wanted(worker) && !whole_lock_wanted(worker))
                 return -1;
-        left = (lock_wanted(worker) ? worker->lock_next_try : worker->node_next_try) - now();
+        left = (node_wanted(worker) ? worker->node_next_try : worker->lock_next_try) - now();
         return left > 0 ? (int)left : 0;
 }
 
@@ -546,7 +488,7 @@ static enum exit_status run(struct worker *worker)
                         strerror(-r), WORKER_CHANNEL_FD);
                 return EXIT_USAGE;
         }
-        greet(worker);
+        report_all(worker);
         while (status == STAY)
                 status = turn(worker);
         return status;
@@ -562,6 +504,7 @@ int main(int argc, char **argv)
         struct worker worker = {
                 .chan = {.connection = -1, .listener = -1},
                 .number = -1,
+                .disk = {.device.store = {.given = -1, .kept = -1}               },
                 .node_folder = -1,
                 .node = -1,
         };

@@ -66,6 +66,7 @@ LOGGERS = [
     "ublkd/device_log.c",
     "api/http_server.c",
     "targets/worker/main.c",
+    "targets/worker/report.c",
 ]
 
 PRODUCT = ["ublkd/*", "api/*", "targets/*", "ublkctl/*"]

@@ -43,7 +43,7 @@ int target_host_open(struct target_host *host, const char *spec, struct problem_
         *host = (struct target_host){};
         r = worker_config_parse(&msg, &host->config, problems);
         if (r >= 0)
-                r = disk_open(&host->config, &host->disk, problems);
+                r = disk_open(&host->config, -1, &host->disk, problems);
         return r < 0 ? r : start(host);
 }
 

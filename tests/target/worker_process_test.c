@@ -71,6 +71,7 @@ static void start_with(struct process *process, const char *name, int region)
 
         process->fds[CONFIG_FD_LISTENER] = listener;
         process->fds[CONFIG_FD_REGION] = region;
+        process->fds[CONFIG_FD_STORE] = -1;
         process->address = (struct sockaddr_un){.sun_family = AF_UNIX};
         snprintf(
                 process->address.sun_path, sizeof(process->address.sun_path), "%.80s/%s", scratch.path, name);
@@ -101,7 +102,8 @@ static int call(const struct process *process)
         return fd;
 }
 
-/* The next message must be of this type; *ret (may be NULL) is to be cleared. */
+/* The next message, but for BACKING where another one is expected, must be of this type; *ret (may be NULL)
+ * is to be cleared. */
 static bool expect(int fd, enum worker_msg_type type, struct worker_msg *ret)
 {
         struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
@@ -111,6 +113,10 @@ static bool expect(int fd, enum worker_msg_type type, struct worker_msg *ret)
         CHECK_INT(poll(&poll_fd, 1, PATIENCE), 1);
         if (!CHECK_INT(worker_msg_receive(fd, &msg), 1))
                 return false;
+        if (msg.type == WORKER_MSG_BACKING && type != WORKER_MSG_BACKING) {
+                worker_msg_clear(&msg);
+                return expect(fd, type, ret);
+        }
         good = CHECK_INT(msg.type, type);
         if (ret && good)
                 *ret = msg;

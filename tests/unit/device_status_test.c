@@ -58,7 +58,8 @@ static void test_json_of_a_live_device(void)
                 "\"dataPath\":\"zero-copy\",\"dataPathReason\":\"The spec asks for it.\",\"batch\":true,"
                 "\"kernelFeatures\":[\"USER_RECOVERY\",\"CMD_IOCTL_ENCODE\"],"
                 "\"recoveries\":{\"count\":2,\"lastMs\":14.2},"
-                "\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\",\"reason\":\"Live\","
+                "\"backing\":null,\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\",\"reason\":"
+                "\"Live\","
                 "\"message\":\"Serving data.\",\"lastTransitionTime\":\"2000-02-29T00:00:00.000Z\"}]}");
         device_status_clear(&status);
 }
@@ -74,7 +75,8 @@ static void test_json_without_disk_and_worker(void)
                 "\"worker\":null,"
                 "\"dataPath\":null,\"dataPathReason\":null,\"batch\":null,"
                 "\"kernelFeatures\":[],\"recoveries\":{\"count\":0,\"lastMs\":0},"
-                "\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\",\"reason\":\"Pending\",\"message\":"
+                "\"backing\":null,\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\",\"reason\":"
+                "\"Pending\",\"message\":"
                 "\"\","
                 "\"lastTransitionTime\":null}]}");
         check_json(&numbered,
@@ -83,7 +85,8 @@ static void test_json_without_disk_and_worker(void)
                 "\"worker\":null,"
                 "\"dataPath\":null,\"dataPathReason\":null,\"batch\":null,"
                 "\"kernelFeatures\":[],\"recoveries\":{\"count\":0,\"lastMs\":0},"
-                "\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\",\"reason\":\"Disabled\","
+                "\"backing\":null,\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\",\"reason\":"
+                "\"Disabled\","
                 "\"message\":\"\","
                 "\"lastTransitionTime\":null}]}");
 }
@@ -103,6 +106,32 @@ static void test_copy_and_compare(void)
         CHECK_INT(other.number, -1);
         device_status_clear(&other);
         device_status_clear(&one);
+}
+
+static void test_json_of_a_store_that_was_replaced(void)
+{
+        struct device_status status = {
+                .phase = PHASE_FAILED,
+                .backing = {.known = true,
+                            .kept = false,
+                            .identity = {.basis = BACKING_DISK_WWID,
+                                .is_disk = true,
+                                .boot = "diskseq:3+0",
+                                .lasting = "wwid:naa.5000"},
+                            .found = {.basis = BACKING_DISK_SEQUENCE, .is_disk = true, .boot = "diskseq:9+0"}}
+        };
+        cJSON *object = device_status_to_json(&status, "data");
+        const cJSON *backing = cJSON_GetObjectItem(object, "backing"),
+                    *found = cJSON_GetObjectItem(backing, "found");
+
+        CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItem(backing, "identity")), "wwid:naa.5000");
+        CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItem(backing, "basis")), "wwid");
+        CHECK(cJSON_IsTrue(cJSON_GetObjectItem(backing, "lasting")));
+        CHECK(cJSON_IsFalse(cJSON_GetObjectItem(backing, "kept")));
+        CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItem(found, "identity")), "diskseq:9+0");
+        CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItem(found, "basis")), "diskseq");
+        CHECK(cJSON_IsFalse(cJSON_GetObjectItem(found, "lasting")));
+        cJSON_Delete(object);
 }
 
 static void test_conditions_beside_ready(void)
@@ -156,6 +185,7 @@ int main(void)
 {
         test_json_of_a_live_device();
         test_json_without_disk_and_worker();
+        test_json_of_a_store_that_was_replaced();
         test_copy_and_compare();
         test_conditions_beside_ready();
         test_times_of_conditions();

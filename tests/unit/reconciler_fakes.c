@@ -1,12 +1,16 @@
 /* Stands in for ublk_ctl.c and worker_proc.c. */
 #include "reconciler_fakes.h"
 
+#include "reconciler_fake_worker.h"
+
 #include "ublkd/observe.h"
 
 #include <stdio.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 struct ublk_ctl_call {
         TAILQ_ENTRY(ublk_ctl_call) link;
@@ -19,23 +23,6 @@ struct ublk_ctl_call {
 };
 static TAILQ_HEAD(, ublk_ctl_call) calls = TAILQ_HEAD_INITIALIZER(calls);
 
-struct worker_proc {
-        TAILQ_ENTRY(worker_proc) link;
-        char *name, *key;
-        enum worker_stage stage;
-        uint16_t epoch;
-        uint32_t restart;
-        int number;
-        bool adopted, opened, dead;
-        struct disk_params params;
-        uint64_t start; /* of its claim */
-        uint64_t asked; /* to grow to */
-        struct problem_list problems, refusal;
-        enum worker_lock lock;
-        struct worker_death death;
-        worker_proc_changed changed;
-        void *userdata;
-};
 static TAILQ_HEAD(, worker_proc) workers = TAILQ_HEAD_INITIALIZER(workers);
 
 struct fake_disk fake_disks[FAKE_NUMBERS];
@@ -300,20 +287,6 @@ int ublk_ctl_del(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done, 
         return submit(act_del, number, NULL, done, userdata, ret);
 }
 
-int __wrap_observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size);
-int __wrap_observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size)
-{
-        *ret_size = fake_disks[number].size ? fake_disks[number].size : 1 << 20;
-        *ret_logical_block_size = 512;
-        return 0;
-}
-
-int __wrap_disk_timeout_shorten(int number);
-int __wrap_disk_timeout_shorten(int number _unused_)
-{
-        return 0;
-}
-
 /* ---- workers ---- */
 
 struct worker_proc *fake_worker(const char *name)
@@ -327,8 +300,8 @@ struct worker_proc *fake_worker(const char *name)
 }
 
 int worker_proc_spawn(sd_event *event _unused_, struct runtime_dir *dir _unused_,
-        struct worker_start *starter _unused_, const struct worker_msg *config, worker_proc_changed changed,
-        void *userdata, struct worker_proc **ret)
+        struct worker_start *starter _unused_, const struct worker_msg *config, int store,
+        worker_proc_changed changed, void *userdata, struct worker_proc **ret)
 {
         struct worker_proc *worker = calloc(1, sizeof(*worker));
 
@@ -339,15 +312,19 @@ int worker_proc_spawn(sd_event *event _unused_, struct runtime_dir *dir _unused_
                 .epoch = config->config.epoch,
                 .restart = config->config.restart,
                 .lock = config->config.lock,
+                .given = store,
+                .exists = config->config.exists,
+                .shared = config->config.shared,
+                .store = {.fd = -1                                 },
                 .number = -1,
                 .changed = changed,
                 .userdata = userdata,
-                .params = {.size = 1 << 20,
-                           .size_max = 1 << 20,
-                           .logical_block_size = 512,
-                           .queues = config->config.queues,
-                           .queue_depth = config->config.queue_depth,
-                           .max_io_size = config->config.max_io_size}
+                .params = { .size = 1 << 20,
+                          .size_max = 1 << 20,
+                          .logical_block_size = 512,
+                          .queues = config->config.queues,
+                          .queue_depth = config->config.queue_depth,
+                          .max_io_size = config->config.max_io_size}
         };
         TAILQ_INSERT_TAIL(&workers, worker, link);
         *ret = worker;
@@ -368,6 +345,8 @@ int worker_proc_adopt(sd_event *event _unused_, struct runtime_dir *dir _unused_
         *worker = (struct worker_proc){
                 .name = strdup(name),
                 .adopted = true,
+                .given = -1,
+                .store = {.fd = -1},
                 .number = -1,
                 .changed = changed,
                 .userdata = userdata,
@@ -387,7 +366,8 @@ struct worker_proc *worker_proc_free(struct worker_proc *worker)
         backing_claims_clear(&worker->params.claims);
         problem_list_clear(&worker->problems);
         problem_list_clear(&worker->refusal);
-        problem_list_clear(&worker->problems);
+        problem_list_clear(&worker->notices);
+        close_fd(worker->store.fd);
         free(worker);
         return NULL;
 }
@@ -402,6 +382,41 @@ void fake_worker_open(struct worker_proc *worker, const char *key)
         worker->opened = true;
         worker->stage = WORKER_STAGE_OPEN;
         worker->changed(worker->userdata, worker);
+}
+
+void fake_worker_store(struct worker_proc *worker, const char *identity, int fd)
+{
+        struct stat stat;
+
+        worker->store =
+                (struct worker_store){.known = true, .identity = {.basis = BACKING_FILE_HANDLE}, .fd = fd};
+        snprintf(worker->store.identity.boot, sizeof(worker->store.identity.boot), "%s", identity);
+        snprintf(worker->store.identity.lasting, sizeof(worker->store.identity.lasting), "%s", identity);
+        if (fd < 0 || fstat(fd, &stat) < 0)
+                return;
+        worker->store.major = major(stat.st_dev);
+        worker->store.minor = minor(stat.st_dev);
+        worker->store.inode = stat.st_ino;
+}
+
+int fake_worker_given(const struct worker_proc *worker)
+{
+        return worker->given;
+}
+
+const struct worker_store *worker_proc_store(const struct worker_proc *worker)
+{
+        return worker->store.known ? &worker->store : NULL;
+}
+
+int worker_proc_take_store(struct worker_proc *worker)
+{
+        return TAKE_FD(worker->store.fd);
+}
+
+struct problem_list *worker_proc_notices(struct worker_proc *worker)
+{
+        return &worker->notices;
 }
 
 void fake_worker_place(struct worker_proc *worker, uint64_t start)

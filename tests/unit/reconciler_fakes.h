@@ -41,6 +41,11 @@ enum { FAKE_PID = 4711 }; /* of every worker */
 struct worker_proc *fake_worker(const char *name);
 /* It says PARAMS, with `key` for its backing store. */
 void fake_worker_open(struct worker_proc *worker, const char *key);
+/* It says BACKING before that: a store with this identity, open as `fd`, which it takes over; -1: it refuses
+ * it. */
+void fake_worker_store(struct worker_proc *worker, const char *identity, int fd);
+/* The descriptor of the store that it was started with, or -1. */
+int fake_worker_given(const struct worker_proc *worker);
 /* Its disk begins at `start` bytes of its backing store. */
 void fake_worker_place(struct worker_proc *worker, uint64_t start);
 /* The size that it was asked to grow to, 0: it was not. */

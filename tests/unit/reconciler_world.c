@@ -193,3 +193,19 @@ void world_churn(struct world *world, const char *const *names, size_t count, co
                 world_settle(world, 20);
         }
 }
+
+/* ---- what /sys tells of the disks ---- */
+
+int __wrap_observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size);
+int __wrap_observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size)
+{
+        *ret_size = fake_disks[number].size ? fake_disks[number].size : 1 << 20;
+        *ret_logical_block_size = 512;
+        return 0;
+}
+
+int __wrap_disk_timeout_shorten(int number);
+int __wrap_disk_timeout_shorten(int number _unused_)
+{
+        return 0;
+}

@@ -85,7 +85,7 @@ static bool listen_for(enum worker_msg_type type)
 {
         struct worker_msg msg = {};
         struct pollfd channel = {.fd = WORKER_CHANNEL_FD, .events = POLLIN};
-        int fds[_CONFIG_FD_MAX] = {-1, -1}, r;
+        int fds[_CONFIG_FD_MAX] = {-1, -1, -1}, r;
         bool right;
 
         poll(&channel, 1, -1);
@@ -286,7 +286,7 @@ static void be_inspecting(void)
 {
         sigset_t mask;
         struct worker_msg config = {};
-        int fds[_CONFIG_FD_MAX] = {-1, -1};
+        int fds[_CONFIG_FD_MAX] = {-1, -1, -1};
         DIR *dir = opendir("/proc/self/fd");
         char null[64] = "";
 

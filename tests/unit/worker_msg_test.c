@@ -418,7 +418,7 @@ static void test_socket(void)
         CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
         CHECK_INT(worker_msg_receive(pair[0], &got), -EAGAIN);
         CHECK_INT(worker_msg_send(pair[1], &config), -EMSGSIZE);
-        spec[WORKER_MSG_SIZE_MAX - 200] = '\0';
+        spec[WORKER_MSG_SIZE_MAX - 400] = '\0';
         CHECK_INT(worker_msg_send(pair[1], &config), 0); /* the largest fits a socket as it comes */
         CHECK_INT(worker_msg_receive(pair[0], &got), 1);
         CHECK_STR(got.config.spec, spec);
@@ -446,8 +446,8 @@ static unsigned open_fds(void)
 static void test_descriptors(void)
 {
         const struct worker_msg live = {.type = WORKER_MSG_LIVE};
-        const int given[_CONFIG_FD_MAX] = {STDIN_FILENO, STDOUT_FILENO};
-        int got[_CONFIG_FD_MAX] = {-1, -1}, pair[2];
+        const int given[_CONFIG_FD_MAX] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
+        int got[_CONFIG_FD_MAX] = {-1, -1, -1}, pair[2];
         struct worker_msg msg = {};
         unsigned before;
 

@@ -81,7 +81,7 @@ static int try_spawn(struct watch *watch, struct worker_start *starter, const ch
                                    .queues = 1,
                                    .queue_depth = 8},
         },
-                on_change, watch, &watch->worker);
+                -1, on_change, watch, &watch->worker);
 }
 
 static void spawn(struct watch *watch, const char *name)
@@ -366,7 +366,7 @@ static void test_spawn_that_cannot_be(struct watch *watch)
         check_program(watch, "/nonexistent", -ENOENT);
         check_program(watch, "/etc/passwd", -EACCES);
         CHECK_INT(try_spawn(watch, watch->starter, "good", spec), -EMSGSIZE);
-        spec[WORKER_MSG_SIZE_MAX - 300] = '\0';
+        spec[WORKER_MSG_SIZE_MAX - 400] = '\0';
         CHECK_INT(try_spawn(watch, watch->starter, "silent", spec), 0); /* nobody reads it, and it fits */
         worker_proc_kill(watch->worker);
         CHECK(run_until(watch, is_dead));
@@ -405,8 +405,8 @@ static void test_freed_within_the_callback(struct watch *watch)
                 };
                 pid_t pid;
 
-                CHECK_INT(worker_proc_spawn(watch->event, watch->dir, watch->starter, &config, free_it, watch,
-                                  &watch->worker),
+                CHECK_INT(worker_proc_spawn(watch->event, watch->dir, watch->starter, &config, -1, free_it,
+                                  watch, &watch->worker),
                         0);
                 pid = worker_proc_pid(watch->worker);
                 if (strcmp(names[i], "silent") == 0)

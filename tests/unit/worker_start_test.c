@@ -68,7 +68,8 @@ static int run_with(struct test *test, const char *name, const char *spec, struc
         };
 
         return worker_start_run(test->start, &config,
-                (const int[]){[CONFIG_FD_LISTENER] = null, [CONFIG_FD_REGION] = null}, ret);
+                (const int[]){[CONFIG_FD_LISTENER] = null, [CONFIG_FD_REGION] = null, [CONFIG_FD_STORE] = -1},
+                ret);
 }
 
 /* Starts one that fails as soon as it has its CONFIG, and expects what it says. */

@@ -17,15 +17,20 @@ union control {
 static void attach(struct msghdr *header, union control *control, const int *fds)
 {
         struct cmsghdr *item;
+        size_t size = 0;
 
+        while (size < FDS_SIZE && fds[size / sizeof(int)] >= 0)
+                size += sizeof(int);
+        if (size == 0)
+                return;
         memset(control, 0, sizeof(*control));
         header->msg_control = control;
-        header->msg_controllen = sizeof(control->space);
+        header->msg_controllen = CMSG_SPACE(size);
         item = CMSG_FIRSTHDR(header);
         item->cmsg_level = SOL_SOCKET;
         item->cmsg_type = SCM_RIGHTS;
-        item->cmsg_len = CMSG_LEN(FDS_SIZE);
-        memcpy(CMSG_DATA(item), fds, FDS_SIZE);
+        item->cmsg_len = CMSG_LEN(size);
+        memcpy(CMSG_DATA(item), fds, size);
 }
 
 /* fds: or NULL. */

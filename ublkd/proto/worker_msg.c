@@ -44,6 +44,7 @@ enum {
         VERSION_LENGTH_MAX = WORKER_VERSION_SIZE - 1,
         NUMBER_MAX = (1 << 20) - 1,
         QUEUE_CPUS_MAX = WORKER_MSG_SIZE_MAX / 2,
+        TOKEN_LENGTH_MAX = BACKING_TOKEN_SIZE - 1,
         NESTING_MAX = 8, /* of the brackets in a message; the deepest of ours has 3 */
 };
 
@@ -62,8 +63,30 @@ static const struct field config_fields[] = {
         {.name = "startedAt", .kind = FIELD_U64, .offset = AT(config.started_at), .optional = true},
         {.name = "reissue", .kind = FIELD_BOOL, .offset = AT(config.reissue)},
         {.name = "lock", .kind = FIELD_INT, .offset = AT(config.lock), .optional = true, .max = _WORKER_LOCK_MAX - 1},
+        {.name = "exists", .kind = FIELD_BOOL, .offset = AT(config.exists), .optional = true},
+        {.name = "expectedBoot", .kind = FIELD_STRING, .offset = AT(config.expected_boot), .optional = true, .length_max = TOKEN_LENGTH_MAX},
+        {.name = "expectedLasting", .kind = FIELD_STRING, .offset = AT(config.expected_lasting), .optional = true, .length_max = TOKEN_LENGTH_MAX},
+        {.name = "expectedBasis", .kind = FIELD_INT, .offset = AT(config.expected_basis), .optional = true, .max = _BACKING_BASIS_MAX - 1},
+        {.name = "expectedIsDisk", .kind = FIELD_BOOL, .offset = AT(config.expected_is_disk), .optional = true},
+        {.name = "expectedInThisBoot", .kind = FIELD_BOOL, .offset = AT(config.expected_in_this_boot), .optional = true},
+        {.name = "shared", .kind = FIELD_BOOL, .offset = AT(config.shared), .optional = true},
+};
+
+static const struct field backing_fields[] = {
+        {.name = "boot", .kind = FIELD_STRING, .offset = AT(backing.boot), .length_max = TOKEN_LENGTH_MAX},
+        {.name = "lasting", .kind = FIELD_STRING, .offset = AT(backing.lasting), .length_max = TOKEN_LENGTH_MAX},
+        {.name = "basis", .kind = FIELD_INT, .offset = AT(backing.basis), .max = _BACKING_BASIS_MAX - 1},
+        {.name = "isDisk", .kind = FIELD_BOOL, .offset = AT(backing.is_disk)},
+        {.name = "major", .kind = FIELD_U32, .offset = AT(backing.major), .max = UINT32_MAX},
+        {.name = "minor", .kind = FIELD_U32, .offset = AT(backing.minor), .max = UINT32_MAX},
+        {.name = "inode", .kind = FIELD_U64, .offset = AT(backing.inode)},
+        {.name = "claimed", .kind = FIELD_BOOL, .offset = AT(backing.claimed)},
 };
 /* clang-format on */
+
+static const struct field notice_fields[] = {
+        {.name = "problems", .kind = FIELD_PROBLEMS, .offset = AT(notice)},
+};
 
 static const struct field go_fields[] = {
         {.name = "queueCpus",
@@ -177,15 +200,17 @@ static const struct {
         const struct field *fields;
         size_t count;
 } types[] = {
-        [WORKER_MSG_CONFIG] = {"config", config_fields, ARRAY_SIZE(config_fields)},
-        [WORKER_MSG_GO] = {"go",     go_fields,     ARRAY_SIZE(go_fields)    },
-        [WORKER_MSG_LIVE] = {"live",   NULL,          0                        },
-        [WORKER_MSG_HELLO] = {"hello",  hello_fields,  ARRAY_SIZE(hello_fields) },
-        [WORKER_MSG_PARAMS] = {"params", params_fields, ARRAY_SIZE(params_fields)},
-        [WORKER_MSG_READY] = {"ready",  NULL,          0                        },
-        [WORKER_MSG_FAILED] = {"failed", failed_fields, ARRAY_SIZE(failed_fields)},
-        [WORKER_MSG_GROW] = {"grow",   grow_fields,   ARRAY_SIZE(grow_fields)  },
-        [WORKER_MSG_GROWN] = {"grown",  grown_fields,  ARRAY_SIZE(grown_fields) },
+        [WORKER_MSG_CONFIG] = {"config",  config_fields,  ARRAY_SIZE(config_fields) },
+        [WORKER_MSG_GO] = {"go",      go_fields,      ARRAY_SIZE(go_fields)     },
+        [WORKER_MSG_LIVE] = {"live",    NULL,           0                         },
+        [WORKER_MSG_HELLO] = {"hello",   hello_fields,   ARRAY_SIZE(hello_fields)  },
+        [WORKER_MSG_PARAMS] = {"params",  params_fields,  ARRAY_SIZE(params_fields) },
+        [WORKER_MSG_READY] = {"ready",   NULL,           0                         },
+        [WORKER_MSG_FAILED] = {"failed",  failed_fields,  ARRAY_SIZE(failed_fields) },
+        [WORKER_MSG_GROW] = {"grow",    grow_fields,    ARRAY_SIZE(grow_fields)   },
+        [WORKER_MSG_GROWN] = {"grown",   grown_fields,   ARRAY_SIZE(grown_fields)  },
+        [WORKER_MSG_BACKING] = {"backing", backing_fields, ARRAY_SIZE(backing_fields)},
+        [WORKER_MSG_NOTICE] = {"notice",  notice_fields,  ARRAY_SIZE(notice_fields) },
 };
 _Static_assert(ARRAY_SIZE(types) == _WORKER_MSG_MAX, "every type has a row");
 

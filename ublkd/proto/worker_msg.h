@@ -2,17 +2,20 @@
  * supervisor can read an older worker (unknown fields are skipped, unknown types are an error).
  *
  *   supervisor → worker:  CONFIG  GO  LIVE  GROW
- *   worker → supervisor:  HELLO  PARAMS  READY  FAILED  GROWN
+ *   worker → supervisor:  HELLO  BACKING  PARAMS  READY  FAILED  GROWN  NOTICE
  *
  * A worker is started with one end of a socket pair, perhaps before it is known for which device. CONFIG
  * tells, and brings the descriptors of that device. Without a CONFIG it leaves when its supervisor does.
  *
  * A worker says HELLO first on every connection (it is adopted by a later supervisor over its listening
- * socket) and then repeats PARAMS and READY if it has got that far. A worker that has not been told GO leaves
- * when its connection closes; after GO it stays, and waits for the next supervisor. It leaves by itself once
- * the kernel takes its queues away (-ENODEV). To stop one, kill it: by contract that loses nothing. */
+ * socket) and then repeats BACKING, PARAMS and READY if it has got that far. BACKING brings a descriptor of
+ * the store, which the supervisor keeps for the life of the disk and hands to the next worker with its
+ * CONFIG. A worker that has not been told GO leaves when its connection closes; after GO it stays, and waits
+ * for the next supervisor. It leaves by itself once the kernel takes its queues away (-ENODEV). To stop one,
+ * kill it: by contract that loses nothing. */
 #pragma once
 
+#include "ublkd/base/backing.h"
 #include "ublkd/base/backing_claims.h"
 #include "ublkd/base/data_path.h"
 #include "ublkd/base/problem.h"
@@ -32,6 +35,7 @@ enum {
 enum worker_config_fd {
         CONFIG_FD_LISTENER, /* the device's socket, bound; the worker is to listen on it */
         CONFIG_FD_REGION,   /* proto/device_region.h */
+        CONFIG_FD_STORE,    /* the store that the disk is on, from BACKING of a worker before; or -1 */
         _CONFIG_FD_MAX
 };
 
@@ -46,8 +50,11 @@ enum worker_msg_type {
         WORKER_MSG_PARAMS,
         WORKER_MSG_READY,
         WORKER_MSG_FAILED,
-        WORKER_MSG_GROW,  /* only to one that has told a size_max: others do not know it */
-        WORKER_MSG_GROWN, /* the answer to each GROW, whether it grew or not */
+        WORKER_MSG_GROW,    /* only to one that has told a size_max: others do not know it */
+        WORKER_MSG_GROWN,   /* the answer to each GROW, whether it grew or not */
+        WORKER_MSG_BACKING, /* which store it has opened, or has refused to; with its descriptor unless
+                               refused */
+        WORKER_MSG_NOTICE,  /* what the administrator should know; the worker serves on */
         _WORKER_MSG_MAX
 };
 
@@ -68,6 +75,16 @@ enum worker_lock {
         WORKER_LOCK_TO_SERVE, /* after GO: until then the requests of a dead worker may hold the lock */
         WORKER_LOCK_NEVER,    /* it will not serve */
         _WORKER_LOCK_MAX
+};
+
+/* The store that a worker has opened. Strings are owned by the message. */
+struct worker_backing {
+        char *boot, *lasting; /* struct backing_identity; "": none */
+        int basis;            /* enum backing_basis */
+        bool is_disk;
+        uint32_t major, minor; /* of the disk, or of the file system that has the file */
+        uint64_t inode;        /* of the file; 0: a disk */
+        bool claimed;          /* the descriptor is an exclusive open of a block device */
 };
 
 /* The disk that the kernel shall show. Bytes, unless named otherwise; 0 means "cannot". */
@@ -119,6 +136,12 @@ struct worker_msg {
                         uint32_t max_io_size; /* bytes */
                         bool reissue; /* requests in flight will be replayed by the kernel after a death */
                         enum worker_lock lock; /* an older program does not say it: TO_OPEN */
+                        bool exists;           /* the kernel has the disk: its I/O waits for this worker */
+                        /* The store that it was made on, as BACKING told it; NULL: any store will do. */
+                        char *expected_boot, *expected_lasting;
+                        int expected_basis;
+                        bool expected_is_disk, expected_in_this_boot;
+                        bool shared; /* another disk of this ublkd has claimed the block device */
                 } config;
                 struct {
                         int number;              /* serve /dev/ublkcN */
@@ -134,13 +157,15 @@ struct worker_msg {
                         uint64_t size, size_max;      /* as in struct disk_params, now */
                         struct problem_list problems; /* why it did not grow; empty when it did */
                 } grown;
+                struct worker_backing backing;
+                struct problem_list notice;
         };
 };
 
 /* Sends one message. Never blocks. 0; -EAGAIN: the peer does not read; -EPIPE: it is gone; -EMSGSIZE;
  * -ENOMEM. */
 int worker_msg_send(int fd, const struct worker_msg *msg);
-/* The same with descriptors beside it, which stay the caller's. */
+/* The same with descriptors beside it, which stay the caller's: those before the first -1. */
 int worker_msg_send_fds(int fd, const struct worker_msg *msg, const int fds[_CONFIG_FD_MAX]);
 /* Receives one message. Never blocks. 1 and a message to be cleared; 0: the peer closed; -EAGAIN: none there;
  * -EBADMSG: not a message of this protocol; other -errno. */

@@ -253,7 +253,7 @@ static void spawn(struct test *test)
         };
 
         CHECK_INT(worker_proc_spawn(
-                          test->event, test->dir, test->starter, &config, on_change, test, &test->worker),
+                          test->event, test->dir, test->starter, &config, -1, on_change, test, &test->worker),
                 0);
 }
 

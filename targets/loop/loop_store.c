@@ -1,0 +1,249 @@
+/* Opening the backing store of a loop target: the very one that the disk was made on, or nothing.
+ *
+ * A path is followed once, to a descriptor that can do nothing yet (O_PATH). What it is, and whether it is
+ * the store that is expected, is asked of that descriptor, and both descriptors that are used are opened
+ * through it: nothing can come in between. A worker that gets the store from the one before it follows no
+ * path at all.
+ *
+ * Two descriptors, because two things have to live differently long: the one for I/O ends with this worker's
+ * last request; the other one, `kept`, has the lock on the bytes of the disk, and of a block device that is
+ * written to the exclusive claim (O_EXCL: the kernel refuses mkfs, mount and losetup then, as on a mounted
+ * disk). */
+#include "targets/loop/loop_store.h"
+
+#include "targets/loop/pseudo_files.h"
+#include "targets/loop/store_identity.h"
+#include "ublkd/base/cleanup.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+struct store_opening {
+        struct target_device *device;
+        const struct loop_options *options;
+        struct problem_list *problems;
+};
+
+static bool has_disk(const struct target_device *device)
+{
+        return !backing_identity_is_empty(&device->store.expected);
+}
+
+/* `lost`: what to do where a disk with data on that store is there already. */
+static const struct {
+        int error;
+        const char *reason, *what, *lost;
+} faults[] = {
+        {ENOENT,    "BackingFileMissing",      "does not exist; create it, or correct path",
+         "does not exist; put the file back that this disk was made on, or give the device the path "
+                "where it is now"                                                                                             },
+        {ENOTDIR,   "BackingFileMissing",      "does not exist, a part of the path is not a directory; correct path",
+         NULL                                                                                                                 },
+        {EACCES,    "BackingFileNotPermitted", "may not be opened; check its mode and those of its directories",
+         NULL                                                                                                                 },
+        {EPERM,     "BackingFileNotPermitted",
+         "may not be written, it is immutable or sealed; lift that (chattr -i), or set readOnly",                         NULL},
+        {EROFS,     "BackingFileReadOnly",
+         "cannot be written, its file system is read-only; set readOnly, or remount it",                                  NULL},
+        {ETXTBSY,   "BackingFileBusy",
+         "is in use as swap space or as a running program; end that, or use another file",                                NULL},
+        {EBUSY,     "BackingFileBusy",         "is in use: mounted, or part of another device; set readOnly, or free it",
+         NULL                                                                                                                 },
+        {ELOOP,     "BackingFileMissing",      "leads through too many symbolic links; correct path",                     NULL},
+        {ENXIO,     "BackingFileMissing",
+         "is a device node without a device behind it; correct path, or attach the device",                               NULL},
+        {ENODEV,    "BackingFileMissing",
+         "is a device node without a device behind it; correct path, or attach the device",                               NULL},
+        {ENOMEDIUM, "BackingFileMissing",      "is a drive without a medium; insert one, or correct path",                NULL},
+};
+
+int loop_store_fault(const struct target_device *device, const struct loop_options *options, int error,
+        struct problem_list *problems)
+{
+        const char *reason = "BackingFileUnusable", *what = NULL;
+        int r;
+
+        for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
+                if (faults[i].error == error) {
+                        reason = faults[i].reason;
+                        what = has_disk(device) && faults[i].lost ? faults[i].lost : faults[i].what;
+                }
+        if (what)
+                r = problem_add(problems, error, "/target/path", reason, "%s %s.", options->path, what);
+        else
+                r = problem_add(problems, error, "/target/path", reason, "%s cannot be opened: %s.",
+                        options->path, strerror(error));
+        return r < 0 ? r : -error;
+}
+
+static int fault(const struct store_opening *opening, int error)
+{
+        return loop_store_fault(opening->device, opening->options, error, opening->problems);
+}
+
+static int check_kind(const struct store_opening *opening, const struct stat *stat)
+{
+        int r;
+
+        if (S_ISREG(stat->st_mode) || S_ISBLK(stat->st_mode))
+                return 0;
+        r = problem_add(opening->problems, S_ISDIR(stat->st_mode) ? EISDIR : EINVAL, "/target/path",
+                "BackingFileUnsuitable", "%s is %s; a loop target needs a regular file or a block device.",
+                opening->options->path,
+                S_ISDIR(stat->st_mode)   ? "a directory"
+                : S_ISCHR(stat->st_mode) ? "a character device"
+                                         : "neither a file nor a disk");
+        return r < 0 ? r : -EINVAL;
+}
+
+/* Both identities, and what to do; to give the old store up comes last. */
+static int refuse_other(const struct store_opening *opening)
+{
+        const struct backing_identity *found = &opening->device->store.found,
+                                      *expected = &opening->device->store.expected;
+        const char *text = backing_identity_text(found);
+        int r;
+
+        r = problem_add(opening->problems, ESTALE, "/target/path", "BackingChanged",
+                "%s is not the store that this disk was made on: it is %s (%s), the disk is on %s (%s). Put "
+                "that store "
+                "back at this path, or give the device the path where it is now; to go on with this one "
+                "instead, recover "
+                "the device with accept-backing=%s.",
+                opening->options->path, *text ? text : "a store without an identity",
+                backing_basis_to_string(found->basis), backing_identity_text(expected),
+                backing_basis_to_string(expected->basis), text);
+        return r < 0 ? r : -ESTALE;
+}
+
+static void note_place(struct target_store *store, const struct stat *stat)
+{
+        dev_t number = S_ISBLK(stat->st_mode) ? stat->st_rdev : stat->st_dev;
+
+        store->major = major(number);
+        store->minor = minor(number);
+        store->inode = S_ISBLK(stat->st_mode) ? 0 : stat->st_ino;
+}
+
+static int check_identity(const struct store_opening *opening, int fd, const struct stat *stat)
+{
+        struct target_store *store = &opening->device->store;
+
+        note_place(store, stat);
+        if (backing_identity_is_empty(&store->expected))
+                return 0;
+        store_identify(fd, stat, &store->found);
+        return backing_compare(&store->expected, &store->found, store->expected_in_this_boot) == BACKING_OTHER
+                       ? refuse_other(opening)
+                       : 0;
+}
+
+/* Another open file description of what `fd` refers to, or -errno. */
+static int reopen(int fd, int flags)
+{
+        char link[48];
+        int r;
+
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        r = open(link, flags | O_CLOEXEC | O_NOCTTY);
+        return r < 0 ? -errno : r;
+}
+
+static int access_mode(const struct target_device *device)
+{
+        return device->read_only ? O_RDONLY : O_RDWR;
+}
+
+/* To write to a disk that is mounted, or belongs to a RAID or a volume group, would destroy it: the kernel
+ * knows who claimed it, and keeps the others off ours from here on. */
+static int open_kept(const struct store_opening *opening, int path, bool is_disk)
+{
+        struct target_store *store = &opening->device->store;
+        int mode = access_mode(opening->device), fd;
+
+        store->claimed = is_disk && mode == O_RDWR;
+        fd = reopen(path, mode | (store->claimed ? O_EXCL : 0));
+        if (fd == -EBUSY && store->claimed && store->shared) {
+                store->claimed = false;
+                fd = reopen(path, mode);
+        }
+        return fd;
+}
+
+static int open_path(const struct store_opening *opening, struct stat *ret_stat)
+{
+        struct target_store *store = &opening->device->store;
+        _cleanup_close_ int path = -1, kept = -1;
+        int fd, r;
+
+        path = open(opening->options->path, O_PATH | O_CLOEXEC);
+        if (path < 0 || fstat(path, ret_stat) < 0)
+                return fault(opening, errno);
+        r = check_kind(opening, ret_stat);
+        if (r >= 0)
+                r = pseudo_files_refuse(path, opening->options->path, opening->problems);
+        if (r >= 0)
+                r = check_identity(opening, path, ret_stat);
+        if (r < 0)
+                return r;
+        kept = open_kept(opening, path, S_ISBLK(ret_stat->st_mode));
+        if (kept < 0) {
+                store_identify(
+                        path, ret_stat, &store->found); /* of which another disk of ours may be the user */
+                return fault(opening, -kept);
+        }
+        /* Again: an overlay has another file below the name once it was opened for writing. */
+        if (fstat(kept, ret_stat) < 0)
+                return fault(opening, errno);
+        store_identify(kept, ret_stat, &store->found);
+        fd = reopen(kept, access_mode(opening->device));
+        if (fd < 0)
+                return fault(opening, -fd);
+        store->kept = TAKE_FD(kept);
+        return fd;
+}
+
+/* The store is the right one by where it comes from: nothing is compared. */
+static int open_given(const struct store_opening *opening, struct stat *ret_stat)
+{
+        struct target_store *store = &opening->device->store;
+        _cleanup_close_ int given = TAKE_FD(store->given);
+        int fd = reopen(given, access_mode(opening->device));
+
+        if (fd < 0)
+                return fd;
+        if (fstat(fd, ret_stat) < 0) {
+                close_fd(fd);
+                return -errno;
+        }
+        note_place(store, ret_stat);
+        store->found = store->expected;
+        store->as_given = true;
+        store->claimed = S_ISBLK(ret_stat->st_mode) && !opening->device->read_only && !store->shared;
+        store->kept = TAKE_FD(given);
+        return fd;
+}
+
+/* The device behind the descriptor was taken away. It may be back, as another one in the kernel's eyes. */
+static bool is_dead(int error)
+{
+        return error == -ENXIO || error == -ENODEV || error == -ENOMEDIUM;
+}
+
+int loop_store_open(struct target_device *device, const struct loop_options *options, int *ret,
+        struct stat *ret_stat, struct problem_list *problems)
+{
+        const struct store_opening opening = {.device = device, .options = options, .problems = problems};
+        int fd = device->store.given < 0 ? -ENODEV : open_given(&opening, ret_stat);
+
+        if (is_dead(fd))
+                fd = open_path(&opening, ret_stat);
+        else if (fd < 0)
+                fd = fault(&opening, -fd);
+        if (fd < 0)
+                return fd;
+        *ret = fd;
+        return 0;
+}

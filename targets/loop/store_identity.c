@@ -1,0 +1,273 @@
+/* The identity of a file or a block device. */
+#include "targets/loop/store_identity.h"
+
+#include "targets/loop/block_device.h"
+#include "ublkd/base/cleanup.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/loop.h>
+#include <linux/magic.h>
+#include <linux/types.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+/* include/uapi/linux/fs.h of Linux 6.9; older headers lack it. */
+struct fs_uuid {
+        __u8 length;
+        __u8 bytes[16];
+};
+#define IOCTL_GET_FS_UUID _IOR(0x15, 0, struct fs_uuid)
+
+/* include/uapi/linux/fcntl.h of Linux 6.5: a handle that can be compared but not opened. */
+#ifndef AT_HANDLE_FID
+#define AT_HANDLE_FID 0x200
+#endif
+
+enum {
+        HANDLE_BYTES_MAX =
+                80, /* a longer handle has no room in a token; ext4 has 8 bytes, xfs 12, btrfs 40 */
+        FS_TOKEN_SIZE = 64,
+        NAME_TOKEN_SIZE = 200,
+        FUSE_MAGIC = 0x65735546, /* linux/magic.h of newer headers: FUSE_SUPER_MAGIC */
+};
+
+/* Opens what `fd` refers to, without a path. */
+static int reopen(int fd, int flags)
+{
+        char link[48];
+
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        return open(link, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+}
+
+/* A token that has no room is none: half of one could be that of another store. */
+static _printf_(2, 3) bool put_token(char ret[static BACKING_TOKEN_SIZE], const char *format, ...)
+{
+        va_list arguments;
+        int n;
+
+        va_start(arguments, format);
+        n = vsnprintf(ret, BACKING_TOKEN_SIZE, format, arguments);
+        va_end(arguments);
+        if (n > 0 && n < BACKING_TOKEN_SIZE)
+                return true;
+        ret[0] = '\0';
+        return false;
+}
+
+static void hex(const unsigned char *bytes, size_t count, char *ret)
+{
+        for (size_t i = 0; i < count; i++)
+                sprintf(ret + 2 * i, "%02x", bytes[i]);
+        ret[2 * count] = '\0';
+}
+
+/* ---- files ---- */
+
+/* True: `ret` is the UUID of the file system. False: it holds for this boot, the number of its device. */
+static bool read_fs(int fd, const struct stat *stat, char ret[static FS_TOKEN_SIZE])
+{
+        _cleanup_close_ int readable = reopen(fd, O_RDONLY);
+        struct fs_uuid uuid = {};
+
+        if (readable >= 0 && ioctl(readable, IOCTL_GET_FS_UUID, &uuid) == 0 && uuid.length > 0
+                && uuid.length <= sizeof(uuid.bytes)) {
+                hex(uuid.bytes, uuid.length, ret);
+                return true;
+        }
+        snprintf(ret, FS_TOKEN_SIZE, "dev%u.%u", major(stat->st_dev), minor(stat->st_dev));
+        return false;
+}
+
+/* A file of FUSE has another handle once it was forgotten, one of an overlay once it was copied up. */
+static bool has_steady_handles(int fd)
+{
+        struct statfs info;
+
+        return fstatfs(fd, &info) == 0 && info.f_type != FUSE_MAGIC && info.f_type != OVERLAYFS_SUPER_MAGIC;
+}
+
+static bool read_handle(int fd, char ret[static NAME_TOKEN_SIZE])
+{
+        union {
+                struct file_handle handle;
+                char space[sizeof(struct file_handle) + HANDLE_BYTES_MAX];
+        } buffer;
+        static const int ways[] = {AT_EMPTY_PATH, AT_EMPTY_PATH | AT_HANDLE_FID};
+        int mount, n;
+
+        if (!has_steady_handles(fd))
+                return false;
+        for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+                buffer.handle.handle_bytes = HANDLE_BYTES_MAX;
+                if (name_to_handle_at(fd, "", &buffer.handle, &mount, ways[i]) < 0)
+                        continue;
+                n = snprintf(ret, NAME_TOKEN_SIZE, "%x.", (unsigned)buffer.handle.handle_type);
+                hex(buffer.handle.f_handle, buffer.handle.handle_bytes, ret + n);
+                return true;
+        }
+        return false;
+}
+
+/* Without a time of birth the number alone: it may be given to another file. */
+static void read_inode(int fd, const struct stat *stat, char ret[static NAME_TOKEN_SIZE])
+{
+        struct statx info = {};
+
+        if (statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &info) < 0 || !(info.stx_mask & STATX_BTIME))
+                info.stx_btime = (struct statx_timestamp){};
+        snprintf(ret, NAME_TOKEN_SIZE, "%ju.%" PRId64 ".%09u", (uintmax_t)stat->st_ino,
+                (int64_t)info.stx_btime.tv_sec, info.stx_btime.tv_nsec);
+}
+
+static void identify_file(int fd, const struct stat *stat, struct backing_identity *ret)
+{
+        char fs[FS_TOKEN_SIZE], name[NAME_TOKEN_SIZE];
+        bool lasts = read_fs(fd, stat, fs), handle = read_handle(fd, name);
+
+        if (!handle)
+                read_inode(fd, stat, name);
+        ret->basis = handle ? BACKING_FILE_HANDLE : BACKING_FILE_INODE;
+        if (put_token(ret->boot, "file:%s:%s", fs, name) && lasts && handle)
+                strcpy(ret->lasting, ret->boot);
+}
+
+/* ---- disks ---- */
+
+/* Where the name of a disk is found. Paths are below /sys/dev/block/MAJOR:MINOR; of a partition also below
+ * its disk's. */
+static const struct {
+        enum backing_basis basis;
+        const char *path;
+        bool of_partition; /* else it names the whole disk */
+} names[] = {
+        {BACKING_DM_UUID,     "dm/uuid",       true },
+        {BACKING_DISK_WWID,   "wwid",          false}, /* nvme */
+        {BACKING_DISK_WWID,   "device/wwid",   false}, /* scsi */
+        {BACKING_DISK_SERIAL, "serial",        false}, /* virtio */
+        {BACKING_DISK_SERIAL, "device/serial", false},
+};
+
+/* What udev found on the disk, in its database. */
+static const struct {
+        enum backing_basis basis;
+        const char *key;
+} udev_names[] = {
+        {BACKING_MD_UUID,        "E:MD_UUID="           },
+        {BACKING_PARTITION_UUID, "E:ID_PART_ENTRY_UUID="},
+};
+
+/* Reads a short text that ends at the end of the line, with spaces cut off. False: there is none, or it is
+ * empty. */
+static bool read_text(const char *path, char *ret, size_t size)
+{
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd < 0 ? -1 : read(fd, ret, size - 1);
+        size_t length;
+
+        if (n <= 0)
+                return false;
+        ret[n] = '\0';
+        length = strcspn(ret, "\n");
+        while (length > 0 && ret[length - 1] == ' ')
+                length--;
+        ret[length] = '\0';
+        return length > 0;
+}
+
+static bool read_attribute(dev_t number, const char *name, char ret[static NAME_TOKEN_SIZE])
+{
+        char path[128];
+
+        snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/%s", major(number), minor(number), name);
+        return read_text(path, ret, NAME_TOKEN_SIZE);
+}
+
+static bool read_udev(dev_t number, const char *key, char ret[static NAME_TOKEN_SIZE])
+{
+        char path[64], *line = NULL;
+        size_t size = 0;
+        bool found = false;
+        FILE *file;
+
+        snprintf(path, sizeof(path), "/run/udev/data/b%u:%u", major(number), minor(number));
+        file = fopen(path, "re");
+        while (file && !found && getline(&line, &size, file) > 0) {
+                line[strcspn(line, "\n")] = '\0';
+                found = strncmp(line, key, strlen(key)) == 0 && strlen(line) - strlen(key) < NAME_TOKEN_SIZE;
+                if (found)
+                        strcpy(ret, line + strlen(key));
+        }
+        free(line);
+        if (file)
+                fclose(file);
+        return found && *ret;
+}
+
+/* The file below a loop device, where its path still leads to it. */
+static bool read_loop_file(int fd, dev_t disk, char ret[static BACKING_TOKEN_SIZE])
+{
+        char path[NAME_TOKEN_SIZE];
+        _cleanup_close_ int loop = reopen(fd, O_RDONLY), file = -1;
+        struct backing_identity below = {};
+        struct loop_info64 info;
+        struct stat stat;
+
+        if (loop < 0 || !read_attribute(disk, "loop/backing_file", path)
+                || ioctl(loop, LOOP_GET_STATUS64, &info) < 0)
+                return false;
+        file = open(path, O_PATH | O_CLOEXEC);
+        if (file < 0 || fstat(file, &stat) < 0 || !S_ISREG(stat.st_mode) || stat.st_ino != info.lo_inode)
+                return false;
+        identify_file(file, &stat, &below);
+        return *below.lasting && put_token(ret, "%s@%ju", below.lasting, (uintmax_t)info.lo_offset);
+}
+
+static void set_lasting(struct backing_identity *identity, enum backing_basis basis, const char *name,
+        bool is_part, uint64_t start)
+{
+        char place[32] = "";
+
+        if (is_part)
+                snprintf(place, sizeof(place), "+%" PRIu64, start);
+        if (put_token(identity->lasting, "%s:%s%s", backing_basis_to_string(basis), name, place))
+                identity->basis = basis;
+}
+
+static void identify_disk(int fd, const struct stat *stat, struct backing_identity *ret)
+{
+        char name[BACKING_TOKEN_SIZE], *text = name;
+        dev_t number = stat->st_rdev, disk;
+        uint64_t start;
+        bool is_part;
+
+        block_device_place(number, &disk, &start);
+        is_part = disk != number;
+        if (read_attribute(disk, "diskseq", text)) {
+                ret->basis = BACKING_DISK_SEQUENCE;
+                put_token(ret->boot, "diskseq:%s+%" PRIu64, text, start);
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(names) && !*ret->lasting; i++)
+                if (read_attribute(names[i].of_partition ? number : disk, names[i].path, text))
+                        set_lasting(ret, names[i].basis, text, is_part && !names[i].of_partition, start);
+        if (!*ret->lasting && read_loop_file(fd, disk, name))
+                set_lasting(ret, BACKING_LOOP_FILE, name, is_part, start);
+        for (size_t i = 0; i < ARRAY_SIZE(udev_names) && !*ret->lasting; i++)
+                if (read_udev(number, udev_names[i].key, text))
+                        set_lasting(ret, udev_names[i].basis, text, false, 0);
+}
+
+void store_identify(int fd, const struct stat *stat, struct backing_identity *ret)
+{
+        *ret = (struct backing_identity){.is_disk = S_ISBLK(stat->st_mode)};
+        if (ret->is_disk)
+                identify_disk(fd, stat, ret);
+        else
+                identify_file(fd, stat, ret);
+}

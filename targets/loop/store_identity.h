@@ -1,0 +1,20 @@
+/* The identity of a file or a block device (ublkd/base/backing.h).
+ *
+ * A file: the handle that its file system gives it (name_to_handle_at(2)), which has the inode's generation,
+ * so that a file which gets the inode number of a deleted one is another; together with the UUID of the file
+ * system (FS_IOC_GETFSUUID, Linux 6.9). Without the UUID the token holds for one boot. File systems whose
+ * handles change while a file stays the same (FUSE, overlay) are told by inode number and time of birth, for
+ * one boot.
+ *
+ * A disk: within one boot its sequence number (/sys/block/X/diskseq), which the kernel never gives out twice;
+ * over boots the first of these that there is: device-mapper UUID, WWID, serial number, the file below a loop
+ * device, array UUID, UUID of the partition. A partition also has its place on the disk. */
+#pragma once
+
+#include "ublkd/base/backing.h"
+
+#include <sys/stat.h>
+
+/* Fills *ret for the open file `fd` (O_PATH is enough), of which `stat` tells. Opens a file for reading for a
+ * moment; may block as long as its file system does. What cannot be told apart has an empty identity. */
+void store_identify(int fd, const struct stat *stat, struct backing_identity *ret);

@@ -1,0 +1,107 @@
+/* What the worker tells its supervisor. */
+#include "targets/worker/worker.h"
+#include "ublkd/base/log.h"
+
+#include <string.h>
+
+static int send_with(struct worker *worker, const struct worker_msg *msg, int fd)
+{
+        int r = chan_send(&worker->chan, msg, fd);
+
+        if (r < 0 && r != -EPIPE)
+                log_warning(worker->name,
+                        "The supervisor could not be told something: %s; going on, the next one will be.",
+                        strerror(-r));
+        return r;
+}
+
+int report(struct worker *worker, const struct worker_msg *msg)
+{
+        return send_with(worker, msg, -1);
+}
+
+static enum worker_stage told_stage(const struct worker *worker)
+{
+        bool served = worker->threads && queue_threads_served(worker->threads);
+
+        return worker->stage == WORKER_STAGE_READY && served ? WORKER_STAGE_SERVING : worker->stage;
+}
+
+static int say_hello(struct worker *worker)
+{
+        static char version[] = UBLKD_VERSION, no_uid[] = "";
+
+        return report(worker, &(struct worker_msg){
+                                      .type = WORKER_MSG_HELLO,
+                                      .hello = {.protocol = WORKER_PROTOCOL,
+                                                .uid = worker->config.uid ? worker->config.uid : no_uid,
+                                                .version = version,
+                                                .epoch = worker->config.epoch,
+                                                .restart = worker->config.restart,
+                                                .started_at = worker->config.started_at,
+                                                .pid = getpid(),
+                                                .number = worker->number,
+                                                .stage = told_stage(worker)}
+        });
+}
+
+static bool has_store(const struct worker *worker)
+{
+        const struct target_store *store = &worker->disk.device.store;
+
+        return store->kept >= 0 || !backing_identity_is_empty(&store->found);
+}
+
+int report_backing(struct worker *worker)
+{
+        struct target_store *store = &worker->disk.device.store;
+        const struct worker_msg msg = {
+                .type = WORKER_MSG_BACKING,
+                .backing = {.boot = store->found.boot,
+                            .lasting = store->found.lasting,
+                            .basis = (int)store->found.basis,
+                            .is_disk = store->found.is_disk,
+                            .major = store->major,
+                            .minor = store->minor,
+                            .inode = store->inode,
+                            .claimed = store->claimed},
+        };
+
+        return has_store(worker) ? send_with(worker, &msg, store->kept) : 0;
+}
+
+int report_params(struct worker *worker)
+{
+        return report(worker, &(struct worker_msg){.type = WORKER_MSG_PARAMS, .params = worker->disk.params});
+}
+
+void report_all(struct worker *worker)
+{
+        int r = say_hello(worker);
+
+        if (r >= 0 && worker->stage >= WORKER_STAGE_OPEN)
+                r = report_backing(worker);
+        if (r >= 0 && worker->stage >= WORKER_STAGE_OPEN)
+                r = report_params(worker);
+        if (r >= 0 && worker->stage >= WORKER_STAGE_READY)
+                (void)report(worker, &(struct worker_msg){.type = WORKER_MSG_READY});
+}
+
+enum exit_status fail(struct worker *worker, const struct problem_list *problems)
+{
+        int r = report(worker, &(struct worker_msg){.type = WORKER_MSG_FAILED, .failed = *problems});
+
+        for (size_t i = 0; i < problems->count; i++) /* the supervisor says it, with what it does next */
+                log_line(r < 0 ? LOG_ERR : LOG_DEBUG, worker->name,
+                        "%s (%s) Leaving; the supervisor decides when to try again.",
+                        problems->items[i].detail, problems->items[i].reason);
+        return EXIT_FAILED;
+}
+
+enum exit_status fail_with(struct worker *worker, int error, const char *reason, const char *sentence)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+
+        (void)problem_add(&problems, -error, "", reason, "%s: %s.", sentence, strerror(-error));
+        return fail(worker, &problems);
+}

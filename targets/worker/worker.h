@@ -1,0 +1,40 @@
+/* The state of the worker's main thread: for main.c and what it is made of. */
+#pragma once
+
+#include "targets/worker/chan.h"
+#include "targets/worker/config.h"
+#include "targets/worker/disk.h"
+#include "targets/worker/queue_threads.h"
+
+enum exit_status { EXIT_LEFT = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, STAY = -1 };
+
+struct worker {
+        char *shown;      /* argv[1], which ps(1) shows */
+        const char *name; /* of the device, for the log; NULL: not known yet */
+        enum worker_stage stage;
+        struct chan chan;
+        struct worker_config config;
+        struct disk disk;
+        struct shared shared;
+        struct queue_threads *threads;
+        char *queue_cpus;                     /* from GO */
+        int number;                           /* N of /dev/ublkcN, or -1 */
+        struct data_route route;              /* with the number */
+        int node_folder;                      /* /dev, or -1 */
+        int node;                             /* /dev/ublkcN, as long as it is needed; or -1 */
+        int64_t node_deadline, node_next_try; /* milliseconds; meaningful while the node is not open */
+        int64_t lock_deadline, lock_next_try; /* likewise, while the lock is waited for */
+};
+
+/* report.c: what the supervisor is told. Each returns 0, or -errno of chan_send(): it reports what went wrong
+ * itself, and the next supervisor is told all by report_all(). */
+int report(struct worker *worker, const struct worker_msg *msg);
+/* Which store is open, with the descriptor that the supervisor is to keep; which was refused, without one. */
+int report_backing(struct worker *worker);
+int report_params(struct worker *worker);
+/* All that a supervisor has to know, in order. */
+void report_all(struct worker *worker);
+/* Why the worker leaves. Returns its exit status. */
+enum exit_status fail(struct worker *worker, const struct problem_list *problems);
+/* The same with this one problem; error: -errno. */
+enum exit_status fail_with(struct worker *worker, int error, const char *reason, const char *sentence);

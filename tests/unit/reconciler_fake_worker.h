@@ -1,0 +1,27 @@
+/* A pretended worker, for reconciler_fakes.c. */
+#pragma once
+
+#include "ublkd/worker_proc.h"
+
+#include <sys/queue.h>
+
+struct worker_proc {
+        TAILQ_ENTRY(worker_proc) link;
+        char *name, *key;
+        enum worker_stage stage;
+        uint16_t epoch;
+        uint32_t restart;
+        int number;
+        bool adopted, opened, dead;
+        struct disk_params params;
+        uint64_t start; /* of its claim */
+        uint64_t asked; /* to grow to */
+        struct problem_list problems, refusal, notices;
+        int given;           /* the descriptor of the store that it was started with */
+        bool exists, shared; /* likewise */
+        struct worker_store store;
+        enum worker_lock lock;
+        struct worker_death death;
+        worker_proc_changed changed;
+        void *userdata;
+};

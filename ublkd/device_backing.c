@@ -1,0 +1,430 @@
+/* The backing store of a device: kept by a descriptor while its disk exists, recognised by its identity after
+ * that. */
+#include "ublkd/device_backing.h"
+
+#include "ublkd/close_away.h"
+#include "ublkd/fd_store.h"
+#include "ublkd/frozen_params.h"
+#include "ublkd/managed_device.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+/* What is written down of a disk beside its region, each one message of the worker (proto/worker_msg.h). */
+static const char backing_suffix[] = ".backing", params_suffix[] = ".params";
+
+static struct runtime_dir *runtime_dir_of(const struct managed_device *device)
+{
+        return device->reconciler->config.runtime_dir;
+}
+
+static struct fd_store *fd_store_of(const struct managed_device *device)
+{
+        return device->reconciler->config.fd_store;
+}
+
+static bool in_this_boot(const struct managed_device *device, const struct device_record *record)
+{
+        return strcmp(record->backing_boot, device->reconciler->boot_id) == 0;
+}
+
+/* ---- written down ---- */
+
+static int write_message(
+        const struct managed_device *device, const char *suffix, const struct worker_msg *msg)
+{
+        _cleanup_free_ char *text = NULL;
+        int r = worker_msg_encode(msg, &text);
+
+        return r < 0 ? r : runtime_dir_write(runtime_dir_of(device), device->uid, suffix, text);
+}
+
+/* True: it is there, and to be cleared. */
+static bool read_message(const struct managed_device *device, const char *suffix, enum worker_msg_type type,
+        struct worker_msg *ret)
+{
+        _cleanup_free_ char *text = NULL;
+
+        if (runtime_dir_read(runtime_dir_of(device), device->uid, suffix, &text) < 0
+                || worker_msg_decode(text, strlen(text), ret) < 0)
+                return false;
+        if (ret->type == type)
+                return true;
+        worker_msg_clear(ret);
+        return false;
+}
+
+static int write_backing(const struct managed_device *device)
+{
+        const struct worker_msg msg = worker_store_message(&device->backing.at);
+
+        return write_message(device, backing_suffix, &msg);
+}
+
+static void load_backing(struct managed_device *device)
+{
+        struct worker_msg msg;
+
+        if (!read_message(device, backing_suffix, WORKER_MSG_BACKING, &msg))
+                return;
+        worker_store_read(&msg, -1, &device->backing.at);
+        device->backing.known = true;
+        worker_msg_clear(&msg);
+}
+
+static void freeze(struct managed_device *device, const struct disk_params *params)
+{
+        device->backing.frozen = *params;
+        /* What the kernel knows nothing of, and what is not ours to keep. */
+        device->backing.frozen.claims = (struct backing_claims){};
+        device->backing.frozen.sharing = (struct problem_list){};
+        device->backing.frozen_known = true;
+}
+
+static void load_params(struct managed_device *device)
+{
+        struct worker_msg msg;
+
+        if (!read_message(device, params_suffix, WORKER_MSG_PARAMS, &msg))
+                return;
+        freeze(device, &msg.params);
+        worker_msg_clear(&msg);
+}
+
+void device_backing_load(struct managed_device *device, const struct device_record *record)
+{
+        struct device_backing *backing = &device->backing;
+
+        load_backing(device);
+        load_params(device);
+        backing->epoch = record->epoch;
+        backing->fd = fd_store_take(fd_store_of(device), record->uid, record->epoch);
+        backing->held = backing->fd >= 0;
+}
+
+int device_backing_freeze(struct managed_device *device, const struct disk_params *params)
+{
+        int r = write_message(device, params_suffix,
+                &(const struct worker_msg){.type = WORKER_MSG_PARAMS, .params = *params});
+
+        if (r < 0) {
+                device_note(device, "RuntimeDirectory", "%s cannot be written: %s.",
+                        runtime_dir_path(runtime_dir_of(device)), strerror(-r));
+                return r;
+        }
+        freeze(device, params);
+        return 0;
+}
+
+/* ---- held ---- */
+
+/* Whether `fd` is what the worker and the file beside the region say. Asks what the kernel has in memory,
+ * never a server. */
+static bool is_at(int fd, const struct worker_store *at)
+{
+        struct statx info;
+        int r = statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &info);
+
+        if (r < 0)
+                return false;
+        if (S_ISBLK(info.stx_mode))
+                return at->inode == 0 && info.stx_rdev_major == at->major && info.stx_rdev_minor == at->minor;
+        return S_ISREG(info.stx_mode) && info.stx_ino == at->inode && info.stx_dev_major == at->major
+               && info.stx_dev_minor == at->minor;
+}
+
+static bool is_same_place(const struct worker_store *one, const struct worker_store *other)
+{
+        return one->major == other->major && one->minor == other->minor && one->inode == other->inode
+               && one->identity.is_disk == other->identity.is_disk;
+}
+
+static void hold(struct managed_device *device, const struct device_record *record, int fd)
+{
+        struct device_backing *backing = &device->backing;
+
+        backing->fd = fd;
+        backing->held = true;
+        backing->epoch = record->epoch;
+        fd_store_keep(fd_store_of(device), device->uid, record->epoch, fd);
+}
+
+/* Takes the descriptor that a worker has opened by itself, in place of one whose device is gone. A worker
+ * that was adopted is believed only if it serves the store that was written down: it may have been taken over
+ * since. */
+static void take_from_worker(struct managed_device *device, const struct device_record *record)
+{
+        struct device_backing *backing = &device->backing;
+        const struct worker_store *store = worker_proc_store(device->worker);
+        int fd;
+
+        if (!store || store->fd < 0)
+                return;
+        if (worker_proc_adopted(device->worker)
+                && (backing->held || (backing->known && !is_same_place(store, &backing->at))))
+                return;
+        fd = worker_proc_take_store(device->worker);
+        if (!is_at(fd, store)) {
+                close_away(fd);
+                return;
+        }
+        if (backing->held)
+                backing->fd = close_away(backing->fd);
+        backing->at = *store;
+        backing->at.fd = -1;
+        backing->known = true;
+        hold(device, record, fd);
+}
+
+static void close_claim(struct device_backing *backing)
+{
+        if (backing->has_claim)
+                backing->claim = close_away(backing->claim);
+        backing->has_claim = false;
+}
+
+void device_backing_forget(struct managed_device *device)
+{
+        struct device_backing *backing = &device->backing;
+
+        if (backing->held)
+                backing->fd = close_away(backing->fd);
+        close_claim(backing);
+        *backing = (struct device_backing){};
+}
+
+/* Another device that uses a part of the same block device, and relies on the claim of this one. */
+static struct managed_device *find_sharer(const struct managed_device *device)
+{
+        struct reconciler *reconciler = device->reconciler;
+
+        for (size_t i = 0; i < reconciler->count; i++) {
+                struct managed_device *other = reconciler->devices[i];
+
+                if (other != device && other->backing.known && !other->backing.at.claimed
+                        && !other->backing.has_claim && other->backing.at.identity.is_disk
+                        && is_same_place(&other->backing.at, &device->backing.at))
+                        return other;
+        }
+        return NULL;
+}
+
+/* The exclusive open goes to a device that still needs it, without the lock on the bytes of this one. */
+static void hand_claim_on(struct managed_device *device)
+{
+        struct device_backing *backing = &device->backing;
+        struct managed_device *heir = find_sharer(device);
+        struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+
+        if (!heir)
+                return;
+        if (backing->at.claimed && backing->held) {
+                (void)fcntl(backing->fd, F_OFD_SETLK, &all);
+                heir->backing.claim = TAKE_FD(backing->fd);
+                backing->held = false;
+        } else if (backing->has_claim) {
+                heir->backing.claim = TAKE_FD(backing->claim);
+                backing->has_claim = false;
+        } else
+                return;
+        heir->backing.has_claim = true;
+}
+
+void device_backing_release(struct managed_device *device)
+{
+        struct device_backing *backing = &device->backing;
+        struct backing_identity refused = backing->refused;
+        bool shares = backing->shares, changed = backing->changed;
+
+        if (!backing->held && !backing->known && !backing->frozen_known)
+                return;
+        if (backing->known && backing->at.identity.is_disk)
+                hand_claim_on(device);
+        fd_store_forget(fd_store_of(device), device->uid, backing->epoch);
+        (void)runtime_dir_remove(
+                runtime_dir_of(device), device->uid, backing_suffix); /* what stays is replaced */
+        (void)runtime_dir_remove(runtime_dir_of(device), device->uid, params_suffix);
+        device_backing_forget(device);
+        backing->refused = refused;
+        backing->shares = shares;
+        backing->changed = changed;
+}
+
+void device_backing_follow(struct managed_device *device, const struct device_record *record)
+{
+        if (device->facts.kernel == KERNEL_ABSENT && device->facts.worker == PLAN_WORKER_NONE) {
+                device_backing_release(device);
+                return;
+        }
+        if (device->worker && worker_proc_number(device->worker) >= 0)
+                take_from_worker(device, record);
+        if (device->facts.kernel == KERNEL_LIVE && device->facts.worker == PLAN_WORKER_SERVING)
+                device_backing_retry(device);
+}
+
+void device_backing_retry(struct managed_device *device)
+{
+        device->backing.refused = (struct backing_identity){};
+        device->backing.changed = false;
+}
+
+/* ---- recognised ---- */
+
+static int refuse_other(struct managed_device *device, const struct device_record *record,
+        const struct backing_identity *found)
+{
+        device->backing.refused = *found;
+        device->backing.changed = true;
+        device_note(device, "BackingChanged",
+                "The store at the path is %s (%s), and the disk was made on %s (%s); put that one back, or "
+                "give the "
+                "device the path where it is now.",
+                backing_identity_text(found), backing_basis_to_string(found->basis),
+                backing_identity_text(&record->backing), backing_basis_to_string(record->backing.basis));
+        return -ESTALE;
+}
+
+/* The worker has compared already; one of another version may not have. */
+static int check_identity(struct managed_device *device, const struct device_record *record)
+{
+        const struct worker_store *store = worker_proc_store(device->worker);
+
+        if (!store) /* it has opened the one that it was given */
+                return 0;
+        return backing_compare(&record->backing, &store->identity, in_this_boot(device, record))
+                               == BACKING_OTHER
+                       ? refuse_other(device, record, &store->identity)
+                       : 0;
+}
+
+/* What holds for this boot alone is of use only with the boot that it is from. */
+static bool is_stored(const struct managed_device *device, const struct device_record *record,
+        const struct backing_identity *identity)
+{
+        return backing_identity_equal(&record->backing, identity)
+               && (in_this_boot(device, record) || strcmp(identity->boot, identity->lasting) == 0);
+}
+
+static int store_identity(struct managed_device *device, const struct device_record *record)
+{
+        const struct worker_store *store = worker_proc_store(device->worker);
+        int r;
+
+        if (!store || backing_identity_is_empty(&store->identity)
+                || is_stored(device, record, &store->identity))
+                return 0;
+        r = device_store_set_backing(device->reconciler->config.store, device->name, &store->identity,
+                device->reconciler->boot_id);
+        if (r < 0)
+                device_note(device, "NotStored",
+                        "The identity of the backing store cannot be written down: %s.", strerror(-r));
+        return r;
+}
+
+int device_backing_take(struct managed_device *device, const struct device_record *record)
+{
+        int r = check_identity(device, record);
+
+        if (r >= 0)
+                r = store_identity(device, record);
+        if (r < 0 || !worker_proc_store(device->worker))
+                return r;
+        take_from_worker(device, record);
+        if (!device->backing.known)
+                return 0;
+        r = write_backing(device);
+        if (r < 0)
+                device_note(device, "RuntimeDirectory", "%s cannot be written: %s.",
+                        runtime_dir_path(runtime_dir_of(device)), strerror(-r));
+        return r;
+}
+
+static int check_frozen(struct managed_device *device)
+{
+        const struct disk_params *params = worker_proc_params(device->worker);
+        uint64_t frozen, now;
+        const char *field;
+
+        if (!device->backing.frozen_known
+                || frozen_params_fit(&device->backing.frozen, params, &field, &frozen, &now))
+                return 0;
+        device->backing.changed = true;
+        device_note(device, "BackingChanged",
+                "The backing store cannot do any more what the disk promises to its openers: %s is %llu, and "
+                "the disk "
+                "was made with %llu; restore it, and the disk is recovered.",
+                field, (unsigned long long)now, (unsigned long long)frozen);
+        return -ESTALE;
+}
+
+int device_backing_check(struct managed_device *device, const struct device_record *record)
+{
+        int r = check_frozen(device);
+
+        return r < 0 ? r : device_backing_take(device, record);
+}
+
+int device_backing_expect(
+        const struct managed_device *device, const struct device_record *record, struct worker_msg *config)
+{
+        const struct device_backing *backing = &device->backing;
+        const struct backing_identity *expected = &record->backing;
+
+        config->config.exists = device->facts.kernel == KERNEL_DOWN;
+        config->config.shared = backing->shares || (backing->known && !backing->at.claimed);
+        if (!backing_identity_is_empty(expected)) {
+                config->config.expected_boot = (char *)expected->boot; /* only read */
+                config->config.expected_lasting = (char *)expected->lasting;
+                config->config.expected_basis = (int)expected->basis;
+                config->config.expected_is_disk = expected->is_disk;
+                config->config.expected_in_this_boot = in_this_boot(device, record);
+        }
+        return backing->held ? backing->fd : -1;
+}
+
+/* A block device that another device of ours has claimed can be used beside it, in another range
+ * (device_claim.c). */
+static bool learn_share(struct managed_device *device, const struct worker_store *store)
+{
+        struct reconciler *reconciler = device->reconciler;
+
+        if (device->backing.shares || !store->identity.is_disk)
+                return false;
+        for (size_t i = 0; i < reconciler->count; i++) {
+                const struct device_backing *other = &reconciler->devices[i]->backing;
+
+                if (reconciler->devices[i] == device || !other->known || !is_same_place(&other->at, store))
+                        continue;
+                device->backing.shares = other->at.claimed || other->has_claim;
+                if (device->backing.shares)
+                        return true;
+        }
+        return false;
+}
+
+bool device_backing_refused(struct managed_device *device)
+{
+        const struct problem_list *problems = worker_proc_problems(device->worker);
+        const struct worker_store *store = worker_proc_store(device->worker);
+
+        if (problems->count == 0 || !store || store->fd >= 0)
+                return false;
+        if (problems->items[0].error == EBUSY && learn_share(device, store))
+                return true;
+        device->backing.changed = problems->items[0].error == ESTALE;
+        if (device->backing.changed)
+                device->backing.refused = store->identity;
+        return false;
+}
+
+void device_backing_show(
+        const struct managed_device *device, const struct device_record *record, struct device_status *status)
+{
+        status->backing.known = !backing_identity_is_empty(&record->backing) || device->backing.known;
+        status->backing.identity = record->backing;
+        status->backing.found = device->backing.refused;
+        status->backing.kept = device->backing.held;
+}

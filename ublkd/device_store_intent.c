@@ -1,0 +1,164 @@
+/* What is wanted of a device beside its spec, and what the reconciler has to remember of it: each is one
+ * column of its record. */
+#include "ublkd/device_store_internal.h"
+
+#include "ublkd/device_record.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <systemd/sd-id128.h>
+
+int device_store_request_delete(struct device_store *store, const char *name, bool force)
+{
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+        struct device_record changed;
+
+        if (!entry)
+                return -ENOENT;
+        if (entry->record.deleting && (entry->record.forced || !force))
+                return 0;
+        changed = entry->record;
+        changed.deleting = true;
+        changed.forced = force;
+        return device_store_update(store, entry, &changed, "DeleteRequested",
+                "Removal was asked for; the disk is removed, and the record with it.");
+}
+
+int device_store_request_recover(struct device_store *store, const char *name)
+{
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+        struct device_record changed;
+
+        if (!entry)
+                return -ENOENT;
+        if (entry->record.recover_requested) {
+                device_store_announce(
+                        store, STORE_INTENT, entry); /* asked again: skip the back-off that came since */
+                return 0;
+        }
+        changed = entry->record;
+        changed.recover_requested = true;
+        return device_store_update(
+                store, entry, &changed, "RecoverRequested", "Recovery was asked for; it is tried at once.");
+}
+
+int device_store_request_restart(struct device_store *store, const char *name)
+{
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+        struct device_record changed;
+
+        if (!entry)
+                return -ENOENT;
+        changed = entry->record;
+        device_record_restart(&changed);
+        return device_store_update(store, entry, &changed, "RestartRequested",
+                "Another worker was asked for; it takes over the disk next.");
+}
+
+static int set_boot(char boot[static UID_TEXT_SIZE])
+{
+        sd_id128_t id;
+        int r = sd_id128_get_boot(&id);
+
+        if (r >= 0)
+                sd_id128_to_uuid_string(id, boot);
+        return r;
+}
+
+int device_store_accept_backing(struct device_store *store, const char *name, const char *identity)
+{
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+        struct device_record changed;
+        const struct backing_identity *found;
+        int r;
+
+        if (!entry)
+                return -ENOENT;
+        found = &entry->record.status.backing.found;
+        if (backing_identity_is_empty(found) || strcmp(backing_identity_text(found), identity) != 0)
+                return -ESTALE;
+        changed = entry->record;
+        changed.backing = *found;
+        changed.recover_requested = true;
+        r = set_boot(changed.backing_boot);
+        if (r < 0)
+                return r;
+        return device_store_update(store, entry, &changed, "BackingAccepted",
+                "Another backing store was accepted in place of the one that the disk was made on; it is "
+                "used next.");
+}
+
+int device_store_set_backing(struct device_store *store, const char *name,
+        const struct backing_identity *identity, const char *boot)
+{
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+        struct device_record changed;
+
+        if (!entry)
+                return -ENOENT;
+        changed = entry->record;
+        changed.backing = *identity;
+        snprintf(changed.backing_boot, sizeof(changed.backing_boot), "%s", boot);
+        return device_store_update(store, entry, &changed, NULL, NULL);
+}
+
+int device_store_try_again(struct device_store *store, const char *name)
+{
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+
+        if (!entry)
+                return -ENOENT;
+        entry->record.asked++;
+        device_store_announce(store, STORE_INTENT, entry);
+        return 0;
+}
+
+int device_store_refuse_restart(struct device_store *store, const char *name)
+{
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+        struct device_record changed;
+
+        if (!entry)
+                return -ENOENT;
+        changed = entry->record;
+        changed.restart_refused = changed.restart;
+        return device_store_update(store, entry, &changed, NULL, NULL);
+}
+
+int device_store_assign_number(struct device_store *store, const char *name, int number)
+{
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+        struct device_record changed;
+
+        if (!entry)
+                return -ENOENT;
+        if (entry->record.number == number)
+                return 0;
+        if (number >= 0 && device_store_number_owner(store, number, name))
+                return -EADDRINUSE;
+        changed = entry->record;
+        changed.number = number;
+        return device_store_update(store, entry, &changed, NULL, NULL);
+}
+
+int device_store_set_held(struct device_store *store, const char *name, bool held)
+{
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+        struct device_record changed;
+        int r;
+
+        if (!entry)
+                return -ENOENT;
+        changed = entry->record;
+        memset(changed.held_boot, 0, sizeof(changed.held_boot));
+        changed.recover_requested = false;
+        if (held) {
+                r = set_boot(changed.held_boot);
+                if (r < 0)
+                        return r;
+        }
+        if (strcmp(changed.held_boot, entry->record.held_boot) == 0
+                && changed.recover_requested == entry->record.recover_requested)
+                return 0;
+        return device_store_update(store, entry, &changed, NULL, NULL);
+}

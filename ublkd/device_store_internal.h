@@ -1,0 +1,25 @@
+/* What the files of the store share; for device_store*.c only. */
+#pragma once
+
+#include "ublkd/device_store.h"
+#include "ublkd/store_entries.h"
+#include "ublkd/store_subscribers.h"
+
+struct device_store {
+        const struct device_backend *backend;
+        void *context;
+        struct store_entries entries;
+        uint64_t revision, ceiling;
+        struct event_log *events;
+        struct store_subscribers subscribers;
+};
+
+/* Calls the subscribers. After the change. */
+void device_store_announce(
+        struct device_store *store, enum store_event_kind kind, const struct store_entry *entry);
+
+/* Saves `changed`, a copy of the entry's record in which only values differ, takes it over and announces it.
+ * `reason` and `message` make an event of it, which a client asked for; NULL: no event. 0 or the backend's;
+ * nothing has changed then. */
+int device_store_update(struct device_store *store, struct store_entry *entry, struct device_record *changed,
+        const char *reason, const char *message);

@@ -1,0 +1,120 @@
+/* Descriptors that the service manager keeps for us while ublkd is away.
+ *
+ * The name of each tells the disk, with the epoch: a descriptor of a disk that was made anew since is another
+ * one. What the service manager does not take is no failure: it is a second way, the first is to ask the
+ * worker that lives. */
+#include "ublkd/fd_store.h"
+
+#include "ublkd/base/cleanup.h"
+#include "ublkd/close_away.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+
+enum { NAME_SIZE = 96 };
+
+#define NAME_PREFIX "store-"
+
+struct kept_fd {
+        char name[NAME_SIZE];
+        int fd;
+};
+
+struct fd_store {
+        unsigned sockets;
+        size_t count;
+        struct kept_fd items[];
+};
+
+static void name_of(const char *uid, uint16_t epoch, char ret[static NAME_SIZE])
+{
+        snprintf(ret, NAME_SIZE, NAME_PREFIX "%s-%u", uid, epoch);
+}
+
+static void free_names(char ***names)
+{
+        for (size_t i = 0; *names && (*names)[i]; i++)
+                free((*names)[i]);
+        free(*names);
+}
+
+static bool is_ours(const char *name)
+{
+        return strncmp(name, NAME_PREFIX, strlen(NAME_PREFIX)) == 0 && strlen(name) < NAME_SIZE;
+}
+
+int fd_store_new(struct fd_store **ret)
+{
+        _cleanup_(free_names) char **names = NULL;
+        int count = sd_listen_fds_with_names(1, &names);
+        struct fd_store *store;
+
+        if (count < 0)
+                return count;
+        store = calloc(1, sizeof(*store) + (size_t)count * sizeof(store->items[0]));
+        if (!store)
+                return -ENOMEM;
+        for (int i = 0; i < count; i++) {
+                struct kept_fd *item = &store->items[store->count];
+
+                if (!is_ours(names[i])) {
+                        store->sockets++; /* systemd passes sockets first */
+                        continue;
+                }
+                strcpy(item->name, names[i]);
+                item->fd = SD_LISTEN_FDS_START + i;
+                store->count++;
+        }
+        *ret = store;
+        return 0;
+}
+
+struct fd_store *fd_store_free(struct fd_store *store)
+{
+        for (size_t i = 0; store && i < store->count; i++)
+                close_away(store->items[i].fd);
+        free(store);
+        return NULL;
+}
+
+unsigned fd_store_sockets(const struct fd_store *store)
+{
+        return store ? store->sockets : 0;
+}
+
+int fd_store_take(struct fd_store *store, const char *uid, uint16_t epoch)
+{
+        char name[NAME_SIZE];
+
+        name_of(uid, epoch, name);
+        for (size_t i = 0; store && i < store->count; i++)
+                if (store->items[i].fd >= 0 && strcmp(store->items[i].name, name) == 0)
+                        return TAKE_FD(store->items[i].fd);
+        return -1;
+}
+
+void fd_store_keep(struct fd_store *store, const char *uid, uint16_t epoch, int fd)
+{
+        char name[NAME_SIZE], text[NAME_SIZE + 64];
+
+        if (!store)
+                return;
+        name_of(uid, epoch, name);
+        /* The file of a disk cannot be polled, and must not be let go of because of that. */
+        snprintf(text, sizeof(text), "FDSTORE=1\nFDNAME=%s\nFDPOLL=0", name);
+        (void)sd_pid_notify_with_fds(0, false, text, &fd, 1);
+}
+
+void fd_store_forget(struct fd_store *store, const char *uid, uint16_t epoch)
+{
+        char name[NAME_SIZE], text[NAME_SIZE + 64];
+
+        if (!store)
+                return;
+        close_away(fd_store_take(store, uid, epoch));
+        name_of(uid, epoch, name);
+        snprintf(text, sizeof(text), "FDSTOREREMOVE=1\nFDNAME=%s", name);
+        (void)sd_notify(false, text);
+}

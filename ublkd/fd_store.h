@@ -1,0 +1,24 @@
+/* Descriptors that the service manager keeps for us while ublkd is away (systemd's FDSTORE=,
+ * sd_pid_notify_with_fds(3)): those of the stores of disks. Without a service manager nothing is kept, and
+ * the living worker is asked instead. On the supervisor's loop; nothing suspends. All functions take NULL for
+ * the store: there is none. */
+#pragma once
+
+#include <stdint.h>
+
+struct fd_store;
+
+/* Takes over what the service manager has passed to this process. 0 or -errno. */
+int fd_store_new(struct fd_store **ret);
+/* Closes what nobody has asked for; the service manager keeps its own copies. Returns NULL. */
+struct fd_store *fd_store_free(struct fd_store *store);
+
+/* How many listening sockets were passed beside them, from SD_LISTEN_FDS_START on. */
+unsigned fd_store_sockets(const struct fd_store *store);
+
+/* The descriptor that was kept for the disk, the caller's from now on; -1: none. */
+int fd_store_take(struct fd_store *store, const char *uid, uint16_t epoch);
+/* Has a copy of `fd` kept for the disk. */
+void fd_store_keep(struct fd_store *store, const char *uid, uint16_t epoch, int fd);
+/* Has the copy closed. */
+void fd_store_forget(struct fd_store *store, const char *uid, uint16_t epoch);

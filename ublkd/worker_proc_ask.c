@@ -1,0 +1,79 @@
+/* What others ask of a worker. */
+#include "ublkd/worker_proc_internal.h"
+
+#include "ublkd/base/cleanup.h"
+
+pid_t worker_proc_pid(const struct worker_proc *worker)
+{
+        return worker->pid;
+}
+
+bool worker_proc_adopted(const struct worker_proc *worker)
+{
+        return worker->adopted;
+}
+
+enum worker_stage worker_proc_stage(const struct worker_proc *worker)
+{
+        return worker->stage;
+}
+
+uint16_t worker_proc_epoch(const struct worker_proc *worker)
+{
+        return worker->epoch;
+}
+
+const char *worker_proc_version(const struct worker_proc *worker)
+{
+        return worker->version;
+}
+
+uint32_t worker_proc_restart(const struct worker_proc *worker)
+{
+        return worker->restart;
+}
+
+int worker_proc_number(const struct worker_proc *worker)
+{
+        return worker->number;
+}
+
+uint64_t worker_proc_started_at(const struct worker_proc *worker)
+{
+        return worker->started_at;
+}
+
+const struct disk_params *worker_proc_params(const struct worker_proc *worker)
+{
+        return worker->params.type == WORKER_MSG_PARAMS ? &worker->params.params : NULL;
+}
+
+const struct problem_list *worker_proc_problems(const struct worker_proc *worker)
+{
+        return &worker->problems;
+}
+
+const struct worker_store *worker_proc_store(const struct worker_proc *worker)
+{
+        return worker->store.known ? &worker->store : NULL;
+}
+
+int worker_proc_take_store(struct worker_proc *worker)
+{
+        return TAKE_FD(worker->store.fd);
+}
+
+struct problem_list *worker_proc_notices(struct worker_proc *worker)
+{
+        return &worker->notices;
+}
+
+const struct worker_death *worker_proc_death(const struct worker_proc *worker)
+{
+        return worker->died_at ? &worker->death : NULL;
+}
+
+uint64_t worker_proc_died_at(const struct worker_proc *worker)
+{
+        return worker->died_at;
+}
