@@ -2,6 +2,7 @@
 #include "ublkd/base/log.h"
 #include "ublkd/device_status.h"
 #include "ublkd/manager.h"
+#include "ublkd/paths/path_watcher.h"
 #include "ublkd/ublk_ctl.h"
 
 #include <getopt.h>
@@ -37,7 +38,8 @@ enum {
         OPT_LOG_LEVEL,
         OPT_HELP = 'h',
         OPT_VERSION = 512,
-        OPT_HELPER
+        OPT_HELPER,
+        OPT_PATH_WATCHER
 };
 
 static const struct option options[] = {
@@ -50,14 +52,15 @@ static const struct option options[] = {
         {"help",              no_argument, NULL, OPT_HELP},
         {"version",                  no_argument, NULL, OPT_VERSION},
         {"control-helper",              no_argument, NULL, OPT_HELPER}, /* for ublk_ctl only */
-        {  },
+        {"path-watcher",        no_argument, NULL, OPT_PATH_WATCHER}, /* for path_watch only */
+        {             },
 };
 
 struct arguments {
         struct manager_options manager;
         const char *listen[LISTEN_MAX];
         char worker[PATH_MAX];
-        bool helper, done;
+        bool helper, path_watcher, done;
 };
 
 static int parse_log_level(const char *text)
@@ -176,6 +179,9 @@ static int parse_one(struct arguments *arguments, int option)
         case OPT_HELPER:
                 arguments->helper = true;
                 return 0;
+        case OPT_PATH_WATCHER:
+                arguments->path_watcher = true;
+                return 0;
         case OPT_HELP:
                 fputs(usage_text, stdout);
                 arguments->done = true;
@@ -243,6 +249,8 @@ int main(int argc, char *argv[])
                 return EXIT_SUCCESS;
         if (arguments.helper)
                 return ublk_ctl_helper_main(HELPER_FD);
+        if (arguments.path_watcher)
+                return path_watcher_main(HELPER_FD, NULL);
         log_open(0);
         if (choose_worker(&arguments) < 0)
                 return EXIT_FAILURE;

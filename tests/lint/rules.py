@@ -31,13 +31,16 @@ MODEL = [
 QUOTED = [
     ("ublkd/base/*", BASE),
     ("ublkd/proto/*", BASE + PROTO),
+    ("ublkd/paths/*", BASE + ["ublkd/paths/*"]),
+    ("ublkd/path_process.[ch]", BASE + ["ublkd/path_process.h", "ublkd/proc_spawn.h", "ublkd/paths/path_wire.h"]),
+    ("ublkd/path_watch.[ch]", BASE + ["ublkd/path_watch.h", "ublkd/path_process.h", "ublkd/paths/path_wire.h"]),
     ("ublkd/plan.[ch]", ["ublkd/plan.h"]),
     ("ublkd/backoff.[ch]", ["ublkd/backoff.h"]),
     ("ublkd/attempt.[ch]", ["ublkd/plan.h", "ublkd/backoff.h", "ublkd/attempt.h"]),
     ("ublkd/claims.[ch]", ["ublkd/claims.h", "ublkd/base/backing_claims.h"]),
     # the manager and main put the parts together, and are the only ones that know the API
     ("ublkd/manager.c", BASE + PROTO + ["ublkd/*", "api/api.h"]),
-    ("ublkd/main.c", BASE + PROTO + ["ublkd/*", "api/api.h"]),
+    ("ublkd/main.c", BASE + PROTO + ["ublkd/*", "ublkd/paths/path_watcher.h", "api/api.h"]),
     ("ublkd/*", BASE + PROTO + ["ublkd/*", "targets/target_desc.h"]),
     ("api/*", BASE + MODEL + ["api/*", "targets/target_desc.h", "schemas/schema_texts.h"]),
     # a client knows the API and no more, but for a dry run what a good spec is
@@ -168,6 +171,8 @@ PROC_USERS = [
     "ublkd/foreign_scan.c",  # where it looks, in a process apart
     "ublkd/ublk_ctl.c",  # the program that the helper is executed from
     "ublkd/ublk_ctl_check.c",  # in the helper
+    "ublkd/path_process.c",  # the program that the path watcher is executed from
+    "ublkd/paths/path_watcher.c",  # in the path watcher
     "ublkd/runtime_dir.c",  # addresses of sockets, by its own descriptor of their directory
     "api/listen.c",  # the same
     "api/metrics_process.c",  # its own: see there

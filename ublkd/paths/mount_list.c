@@ -1,0 +1,210 @@
+/* The mounts that this process sees: mountinfo, kept as a sorted array and compared with the next one. */
+#include "ublkd/paths/mount_list.h"
+
+#include "ublkd/base/cleanup.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { READ_STEP = 64 * 1024 };
+
+struct mount {
+        unsigned long id; /* of this mount; used again some time after it went */
+        unsigned long parent;
+        const char *device, *root, *point; /* in the text that it was read from */
+};
+
+struct mounts {
+        char *text;
+        struct mount *items;
+        size_t count;
+};
+
+struct mount_list {
+        int fd;
+        struct mounts now;
+};
+
+DEFINE_CLEANUP(struct mount_list, mount_list_close);
+
+static void mounts_clear(struct mounts *mounts)
+{
+        free(mounts->text);
+        free(mounts->items);
+        *mounts = (struct mounts){};
+}
+
+/* From the beginning, with a NUL after it. */
+static int read_all(int fd, char **ret)
+{
+        _cleanup_free_ char *text = NULL;
+        size_t size = 0;
+        ssize_t n;
+
+        if (lseek(fd, 0, SEEK_SET) < 0)
+                return -errno;
+        do {
+                char *grown = realloc(text, size + READ_STEP + 1);
+
+                if (!grown)
+                        return -ENOMEM;
+                text = grown;
+                n = read(fd, text + size, READ_STEP);
+                if (n < 0 && errno != EINTR)
+                        return -errno;
+                size += n > 0 ? (size_t)n : 0;
+        } while (n != 0);
+        text[size] = '\0';
+        *ret = TAKE_PTR(text);
+        return 0;
+}
+
+/* "\040" → ' ', in place. */
+static void decode_octal(char *text)
+{
+        char *to = text;
+
+        for (const char *from = text; *from; to++) {
+                if (from[0] == '\\' && strspn(from + 1, "01234567") >= 3) {
+                        *to = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
+                        from += 4;
+                } else {
+                        *to = *from++;
+                }
+        }
+        *to = '\0';
+}
+
+/* "36 35 98:0 /root /mount/point options …". False: it is no such line. */
+static bool parse_line(char *line, struct mount *ret)
+{
+        char *fields[5], *rest = line;
+
+        for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+                fields[i] = strsep(&rest, " ");
+                if (!fields[i])
+                        return false;
+        }
+        decode_octal(fields[4]);
+        *ret = (struct mount){.id = strtoul(fields[0], NULL, 10),
+                .parent = strtoul(fields[1], NULL, 10),
+                .device = fields[2],
+                .root = fields[3],
+                .point = fields[4]};
+        return true;
+}
+
+static int compare(const void *one, const void *other)
+{
+        const struct mount *left = one, *right = other;
+        int order;
+
+        if (left->id != right->id)
+                return left->id < right->id ? -1 : 1;
+        if (left->parent != right->parent)
+                return left->parent < right->parent ? -1 : 1;
+        order = strcmp(left->point, right->point);
+        if (order == 0)
+                order = strcmp(left->device, right->device);
+        return order ? order : strcmp(left->root, right->root);
+}
+
+static int parse(struct mounts *mounts)
+{
+        size_t lines = 0;
+        char *rest = mounts->text, *line;
+        struct mount mount;
+
+        for (const char *at = mounts->text; (at = strchr(at, '\n')); at++)
+                lines++;
+        mounts->items = calloc(lines + 1, sizeof(*mounts->items));
+        if (!mounts->items)
+                return -ENOMEM;
+        while ((line = strsep(&rest, "\n")))
+                if (mounts->count <= lines && parse_line(line, &mount))
+                        mounts->items[mounts->count++] = mount;
+        qsort(mounts->items, mounts->count, sizeof(*mounts->items), compare);
+        return 0;
+}
+
+static int mounts_read(int fd, struct mounts *ret)
+{
+        struct mounts mounts = {};
+        int r = read_all(fd, &mounts.text);
+
+        if (r >= 0)
+                r = parse(&mounts);
+        if (r < 0) {
+                mounts_clear(&mounts);
+                return r;
+        }
+        *ret = mounts;
+        return 0;
+}
+
+static void report_differences(const struct mounts *old, const struct mounts *new,
+        void (*each)(void *userdata, const char *point), void *userdata)
+{
+        size_t i = 0, j = 0;
+
+        while (i < old->count || j < new->count) {
+                int order = i == old->count   ? 1
+                            : j == new->count ? -1
+                                              : compare(&old->items[i], &new->items[j]);
+
+                if (order < 0)
+                        each(userdata, old->items[i].point);
+                else if (order > 0)
+                        each(userdata, new->items[j].point);
+                i += order <= 0;
+                j += order >= 0;
+        }
+}
+
+int mount_list_changes(
+        struct mount_list *list, void (*each)(void *userdata, const char *point), void *userdata)
+{
+        struct mounts next;
+        int r = mounts_read(list->fd, &next);
+
+        if (r < 0)
+                return r;
+        report_differences(&list->now, &next, each, userdata);
+        mounts_clear(&list->now);
+        list->now = next;
+        return 0;
+}
+
+int mount_list_open(const char *file, struct mount_list **ret)
+{
+        _cleanup_(mount_list_close_pointer) struct mount_list *list = calloc(1, sizeof(*list));
+        int r;
+
+        if (!list)
+                return -ENOMEM;
+        list->fd = open(file, O_RDONLY | O_CLOEXEC);
+        if (list->fd < 0)
+                return -errno;
+        r = mounts_read(list->fd, &list->now);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(list);
+        return 0;
+}
+
+struct mount_list *mount_list_close(struct mount_list *list)
+{
+        if (!list)
+                return NULL;
+        close_fd(list->fd);
+        mounts_clear(&list->now);
+        free(list);
+        return NULL;
+}
+
+int mount_list_fd(const struct mount_list *list)
+{
+        return list->fd;
+}
