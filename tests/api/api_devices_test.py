@@ -32,7 +32,7 @@ def test_integers_stay_integers(server):
     assert b'"size":1000000000000000,' in server.ask("POST", "/devices", spec(size=10**15, queueDepth=2)).body
     for path in ("/devices", "/devices/data"):
         body = server.ask("GET", path).body
-        assert b'"size":1000000000000000' in body and not re.search(rb"[0-9]e\+?[0-9]", body), body
+        assert b'"size":1000000000000000' in body and not re.search(rb"[0-9]e\+[0-9]", body), body
     for size, words in ((1000.5, "1000.5"), (2**53 + 2, "9007199254740994"), (72057594021167100, "72057594021167104"),
                         (-512, "-512"), (4096 * 2**40 + 512, "4503599627371008"), (1e300, "1e+300")):
         (error,) = check_problem(server.ask("PUT", "/devices/data", spec(size=size)), 422, "invalid-spec")["errors"]
