@@ -132,6 +132,22 @@ static void write_values(FILE *out, const struct device_sample *devices, size_t 
         }
 }
 
+/* Only where it is known. */
+static void write_paths(FILE *out, const struct device_sample *devices, size_t count)
+{
+        metric_family(out, "ublkd_device_path_leads_to_store", METRIC_GAUGE,
+                "1 where the path of the spec leads to what is served, 0 where it does not.");
+        for (size_t i = 0; i < count; i++) {
+                const struct device_record *record = devices[i].record;
+                enum condition_status status =
+                        record->status.conditions.of[CONDITION_PATH_LEADS_TO_STORE].status;
+
+                if (status == CONDITION_TRUE || status == CONDITION_FALSE)
+                        metric_sample(out, "ublkd_device_path_leads_to_store", status == CONDITION_TRUE,
+                                "device=\"%s\"", record->name);
+        }
+}
+
 static void write_ops(FILE *out, const struct device_sample *devices, size_t count)
 {
         static const struct {
@@ -211,6 +227,7 @@ int metrics_of_devices(FILE *out, const struct api *api)
                 (double)(all - shown));
         write_info(out, devices, count);
         write_values(out, devices, count);
+        write_paths(out, devices, count);
         write_ops(out, devices, count);
         write_latencies(out, devices, count);
         return 0;

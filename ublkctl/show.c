@@ -127,9 +127,36 @@ static void add_target(struct table *table, const cJSON *device)
         table_add(table, json_text(device, "spec.target.type"));
 }
 
+/* What is to be known of the path of a disk: "(gone)", "(elsewhere)", or "". */
+static const char *backing_mark(const cJSON *device)
+{
+        static const struct {
+                const char *reason, *mark;
+        } marks[] = {
+                {"PathGone",           "(gone)"     },
+                {"PathLeadsElsewhere", "(elsewhere)"},
+        };
+        const cJSON *condition;
+
+        cJSON_ArrayForEach (condition, json_find(device, "status.conditions")) {
+                const char *type = json_text(condition, "type"), *reason = json_text(condition, "reason");
+
+                for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+                        if (type && reason && strcmp(type, "PathLeadsToStore") == 0
+                                && strcmp(reason, marks[i].reason) == 0)
+                                return marks[i].mark;
+        }
+        return "";
+}
+
 static void add_backing(struct table *table, const cJSON *device)
 {
-        table_add(table, json_text(device, "spec.target.path"));
+        const char *path = json_text(device, "spec.target.path"), *mark = backing_mark(device);
+
+        if (path && *mark)
+                table_add_format(table, "%s %s", path, mark);
+        else
+                table_add(table, path);
 }
 
 static void add_name(struct table *table, const cJSON *device)

@@ -372,7 +372,9 @@ static void fill(const struct managed_device *device, const struct device_record
 /* What each condition beside Ready is for this device: 0, with *ret untouched where it is not about it, or
  * -ENOMEM. */
 static int (*const tellers[_CONDITION_MAX])(const struct managed_device *device,
-        const struct device_record *record, struct device_condition *ret) = {};
+        const struct device_record *record, struct device_condition *ret) = {
+        [CONDITION_PATH_LEADS_TO_STORE] = device_path_condition,
+};
 
 static int fill_conditions(const struct managed_device *device, const struct device_record *record,
         struct device_conditions *conditions)

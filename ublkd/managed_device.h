@@ -7,6 +7,7 @@
 #include "ublkd/base/clock.h"
 #include "ublkd/daemon_counters.h"
 #include "ublkd/device_backing.h"
+#include "ublkd/device_path.h"
 #include "ublkd/device_store.h"
 #include "ublkd/observe.h"
 #include "ublkd/reconciler.h"
@@ -115,6 +116,7 @@ struct managed_device {
         struct backing_claims claims; /* what its disk writes to, with or without a worker */
 
         struct device_backing backing; /* see device_backing.h */
+        struct device_path path;       /* see device_path.h */
 
         struct user_words words;   /* that the attempts are about */
         bool recover_heard;        /* so is the pending request to recover */

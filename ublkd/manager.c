@@ -13,6 +13,7 @@
 #include "ublkd/disk_watch.h"
 #include "ublkd/event_writer.h"
 #include "ublkd/foreign_scan.h"
+#include "ublkd/path_watch.h"
 #include "ublkd/reconciler.h"
 
 #include <limits.h>
@@ -35,6 +36,7 @@ struct manager {
         const char *state_dir; /* of the options */
         struct worker_start *worker_start;
         struct disk_search *disk_search;
+        struct path_watches *path_watches;
         struct fd_store *fd_store;
         struct disk_watch *disk_watch; /* NULL: there is none */
         struct reconciler *reconciler; /* NULL before it is known whether there is a driver */
@@ -333,6 +335,7 @@ static int open_reconciler(struct manager *manager)
                         .host = &manager->host,
                         .worker_start = manager->worker_start,
                         .disk_search = manager->disk_search,
+                        .path_watches = manager->path_watches,
                         .fd_store = manager->fd_store,
                         .settled = on_settled,
                         .userdata = manager,
@@ -403,6 +406,9 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = open_disk_search(manager);
         if (r >= 0)
+                r = path_watches_new(
+                        manager->event, &(struct path_watches_options){}, &manager->path_watches);
+        if (r >= 0)
                 r = open_foreign_scan(manager);
         if (r >= 0)
                 open_disk_watch(manager);
@@ -424,6 +430,7 @@ struct manager *manager_free(struct manager *manager)
         disk_watch_free(manager->disk_watch);
         reconciler_free(manager->reconciler);
         disk_search_free(manager->disk_search);
+        path_watches_free(manager->path_watches);
         foreign_scan_free(manager->foreign_scan);
         worker_start_free(manager->worker_start);
         sd_event_source_disable_unref(manager->control_retry);

@@ -123,6 +123,7 @@ static struct managed_device *device_free(struct managed_device *device)
         device_cpus_forget(device);
         device_claim_forget(device);
         device_backing_forget(device);
+        device_path_forget(device);
         device_trial_forget(device);
         device_holders_forget(device);
         free(device->name);
@@ -313,6 +314,7 @@ static void device_decide(struct managed_device *device, const struct device_rec
         device_backing_follow(device, record);
         wish = device_wish(device, record, now);
         device->facts.want = plan_want(&wish);
+        device_path_follow(device, record);
         device->facts.trouble = attempt_observe(&device->attempt, &device->facts, now);
         device->action = plan(&device->facts);
         due = min_u64(attempt_due(&device->attempt, device->action, now), plan_want_until(&wish));

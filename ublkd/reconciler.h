@@ -7,6 +7,7 @@
 #include "ublkd/disk_search.h"
 #include "ublkd/fd_store.h"
 #include "ublkd/host.h"
+#include "ublkd/path_watch.h"
 #include "ublkd/runtime_dir.h"
 #include "ublkd/ublk_ctl.h"
 #include "ublkd/worker_start.h"
@@ -19,8 +20,9 @@ struct reconciler_config {
         struct runtime_dir *runtime_dir;
         const struct host *host;
         struct worker_start *worker_start;
-        struct disk_search *disk_search; /* who uses a disk; NULL: nobody knows */
-        struct fd_store *fd_store;       /* what the service manager keeps; NULL: there is none */
+        struct disk_search *disk_search;   /* who uses a disk; NULL: nobody knows */
+        struct path_watches *path_watches; /* where paths lead; NULL: nobody looks */
+        struct fd_store *fd_store;         /* what the service manager keeps; NULL: there is none */
         /* Called once, when every device that was there at the start had its first pass. */
         void (*settled)(void *userdata);
         void *userdata;

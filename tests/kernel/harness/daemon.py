@@ -94,7 +94,10 @@ def _name_of_living(directory):
     try:
         comm = (directory / "comm").read_text(encoding="utf-8").strip()
         state = (directory / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
-        if b"--control-helper" in (directory / "cmdline").read_bytes():
+        command = (directory / "cmdline").read_bytes()
+        if b"--path-watcher" in command:
+            comm = "ublkd-paths"  # also before it has taken its name
+        if b"--control-helper" in command:
             comm = "ublkd"  # it was started by way of /proc/self/exe
     except (FileNotFoundError, ProcessLookupError):
         return ""
@@ -132,5 +135,10 @@ def workers():
 
 
 def supervisors():
-    """The pids of all supervisors, and of the helpers that issue their control commands."""
-    return _processes(lambda name: name in ("ublkd", "ublkd-mortal"))
+    """The pids of all supervisors, and of the helpers that issue their control commands or watch paths."""
+    return _processes(lambda name: name in ("ublkd", "ublkd-mortal", "ublkd-paths"))
+
+
+def path_watchers():
+    """The pids of the processes that look where the paths of served disks lead."""
+    return _processes(lambda name: name == "ublkd-paths")

@@ -1,0 +1,22 @@
+/* Whether the path of a device's spec still leads to what its disk is served from. For the supervisor's part
+ * of a device only (managed_device.h). */
+#pragma once
+
+#include "ublkd/device_store.h"
+#include "ublkd/path_watch.h"
+
+struct managed_device;
+
+/* Private to device_path.c; zeroed it is empty. */
+struct device_path {
+        struct path_watch *watch;  /* NULL: there is no disk, or the target has no path */
+        enum path_state announced; /* by the last event; UNKNOWN: none was needed yet */
+};
+
+/* Makes the watch follow the facts of this turn: it begins with the disk, and ends with it. */
+void device_path_follow(struct managed_device *device, const struct device_record *record);
+/* Ends the watch. */
+void device_path_forget(struct managed_device *device);
+/* CONDITION_PATH_LEADS_TO_STORE. 0 or -ENOMEM. */
+int device_path_condition(const struct managed_device *device, const struct device_record *record,
+        struct device_condition *ret);
