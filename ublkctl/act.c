@@ -3,6 +3,7 @@
 #include "ublkctl/change.h"
 #include "ublkctl/json_path.h"
 #include "ublkctl/terminal.h"
+#include "ublkctl/url.h"
 #include "ublkctl/verbs.h"
 
 #include <stdio.h>
@@ -13,9 +14,19 @@ static void print_done(const char *name, const char *done)
         printf(" %s\n", done);
 }
 
+/* NULL: memory. The caller frees it. */
+static char *recover_path(const struct context *context, const char *name)
+{
+        char *path = device_path(name, "/recover");
+
+        return path && context->settings->accept_backing
+                       ? url_add_parameter(path, "accept-backing", context->settings->accept_backing)
+                       : path;
+}
+
 static enum exit_status recover_one(struct context *context, const char *name)
 {
-        _cleanup_free_ char *path = device_path(name, "/recover");
+        _cleanup_free_ char *path = recover_path(context, name);
         struct request request = {.method = "POST", .path = path};
         _cleanup_answer_ struct answer answer = {};
         uint64_t deadline = now_usec() + context->settings->timeout;
@@ -59,6 +70,10 @@ static enum exit_status restart_one(struct context *context, const char *name)
 
 enum exit_status verb_recover(struct context *context, int argc, char *argv[])
 {
+        if (context->settings->accept_backing && argc > 1) {
+                say(NULL, "--accept-backing is about one device; name one.");
+                return STATUS_USAGE;
+        }
         return for_each_name(context, argc, argv, recover_one);
 }
 

@@ -89,6 +89,31 @@ static void print_worker(const cJSON *device)
 }
 
 /* Which way the data go, and why. */
+static void print_identity(const char *name, const cJSON *store, const char *more)
+{
+        const char *identity = json_text(store, "identity"), *basis = json_text(store, "basis");
+
+        if (!cJSON_IsObject(store))
+                return;
+        print_name(name);
+        print_safely(stdout, identity ? identity : "cannot be told from others");
+        if (identity && basis) {
+                fputs(" (", stdout);
+                print_safely(stdout, basis);
+                fputs(json_true(store, "lasting") ? ")" : "; until the next boot)", stdout);
+        }
+        puts(more);
+}
+
+/* Which store the disk was made on, and which one was found in its place. */
+static void print_backing(const cJSON *device)
+{
+        const cJSON *backing = json_find(device, "status.backing");
+
+        print_identity("Backing", backing, json_true(backing, "kept") ? ", kept open" : "");
+        print_identity("Found", json_find(backing, "found"), ", which is another store");
+}
+
 static void print_data_path(const cJSON *device)
 {
         const char *path = json_text(device, "status.dataPath"),
@@ -262,6 +287,7 @@ static enum exit_status describe(struct context *context, const cJSON *device)
         print_next(device);
         print_disk(device);
         print_size(device);
+        print_backing(device);
         print_data_path(device);
         print_worker(device);
         print_io_errors(context, name);

@@ -64,6 +64,10 @@ static const struct setting settings_table[] = {
         [SETTING_ALLOW_SHRINK] = {.name = "allow-shrink", .kind = SETTING_KIND_FLAG,
                 .offset = MEMBER(allow_shrink),
                 .help = "also make a disk smaller, which cuts off what is beyond its new end"},
+        [SETTING_ACCEPT_BACKING] = {.name = "accept-backing", .kind = SETTING_KIND_TEXT,
+                .offset = MEMBER(accept_backing), .value = "IDENTITY",
+                .help = "go on with the store of this identity, as describe shows it, and give up what is on the one that "
+                        "the disk was made on"},
         [SETTING_WAIT] = {.name = "wait", .letter = 'w', .kind = SETTING_KIND_FLAG, .offset = MEMBER(wait),
                 .help = "wait until it is done"},
         [SETTING_NO_WAIT] = {.name = "no-wait", .kind = SETTING_KIND_FLAG, .offset = MEMBER(no_wait),

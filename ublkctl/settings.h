@@ -23,6 +23,7 @@ enum setting_id {
         SETTING_FORCE,
         SETTING_PRUNE_IN_USE,
         SETTING_ALLOW_SHRINK,
+        SETTING_ACCEPT_BACKING,
         SETTING_WAIT,
         SETTING_NO_WAIT,
         SETTING_TIMEOUT,
@@ -82,7 +83,7 @@ enum wait_for { WAIT_FOR_LIVE, WAIT_FOR_GONE };
 
 struct settings {
         uint64_t given; /* mask of setting_id */
-        const char *socket, *url, *token_file, *file, *name, *offset;
+        const char *socket, *url, *token_file, *file, *name, *offset, *accept_backing;
         struct text_list files, labels, prune_in_use;
         int output, wait_for;
         bool help, version, prune, dry_run, force, allow_shrink, wait, no_wait, ignore_missing, follow, batch,

@@ -139,9 +139,10 @@ static struct told tell(
                 return (struct told){PHASE_LIVE, live_reason(device, record)};
         if (device->facts.want == WANT_HELD)
                 return tell_held(device, down);
+        if (device->backing.changed && device->note.reason) /* also while it is looked at again */
+                return (struct told){PHASE_FAILED, device->note.reason};
         if (is_in_trouble(device, down, next_try))
-                return (struct told){
-                        device->backing.changed ? PHASE_FAILED : PHASE_BACKOFF, device->note.reason};
+                return (struct told){PHASE_BACKOFF, device->note.reason};
         if (device->facts.want == WANT_GIVEN_UP)
                 return (struct told){PHASE_STOPPING, "GaveUp"};
         return down ? (struct told){PHASE_RECOVERING, is_handed_over(device) ? "Restarting" : "Recovering"}

@@ -356,6 +356,21 @@ def test_recover(server):
     check_problem(server.ask("POST", "/devices/data/recover"), 409, "not-possible-now")
 
 
+def test_recover_with_consent_to_another_store(server):
+    server.ask("POST", "/devices?wait=ready", spec())
+    check_problem(server.ask("POST", "/devices/data/recover?accept-backing=diskseq:9%2B0"), 409, "not-possible-now")
+    server.tell("status data Failed BackingChanged It is another store.")
+    backing = server.ask("GET", "/devices/data").json["status"]["backing"]
+    assert (backing["identity"], backing["basis"], backing["lasting"], backing["kept"]) == ("wwid:first", "wwid", True, False)
+    assert backing["found"] == {"identity": "diskseq:9+0", "basis": "diskseq", "lasting": False}
+    check_problem(server.ask("POST", "/devices/data/recover?accept-backing=wwid:first"), 409, "not-possible-now")
+    check_problem(server.ask("POST", "/devices/data/recover?accept-backing="), 400, "bad-request")
+    check_problem(server.ask("POST", "/devices/data/restart?accept-backing=x"), 400, "bad-request")
+    assert server.ask("POST", "/devices/data/recover?accept-backing=diskseq:9%2B0").status == 202
+    assert "BackingAccepted" in [event["reason"] for event in server.ask(
+        "GET", "/events?device=data", headers={"Accept": "application/json"}).json["items"]]
+
+
 def names(answer):
     assert answer.status == 200, answer.body
     return [item["name"] for item in answer.json["items"]]

@@ -84,6 +84,13 @@ static int set_status(struct server *server, const struct device_record *record,
         };
         int r;
 
+        if (strcmp(reason, "BackingChanged") == 0) {
+                status.backing.known = true;
+                status.backing.identity =
+                        (struct backing_identity){.basis = BACKING_DISK_WWID, .lasting = "wwid:first"};
+                status.backing.found =
+                        (struct backing_identity){.basis = BACKING_DISK_SEQUENCE, .boot = "diskseq:9+0"};
+        }
         if (phase == PHASE_LIVE) {
                 status.worker.pid = getpid();
                 status.worker.started_at = record->created_at;

@@ -337,6 +337,17 @@ def test_wait_does_without_events(ctl, server):
         connection.close()
 
 
+def test_recover_with_consent_to_another_store(ctl, server):
+    ctl("create", "data", *NULL)
+    server.tell("status data Failed BackingChanged It is another store.")
+    run = ctl("describe", "data")
+    assert field(run, "Backing") == "wwid:first (wwid)"
+    assert field(run, "Found") == "diskseq:9+0 (diskseq; until the next boot), which is another store"
+    ctl("recover", "data", "--accept-backing", "wwid:first", "--no-wait", status=REFUSED)
+    ctl("recover", "data", "other", "--accept-backing", "diskseq:9+0", status=USAGE)
+    assert ctl("recover", "data", "--accept-backing", "diskseq:9+0", "--no-wait").out == "data is being recovered\n"
+
+
 def test_recover(ctl, server):
     ctl("create", "data", *NULL)
     server.tell("status data Quiesced WorkerDied It waits for 'recover'.")

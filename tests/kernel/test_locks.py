@@ -3,7 +3,10 @@
 import contextlib
 import fcntl
 import os
+import signal
 import struct
+
+import pytest
 
 from harness.api import condition_of, loop_spec
 from harness.disk import Disk, block
@@ -68,17 +71,77 @@ def test_the_lock_follows_the_worker(daemon, file_of):
     wait_until(lambda: not _is_locked(path), "the lock gone with the worker's rings")
 
 
-def test_who_came_while_the_disk_had_no_worker(daemon, file_of):
-    """It keeps the file, and the disk waits: its I/O is neither lost nor written beside somebody else's."""
+def _read_lock(file):
+    fcntl.fcntl(file, _SETLK, struct.pack(_FLOCK, fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0))
+
+
+def _leave_alone(daemon, path):
+    """ublkd and the worker die: nobody has the store any more once the worker's rings are gone."""
+    pid = daemon.worker_pid("data")
+    daemon.kill()
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not _is_locked(path), "a file that nobody has locked")
+
+
+def test_nobody_comes_while_the_disk_has_no_worker(daemon, file_of):
+    """Not even who only reads, and waits for that moment."""
     path = file_of()
     api = daemon.api
     device = api.create(loop_spec("data", path, recovery={"trigger": "manual"}))
     disk = Disk(device["status"]["id"])
     daemon.kill_worker("data")
     api.wait_phase("data", "Quiesced")
+    with open(path, "r+b") as file:
+        for take in (_read_lock, lambda f: fcntl.fcntl(f, _SETLK, struct.pack(_FLOCK, fcntl.F_WRLCK, 0, 0, 0, 0))):
+            with pytest.raises(OSError):
+                take(file)
+    api.ask("POST", "/devices/data/recover?wait=ready&timeout=60s", 200)
+    disk.write(0, block("a"))
+    assert disk.read(0, 4096) == block("a")
+    api.delete("data")
+    wait_until(lambda: not _is_locked(path), "the lock gone with the disk")
+
+
+def test_a_reader_does_not_keep_a_disk_from_its_recovery(daemon, file_of):
+    """It is told of, it keeps its lock, and nobody else can come in to write."""
+    path = file_of()
+    api = daemon.api
+    disk = Disk(api.create(loop_spec("data", path))["status"]["id"])
+    _leave_alone(daemon, path)
+    with open(path, "rb") as reader, open(path, "r+b") as writer:
+        _read_lock(reader)
+        daemon.start()
+        api.wait_phase("data", "Live")
+        disk.write(0, block("a"))
+        events = api.ask("GET", "/events?device=data", 200, headers={"Accept": "application/json"})["items"]
+        assert "BackingRead" in [event["reason"] for event in events]
+        with pytest.raises(OSError):
+            fcntl.fcntl(writer, _SETLK, struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+    # The reader has gone: the whole lock is taken.
+    with open(path, "rb") as reader:
+
+        def refused():
+            try:
+                _read_lock(reader)
+            except OSError:
+                return True
+            fcntl.fcntl(reader, _SETLK, struct.pack(_FLOCK, fcntl.F_UNLCK, os.SEEK_SET, 0, 0, 0))
+            return False
+
+        wait_until(refused, "the bytes locked for writing")
+    api.delete("data")
+
+
+def test_who_came_while_nobody_was_there(daemon, file_of):
+    """It keeps the file, and the disk waits: its I/O is neither lost nor written beside somebody else's."""
+    path = file_of()
+    api = daemon.api
+    device = api.create(loop_spec("data", path))
+    disk = Disk(device["status"]["id"])
+    _leave_alone(daemon, path)
     with _locked(path):
         write = disk.write_later(0, block("a"))
-        api.ask("POST", "/devices/data/recover", (200, 202))
+        daemon.start()
         wait_until(lambda: api.get("data")["status"]["phase"] == "Backoff", "the recovery refused")
         # The next worker finds it out before the driver hears of it, and can say who it is.
         api.wait_for("data", lambda it: f"process {os.getpid()} (" in condition_of(it)["message"], "says who")

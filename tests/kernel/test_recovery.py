@@ -168,8 +168,11 @@ def test_give_up_after_also_counts_when_the_backing_store_is_away(api, daemon, f
     path = file_of()
     spec = loop_spec("data", path, **_recovery("reissue", giveUpAfter="1h"))
     disk = Disk(api.create(spec)["status"]["id"])
+    pid = daemon.worker_pid("data")
+    daemon.kill()  # with both dead nobody has a descriptor of the store any more
+    os.kill(pid, signal.SIGKILL)
     away = path.rename(path.with_name("away"))
-    daemon.kill_worker("data")
+    daemon.start()
     read = disk.read_later(0, 4096)
     api.wait_phase("data", "Backoff")
     _give_up_soon(api, spec, disk)

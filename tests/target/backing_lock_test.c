@@ -44,6 +44,27 @@ static void writers_exclude_each_other_where_they_overlap(void)
         CHECK_INT(lock(one, SIZE / 2, SIZE / 2 + 512, true), 0);
 }
 
+static void a_writer_beside_readers_keeps_other_writers_out(void)
+{
+        _cleanup_close_ int reader = open_again(path, O_RDONLY), ours = open_again(path, O_RDWR),
+                            other = open_again(path, O_RDWR);
+        const struct backing_range range = {.fd = ours, .start = 0, .end = SIZE, .writes = true};
+
+        CHECK_INT(lock(reader, 0, SIZE, false), 0);
+        CHECK_INT(backing_lock(&range), -EAGAIN);
+        CHECK(backing_lock_beside_readers(&range));
+        CHECK_INT(lock(other, 0, SIZE, true), -EAGAIN);
+        reader = close_fd(reader);
+        CHECK_INT(backing_lock(&range), 0); /* the whole of it, once the reader has gone */
+        reader = open_again(path, O_RDONLY);
+        CHECK_INT(lock(reader, 0, SIZE, false), -EAGAIN);
+        ours = close_fd(ours);
+        CHECK_INT(lock(other, 0, SIZE, true), 0);
+        ours = open_again(path, O_RDWR);
+        CHECK(!backing_lock_beside_readers(
+                &(const struct backing_range){.fd = ours, .start = 0, .end = SIZE, .writes = true}));
+}
+
 static void readers_share_and_exclude_writers(void)
 {
         _cleanup_close_ int one = open_again(path, O_RDONLY), other = open_again(path, O_RDONLY),
@@ -183,6 +204,7 @@ int main(void)
                 || !CHECK_INT(scratch_file(&scratch, "disk.img", SIZE, path, sizeof(path)), 0))
                 return check_report();
         writers_exclude_each_other_where_they_overlap();
+        a_writer_beside_readers_keeps_other_writers_out();
         readers_share_and_exclude_writers();
         another_name_is_the_same_file();
         an_image_of_qemu_is_not_written();

@@ -137,6 +137,11 @@ static void write_file(const char *path, const char *data, size_t size)
 static void test_everything_comes_back(const struct place *place)
 {
         struct device_store *store = NULL;
+        static const char boot_of_backing[] = "11111111-2222-3333-4444-555555555555";
+        static const struct backing_identity identity = {.basis = BACKING_DISK_WWID,
+                .is_disk = true,
+                .boot = "diskseq:3+0",
+                .lasting = "wwid:\xc3\xa9"};
         const struct device_record *record;
         char uid[UID_TEXT_SIZE], boot[UID_TEXT_SIZE];
         uint64_t revision, created_at;
@@ -154,6 +159,8 @@ static void test_everything_comes_back(const struct place *place)
         CHECK_INT(device_store_request_restart(store, "two"), 0);
         CHECK_INT(device_store_refuse_restart(store, "two"), 0);
         CHECK_INT(device_store_refuse_restart(store, "nobody"), -ENOENT);
+        CHECK_INT(device_store_set_backing(store, "two", &identity, boot_of_backing), 0);
+        CHECK_INT(device_store_set_backing(store, "nobody", &identity, boot_of_backing), -ENOENT);
         CHECK_INT(device_store_request_delete(store, "one", false), 0);
         CHECK_INT(device_store_remove(store, "three"), 0);
         record = device_store_get(store, "two");
@@ -178,6 +185,9 @@ static void test_everything_comes_back(const struct place *place)
         CHECK(record->recover_requested && !record->deleting);
         CHECK_INT(record->restart, 1);
         CHECK_INT(record->restart_refused, 1);
+        CHECK(backing_identity_equal(&record->backing, &identity));
+        CHECK_STR(record->backing_boot, boot_of_backing);
+        CHECK(backing_identity_is_empty(&device_store_get(store, "one")->backing));
         CHECK(device_store_revision(store) >= revision);
         CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItem(record->spec->options.labels, "n")), "\xc3\xa9");
         device_store_free(store);

@@ -1,0 +1,196 @@
+/* Opening the very store that a disk was made on, or nothing. */
+#include "targets/loop/loop_store.h"
+#include "targets/loop/store_identity.h"
+#include "tests/target/scratch.h"
+#include "tests/unit/check.h"
+#include "ublkd/base/cleanup.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+enum { SIZE = 1 << 20 };
+
+static struct scratch scratch;
+
+/* What one worker opens. */
+struct attempt {
+        struct target_device device;
+        struct loop_options options;
+        struct problem_list problems;
+        struct stat stat;
+        int fd, result;
+};
+
+static void try_open(struct attempt *attempt, char *path, const struct backing_identity *expected, int given)
+{
+        *attempt = (struct attempt){.options = {.path = path}, .fd = -1};
+        attempt->device.store.given = given;
+        attempt->device.store.kept = -1;
+        if (expected)
+                attempt->device.store.expected = *expected;
+        attempt->device.store.expected_in_this_boot = true;
+        attempt->result = loop_store_open(
+                &attempt->device, &attempt->options, &attempt->fd, &attempt->stat, &attempt->problems);
+}
+
+static void close_attempt(struct attempt *attempt)
+{
+        close_fd(attempt->fd);
+        close_fd(attempt->device.store.kept);
+        problem_list_clear(&attempt->problems);
+}
+
+static const char *reason_of(const struct attempt *attempt)
+{
+        return attempt->problems.count > 0 ? attempt->problems.items[0].reason : "";
+}
+
+static void first_byte_is(int fd, unsigned char byte)
+{
+        unsigned char got = 0;
+
+        CHECK_INT(pread(fd, &got, 1, 0), 1);
+        CHECK_INT(got, byte);
+}
+
+/* Another file of the same size at the path. */
+static void replace(const char *path)
+{
+        char fresh[512];
+
+        CHECK_INT(scratch_file(&scratch, "fresh", SIZE, fresh, sizeof(fresh)), 0);
+        _cleanup_close_ int fd = open(fresh, O_RDWR | O_CLOEXEC);
+        CHECK_INT(pwrite(fd, "Z", 1, 0), 1);
+        CHECK_INT(rename(fresh, path), 0);
+}
+
+static void a_file_is_told_from_another_with_its_name(void)
+{
+        struct attempt first, second;
+        char path[512];
+
+        CHECK_INT(scratch_file(&scratch, "replaced", SIZE, path, sizeof(path)), 0);
+        try_open(&first, path, NULL, -1);
+        CHECK_INT(first.result, 0);
+        CHECK(first.device.store.kept >= 0 && !first.device.store.as_given);
+        CHECK(first.device.store.found.basis == BACKING_FILE_HANDLE
+                || first.device.store.found.basis == BACKING_FILE_INODE);
+        CHECK(first.device.store.inode == first.stat.st_ino);
+        try_open(&second, path, &first.device.store.found, -1);
+        CHECK_INT(second.result, 0);
+        close_attempt(&second);
+        replace(path);
+        try_open(&second, path, &first.device.store.found, -1);
+        CHECK_INT(second.result, -ESTALE);
+        CHECK_STR(reason_of(&second), "BackingChanged");
+        CHECK(!backing_identity_equal(&second.device.store.found, &first.device.store.found));
+        CHECK_INT(second.device.store.kept, -1);
+        close_attempt(&second);
+        close_attempt(&first);
+}
+
+static void what_is_given_needs_no_path(void)
+{
+        struct attempt first, second;
+        char path[512];
+
+        CHECK_INT(scratch_file(&scratch, "deleted", SIZE, path, sizeof(path)), 0);
+        try_open(&first, path, NULL, -1);
+        CHECK_INT(unlink(path), 0);
+        replace(path);
+        try_open(
+                &second, path, &first.device.store.found, fcntl(first.device.store.kept, F_DUPFD_CLOEXEC, 0));
+        CHECK_INT(second.result, 0);
+        CHECK(second.device.store.as_given);
+        CHECK(second.stat.st_ino == first.stat.st_ino);
+        first_byte_is(second.fd, scratch_pattern(0));
+        CHECK_INT(pwrite(second.fd, "x", 1, 0), 1);
+        first_byte_is(first.fd, 'x');
+        close_attempt(&second);
+        close_attempt(&first);
+}
+
+/* Flags of one are not the other's: direct I/O is the business of the worker that does it. */
+static void what_is_kept_is_an_open_file_of_its_own(void)
+{
+        struct attempt attempt;
+        char path[512];
+
+        CHECK_INT(scratch_file(&scratch, "two", SIZE, path, sizeof(path)), 0);
+        try_open(&attempt, path, NULL, -1);
+        CHECK_INT(fcntl(attempt.fd, F_SETFL, O_NONBLOCK), 0);
+        CHECK(!(fcntl(attempt.device.store.kept, F_GETFL) & O_NONBLOCK));
+        CHECK_INT(fcntl(attempt.fd, F_GETFL) & O_ACCMODE, O_RDWR);
+        CHECK_INT(fcntl(attempt.device.store.kept, F_GETFL) & O_ACCMODE, O_RDWR);
+        close_attempt(&attempt);
+}
+
+/* Nobody is advised to create what would hide that the data is gone. */
+static void a_missing_file_of_a_disk_is_not_to_be_created(void)
+{
+        struct attempt first, second;
+        char path[512];
+
+        CHECK_INT(scratch_file(&scratch, "missing", SIZE, path, sizeof(path)), 0);
+        try_open(&first, path, NULL, -1);
+        CHECK_INT(unlink(path), 0);
+        try_open(&second, path, &first.device.store.found, -1);
+        CHECK_INT(second.result, -ENOENT);
+        CHECK_STR(reason_of(&second), "BackingFileMissing");
+        CHECK(second.problems.count == 1 && !strstr(second.problems.items[0].detail, "create"));
+        close_attempt(&second);
+        try_open(&second, path, NULL, -1);
+        CHECK(second.problems.count == 1 && strstr(second.problems.items[0].detail, "create"));
+        close_attempt(&second);
+        close_attempt(&first);
+}
+
+static void what_is_no_store_is_not_opened(void)
+{
+        static char null[] = "/dev/null";
+        char fifo[600];
+        struct attempt attempt;
+
+        try_open(&attempt, scratch.path, NULL, -1);
+        CHECK_INT(attempt.result, -EINVAL);
+        CHECK_STR(reason_of(&attempt), "BackingFileUnsuitable");
+        close_attempt(&attempt);
+        try_open(&attempt, null, NULL, -1);
+        CHECK_STR(reason_of(&attempt), "BackingFileUnsuitable");
+        close_attempt(&attempt);
+        snprintf(fifo, sizeof(fifo), "%s/fifo", scratch.path);
+        CHECK_INT(mkfifo(fifo, 0600), 0);
+        try_open(&attempt, fifo, NULL, -1); /* and it does not wait for a writer */
+        CHECK_STR(reason_of(&attempt), "BackingFileUnsuitable");
+        close_attempt(&attempt);
+}
+
+/* An inode number that is given out again is another file. */
+static void an_inode_number_tells_nothing(void)
+{
+        struct backing_identity first, second;
+        struct stat stat = {}, again = {};
+        char path[512];
+
+        for (unsigned i = 0; i < 64 && (i == 0 || stat.st_ino != again.st_ino); i++) {
+                CHECK_INT(scratch_file(&scratch, "number", SIZE, path, sizeof(path)), 0);
+                _cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);
+                CHECK_INT(fstat(fd, i == 0 ? &stat : &again), 0);
+                store_identify(fd, i == 0 ? &stat : &again, i == 0 ? &first : &second);
+                CHECK_INT(unlink(path), 0);
+        }
+        CHECK_INT(backing_compare(&first, &second, true), BACKING_OTHER);
+}
+
+int main(void)
+{
+        CHECK_INT(scratch_make(&scratch, "/tmp"), 0);
+        a_file_is_told_from_another_with_its_name();
+        what_is_given_needs_no_path();
+        what_is_kept_is_an_open_file_of_its_own();
+        a_missing_file_of_a_disk_is_not_to_be_created();
+        what_is_no_store_is_not_opened();
+        an_inode_number_tells_nothing();
+        scratch_remove(&scratch);
+        return check_report();
+}
