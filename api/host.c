@@ -87,7 +87,7 @@ static bool add_problem_list(cJSON *problems, const struct problem_list *list)
         return true;
 }
 
-static bool add_problems(cJSON *object, const struct host *host)
+static bool add_problems(cJSON *object, const struct host *host, const struct device_store *store)
 {
         cJSON *problems = cJSON_AddArrayToObject(object, "problems");
 
@@ -98,7 +98,7 @@ static bool add_problems(cJSON *object, const struct host *host)
                 if (foreign_disk_is_problem(&host->foreign.items[i])
                         && !add_problem(problems, "DiskOfNoDevice", host->foreign.items[i].detail))
                         return false;
-        return problems != NULL;
+        return host_add_devices(problems, store);
 }
 
 static bool add_server(cJSON *item, const struct foreign_disk *disk)
@@ -156,7 +156,8 @@ void reply_host(struct request *request)
 
         if (object && cJSON_AddStringToObject(object, "version", UBLKD_VERSION)
                 && cJSON_AddStringToObject(object, "kernel", host->kernel ? host->kernel : "")
-                && add_ublk(object, host) && add_limits(object, host) && add_problems(object, host)
+                && add_ublk(object, host) && add_limits(object, host)
+                && add_problems(object, host, request->api->config.store)
                 && add_foreign_disks(object, host)) {
                 reply_json(request, MHD_HTTP_OK, object);
                 return;

@@ -5,3 +5,7 @@
 
 /* Sets the reply. */
 void reply_host(struct request *request);
+
+/* Appends the conditions of devices that are False, Ready apart, to a JSON array of problems; a bounded
+ * number of them. False: out of memory. */
+bool host_add_devices(cJSON *problems, const struct device_store *store);

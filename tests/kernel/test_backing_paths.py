@@ -233,6 +233,8 @@ def test_users_of_the_command_line_see_it(daemon, place, file_of):
         _await_warning(daemon.api, "PathGone")
         assert f"{path} (gone)" in ctl("list")
         assert "PathGone" in ctl("describe", "data")
+        problems = daemon.api.ask("GET", "/host", 200)["problems"]
+        assert [problem["title"] for problem in problems if str(path) in problem["detail"]] == ["PathGone"]
         metrics = daemon.api.request("GET", "/metrics").text
         assert 'ublkd_device_path_leads_to_store{device="data"} 0' in metrics
         file_of("a.img", where=place)
