@@ -54,6 +54,16 @@ static int explain_served(const struct managed_device *device, const struct devi
                 device->backing.held ? "so does its next worker" : "its next worker refuses every other one");
 }
 
+/* What the administrator can do about it. After a reboot the path is all that ublkd has. */
+static const char *advice(const struct path_store *store)
+{
+        return store->is_disk
+                       ? "Let this path lead to that block device again before the next reboot, or change "
+                         "the path in the spec to one that does."
+                       : "Move that file back to this path before the next reboot, or change the path in "
+                         "the spec to where it is.";
+}
+
 static int explain_other(const struct path_view *view, const struct path_store *store, const char *path,
         const char *served, char **ret)
 {
@@ -62,19 +72,15 @@ static int explain_other(const struct path_view *view, const struct path_store *
         if (view->is_store)
                 (void)store_text(&view->found, here);
         return asprintf(ret,
-                "What is at %s is not the %s that is served: that is %s, and at the path is now %s. %s. Move "
-                "the right one back to this path before the next reboot, or change the path in the spec to "
-                "where it is.",
-                path, kind_of(store), store_text(store, there), here, served);
+                "What is at %s is not the %s that is served: that is %s, and at the path is now %s. %s. %s",
+                path, kind_of(store), store_text(store, there), here, served, advice(store));
 }
 
 static int explain_gone(const struct path_view *view, const struct path_store *store, const char *path,
         const char *served, char **ret)
 {
-        return asprintf(ret,
-                "There is nothing at %s any more (%s). %s. Move the %s back to this path before the next "
-                "reboot, or change the path in the spec to where it is.%s",
-                path, strerror(view->error), served, kind_of(store),
+        return asprintf(ret, "There is nothing at %s any more (%s). %s. %s%s", path, strerror(view->error),
+                served, advice(store),
                 store->is_disk ? ""
                                : " If it was deleted, only this disk has its data: copy them to another file "
                                  "before that.");
