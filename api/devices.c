@@ -376,7 +376,8 @@ void handle_device_restart(struct request *request)
         harm = restart_harm(record);
         if (harm && !check_unused(request, record, harm))
                 return;
-        r = device_store_request_restart(store_of(request), request->name);
+        r = device_store_request_restart(
+                store_of(request), request->name, request->query.accept_write_errors);
         if (r < 0)
                 reply_error(request, r, "The request could not be stored");
         else if (request->query.wait)

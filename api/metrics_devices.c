@@ -93,6 +93,16 @@ static double last_recovery_of(const struct device_sample *device)
         return device->record->status.recoveries.last_ms / 1e3;
 }
 
+static double flush_failed_of(const struct device_sample *device)
+{
+        return device->record->status.faults.flush > 0;
+}
+
+static double truncated_of(const struct device_sample *device)
+{
+        return device->record->status.faults.cut > 0;
+}
+
 static double rounds_of(const struct device_sample *device)
 {
         return device->rounds;
@@ -117,6 +127,11 @@ static void write_values(FILE *out, const struct device_sample *devices, size_t 
                  recoveries_of,                                                                                                                 false},
                 {"ublkd_device_last_recovery_seconds", "From the death of a worker until Live; 0: none yet.",
                  METRIC_GAUGE,                                                                                                last_recovery_of, false},
+                {"ublkd_device_flush_failed",
+                 "1: a flush failed, and all later ones fail until that is accepted.",                        METRIC_GAUGE,
+                 flush_failed_of,                                                                                                               false},
+                {"ublkd_device_backing_truncated",     "1: the backing file was cut off; all I/O fails.",
+                 METRIC_GAUGE,                                                                                                truncated_of,     false},
                 {"ublkd_device_io_rounds_total",       "Turns of the loops of its queues.",                   METRIC_COUNTER,
                  rounds_of,                                                                                                                     true },
                 {"ublkd_device_io_unregistered_total", "Requests that the driver did not register.",

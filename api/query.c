@@ -97,6 +97,11 @@ static int parse_dry_run(const char *value, struct query *ret)
         return parse_boolean(value, &ret->dry_run);
 }
 
+static int parse_accept_write_errors(const char *value, struct query *ret)
+{
+        return parse_boolean(value, &ret->accept_write_errors);
+}
+
 /* Of valid UTF-8. */
 static size_t character_count(const char *text)
 {
@@ -183,18 +188,20 @@ static const struct parameter {
         int (*parse)(const char *value, struct query *ret);
         const char *hint;
 } parameters[] = {
-        {"wait",           QUERY_WAIT_READY,     false, parse_wait_ready,     "wait=ready"                                           },
-        {"wait",           QUERY_WAIT_GONE,      false, parse_wait_gone,      "wait, without a value"                                },
-        {"timeout",        QUERY_TIMEOUT,        false, parse_timeout,        "a duration up to 10min, like timeout=30s"             },
-        {"force",          QUERY_FORCE,          false, parse_force,          "force=true or force=false"                            },
-        {"dryRun",         QUERY_DRY_RUN,        false, parse_dry_run,        "dryRun=true or dryRun=false"                          },
-        {"label",          QUERY_LABEL,          true,  parse_label,          "label=KEY=VALUE, up to 16 of them"                    },
-        {"limit",          QUERY_LIMIT,          false, parse_limit,          "limit=N with N from 1 to 1000"                        },
-        {"continue",       QUERY_CONTINUE,       false, parse_continue,       "what the last page gave as `continue`"                },
-        {"device",         QUERY_DEVICE,         false, parse_device,         "device=NAME"                                          },
-        {"after",          QUERY_AFTER,          false, parse_after,          "after=REVISION, a number that a list or an event gave"},
-        {"accept-backing", QUERY_ACCEPT_BACKING, false, parse_accept_backing,
-         "the identity in status.backing.found"                                                                                      },
+        {"wait",                QUERY_WAIT_READY,          false, parse_wait_ready,          "wait=ready"                                           },
+        {"wait",                QUERY_WAIT_GONE,           false, parse_wait_gone,           "wait, without a value"                                },
+        {"timeout",             QUERY_TIMEOUT,             false, parse_timeout,             "a duration up to 10min, like timeout=30s"             },
+        {"force",               QUERY_FORCE,               false, parse_force,               "force=true or force=false"                            },
+        {"dryRun",              QUERY_DRY_RUN,             false, parse_dry_run,             "dryRun=true or dryRun=false"                          },
+        {"accept-write-errors", QUERY_ACCEPT_WRITE_ERRORS, false, parse_accept_write_errors,
+         "accept-write-errors=true or accept-write-errors=false"                                                                                    },
+        {"label",               QUERY_LABEL,               true,  parse_label,               "label=KEY=VALUE, up to 16 of them"                    },
+        {"limit",               QUERY_LIMIT,               false, parse_limit,               "limit=N with N from 1 to 1000"                        },
+        {"continue",            QUERY_CONTINUE,            false, parse_continue,            "what the last page gave as `continue`"                },
+        {"device",              QUERY_DEVICE,              false, parse_device,              "device=NAME"                                          },
+        {"after",               QUERY_AFTER,               false, parse_after,               "after=REVISION, a number that a list or an event gave"},
+        {"accept-backing",      QUERY_ACCEPT_BACKING,      false, parse_accept_backing,
+         "the identity in status.backing.found"                                                                                                     },
 };
 
 struct reading {

@@ -19,6 +19,7 @@ enum query_parameter {
         QUERY_AFTER = 1 << 8, /* a revision */
         QUERY_DRY_RUN = 1 << 9,
         QUERY_ACCEPT_BACKING = 1 << 10, /* an identity */
+        QUERY_ACCEPT_WRITE_ERRORS = 1 << 11,
 };
 
 enum {
@@ -29,7 +30,7 @@ enum {
 };
 
 struct query {
-        bool wait, force, dry_run;
+        bool wait, force, dry_run, accept_write_errors;
         uint64_t timeout; /* microseconds */
         unsigned limit;
         char *continue_after; /* a name, or a number; or NULL */

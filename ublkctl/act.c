@@ -50,7 +50,11 @@ static enum exit_status restart_one(struct context *context, const char *name)
         enum exit_status status;
 
         wait_query(context, wait, "wait=ready", query);
-        if (asprintf(&rest, "/restart%s", query) < 0)
+        if (asprintf(&rest, "/restart%s%s", query,
+                    !context->settings->accept_write_errors ? ""
+                    : *query                                ? "&accept-write-errors=true"
+                                                            : "?accept-write-errors=true")
+                < 0)
                 rest = NULL;
         path = rest ? device_path(name, rest) : NULL;
         if (!path)

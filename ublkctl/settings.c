@@ -68,6 +68,9 @@ static const struct setting settings_table[] = {
                 .offset = MEMBER(accept_backing), .value = "IDENTITY",
                 .help = "go on with the store of this identity, as describe shows it, and give up what is on the one that "
                         "the disk was made on"},
+        [SETTING_ACCEPT_WRITE_ERRORS] = {.name = "accept-write-errors", .kind = SETTING_KIND_FLAG,
+                .offset = MEMBER(accept_write_errors),
+                .help = "accept the loss of data that describe shows (Durable, BackingWhole): flushes succeed again"},
         [SETTING_WAIT] = {.name = "wait", .letter = 'w', .kind = SETTING_KIND_FLAG, .offset = MEMBER(wait),
                 .help = "wait until it is done"},
         [SETTING_NO_WAIT] = {.name = "no-wait", .kind = SETTING_KIND_FLAG, .offset = MEMBER(no_wait),

@@ -24,6 +24,7 @@ enum setting_id {
         SETTING_PRUNE_IN_USE,
         SETTING_ALLOW_SHRINK,
         SETTING_ACCEPT_BACKING,
+        SETTING_ACCEPT_WRITE_ERRORS,
         SETTING_WAIT,
         SETTING_NO_WAIT,
         SETTING_TIMEOUT,
@@ -87,7 +88,7 @@ struct settings {
         struct text_list files, labels, prune_in_use;
         int output, wait_for;
         bool help, version, prune, dry_run, force, allow_shrink, wait, no_wait, ignore_missing, follow, batch,
-                read_only;
+                read_only, accept_write_errors;
         uint64_t timeout, interval; /* microseconds */
         uint64_t rounds, since;
 };

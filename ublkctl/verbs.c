@@ -100,8 +100,10 @@ static const struct verb verbs[] = {
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_recover},
         {.name = "restart", .arguments = "NAME...", .summary = "replace workers without an I/O error",
          .description = "Replaces the worker of a device by one of the program that is installed now, without an I/O "
-                        "error. Waits until it is Live.",
-         .settings = BIT(NO_WAIT) | BIT(TIMEOUT),
+                        "error. Waits until it is Live. After a flush failed, or the backing file was cut off, the "
+                        "next worker fails I/O like the last one, unless --accept-write-errors says that you "
+                        "know what was lost.",
+         .settings = BIT(NO_WAIT) | BIT(TIMEOUT) | BIT(ACCEPT_WRITE_ERRORS),
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_restart},
         {.name = "events", .arguments = "[NAME...]", .summary = "show what happened",
          .description = "Shows what happened to all devices, or to those named. With -f it goes on, over restarts of "

@@ -12,6 +12,8 @@
 
 enum condition_type {
         CONDITION_PATH_LEADS_TO_STORE, /* device_path.c */
+        CONDITION_DURABLE,             /* device_faults.c */
+        CONDITION_BACKING_WHOLE,       /* device_faults.c */
         _CONDITION_MAX
 };
 

@@ -1,6 +1,6 @@
 /* How the facts of a turn are told to the user: a phase, a reason, and a sentence that says what happened and
  * what will be done next, and when. */
-#include "ublkd/managed_device.h"
+#include "ublkd/device_faults.h"
 
 #include "ublkd/base/clock.h"
 #include "ublkd/base/quantity.h"
@@ -360,6 +360,7 @@ static void fill(const struct managed_device *device, const struct device_record
                 .kernel_flags = device->facts.kernel == KERNEL_ABSENT ? 0 : device->kernel.flags,
         };
         device_backing_show(device, record, status);
+        device_faults_tell(device, &status->faults);
         if (disk)
                 fill_route(device, record, status);
         if (!device->worker)
@@ -375,6 +376,8 @@ static void fill(const struct managed_device *device, const struct device_record
 static int (*const tellers[_CONDITION_MAX])(const struct managed_device *device,
         const struct device_record *record, struct device_condition *ret) = {
         [CONDITION_PATH_LEADS_TO_STORE] = device_path_condition,
+        [CONDITION_DURABLE] = device_faults_durable,
+        [CONDITION_BACKING_WHOLE] = device_faults_whole,
 };
 
 static int fill_conditions(const struct managed_device *device, const struct device_record *record,

@@ -88,7 +88,8 @@ bool device_status_equal(const struct device_status *one, const struct device_st
                && one->kernel_flags == other->kernel_flags && one->recoveries.count == other->recoveries.count
                && one->recoveries.last_ms == other->recoveries.last_ms
                && text_equal(one->reason, other->reason) && text_equal(one->message, other->message)
-               && one->transition_at == other->transition_at
+               && one->transition_at == other->transition_at && one->faults.flush == other->faults.flush
+               && one->faults.cut == other->faults.cut
                && device_conditions_equal(&one->conditions, &other->conditions);
 }
 

@@ -23,16 +23,22 @@ enum device_phase {
         _PHASE_MAX
 };
 
+/* The numbers of the faults that lose acknowledged data; 0: none. */
+struct device_faults {
+        uint32_t flush, cut;
+};
+
 /* Everything is a value or owned by the struct. Times are CLOCK_REALTIME microseconds, 0: none. */
 struct device_status {
         enum device_phase phase;
         uint64_t observed_generation;
-        uint32_t observed_restart; /* not shown: see device_record.restart */
-        uint64_t observed_asked;   /* not shown: see device_record.asked */
-        bool settled;              /* not shown: the disk is live, and nothing about it is being changed */
-        int number;                /* N of /dev/ublkbN, -1 while there is none */
-        bool disk;                 /* /dev/ublkbN exists */
-        uint64_t size;             /* of the disk, bytes; 0: there is none, or it is not known */
+        uint32_t observed_restart;   /* not shown: see device_record.restart */
+        uint64_t observed_asked;     /* not shown: see device_record.asked */
+        struct device_faults faults; /* not shown: the conditions tell */
+        bool settled;                /* not shown: the disk is live, and nothing about it is being changed */
+        int number;                  /* N of /dev/ublkbN, -1 while there is none */
+        bool disk;                   /* /dev/ublkbN exists */
+        uint64_t size;               /* of the disk, bytes; 0: there is none, or it is not known */
         struct {
                 pid_t pid; /* 0: no worker */
                 uint64_t restarts;

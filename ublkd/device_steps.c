@@ -1,6 +1,6 @@
 /* What each step does. A step is one change of the world; whether it worked is read from the facts of the
  * next turn, its result only feeds patience and the sentence that the user reads. */
-#include "ublkd/managed_device.h"
+#include "ublkd/device_faults.h"
 
 #include "ublkd/disk_timeout.h"
 
@@ -29,6 +29,7 @@ static void step_spawn(struct managed_device *device, const struct device_record
 
         if (device->facts.kernel == KERNEL_ABSENT) /* somebody may have deleted the disk behind our back */
                 device_hide_node(device, record);
+        device_faults_begin(device, record);
         r = device_spawn(device, record);
         if (r >= 0)
                 device_shared_apply(device, record);

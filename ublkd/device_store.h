@@ -19,11 +19,14 @@ struct device_record {
         uint16_t epoch;           /* +1 for every change that needs a new kernel disk */
         uint32_t restart;         /* +1 for every POST …/restart; workers of an older one are replaced */
         uint32_t restart_refused; /* the last of these that was refused; 0: none */
-        int number;               /* kernel number given out, -1: none yet */
-        bool deleting;            /* wanted gone; the record goes when the disk is gone */
-        bool forced;              /* and its users do not count */
-        uint64_t asked;           /* +1 for each request to try again at once; not durable */
-        bool recover_requested;   /* POST …/recover came; cleared when Live */
+        /* Not durable: the faults that the administrator accepts, with that restart. */
+        struct device_faults accepted;
+        uint32_t accepted_with;
+        int number;                       /* kernel number given out, -1: none yet */
+        bool deleting;                    /* wanted gone; the record goes when the disk is gone */
+        bool forced;                      /* and its users do not count */
+        uint64_t asked;                   /* +1 for each request to try again at once; not durable */
+        bool recover_requested;           /* POST …/recover came; cleared when Live */
         char held_boot[UID_TEXT_SIZE];    /* boot id in which a manual device was Live, or "" */
         uint64_t created_at;              /* CLOCK_REALTIME, microseconds */
         struct backing_identity backing;  /* of the store that its disk was made on last; empty: none yet */
@@ -133,8 +136,9 @@ int device_store_request_delete(struct device_store *store, const char *name, bo
 int device_store_request_recover(struct device_store *store, const char *name);
 
 /* Wants another worker than the one that serves now, and implies a request to recover. A disk that cannot
- * outlive its worker (onCrash none) is to be made anew. 0, -ENOENT, or the backend's. */
-int device_store_request_restart(struct device_store *store, const char *name);
+ * outlive its worker (onCrash none) is to be made anew. accept: the administrator accepts the loss of
+ * acknowledged data that the status shows now. 0, -ENOENT, or the backend's. */
+int device_store_request_restart(struct device_store *store, const char *name, bool accept);
 
 /* The administrator wants the device to go on with the store that status.backing.found is of, in place of the
  * one that its disk was made on; implies a request to recover. 0; -ENOENT; -ESTALE: no such store was found;

@@ -42,7 +42,7 @@ int device_store_request_recover(struct device_store *store, const char *name)
                 store, entry, &changed, "RecoverRequested", "Recovery was asked for; it is tried at once.");
 }
 
-int device_store_request_restart(struct device_store *store, const char *name)
+int device_store_request_restart(struct device_store *store, const char *name, bool accept)
 {
         struct store_entry *entry = store_entries_find(&store->entries, name);
         struct device_record changed;
@@ -51,8 +51,14 @@ int device_store_request_restart(struct device_store *store, const char *name)
                 return -ENOENT;
         changed = entry->record;
         device_record_restart(&changed);
-        return device_store_update(store, entry, &changed, "RestartRequested",
-                "Another worker was asked for; it takes over the disk next.");
+        if (!accept)
+                return device_store_update(store, entry, &changed, "RestartRequested",
+                        "Another worker was asked for; it takes over the disk next.");
+        changed.accepted = changed.status.faults;
+        changed.accepted_with = changed.restart;
+        return device_store_update(store, entry, &changed, "WriteErrorsAccepted",
+                "The loss of acknowledged data was accepted, as far as the status shows it; another worker "
+                "takes over the disk next, and begins without it.");
 }
 
 static int set_boot(char boot[static UID_TEXT_SIZE])

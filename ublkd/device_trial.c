@@ -1,7 +1,7 @@
 /* A restart takes a disk's worker away, and what waits then waits for the next one. Before that, a worker on
  * trial opens the backing store as the next one will, and leaves: where it cannot, the disk keeps the worker
  * that it has. It serves nothing, claims nothing, and has a socket and a region of its own. */
-#include "ublkd/managed_device.h"
+#include "ublkd/device_faults.h"
 
 #include <string.h>
 
@@ -57,6 +57,7 @@ static void refuse(struct managed_device *device, const char *sentence)
         device->trial.refused = record->restart;
         /* A disk that is full costs no more than that the next supervisor tries it again. */
         (void)device_store_refuse_restart(device->reconciler->config.store, device->name);
+        device_faults_refuse(device);
         device_tell(device, EVENT_WARNING, "CannotRestart",
                 "It is not restarted, because its next worker could not take over: %s%s The worker that it "
                 "has serves on.",

@@ -10,6 +10,7 @@
 #include "ublkd/device_path.h"
 #include "ublkd/device_store.h"
 #include "ublkd/observe.h"
+#include "ublkd/proto/region_faults.h"
 #include "ublkd/reconciler.h"
 
 enum device_turn {
@@ -129,6 +130,8 @@ struct managed_device {
         uint16_t queue_cpus_known;
         void (*queue_cpus_then)(struct managed_device *device, int result); /* while they are being asked */
         struct region_history history; /* as in its region, which keeps it for the next supervisor */
+        struct fault_report faults[_REGION_FAULT_MAX]; /* as read from its region last */
+        uint32_t accepted_with; /* the restart whose accepted faults were noted in the region; 0: none */
         struct restart_trial trial;
         struct device_holders holders;
         struct trouble_note note; /* why the last thing went wrong */

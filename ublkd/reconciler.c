@@ -2,7 +2,7 @@
  *
  * A turn: ask the kernel, look at the worker, plan(), carry out one step. Whatever happens meanwhile only
  * asks for another turn. History (how often, since when) is in struct attempt; decisions read facts. */
-#include "ublkd/managed_device.h"
+#include "ublkd/device_faults.h"
 
 #include "ublkd/base/clock.h"
 #include "ublkd/base/log.h"
@@ -265,6 +265,7 @@ static bool device_settle(struct managed_device *device, const struct device_rec
         bool held = strcmp(record->held_boot, device->reconciler->boot_id) == 0;
         int r = 0;
 
+        device_faults_settle(device, record);
         if (device->facts.want == WANT_ABSENT) /* somebody may have deleted the disk behind our back */
                 device_hide_node(device, record);
         if (is_served(device)) {
@@ -515,6 +516,7 @@ static void on_store_event(void *userdata, const struct store_event *event)
         device_log(device, event);
         if (is_new)
                 device->unheard = true;
+        device_faults_accept(device, event->record);
         if (event->kind == STORE_INTENT && event->record->recover_requested)
                 device->recover_heard = false; /* asked again is asked anew */
         device_wake(device);

@@ -237,6 +237,8 @@ static void hear(struct worker_proc *worker, struct worker_msg *msg, int *fd)
         case WORKER_MSG_NOTICE:
                 hear_notice(worker, msg);
                 break;
+        case WORKER_MSG_NEWS: /* its device gets a turn, which reads the region */
+                break;
         default:
                 kill_for(worker, "it sent a message that only ublkd may send");
         }

@@ -307,6 +307,7 @@ static enum exit_status look_at_queues(struct worker *worker)
         char sentence[96];
         int error = 0;
 
+        news_send(&worker->news, &worker->shared, &worker->chan);
         switch (queue_threads_state(worker->threads, &error, &what)) {
         case QUEUE_THREADS_STARTING:
                 return STAY;

@@ -55,30 +55,69 @@ int perform_answer(const struct target_io *io, int result)
         return (uint32_t)result == io->length ? result : -EIO;
 }
 
-/* Not inlined: its request on the stack would cost every other one the stack protector's checks. */
-__attribute__((noinline)) static int flush_after_co(
-        const struct target *target, struct target_io *io, int result)
+static bool flushes(const struct target_io *io)
+{
+        return io->op == IO_FLUSH || ((io->flags & IO_FUA) && changes_data(io->op));
+}
+
+/* Whether a flush that ended so may have lost what was acknowledged before: it was tried, and given up. */
+static bool flush_is_lossy(int result)
+{
+        return result < 0 && result != -EINTR && result != -EAGAIN;
+}
+
+/* The same of a write with FUA. One that found no room, or was not allowed, has failed before it was flushed;
+ * what it was to write was not acknowledged. */
+static bool fua_is_lossy(int result)
+{
+        static const int harmless[] = {-ENOSPC, -EDQUOT, -EROFS, -EFBIG, -EINVAL, -EPERM, -EOPNOTSUPP};
+
+        for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++)
+                if (result == harmless[i])
+                        return false;
+        return flush_is_lossy(result);
+}
+
+static int flush_co(const struct target *target, struct target_io *io, const struct durability *durability)
 {
         int r = perform_answer(&(struct target_io){.op = IO_FLUSH}, target->flush(io));
 
+        return durability_answer(durability, io->op, r, flush_is_lossy(r));
+}
+
+/* Not inlined: its request on the stack would cost every other one the stack protector's checks. */
+__attribute__((noinline)) static int perform_flushing_co(
+        const struct target *target, struct target_io *io, const struct durability *durability, callback call)
+{
+        bool native = io->op == IO_WRITE && (target->desc->flags & TARGET_NATIVE_FUA);
+        int result, r;
+
+        if (durability_is_lost(durability))
+                return -EIO;
+        if (io->op == IO_FLUSH)
+                return flush_co(target, io, durability);
+        result = perform_answer(io, call(io));
+        if (native)
+                return durability_answer(durability, io->op, result, fua_is_lossy(result));
+        if (result < 0 || !target->flush)
+                return result;
+        r = flush_co(target, io, durability);
         return r < 0 ? r : result;
 }
 
-int perform_co(struct target_io *io)
+int perform_co(struct target_io *io, const struct durability *durability)
 {
         const struct target_device *device = io->queue->device;
         const struct target *target = device->target;
         callback call = callback_of(target, io->op);
-        int result, r;
+        int r;
 
         if (!call)
                 return -EOPNOTSUPP;
         r = check(device, io);
         if (r < 0)
                 return r;
-        result = perform_answer(io, call(io));
-        if (__builtin_expect(result < 0 || !(io->flags & IO_FUA), 1) || !changes_data(io->op)
-                || !target->flush || (io->op == IO_WRITE && (target->desc->flags & TARGET_NATIVE_FUA)))
-                return result;
-        return flush_after_co(target, io, result);
+        if (__builtin_expect(flushes(io), 0))
+                return perform_flushing_co(target, io, durability, call);
+        return perform_answer(io, call(io));
 }

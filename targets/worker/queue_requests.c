@@ -105,7 +105,8 @@ __attribute__((noinline)) static int perform_moving_co(struct ublk_queue *queue,
         r = io_data_begin_co(&queue->data, &request->io, request->registered);
         if (r < 0)
                 return r;
-        return io_data_end_co(&queue->data, &request->io, request->registered, perform_co(&request->io));
+        return io_data_end_co(&queue->data, &request->io, request->registered,
+                perform_co(&request->io, &queue->durability));
 }
 
 /* The body of a request's coroutine. */
@@ -119,7 +120,7 @@ static void request_co(void *argument)
         else if (!data_is_ready(queue, request))
                 request_ends(queue, request, perform_moving_co(queue, request));
         else
-                request_ends(queue, request, perform_co(&request->io));
+                request_ends(queue, request, perform_co(&request->io, &queue->durability));
 }
 _Static_assert(offsetof(struct ublk_queue, loop) == 0, "a queue's loop leads back to the queue");
 
@@ -154,7 +155,7 @@ static void begin_on_coroutine(struct ublk_queue *queue, struct request *request
 void queue_requests_begin(struct ublk_queue *queue, struct request *request)
 {
         if (queue->shape.direct)
-                request_ends(queue, request, perform_co(&request->io));
+                request_ends(queue, request, perform_co(&request->io, &queue->durability));
         else
                 begin_on_coroutine(queue, request);
 }

@@ -2,6 +2,7 @@
  * the queue's thread. */
 #pragma once
 
+#include "targets/worker/durability.h"
 #include "targets/worker/io_data.h"
 #include "targets/worker/io_loop.h"
 #include "targets/worker/plain.h"
@@ -45,6 +46,7 @@ struct ublk_queue {
         struct queue_meter meter;
         struct queue_control control;
         struct throttle throttle;
+        struct durability durability;
         struct store_end store_end;
         struct moved_at_once *moved; /* in this round, and not answered yet; one place for each tag */
         unsigned moved_count;

@@ -4,6 +4,7 @@
 #include "targets/worker/chan.h"
 #include "targets/worker/config.h"
 #include "targets/worker/disk.h"
+#include "targets/worker/news.h"
 #include "targets/worker/queue_threads.h"
 
 enum exit_status { EXIT_LEFT = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, STAY = -1 };
@@ -17,6 +18,7 @@ struct worker {
         struct disk disk;
         struct shared shared;
         struct queue_threads *threads;
+        struct news news;
         char *queue_cpus;                     /* from GO */
         int number;                           /* N of /dev/ublkcN, or -1 */
         struct data_route route;              /* with the number */

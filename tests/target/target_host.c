@@ -2,6 +2,7 @@
 #include "tests/target/target_host.h"
 #include "targets/worker/perform.h"
 #include "tests/unit/loop_driver.h"
+#include "tests/unit/shared_region.h"
 
 #include <string.h>
 
@@ -40,7 +41,8 @@ int target_host_open(struct target_host *host, const char *spec, struct problem_
         };
         int r;
 
-        *host = (struct target_host){};
+        *host = (struct target_host){.shared = shared_region_new()};
+        host->durability = (struct durability){.shared = &host->shared, .kept = -1};
         r = worker_config_parse(&msg, &host->config, problems);
         if (r >= 0)
                 r = disk_open(&host->config, -1, &host->disk, problems);
@@ -70,7 +72,7 @@ static void request_co(void *argument)
 {
         struct host_request *request = argument;
 
-        request->result = perform_co(&request->io);
+        request->result = perform_co(&request->io, request->durability);
 }
 
 int target_host_perform(struct target_host *host, struct host_request *requests, unsigned count)
@@ -83,6 +85,7 @@ int target_host_perform(struct target_host *host, struct host_request *requests,
 
                 assert(!has_data || request->length <= HOST_DATA_SIZE);
                 request->data = has_data ? target_host_data(host, i) : NULL;
+                request->durability = &host->durability;
                 request->io = (struct target_io){
                         .queue = &host->loop.queue,
                         .op = request->op,

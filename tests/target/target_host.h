@@ -3,6 +3,7 @@
 #pragma once
 
 #include "targets/worker/disk.h"
+#include "targets/worker/durability.h"
 #include "targets/worker/io_loop.h"
 
 enum { HOST_DEPTH = 64, HOST_DATA_SIZE = 64 * 1024 };
@@ -11,6 +12,8 @@ struct target_host {
         struct worker_config config;
         struct disk disk;
         struct io_loop loop;
+        struct shared shared;
+        struct durability durability;
         char *data; /* HOST_DEPTH times HOST_DATA_SIZE bytes: each tag's */
         bool open;
 };
@@ -22,7 +25,8 @@ struct host_request {
         uint32_t length; /* at most HOST_DATA_SIZE for reads and writes */
         char *data;      /* set by the host: where to put or find the bytes */
         int result;
-        struct target_io io; /* the host's */
+        const struct durability *durability; /* likewise */
+        struct target_io io;                 /* the host's */
 };
 
 /* Opens the device of a spec, as the worker would. 0, or -errno with problems; close it in any case. */

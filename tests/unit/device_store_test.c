@@ -414,7 +414,7 @@ static void test_intents(struct disk *disk)
         CHECK_INT(put(store, SPEC("data", "")), -EBUSY);
         CHECK_INT(device_store_request_delete(store, "nobody", false), -ENOENT);
         CHECK_INT(device_store_request_recover(store, "nobody"), -ENOENT);
-        CHECK_INT(device_store_request_restart(store, "nobody"), -ENOENT);
+        CHECK_INT(device_store_request_restart(store, "nobody", false), -ENOENT);
         CHECK_INT(device_store_set_held(store, "nobody", true), -ENOENT);
         device_store_free(store);
 

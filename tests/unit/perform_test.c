@@ -1,6 +1,7 @@
 /* What the core does around a target's callback: checks, FUA, and answers that must not pass for success. */
 #include "targets/worker/perform.h"
 #include "tests/unit/check.h"
+#include "tests/unit/shared_region.h"
 
 enum { SIZE = 1 << 20, BLOCK = 4096 };
 
@@ -34,6 +35,16 @@ static const struct target full = {
 static const struct target fua = {.desc = &fua_desc, .read = transfer, .write = transfer, .flush = flush};
 static const struct target cacheless = {.desc = &desc, .read = transfer, .write = transfer};
 
+static struct shared shared;
+static struct durability durability;
+
+/* As if no flush had failed yet. */
+static void begin_anew(void)
+{
+        shared = shared_region_new();
+        durability = (struct durability){.shared = &shared, .kept = -1};
+}
+
 static int perform(const struct target *target, struct fake *fake, bool read_only, struct target_io io)
 {
         struct target_device device = {.target = target,
@@ -44,7 +55,7 @@ static int perform(const struct target *target, struct fake *fake, bool read_onl
         struct target_queue queue = {.device = &device};
 
         io.queue = &queue;
-        return perform_co(&io);
+        return perform_co(&io, &durability);
 }
 
 static void test_checks(void)
@@ -103,6 +114,7 @@ static void test_fua(void)
         CHECK_INT(perform(&cacheless, &fake, false, write), BLOCK);
         fake.flush_answer = -ENOSPC;
         CHECK_INT(perform(&full, &fake, false, write), -ENOSPC);
+        begin_anew();
         fake = (struct fake){.answer = -EDQUOT};
         CHECK_INT(perform(&full, &fake, false, write), -EDQUOT);
         CHECK_INT(fake.flushes, 0);
@@ -132,10 +144,65 @@ static void test_answers(void)
         }
 }
 
+/* `latched`: what of the disk fails from then on. */
+static void check_after(const struct target *target, struct target_io io, int answer, int flush_answer,
+        int result, bool latched)
+{
+        struct target_io flush = {.op = IO_FLUSH}, read = {.op = IO_READ, .length = BLOCK};
+        struct target_io write = {.op = IO_WRITE, .length = BLOCK}, durable = write;
+        struct fake fake = {.answer = answer, .full = answer == 0, .flush_answer = flush_answer};
+
+        durable.flags = IO_FUA;
+        begin_anew();
+        CHECK_INT(perform(target, &fake, false, io), result);
+        fake = (struct fake){.full = true}; /* the store is well again */
+        CHECK_INT(perform(target, &fake, false, flush), latched ? -EIO : 0);
+        CHECK_INT(perform(target, &fake, false, durable), latched ? -EIO : BLOCK);
+        CHECK_INT(fake.calls, latched ? 0 : 1);
+        CHECK_INT(perform(target, &fake, false, write), BLOCK);
+        CHECK_INT(perform(target, &fake, false, read), BLOCK);
+}
+
+static void test_a_failed_flush_stays_failed(void)
+{
+        static const struct target_io flush = {.op = IO_FLUSH}, write = {.op = IO_WRITE, .length = BLOCK},
+                                      durable = {.op = IO_WRITE, .length = BLOCK, .flags = IO_FUA},
+                                      zeroes = {.op = IO_WRITE_ZEROES, .length = BLOCK, .flags = IO_FUA};
+        static const int lossy[] = {-EIO, -ENOSPC, -EDQUOT, -EREMOTEIO, -ENOMEM};
+
+        for (size_t i = 0; i < ARRAY_SIZE(lossy); i++) {
+                check_after(&full, flush, 0, lossy[i], lossy[i], true);
+                check_after(&full, durable, 0, lossy[i], lossy[i], true); /* the flush behind the write */
+                check_after(&full, zeroes, 0, lossy[i], lossy[i], true);
+                check_after(&full, write, lossy[i], 0, lossy[i], false); /* the client was told of that one */
+                check_after(&full, zeroes, lossy[i], 0, lossy[i], false);
+        }
+        check_after(&full, flush, 0, -EINTR, -EINTR, false);
+        check_after(&full, flush, 0, -EAGAIN, -EAGAIN, false);
+        check_after(&fua, durable, -EIO, 0, -EIO, true);
+        check_after(&fua, durable, -EREMOTEIO, 0, -EREMOTEIO, true);
+        check_after(&fua, durable, -ENOSPC, 0, -ENOSPC, false); /* it was not written at all */
+        check_after(&fua, durable, -EDQUOT, 0, -EDQUOT, false);
+        check_after(&fua, durable, -EROFS, 0, -EROFS, false);
+}
+
+/* A request that is refused before it is tried says nothing of the store. */
+static void test_a_refused_flush_is_none(void)
+{
+        static const struct target_io beyond = {
+                .op = IO_WRITE, .offset = SIZE, .length = BLOCK, .flags = IO_FUA};
+
+        check_after(&full, beyond, 0, 0, -EIO, false);
+        check_after(&fua, beyond, 0, 0, -EIO, false);
+}
+
 int main(void)
 {
+        begin_anew();
         test_checks();
         test_fua();
         test_answers();
+        test_a_failed_flush_stays_failed();
+        test_a_refused_flush_is_none();
         return check_report();
 }

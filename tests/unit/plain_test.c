@@ -4,6 +4,7 @@
 #include "targets/worker/plain.h"
 #include "tests/unit/check.h"
 #include "tests/unit/loop_driver.h"
+#include "tests/unit/shared_region.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -23,6 +24,9 @@ static const struct target unwritable = {.desc = &desc, .read = full};
 
 /* For rules whose entries no ring sees. */
 static const struct io_loop no_loop;
+
+static struct shared shared;
+static struct durability durability = {.shared = &shared, .kept = -1};
 
 /* ---- which requests are plain ---- */
 
@@ -59,7 +63,7 @@ static bool nothing_is_wrong(struct target_device *device, const struct ublksrv_
                 .length = (uint32_t)length};
 
         return length <= IO_MAX && descriptor->start_sector <= UINT64_MAX >> SECTOR_SHIFT && length > 0
-               && perform_co(&io) == (int)length;
+               && perform_co(&io, &durability) == (int)length;
 }
 
 static bool should_be_plain(struct target_device *device, const struct data_route *route,
@@ -275,6 +279,7 @@ int main(int argc, char **argv)
 {
         unsigned seed = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 0) : (unsigned)time(NULL);
 
+        shared = shared_region_new();
         printf("seed %u (give it as an argument to see the same again)\n", seed);
         test_plain_is_what_has_nothing_wrong(seed);
         test_a_disk_that_has_grown();

@@ -1,7 +1,7 @@
 # The reconciler with a pretended kernel and pretended workers: their real modules are not linked.
 add_library(reconciler_world OBJECT reconciler_fakes.c reconciler_world.c store_faulty.c)
 target_link_libraries(reconciler_world PRIVATE ublkd_flags ublkd_supervisor)
-foreach(name reconciler_test reconciler_backing_test reconciler_claims_test reconciler_worker_test reconciler_words_test)
+foreach(name reconciler_test reconciler_backing_test reconciler_claims_test reconciler_faults_test reconciler_worker_test reconciler_words_test)
   ublkd_unit_test(NAME ${name} LIBS reconciler_world ublkd_supervisor)
   target_link_options(${name} PRIVATE -Wl,--wrap=observe_disk_geometry -Wl,--wrap=disk_timeout_shorten)
 endforeach()

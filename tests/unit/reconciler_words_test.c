@@ -177,7 +177,7 @@ static void a_trial_is_no_verdict_about_the_spec_that_came_since(void)
         world.host.features = WORLD_QUIESCES;
         world_put_loop(&world, "data", "");
         world_bring_up(&world, "data", "file:1");
-        CHECK_INT(device_store_request_restart(world.store, "data"), 0);
+        CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
         world_settle(&world, 20);
         world_put_loop(&world, "data", ",\"labels\":{\"a\":\"b\"}");
         fake_worker_refuse(fake_worker("(trial)"), "BackingFileMissing", "It is missing.");
@@ -250,7 +250,7 @@ static void restart(struct world *world, uint64_t features)
         world->host.features = features;
         world_put_loop(world, "data", "");
         world_bring_up(world, "data", "file:1");
-        CHECK_INT(device_store_request_restart(world->store, "data"), 0);
+        CHECK_INT(device_store_request_restart(world->store, "data", false), 0);
         world_settle(world, 20);
         if (CHECK(fake_worker("(trial)")))
                 fake_worker_open(fake_worker("(trial)"), "file:1");

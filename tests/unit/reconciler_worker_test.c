@@ -27,7 +27,7 @@ static void a_restart_replaces_the_worker_once(void)
                 world.host.features = quiesce ? WORLD_QUIESCES : 1;
                 world_put_loop(&world, "data", ",\"recovery\":{\"trigger\":\"manual\"}");
                 world_bring_up(&world, "data", "file:1");
-                CHECK_INT(device_store_request_restart(world.store, "data"), 0);
+                CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
                 world_settle(&world, 20);
                 world_churn(&world, names, 2, "file:1");
                 CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
@@ -51,7 +51,7 @@ static void a_restart_whose_trial_fails_leaves_the_worker_alone(void)
         world_put_loop(&world, "data", "");
         world_bring_up(&world, "data", "file:1");
         serving = fake_worker("data");
-        CHECK_INT(device_store_request_restart(world.store, "data"), 0);
+        CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
         world_settle(&world, 20);
         fake_worker_die(fake_worker("(trial)"));
         world_settle(&world, 20);
@@ -60,7 +60,7 @@ static void a_restart_whose_trial_fails_leaves_the_worker_alone(void)
         CHECK_INT(fake_quiesces, 0);
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
         CHECK_STR(world_record(&world, "data")->status.reason, "CannotRestart");
-        CHECK_INT(device_store_request_restart(world.store, "data"), 0); /* asked again, tried again */
+        CHECK_INT(device_store_request_restart(world.store, "data", false), 0); /* asked again, tried again */
         world_settle(&world, 20);
         CHECK(fake_worker("(trial)"));
         fake_worker_die(serving); /* and what is lost is recovered at once */
@@ -78,7 +78,7 @@ static void a_restart_that_was_refused_stays_refused(void)
         world.host.features = WORLD_QUIESCES;
         world_put_loop(&world, "data", "");
         world_bring_up(&world, "data", "file:1");
-        CHECK_INT(device_store_request_restart(world.store, "data"), 0);
+        CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
         world_settle(&world, 20);
         fake_worker_die(fake_worker("(trial)"));
         world_settle(&world, 20);
@@ -93,7 +93,7 @@ static void a_restart_that_was_refused_stays_refused(void)
         CHECK(!fake_worker("(trial)"));
         CHECK_INT(fake_quiesces, 0);
         CHECK_STR(world_record(&world, "data")->status.reason, "CannotRestart");
-        CHECK_INT(device_store_request_restart(world.store, "data"), 0);
+        CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
         world_settle(&world, 20);
         CHECK(fake_worker("(trial)"));
         world_free(&world);
@@ -111,7 +111,8 @@ static unsigned count_lines(const char *words, unsigned again)
         world_new(&world);
         world_put_loop(&world, "data", "");
         world_bring_up(&world, "data", "file:1");
-        CHECK_INT(device_store_request_restart(world.store, "data"), 0); /* which asks for a recovery, too */
+        CHECK_INT(device_store_request_restart(world.store, "data", false),
+                0); /* which asks for a recovery, too */
         for (unsigned i = 0; i < again; i++) {
                 CHECK_INT(device_store_request_recover(world.store, "data"), 0);
                 world_settle(&world, 5);
@@ -144,7 +145,7 @@ static void a_worker_is_told_when_to_lock_its_store(void)
         world_settle(&world, 0);
         CHECK_INT(fake_worker_lock(fake_worker("data")), WORKER_LOCK_TO_OPEN);
         world_bring_up(&world, "data", "file:1");
-        CHECK_INT(device_store_request_restart(world.store, "data"), 0);
+        CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
         world_settle(&world, 5);
         if (CHECK(fake_worker("(trial)")))
                 CHECK_INT(fake_worker_lock(fake_worker("(trial)")), WORKER_LOCK_NEVER);

@@ -156,7 +156,7 @@ static void test_everything_comes_back(const struct place *place)
         CHECK_INT(put(store, "two", 7, 2), 0);
         CHECK_INT(put(store, "three", -1, 1), 0);
         CHECK_INT(device_store_set_held(store, "two", true), 0);
-        CHECK_INT(device_store_request_restart(store, "two"), 0);
+        CHECK_INT(device_store_request_restart(store, "two", false), 0);
         CHECK_INT(device_store_refuse_restart(store, "two"), 0);
         CHECK_INT(device_store_refuse_restart(store, "nobody"), -ENOENT);
         CHECK_INT(device_store_set_backing(store, "two", &identity, boot_of_backing), 0);

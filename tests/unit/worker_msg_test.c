@@ -194,7 +194,7 @@ static void test_failed(void)
 
 static void test_plain(void)
 {
-        static const enum worker_msg_type plain[] = {WORKER_MSG_LIVE, WORKER_MSG_READY};
+        static const enum worker_msg_type plain[] = {WORKER_MSG_LIVE, WORKER_MSG_READY, WORKER_MSG_NEWS};
         _cleanup_worker_msg_ struct worker_msg go = {};
 
         for (size_t i = 0; i < ARRAY_SIZE(plain); i++) {

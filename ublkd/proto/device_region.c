@@ -44,6 +44,9 @@ size_t device_region_stats_stride(void)
         return align(sizeof(struct queue_stats));
 }
 
+/* Another size is another version: the section of the statistics would begin elsewhere. */
+_Static_assert(sizeof(struct region_control) <= DEVICE_REGION_ALIGNMENT, "the control section of version 1");
+
 static size_t section_size(enum device_region_section section, unsigned queues)
 {
         switch (section) {

@@ -86,11 +86,14 @@ enum region_fault {
 };
 
 struct region_fault_state {
-        uint64_t word;     /* 0: no fault; else its number << 32 | enum stats_op << 16 | errno */
-        uint64_t at;       /* CLOCK_REALTIME, microseconds; 0: not known */
-        uint64_t detail;   /* of CUT: bytes that the backing store had */
-        uint32_t count;    /* the number of the last one */
-        uint32_t accepted; /* written by the supervisor: the administrator accepts faults up to that number */
+        uint64_t word;   /* 0: no fault; else its number << 32 | enum stats_op << 16 | errno */
+        uint64_t at;     /* CLOCK_REALTIME, microseconds; 0: not known */
+        uint64_t detail; /* of CUT: bytes that the backing store had */
+        uint32_t count;  /* the number of the last one */
+        /* Written by the supervisor: */
+        uint32_t accepted; /* the administrator accepts faults up to that number */
+        uint32_t told;     /* the number of the last one that there was an event of */
+        uint32_t unused;
 };
 
 /* `sequence` is odd while the supervisor writes the values, and changes with them. */

@@ -48,6 +48,7 @@ static struct fault_report report_of(const struct region_fault_state *state)
         return (struct fault_report){
                 .number = (uint32_t)(state->word >> NUMBER_SHIFT),
                 .accepted = state->accepted,
+                .told = state->told,
                 .op = op < _STATS_OP_MAX ? (enum stats_op)op : STATS_OTHER,
                 .error = (int)(state->word & ERRNO_MASK),
                 .at = state->at,
@@ -91,6 +92,11 @@ static int write_field(int fd, enum region_fault fault, size_t offset, const voi
 int region_fault_accept(int fd, enum region_fault fault, uint32_t number)
 {
         return write_field(fd, fault, offsetof(struct region_fault_state, accepted), &number, sizeof(number));
+}
+
+int region_fault_mark_told(int fd, enum region_fault fault, uint32_t number)
+{
+        return write_field(fd, fault, offsetof(struct region_fault_state, told), &number, sizeof(number));
 }
 
 /* `word` last: a supervisor that dies before that has cleared nothing. */

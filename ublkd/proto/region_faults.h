@@ -4,7 +4,7 @@
  * the supervisor: requests go on failing until the administrator accepts the fault and another worker starts.
  * A fault has a number, so that the administrator accepts only what the status showed.
  *
- * Workers write `word`, `at`, `detail` and `count`; the supervisor writes `accepted`, and clears a fault only
+ * Workers write `word`, `at`, `detail` and `count`; the supervisor writes the rest, and clears a fault only
  * while the device has no worker. */
 #pragma once
 
@@ -23,8 +23,8 @@ bool region_fault_latch(struct region_control *control, enum region_fault fault,
 
 /* A fault as the supervisor reads it. */
 struct fault_report {
-        uint32_t number; /* 0: no fault */
-        uint32_t accepted;
+        uint32_t number;         /* 0: no fault */
+        uint32_t accepted, told; /* see struct region_fault_state */
         enum stats_op op;
         int error;       /* errno */
         uint64_t at;     /* CLOCK_REALTIME, microseconds; 0: not known */
@@ -37,5 +37,7 @@ int region_faults_read(int fd, struct fault_report ret[_REGION_FAULT_MAX]);
 /* For the supervisor: note that the administrator accepts the fault up to `number` (0: takes that back). 0 or
  * -errno. */
 int region_fault_accept(int fd, enum region_fault fault, uint32_t number);
+/* For the supervisor: note that there was an event of that fault. 0 or -errno. */
+int region_fault_mark_told(int fd, enum region_fault fault, uint32_t number);
 /* For the supervisor, while there is no worker: clear the fault. 0 or -errno. */
 int region_fault_clear(int fd, enum region_fault fault);

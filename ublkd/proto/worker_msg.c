@@ -209,6 +209,7 @@ static const struct {
         [WORKER_MSG_FAILED] = {"failed",  failed_fields,  ARRAY_SIZE(failed_fields) },
         [WORKER_MSG_GROW] = {"grow",    grow_fields,    ARRAY_SIZE(grow_fields)   },
         [WORKER_MSG_GROWN] = {"grown",   grown_fields,   ARRAY_SIZE(grown_fields)  },
+        [WORKER_MSG_NEWS] = {"news",    NULL,           0                         },
         [WORKER_MSG_BACKING] = {"backing", backing_fields, ARRAY_SIZE(backing_fields)},
         [WORKER_MSG_NOTICE] = {"notice",  notice_fields,  ARRAY_SIZE(notice_fields) },
 };

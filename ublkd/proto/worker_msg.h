@@ -2,7 +2,7 @@
  * supervisor can read an older worker (unknown fields are skipped, unknown types are an error).
  *
  *   supervisor → worker:  CONFIG  GO  LIVE  GROW
- *   worker → supervisor:  HELLO  BACKING  PARAMS  READY  FAILED  GROWN  NOTICE
+ *   worker → supervisor:  HELLO  BACKING  PARAMS  READY  FAILED  GROWN  NOTICE  NEWS
  *
  * A worker is started with one end of a socket pair, perhaps before it is known for which device. CONFIG
  * tells, and brings the descriptors of that device. Without a CONFIG it leaves when its supervisor does.
@@ -55,6 +55,9 @@ enum worker_msg_type {
         WORKER_MSG_BACKING, /* which store it has opened, or has refused to; with its descriptor unless
                                refused */
         WORKER_MSG_NOTICE,  /* what the administrator should know; the worker serves on */
+        /* Something in the region has changed that the supervisor shows: see region_faults.h. An older
+         * supervisor does not know it, and replaces the worker. */
+        WORKER_MSG_NEWS,
         _WORKER_MSG_MAX
 };
 

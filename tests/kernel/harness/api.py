@@ -20,10 +20,11 @@ def loop_spec(name, path, target=None, **more):
     return {"name": name, "target": {"type": "loop", "path": str(path), **(target or {})}, **more}
 
 
-def condition_of(device):
-    """The condition Ready of a device."""
-    (ready,) = [c for c in device["status"]["conditions"] if c["type"] == "Ready"]
-    return ready
+def condition_of(device, kind="Ready"):
+    """A condition of a device; None: it is not shown."""
+    found = [c for c in device["status"]["conditions"] if c["type"] == kind]
+    assert len(found) <= 1
+    return found[0] if found else None
 
 
 class Api:

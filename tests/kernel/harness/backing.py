@@ -14,6 +14,11 @@ from .wait import wait_until
 # for the lock of a file that stays, for as many seconds as the other file says.
 _WRITE = """
 {data} >"{marks}/data.$$"
+if [ -e "{failing}" ]; then
+    rm "{marks}/data.$$"
+    echo "EIO as the test wants it" >&2
+    exit 1
+fi
 if [ -e "{held}" ]; then
     touch "{marks}/arrived.$$"
     {{ flock --shared 9; }} 9<"{held}" || :
@@ -26,6 +31,12 @@ fi
 dd if="{marks}/data.$$" of="{file}" oflag=seek_bytes seek="$4" conv=notrunc status=none
 rm "{marks}/data.$$"
 [ -z "$late" ] || touch "{marks}/landed.$$"
+"""
+_FLUSH = """
+if [ -e "{failing}" ]; then
+    echo "EIO as the test wants it" >&2
+    exit 1
+fi
 """
 _PREAD = """
 if [ -e "{held_reads}" ]; then
@@ -54,12 +65,13 @@ class TestyStore:
         self._shore = open(directory / "shore", "wb")  # pylint: disable=consider-using-with
         self._held = directory / "held"
         self._held_reads = directory / "held-reads"
+        self._failing = directory / "failing"
         self._marks = directory / "marks"
         self._marks.mkdir()
         with open(self.file, "wb") as file:
             file.truncate(size_mib << 20)
         words = {"file": self.file, "slow": self._slow, "shore": self._shore.name, "held": self._held,
-            "held_reads": self._held_reads, "marks": self._marks}
+            "held_reads": self._held_reads, "failing": self._failing, "marks": self._marks}
         zeroes = _WRITE.format(data='head -c "$3" /dev/zero', **words)
         socket, listens = directory / "nbd.sock", directory / "nbd.pid"
         self._server = subprocess.Popen(
@@ -67,7 +79,7 @@ class TestyStore:
                 "nbdkit", "--foreground", "--exit-with-parent", "--threads=32", f"--unix={socket}",
                 f"--pidfile={listens}", "eval",
                 f"get_size=echo {size_mib}M", "thread_model=echo parallel", "can_write=exit 0",
-                "can_flush=exit 0", "flush=exit 0", "can_fua=echo native", "can_trim=exit 0", "can_zero=exit 0",
+                "can_flush=exit 0", f"flush={_FLUSH.format(**words)}", "can_fua=echo native", "can_trim=exit 0", "can_zero=exit 0",
                 f"pread={_PREAD.format(**words)}", f"pwrite={_WRITE.format(data='cat', **words)}",
                 f"zero={zeroes}", f"trim={zeroes}",
             ],
@@ -109,6 +121,15 @@ class TestyStore:
     def holding_reads(self):
         """Reads that arrive within the block wait for its end."""
         return self._holding(self._held_reads)
+
+    @contextlib.contextmanager
+    def failing(self):
+        """Writes and flushes that arrive within the block fail with EIO."""
+        self._failing.touch()
+        try:
+            yield
+        finally:
+            self._failing.unlink()
 
     def wait_asked(self, count=1):
         """Wait until held reads are under way."""

@@ -1,5 +1,6 @@
 """A ublkd of a test's own."""
 
+import json
 import os
 import pathlib
 import signal
@@ -7,6 +8,7 @@ import subprocess
 
 from . import programs
 from .api import Api
+from .shell import output
 from .wait import wait_until
 
 _STOP_LIMIT = 30
@@ -78,6 +80,20 @@ class Daemon:
             return self.log_file.read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
             return ""
+
+    def ctl(self, *arguments):
+        """Run ublkctl; return what it printed."""
+        return output(programs.ublkctl(), "--socket", self.runtime / "ublkd.sock", *arguments)
+
+    def events(self, name):
+        """What happened to a device, oldest first."""
+        return [json.loads(line) for line in self.ctl("events", "-o", "json", name).splitlines()]
+
+    def metric(self, name, device):
+        """The value of a metric of a device."""
+        lines = self.api.request("GET", "/metrics").text.splitlines()
+        (value,) = [line.split()[-1] for line in lines if line.startswith(f'{name}{{device="{device}"}}')]
+        return float(value)
 
     def worker_pid(self, name):
         """The pid of a device's worker."""

@@ -1,0 +1,48 @@
+/* Whether flushes of a disk may still succeed. */
+#include "targets/worker/durability.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+/* No file has pages there: beyond MAX_LFS_FILESIZE less one page. */
+#define OFFSET_FAR_BEYOND INT64_C(0x7fffffffffffe000)
+
+/* The errors of sync_file_range() itself; any other is one of a write (errseq_check_and_advance()). */
+static bool is_of_the_call(int error)
+{
+        return error == EINVAL || error == EBADF || error == ESPIPE || error == EINTR || error == ENOSYS;
+}
+
+/* Return the errno that the witness reports, once; 0: none, or there is no witness. */
+static int witness_error(int kept)
+{
+        if (kept < 0 || sync_file_range(kept, OFFSET_FAR_BEYOND, 1, SYNC_FILE_RANGE_WAIT_BEFORE) == 0)
+                return 0;
+        return is_of_the_call(errno) ? 0 : errno;
+}
+
+static void latch(const struct durability *durability, enum io_op op, int error)
+{
+        shared_fault_latch(durability->shared, REGION_FAULT_FLUSH, (enum stats_op)op, error, 0);
+}
+
+void durability_ask(const struct durability *durability)
+{
+        int error = witness_error(durability->kept);
+
+        if (error > 0)
+                latch(durability, IO_FLUSH, error);
+}
+
+int durability_answer(const struct durability *durability, enum io_op op, int result, bool lossy)
+{
+        int witnessed;
+
+        if (result < 0 && lossy)
+                latch(durability, op, -result);
+        witnessed = witness_error(durability->kept);
+        if (witnessed > 0)
+                latch(durability, op, witnessed);
+        /* Another queue may have latched what it consumed, and so kept it from this request. */
+        return result >= 0 && durability_is_lost(durability) ? -EIO : result;
+}

@@ -1,0 +1,23 @@
+/* What the queues have put into the region for the supervisor to show. */
+#include "targets/worker/news.h"
+#include "ublkd/proto/region_faults.h"
+
+/* It only rises. */
+static uint64_t news_so_far(const struct region_control *control)
+{
+        uint64_t sum = 0;
+
+        for (unsigned i = 0; i < _REGION_FAULT_MAX; i++)
+                sum += __atomic_load_n(&control->faults[i].count, __ATOMIC_ACQUIRE);
+        return sum;
+}
+
+void news_send(struct news *news, const struct shared *shared, struct chan *chan)
+{
+        uint64_t now_there = news_so_far(device_region_control(shared->region));
+
+        if (now_there == news->told)
+                return;
+        if (chan_send(chan, &(struct worker_msg){.type = WORKER_MSG_NEWS}, -1) >= 0)
+                news->told = now_there;
+}

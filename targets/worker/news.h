@@ -1,0 +1,13 @@
+/* What the queues have put into the region for the supervisor to show. On the main thread. */
+#pragma once
+
+#include "targets/worker/chan.h"
+#include "targets/worker/shared.h"
+
+struct news {
+        uint64_t told; /* how much of it the supervisor was told */
+};
+
+/* Send NEWS if there is something new. When that fails it is sent with the next news; another supervisor
+ * reads the region when it comes. */
+void news_send(struct news *news, const struct shared *shared, struct chan *chan);

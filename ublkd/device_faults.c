@@ -1,0 +1,190 @@
+/* Faults of the backing store that lose acknowledged data, seen from the device. */
+#include "ublkd/device_faults.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static const char *const reasons[] = {
+        [REGION_FAULT_FLUSH] = "FlushFailed",
+        [REGION_FAULT_CUT] = "BackingTruncated",
+};
+_Static_assert(ARRAY_SIZE(reasons) == _REGION_FAULT_MAX, "every fault has a reason");
+
+static int open_region(const struct managed_device *device)
+{
+        return runtime_dir_open_region(device->reconciler->config.runtime_dir, device->uid);
+}
+
+/* " at 2026-11-22T10:00:00Z"; "" where it is not known. */
+static void format_time(uint64_t at, char text[static 32])
+{
+        time_t seconds = (time_t)(at / 1000000);
+        struct tm tm;
+
+        text[0] = '\0';
+        if (at > 0 && gmtime_r(&seconds, &tm))
+                (void)strftime(text, 32, " at %Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+static int explain_flush(const struct fault_report *report, char **ret)
+{
+        char when[32];
+
+        format_time(report->at, when);
+        return asprintf(ret,
+                "A %s failed%s: %s. Data that was written before may be lost, so every flush and every write "
+                "with FUA fails.",
+                report->op == STATS_FLUSH ? "flush" : "write to stable storage", when,
+                strerror(report->error));
+}
+
+static int explain_cut(const struct fault_report *report, char **ret)
+{
+        char when[32];
+
+        format_time(report->at, when);
+        return asprintf(ret,
+                "The backing file was cut off under the disk; it had %llu bytes when that was seen%s. "
+                "Acknowledged data is lost, so all I/O fails.",
+                (unsigned long long)report->detail, when);
+}
+
+/* NULL: out of memory. */
+static char *explain(enum region_fault fault, const struct fault_report *report)
+{
+        static int (*const explainers[_REGION_FAULT_MAX])(const struct fault_report *report, char **ret) = {
+                [REGION_FAULT_FLUSH] = explain_flush, [REGION_FAULT_CUT] = explain_cut};
+        char *text;
+
+        return explainers[fault](report, &text) < 0 ? NULL : text;
+}
+
+/* First the event, then the note that there was one: a supervisor that dies in between reports it again. */
+static void tell_new(struct managed_device *device, int fd, enum region_fault fault)
+{
+        struct fault_report *report = &device->faults[fault];
+        _cleanup_free_ char *text = NULL;
+
+        if (report->number == 0 || report->number == report->told)
+                return;
+        text = explain(fault, report);
+        device_tell(
+                device, EVENT_WARNING, reasons[fault], "%s", text ? text : "Acknowledged data may be lost.");
+        report->told = report->number;
+        (void)region_fault_mark_told(fd, fault, report->number);
+}
+
+void device_faults_read(struct managed_device *device)
+{
+        _cleanup_close_ int fd = open_region(device);
+
+        if (fd < 0 || region_faults_read(fd, device->faults) < 0) {
+                memset(device->faults, 0, sizeof(device->faults));
+                return;
+        }
+        for (unsigned i = 0; i < _REGION_FAULT_MAX; i++)
+                tell_new(device, fd, (enum region_fault)i);
+}
+
+void device_faults_accept(struct managed_device *device, const struct device_record *record)
+{
+        const uint32_t accepted[] = {
+                [REGION_FAULT_FLUSH] = record->accepted.flush, [REGION_FAULT_CUT] = record->accepted.cut};
+        _cleanup_close_ int fd = -1;
+        int r;
+
+        if (record->accepted_with != record->restart || device->accepted_with == record->restart)
+                return;
+        fd = open_region(device);
+        r = fd < 0 ? fd : 0;
+        for (unsigned i = 0; r >= 0 && i < _REGION_FAULT_MAX; i++)
+                r = region_fault_accept(fd, (enum region_fault)i, accepted[i]);
+        if (r >= 0)
+                device->accepted_with = record->restart;
+}
+
+void device_faults_refuse(struct managed_device *device)
+{
+        _cleanup_close_ int fd = open_region(device);
+
+        for (unsigned i = 0; fd >= 0 && i < _REGION_FAULT_MAX; i++)
+                (void)region_fault_accept(fd, (enum region_fault)i, 0);
+}
+
+static bool is_accepted(const struct fault_report *report)
+{
+        return report->number > 0 && report->number <= report->accepted;
+}
+
+static void clear(struct managed_device *device, bool (*which)(const struct fault_report *report))
+{
+        _cleanup_close_ int fd = open_region(device);
+
+        if (fd < 0 || region_faults_read(fd, device->faults) < 0)
+                return;
+        for (unsigned i = 0; i < _REGION_FAULT_MAX; i++)
+                if (which(&device->faults[i]) && region_fault_clear(fd, (enum region_fault)i) >= 0)
+                        device->faults[i] = (struct fault_report){};
+}
+
+void device_faults_begin(struct managed_device *device, const struct device_record *record)
+{
+        device_faults_accept(device, record); /* if that failed when it was asked for */
+        clear(device, is_accepted);
+}
+
+static bool is_there(const struct fault_report *report)
+{
+        return report->number > 0;
+}
+
+void device_faults_settle(struct managed_device *device, const struct device_record *record)
+{
+        bool disabled = record->spec && !record->spec->options.enabled;
+
+        if (device->facts.want == WANT_ABSENT && disabled)
+                clear(device, is_there);
+        else
+                device_faults_read(device);
+}
+
+void device_faults_tell(const struct managed_device *device, struct device_faults *ret)
+{
+        *ret = (struct device_faults){
+                .flush = device->faults[REGION_FAULT_FLUSH].number,
+                .cut = device->faults[REGION_FAULT_CUT].number,
+        };
+}
+
+static int condition(const struct managed_device *device, enum region_fault fault, const char *advice,
+        struct device_condition *ret)
+{
+        const struct fault_report *report = &device->faults[fault];
+        _cleanup_free_ char *text = NULL;
+
+        if (report->number == 0)
+                return 0;
+        text = explain(fault, report);
+        if (!text)
+                return -ENOMEM;
+        return device_condition_set(ret, CONDITION_FALSE, reasons[fault],
+                "%s %s 'ublkctl restart --accept-write-errors %s' (POST "
+                "/devices/%s/restart?accept-write-errors=true).",
+                text, advice, device->name, device->name);
+}
+
+int device_faults_durable(const struct managed_device *device, const struct device_record *record _unused_,
+        struct device_condition *ret)
+{
+        return condition(device, REGION_FAULT_FLUSH,
+                "Check the backing store, and what is on the disk; then accept the loss with", ret);
+}
+
+int device_faults_whole(const struct managed_device *device, const struct device_record *record _unused_,
+        struct device_condition *ret)
+{
+        return condition(device, REGION_FAULT_CUT,
+                "Restore the file to its full size from a copy, if there is one; then accept the loss with",
+                ret);
+}
