@@ -1,5 +1,5 @@
 /* What is wanted of a device, from its record and the facts of a turn. */
-#include "ublkd/managed_device.h"
+#include "ublkd/device_faults.h"
 
 #include <string.h>
 
@@ -49,6 +49,7 @@ struct plan_wish device_wish(struct managed_device *device, const struct device_
 
         note_loss(device, now);
         note_geometry(device);
+        device_faults_accept(device, record);
         device->size_wanted = size_wanted(device, options);
         return (struct plan_wish){
                 .deleting = record->deleting,

@@ -345,8 +345,7 @@ static void device_decide(struct managed_device *device, const struct device_rec
 
 void device_step_done(struct managed_device *device, int result)
 {
-        /* It was told what to do, and says when that is done: a look at it before that would only take a CPU
-         * from it. */
+        /* It reports when it has done what it was told; a look before that would only take a CPU from it. */
         static const bool worker_is_next[_ACTION_MAX] = {
                 [ACTION_SPAWN] = true, [ACTION_SET_PARAMS] = true, [ACTION_BEGIN_RECOVERY] = true};
         struct daemon_counters *counters = &device->reconciler->counters;
@@ -516,7 +515,6 @@ static void on_store_event(void *userdata, const struct store_event *event)
         device_log(device, event);
         if (is_new)
                 device->unheard = true;
-        device_faults_accept(device, event->record);
         if (event->kind == STORE_INTENT && event->record->recover_requested)
                 device->recover_heard = false; /* asked again is asked anew */
         device_wake(device);

@@ -1,5 +1,6 @@
 /* The threads that serve: one per hardware queue. The main thread is told through an eventfd. */
 #include "targets/worker/queue_threads.h"
+#include "targets/worker/durability.h"
 #include "targets/worker/queue_place.h"
 #include "targets/worker/sandbox.h"
 #include "targets/worker/ublk_queue.h"
@@ -168,6 +169,7 @@ int queue_threads_start(struct disk *disk, const struct shared *shared, const st
         }
         all->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         all->shared.news = all->event_fd;
+        durability_ask(&(struct durability){.shared = &all->shared, .kept = disk->device.store.kept});
         r = all->event_fd < 0 ? -errno : start_all(all);
         if (r < 0)
                 return r; /* threads may be running with it: it is left to the end of the process */

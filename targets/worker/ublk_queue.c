@@ -238,7 +238,7 @@ int ublk_queue_open(const struct ublk_queue_setup *setup, struct ublk_queue **re
         queue->served = setup->served;
         queue->control.region = setup->shared->region;
         throttle_open(&queue->throttle, setup->shared->region);
-        queue->durability = (struct durability){.shared = setup->shared, .kept = -1};
+        queue->durability = (struct durability){.shared = setup->shared, .kept = setup->device->store.kept};
         store_end_open(&queue->store_end, setup->device, setup->shared);
         queue_meter_open(&queue->meter, setup->shared, setup->index);
         queue->shape.direct = (setup->device->target->desc->flags & TARGET_NEVER_WAITS)

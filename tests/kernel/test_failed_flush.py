@@ -2,11 +2,12 @@
 
 import errno
 import os
+import threading
 
 import pytest
 
 from harness.api import condition_of, loop_spec
-from harness.disk import BLKDISCARD, Disk, block, write, zero
+from harness.disk import BLKDISCARD, Background, Disk, block, write, zero
 
 _BLOCK = 4096
 
@@ -153,3 +154,41 @@ def test_a_new_disk_begins_without(store, daemon):
     daemon.api.delete("data")
     disk = Disk(daemon.api.create(_spec(store))["status"]["id"])
     _assert_well(daemon, disk)
+
+
+def test_an_error_that_another_program_has_consumed(store, daemon):
+    """Nobody serves the disk while a write fails, and the fsync() of a stranger is told of it."""
+    spec = _spec(store, recovery={"trigger": "manual"})
+    disk = Disk(daemon.api.create(spec)["status"]["id"])
+    disk.flush()
+    stranger = os.open(store.path, os.O_RDWR)
+    try:
+        disk.write(0, block("a"))
+        daemon.kill_worker("data")
+        daemon.api.wait_phase("data", "Quiesced")
+        with store.failing():
+            assert _error(os.fsync, stranger) == "EIO"
+        assert _error(os.fsync, stranger) is None
+    finally:
+        os.close(stranger)
+    daemon.api.ask("POST", "/devices/data/recover?wait=ready&timeout=60s", 200)
+    _assert_lost(daemon, disk)
+    _accept(daemon)
+    _assert_well(daemon, disk)
+
+
+def test_flushes_at_the_same_time_all_fail(store, daemon):
+    """The kernel reports the error to one of them."""
+    disk = Disk(daemon.api.create(loop_spec("data", store.path, {"directIo": "off"}, queues=2))["status"]["id"])
+    disk.write(0, block("a"))
+    together = threading.Barrier(8)
+
+    def flush(number):
+        os.sched_setaffinity(0, {number % os.cpu_count()})
+        together.wait(60)
+        disk.flush()
+
+    with store.failing():
+        flushes = [Background(flush, number) for number in range(8)]
+        assert [flush.result() for flush in flushes] == ["EIO"] * 8
+    _assert_lost(daemon, disk)
