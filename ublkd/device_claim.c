@@ -122,7 +122,10 @@ int device_claim_take(struct managed_device *device)
 int device_claim_extend(struct managed_device *device, uint64_t size)
 {
         _cleanup_claims_ struct backing_claims claims = {};
-        int r = backing_claims_append(&claims, &worker_proc_params(device->worker)->claims);
+        /* What it has, and not what its worker says: one that was found may name nothing. */
+        const struct backing_claims *now =
+                device->claims.count > 0 ? &device->claims : &worker_proc_params(device->worker)->claims;
+        int r = backing_claims_append(&claims, now);
 
         if (r < 0)
                 return r;

@@ -197,6 +197,8 @@ const char *device_unsupported(
 int device_claim_take(struct managed_device *device);
 /* device_claim.c: its disk is about to write up to `size` bytes from where it begins. The same results. */
 int device_claim_extend(struct managed_device *device, uint64_t size);
+/* device_found.c: kills a worker that was found and claims what was not written down for its disk. */
+void device_judge_found(struct managed_device *device);
 /* device_claim.c: a worker that finds its store locked names the process that has it. Where that is the
  * worker of another device here, a note names the device instead. */
 void device_claim_name_holder(struct managed_device *device, const struct problem *problem);

@@ -53,6 +53,11 @@ static _printf_(2, 3) void kill_for(struct worker_proc *worker, const char *form
         worker_proc_kill(worker);
 }
 
+void worker_proc_refuse(struct worker_proc *worker, const char *fault)
+{
+        kill_for(worker, "%s", fault);
+}
+
 /* Its pidfd is readable, so it is dead. Its status may still be unknown: an adopted one is not our child, and
  * one that is being debugged is first its debugger's. */
 static void note_death(struct worker_proc *worker)

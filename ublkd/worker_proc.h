@@ -71,3 +71,5 @@ void worker_proc_forget_refusal(struct worker_proc *worker);
 /* SIGKILL through the pidfd: by contract nothing acknowledged is lost. The stage is WORKER_STAGE_LEAVING
  * until its death, which is reported. */
 void worker_proc_kill(struct worker_proc *worker);
+/* The same, for a reason that its death tells: a clause, "it …". */
+void worker_proc_refuse(struct worker_proc *worker, const char *fault);

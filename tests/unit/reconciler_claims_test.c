@@ -1,5 +1,6 @@
 /* Whom a backing store belongs to: the reconciler over a pretended kernel and pretended workers. */
 #include "check.h"
+#include "reconciler_fake_worker.h"
 #include "reconciler_world.h"
 
 #include <stdlib.h>
@@ -92,6 +93,67 @@ static void a_disk_without_a_worker_keeps_its_store_over_a_restart(void)
         world_free(&world);
 }
 
+/* ublkd starts again, and finds the worker of "data", which was of `file:1`, with this claim. */
+static void world_new_with_found(struct world *world, const char *key, uint64_t start, uint64_t end)
+{
+        struct worker_proc *worker;
+
+        world_new(world);
+        world->host.features = WORLD_GROWS;
+        world_put_loop(world, "data", "");
+        world_bring_up(world, "data", "file:1");
+        world_stop_reconciler(world);
+        fake_adopt_error = 0;
+        world_start_reconciler(world);
+        fake_adopt_error = -ENOENT;
+        world_settle(world, 0);
+        worker = fake_worker("data");
+        fake_worker_greet(worker, world_record(world, "data")->epoch, 0);
+        CHECK_INT(backing_claims_add(&worker->params.claims,
+                          &(struct backing_claim){
+                                  .key = (char *)key, .start = start, .end = end, .writes = true}),
+                0);
+        worker->changed(worker->userdata, worker);
+        world_settle(world, 5);
+}
+
+static void a_worker_that_is_found_keeps_the_claim_that_was_written_down(void)
+{
+        static const struct {
+                const char *key;
+                uint64_t start, end;
+                bool refused;
+        } cases[] = {
+                {"file:1", 0,    1 << 20,       false},
+                {"file:1", 4096, 1 << 20,       false}, /* less is harmless */
+                {"file:2", 0,    1 << 20,       true }, /* another device's, perhaps */
+                {"file:1", 0,    (1 << 20) + 1, true }, /* more than its disk has */
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct world world;
+
+                world_new_with_found(&world, cases[i].key, cases[i].start, cases[i].end);
+                CHECK_INT(fake_kills, cases[i].refused);
+                CHECK(!fake_worker("data")->fault == !cases[i].refused);
+                if (!cases[i].refused)
+                        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+                world_free(&world);
+        }
+}
+
+/* A worker that names the store of another disk takes it from nobody. */
+static void a_worker_that_is_found_takes_no_store_of_another_disk(void)
+{
+        struct world world;
+
+        world_new_with_found(&world, "file:2", 0, 1 << 20);
+        world_put_loop(&world, "other", "");
+        world_bring_up(&world, "other", "file:2");
+        CHECK_INT(world_phase(&world, "other"), PHASE_LIVE);
+        world_free(&world);
+}
+
 /* A supervisor that has just started, and found no claim, does not know what a disk without a worker writes
  * to. */
 static void a_recovery_does_not_join_another_writer(void)
@@ -165,6 +227,8 @@ int main(void)
         a_disk_without_a_worker_keeps_its_store();
         a_disk_without_a_worker_keeps_its_store_over_a_restart();
         a_recovery_does_not_join_another_writer();
+        a_worker_that_is_found_keeps_the_claim_that_was_written_down();
+        a_worker_that_is_found_takes_no_store_of_another_disk();
         a_store_that_a_worker_of_ours_has_locked_is_its_devices();
         return check_report();
 }

@@ -1,4 +1,4 @@
-/* A pretended worker, for reconciler_fakes.c. */
+/* A pretended worker, for reconciler_fakes.c and tests that have it say what is unusual. */
 #pragma once
 
 #include "ublkd/worker_proc.h"
@@ -21,6 +21,7 @@ struct worker_proc {
         bool exists, shared; /* likewise */
         struct worker_store store;
         enum worker_lock lock;
+        const char *fault; /* why it was killed, where that was said */
         struct worker_death death;
         worker_proc_changed changed;
         void *userdata;

@@ -470,6 +470,12 @@ void fake_worker_refuse(struct worker_proc *worker, const char *reason, const ch
         fake_worker_die(worker);
 }
 
+void worker_proc_refuse(struct worker_proc *worker, const char *fault)
+{
+        worker->fault = fault;
+        worker_proc_kill(worker);
+}
+
 enum worker_lock fake_worker_lock(const struct worker_proc *worker)
 {
         return worker->lock;

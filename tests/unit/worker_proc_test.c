@@ -348,6 +348,18 @@ static void test_growth_is_believed_only_as_asked(struct watch *watch)
         check_death(watch, "wrapping", "was killed by ublkd: it sent PARAMS with an impossible size");
 }
 
+static void test_a_worker_that_is_refused_dies_of_that(struct watch *watch)
+{
+        spawn(watch, "silent");
+        worker_proc_refuse(watch->worker, "it claims another backing store than its disk has");
+        CHECK_INT(worker_proc_stage(watch->worker), WORKER_STAGE_LEAVING);
+        CHECK(run_until(watch, is_dead));
+        CHECK(worker_proc_death(watch->worker)->by_us);
+        CHECK_STR(worker_proc_death(watch->worker)->sentence,
+                "was killed by ublkd: it claims another backing store than its disk has");
+        let_go(watch);
+}
+
 static void check_program(struct watch *watch, const char *program, int error)
 {
         struct worker_start *starter = NULL;
@@ -441,6 +453,7 @@ static void run_tests(struct watch *watch)
         test_adoption_of_nobody(watch);
         test_adoption_kills_nobody_who_has_the_pid_of_a_dead_worker(watch);
         test_growth_is_believed_only_as_asked(watch);
+        test_a_worker_that_is_refused_dies_of_that(watch);
         test_failed(watch);
         test_spawn_that_cannot_be(watch);
         test_freed_within_the_callback(watch);

@@ -1,0 +1,40 @@
+/* A worker that was found is believed only what the supervisor before this one has written down: that knew
+ * what it had started. A worker that was taken over could else name the store of another device, or more of
+ * its own. */
+#include "ublkd/managed_device.h"
+
+#include <string.h>
+
+static bool is_within(const struct backing_claim *claim, const struct backing_claim *written)
+{
+        return strcmp(claim->key, written->key) == 0 && claim->mapped == written->mapped
+               && claim->start >= written->start && claim->end <= written->end
+               && (written->writes || !claim->writes);
+}
+
+static bool is_written(const struct backing_claims *written, const struct backing_claim *claim)
+{
+        for (size_t i = 0; i < written->count; i++)
+                if (is_within(claim, &written->items[i]))
+                        return true;
+        return false;
+}
+
+static bool are_written(const struct backing_claims *written, const struct backing_claims *claims)
+{
+        for (size_t i = 0; i < claims->count; i++)
+                if (!is_written(written, &claims->items[i]))
+                        return false;
+        return true;
+}
+
+void device_judge_found(struct managed_device *device)
+{
+        const struct disk_params *params = device->worker ? worker_proc_params(device->worker) : NULL;
+
+        if (!params || !worker_proc_adopted(device->worker)
+                || worker_proc_stage(device->worker) == WORKER_STAGE_LEAVING || device->claims.count == 0)
+                return;
+        if (!are_written(&device->claims, &params->claims))
+                worker_proc_refuse(device->worker, "it claims another backing store than its disk has");
+}
