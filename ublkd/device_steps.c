@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { TIMEOUT_AFTER_RECOVERY_USEC = 1000 * 1000 };
+
 /* ---- starting ---- */
 
 /* Its disk has lost its worker, and no supervisor was there to see it. */
@@ -111,15 +113,30 @@ static void step_set_params(struct managed_device *device, const struct device_r
                 on_params_set);
 }
 
+void reconciler_timeout_failed(struct reconciler *reconciler, int number, int error)
+{
+        for (size_t i = 0; i < reconciler->count; i++) {
+                const struct managed_device *device = reconciler->devices[i];
+                const struct device_record *record = device_store_get(reconciler->config.store, device->name);
+
+                if (record && record->number == number && record->status.disk)
+                        device_tell(device, EVENT_WARNING, "TimeoutNotSet",
+                                "/sys/block/ublkb%d/queue/io_timeout cannot be set: %s; a recovery may take "
+                                "30 s on "
+                                "this kernel.",
+                                number, strerror(-error));
+        }
+}
+
+/* A disk that was recovered most likely has it, and other things are more urgent. */
 static void shorten_timeout(const struct managed_device *device, const struct device_record *record)
 {
-        int r = disk_timeout_shorten(record->number);
+        struct disk_timeout *timeout = device->reconciler->config.disk_timeout;
+        uint64_t delay = device->action == ACTION_END_RECOVERY ? TIMEOUT_AFTER_RECOVERY_USEC : 0;
+        int r = timeout ? disk_timeout_shorten(timeout, record->number, delay) : 0;
 
         if (r < 0)
-                device_tell(device, EVENT_WARNING, "TimeoutNotSet",
-                        "/sys/block/ublkb%d/queue/io_timeout cannot be set: %s; a recovery may take 30 s on "
-                        "this kernel.",
-                        record->number, strerror(-r));
+                reconciler_timeout_failed(device->reconciler, record->number, r);
 }
 
 /* The node of a disk that was recovered is the one that it had. What has to do with the node comes last: it

@@ -3,8 +3,32 @@
  * A driver without a release hook on /dev/ublkcN (6.12: ublk_timeout() in ublk_drv.c) learns of a death from
  * the commands that the worker has waiting; when every tag is in flight there is none, and only the timeout
  * of a request makes it look: after 30 s, by default. For a worker that lives, a timeout merely starts the
- * timer again. */
+ * timer again.
+ *
+ * The kernel may freeze the queue to set it (queue_attr_store() in block/blk-sysfs.c of 6.12): it waits for
+ * all requests of the disk first, which a worker may hold for minutes, and nothing can interrupt that. So a
+ * process apart sets it. */
 #pragma once
 
-/* Sets /sys/block/ublkbN/queue/io_timeout to half a second. 0 or -errno. */
-int disk_timeout_shorten(int number);
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+struct disk_timeout;
+
+struct disk_timeout_options {
+        const char *sys;        /* NULL: /sys; for tests */
+        uint64_t patience_usec; /* for all disks of one process; 0: ten seconds */
+        /* From the loop: it could not be set for this disk, which may be gone by now. Not called where the
+         * kernel waits for the disk's requests: then it is set when those are done. */
+        void (*failed)(void *userdata, int number, int error);
+        void *userdata;
+};
+
+/* 0 or -errno. */
+int disk_timeout_new(sd_event *event, const struct disk_timeout_options *options, struct disk_timeout **ret);
+/* What is not set yet is left as it is. NULL is fine. Returns NULL. */
+struct disk_timeout *disk_timeout_free(struct disk_timeout *timeout);
+
+/* Sets /sys/block/ublkbN/queue/io_timeout to half a second where it is another, from the loop, `delay`
+ * microseconds later at the latest. 0 or -errno. */
+int disk_timeout_shorten(struct disk_timeout *timeout, int number, uint64_t delay);

@@ -36,6 +36,7 @@ struct manager {
         const char *state_dir; /* of the options */
         struct worker_start *worker_start;
         struct disk_search *disk_search;
+        struct disk_timeout *disk_timeout;
         struct path_watches *path_watches;
         struct fd_store *fd_store;
         struct disk_watch *disk_watch; /* NULL: there is none */
@@ -305,6 +306,21 @@ static int open_disk_search(struct manager *manager)
                 &manager->disk_search);
 }
 
+static void on_timeout_failed(void *userdata, int number, int error)
+{
+        struct manager *manager = userdata;
+
+        if (manager->reconciler)
+                reconciler_timeout_failed(manager->reconciler, number, error);
+}
+
+static int open_disk_timeout(struct manager *manager)
+{
+        return disk_timeout_new(manager->event,
+                &(struct disk_timeout_options){.failed = on_timeout_failed, .userdata = manager},
+                &manager->disk_timeout);
+}
+
 static void on_disk_changed(void *userdata, int number)
 {
         struct manager *manager = userdata;
@@ -335,6 +351,7 @@ static int open_reconciler(struct manager *manager)
                         .host = &manager->host,
                         .worker_start = manager->worker_start,
                         .disk_search = manager->disk_search,
+                        .disk_timeout = manager->disk_timeout,
                         .path_watches = manager->path_watches,
                         .fd_store = manager->fd_store,
                         .settled = on_settled,
@@ -406,6 +423,8 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = open_disk_search(manager);
         if (r >= 0)
+                r = open_disk_timeout(manager);
+        if (r >= 0)
                 r = path_watches_new(
                         manager->event, &(struct path_watches_options){}, &manager->path_watches);
         if (r >= 0)
@@ -430,6 +449,7 @@ struct manager *manager_free(struct manager *manager)
         disk_watch_free(manager->disk_watch);
         reconciler_free(manager->reconciler);
         disk_search_free(manager->disk_search);
+        disk_timeout_free(manager->disk_timeout);
         path_watches_free(manager->path_watches);
         foreign_scan_free(manager->foreign_scan);
         worker_start_free(manager->worker_start);

@@ -5,6 +5,7 @@
 #include "ublkd/daemon_counters.h"
 #include "ublkd/device_store.h"
 #include "ublkd/disk_search.h"
+#include "ublkd/disk_timeout.h"
 #include "ublkd/fd_store.h"
 #include "ublkd/host.h"
 #include "ublkd/path_watch.h"
@@ -21,6 +22,7 @@ struct reconciler_config {
         const struct host *host;
         struct worker_start *worker_start;
         struct disk_search *disk_search;   /* who uses a disk; NULL: nobody knows */
+        struct disk_timeout *disk_timeout; /* NULL: the kernel's default stays */
         struct path_watches *path_watches; /* where paths lead; NULL: nobody looks */
         struct fd_store *fd_store;         /* what the service manager keeps; NULL: there is none */
         /* Called once, when every device that was there at the start had its first pass. */
@@ -37,6 +39,9 @@ void reconciler_counters(const struct reconciler *reconciler, struct daemon_coun
 
 /* Udev has been at /dev/ublkbN: if that is the disk of a device, it gets its owner and mode again. */
 void reconciler_disk_changed(struct reconciler *reconciler, int number);
+
+/* The timeout of /dev/ublkbN could not be set: tells the device whose disk that is. */
+void reconciler_timeout_failed(struct reconciler *reconciler, int number, int error);
 
 /* The control plane came (or NULL: went). Until it is there no device moves, and each says why. Queues all.
  */

@@ -5,6 +5,11 @@ The backing store holds what arrives, so START_DEV hangs in its partition scan
 under way, for as long as the test says.
 """
 
+import contextlib
+import pathlib
+import subprocess
+import time
+
 import pytest
 
 from harness import ublk
@@ -13,6 +18,7 @@ from harness.disk import Disk, block
 from harness.wait import wait_until
 
 _DEADLINES = 60  # seconds: longer than that of any command
+_ANSWERS = 20  # seconds: shorter than what waits here, longer than what a busy emulator takes
 
 
 def _assert_others_go_on(api, daemon):
@@ -65,3 +71,41 @@ def test_a_stop_that_hangs_is_named_and_ends_when_it_can(store, daemon):
         _assert_others_go_on(api, daemon)
     wait_until(lambda: api.names() == [] and ublk.numbers() == [], "the removal done")
     write.result()  # it has one, whichever: the kernel answered it before it let go of the disk
+
+
+def _in_flight(disk):
+    return sum(map(int, pathlib.Path(f"/sys/block/{pathlib.Path(disk.path).name}/inflight").read_text(encoding="ascii").split()))
+
+
+@contextlib.contextmanager
+def _readers(disk, count):
+    """So many reads in flight, or waiting for those."""
+    command = ["fio", "--name=readers", f"--filename={disk.path}", "--ioengine=libaio", "--direct=1", "--rw=randread", f"--iodepth={count}",
+               "--bs=4k", "--time_based", "--runtime=3600", "--thread"]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: _in_flight(disk) >= count // 2, "reads in flight")
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_disk_whose_requests_wait_is_recovered_beside_all_others(daemon):
+    """What ublkd sets of a disk when it is live again may wait for all its requests, which take minutes here: on 6.12
+    the driver's queue is frozen for it. ublkd does not wait for that."""
+    api = daemon.api
+    spec = null_spec("data", queues=1, queueDepth=128)
+    disk = Disk(api.create(spec)["status"]["id"])
+    api.put(spec | {"limits": {"read": {"iops": 1}}})
+    with _readers(disk, 128):
+        pid = daemon.kill_worker("data")
+        api.wait_other_worker("data", pid)
+        for _ in range(10):
+            begin = time.monotonic()
+            api.ask("GET", "/healthz", 200)
+            assert time.monotonic() - begin < _ANSWERS, "ublkd waited for the disk's requests"
+        _assert_others_go_on(api, daemon)
+        api.wait_phase("data", "Live")
+        api.put(spec | {"limits": {}})
+    api.delete("data")

@@ -203,9 +203,3 @@ int __wrap_observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_l
         *ret_logical_block_size = 512;
         return 0;
 }
-
-int __wrap_disk_timeout_shorten(int number);
-int __wrap_disk_timeout_shorten(int number _unused_)
-{
-        return 0;
-}
