@@ -54,7 +54,7 @@ QUOTED = [
 ]
 
 # Headers without which there is no I/O.
-PURE = ["ublkd/plan.[ch]", "ublkd/backoff.[ch]", "ublkd/attempt.[ch]", "ublkd/claims.[ch]"]
+PURE = ["ublkd/plan.[ch]", "ublkd/backoff.[ch]", "ublkd/attempt.[ch]", "ublkd/claims.[ch]", "ublkd/worker_growth.[ch]"]
 PURE_SYSTEM = ["errno.h", "limits.h", "stdbool.h", "stddef.h", "stdint.h", "string.h"]
 
 UAPI = ["ublkd/base/ublk_uapi.h", "linux/ublk_cmd.h"]
