@@ -132,17 +132,33 @@ bool lock_holder_name(const char *proc, pid_t pid, struct lock_holder *ret)
         return process >= 0 && name_process(process, pid, ret);
 }
 
+/* A supervisor and systemd keep the descriptor of a store for the worker, and have its lock with it: of
+ * several the one that serves is named. */
+static int rank_of(const struct lock_holder *holder)
+{
+        static const char worker[] = "ublkd-worker ";
+
+        return strncmp(holder->name, worker, strlen(worker)) == 0 ? 2 : strcmp(holder->name, "ublkd") == 0;
+}
+
 bool lock_holder_find(const char *proc, ino_t number, const struct flock *wanted, struct lock_holder *ret)
 {
         _cleanup_closedir_ DIR *processes = opendir(proc);
         const struct dirent *entry;
+        int best = -1;
 
         while (processes && (entry = readdir(processes))) {
                 _cleanup_close_ int process =
                         is_number(entry->d_name) ? open_process(proc, entry->d_name) : -1;
 
-                if (process >= 0 && process_has_lock(process, number, wanted))
-                        return name_process(process, (pid_t)strtol(entry->d_name, NULL, 10), ret);
+                struct lock_holder holder;
+
+                if (process < 0 || !process_has_lock(process, number, wanted)
+                        || !name_process(process, (pid_t)strtol(entry->d_name, NULL, 10), &holder)
+                        || rank_of(&holder) <= best)
+                        continue;
+                best = rank_of(&holder);
+                *ret = holder;
         }
-        return false;
+        return best >= 0;
 }
