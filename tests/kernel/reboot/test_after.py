@@ -26,7 +26,10 @@ def test_devices_are_back_after_the_reboot(make_daemon):
     assert Disk(facts["second"]["id"]).read(4096, 4096) == block("r")
     with open(top / "missing.img", "wb") as file:
         file.truncate(32 << 20)
-    assert api.wait_phase("missing", "Live")["status"]["id"] == facts["missing"]["id"]
+    # That is another file, and the data of the disk is not in it.
+    found = api.wait_phase("missing", "Failed")["status"]["backing"]["found"]["identity"]
+    api.ask("POST", f"/devices/missing/recover?accept-backing={found}&wait=ready&timeout=60s", 200)
+    assert api.get("missing")["status"]["id"] == facts["missing"]["id"]
     for name in facts:
         api.delete(name)
     daemon.stop()
