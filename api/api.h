@@ -48,5 +48,8 @@ int api_new(
 /* What config->host tells is as it is now: those who have waited for that get it. From the loop. */
 void api_host_seen(struct api *api);
 
+/* The first pass over all devices is done: config->is_ready() says so. From the loop. */
+void api_settled(struct api *api);
+
 /* Closes every connection, also those that wait, and removes the socket files. NULL is fine. Returns NULL. */
 struct api *api_free(struct api *api);

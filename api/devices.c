@@ -75,7 +75,8 @@ static int parse_patch(struct request *request, const struct device_record *reco
  * be used, the status knows nothing; a disk there may be all the same. */
 static int disk_number(const struct device_record *record)
 {
-        bool known = record->spec && record->status.phase != PHASE_PENDING;
+        bool known = record->spec && record->status.phase != PHASE_PENDING
+                     && record->status.phase != PHASE_UNKNOWN;
 
         return known && !record->status.disk ? -1 : record->number;
 }

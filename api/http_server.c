@@ -6,6 +6,7 @@
 #include "api/server.h"
 
 #include "api/disk_check.h"
+#include "api/first_pass.h"
 #include "api/head_check.h"
 #include "api/metrics.h"
 #include "api/respond.h"
@@ -438,6 +439,7 @@ struct api *api_free(struct api *api)
         if (api->subscribed)
                 device_store_unsubscribe(api->config.store, on_store_event, api);
         wait_abandon_all(api);
+        first_pass_abandon_all(api);
         disk_check_abandon_all(api);
         watch_abandon_all(api);
         for (size_t i = 0; i < api->listener_count; i++)

@@ -3,6 +3,7 @@
 
 #include "api/accept.h"
 #include "api/disk_check.h"
+#include "api/first_pass.h"
 #include "api/json_check.h"
 #include "api/precondition.h"
 #include "api/respond.h"
@@ -241,14 +242,15 @@ void request_finish(struct request *request)
                 reply_problem(request, PROBLEM_BAD_REQUEST, "No body is expected here; leave it out.");
                 return;
         }
-        request->route->handle(request);
+        if (first_pass_await(request))
+                request->route->handle(request);
         if (!request_is_held(request))
                 precondition_apply(request);
 }
 
 bool request_is_held(const struct request *request)
 {
-        return request->wait || disk_check_is_pending(request);
+        return request->wait || disk_check_is_pending(request) || first_pass_is_pending(request);
 }
 
 cJSON *request_parse_body(struct request *request)
@@ -290,6 +292,7 @@ struct request *request_free(struct request *request)
         if (!request)
                 return NULL;
         wait_free(request->wait);
+        first_pass_free(request->first_pass);
         disk_check_free(request->disk_check);
         watch_free(request->watch);
         query_clear(&request->query);

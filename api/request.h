@@ -32,6 +32,7 @@ enum method {
 };
 
 struct disk_check;
+struct first_pass;
 struct route;
 struct wait;
 struct watch;
@@ -59,6 +60,7 @@ struct request {
         size_t body_size, body_allocated; /* body_size counts on when nothing is kept any more */
         struct reply reply;
         struct wait *wait;
+        struct first_pass *first_pass; /* NULL: it did not have to wait for that */
         struct disk_check *disk_check; /* NULL: nothing was asked yet */
         struct watch *watch;           /* the body of the reply is a stream */
         bool abandoned;                /* the client has gone: close without a word */

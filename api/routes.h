@@ -7,6 +7,7 @@ enum route_flag {
         ROUTE_CHANGES = 1 << 0,     /* only for those who may change things */
         ROUTE_BODY = 1 << 1,        /* takes JSON; the others take nothing */
         ROUTE_MERGE_PATCH = 1 << 2, /* that JSON is a merge patch */
+        ROUTE_ANY_TIME = 1 << 3,    /* tells of no device: it need not wait for the first pass */
 };
 
 struct route {

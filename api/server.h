@@ -18,7 +18,8 @@ struct api {
         char token[TOKEN_TEXT_SIZE]; /* "" without TCP */
         uint64_t (*replies)[5];      /* of each route, by class of the status: metrics_count_reply() */
         struct wait *waits;
-        struct disk_check *disk_checks; /* that are pending */
+        struct first_pass *first_passes; /* requests that wait for the first pass */
+        struct disk_check *disk_checks;  /* that are pending */
         struct watch *watches;
         sd_event_source *gather, *keep_alive; /* of the watches; NULL until there is one */
         bool subscribed;

@@ -24,6 +24,17 @@ int device_record_explain_pending(struct device_record *record)
         return device_status_explain(&record->status, "Pending", "The device waits for its first look.");
 }
 
+int device_record_explain_unseen(struct device_record *record)
+{
+        int r = device_record_explain_pending(record);
+
+        record->status.phase = PHASE_UNKNOWN;
+        if (r < 0)
+                return r;
+        return device_status_explain(&record->status, NOT_YET_KNOWN,
+                "ublkd has not looked at the device yet; whether it has a disk is not known.");
+}
+
 int device_record_explain_quarantine(const struct device_record *record, struct device_status *status)
 {
         return device_status_explain(status, "Quarantined",

@@ -13,6 +13,8 @@ int device_record_new(const struct device_spec *spec, struct device_record *ret)
 
 /* Replaces the status by that of a device which nobody has looked at yet. 0 or -ENOMEM. */
 int device_record_explain_pending(struct device_record *record);
+/* The same of one that was there before this ublkd: it may have a disk. */
+int device_record_explain_unseen(struct device_record *record);
 
 /* Sets record->spec from the stored JSON text, or quarantines the record when the text cannot be used (also
  * 0). -ENOMEM otherwise. */

@@ -58,10 +58,18 @@ static struct told tell_absent(const struct managed_device *device, const struct
                                                      : (struct told){PHASE_STOPPING, "Replacing"};
 }
 
+/* A driver that is not there has no disks; one that cannot be asked may have. */
+static bool may_have_disks(const struct host *host)
+{
+        return host->problems.count == 0 || host->problems.items[0].error != ENOENT;
+}
+
 /* What is known of the disk is from when there was a driver; before, there was none. */
 static struct told tell_without_driver(
         const struct managed_device *device, const struct device_record *record)
 {
+        if (device->unseen && may_have_disks(device->reconciler->config.host))
+                return (struct told){PHASE_UNKNOWN, "HostNotReady"};
         if (record->deleting)
                 return (struct told){PHASE_STOPPING, "HostNotReady"};
         if (!record->spec->options.enabled && is_gone(device) && !device->worker)
@@ -133,6 +141,9 @@ static struct told tell(
                 return (struct told){PHASE_FAILED, "Quarantined"};
         if (!device->reconciler->ctl)
                 return tell_without_driver(device, record);
+        if (device->unseen)
+                return (struct told){
+                        PHASE_UNKNOWN, device->note.reason ? device->note.reason : NOT_YET_KNOWN};
         if (device->facts.want == WANT_ABSENT)
                 return tell_absent(device, record);
         if (is_serving(device))
@@ -261,6 +272,12 @@ static int explain_host(const struct managed_device *device, const struct device
 {
         const char *host = host_sentence(device);
 
+        if (status->phase == PHASE_UNKNOWN)
+                return device_status_explain(status, reason,
+                        "%s%s So it is not known whether /dev/ublkb%d is there; the driver is asked again "
+                        "every few "
+                        "seconds.",
+                        host, full_stop(host), record->number);
         if (!record->deleting)
                 return device_status_explain(
                         status, reason, "%s%s It is tried again every few seconds.", host, full_stop(host));
@@ -319,6 +336,10 @@ static int explain(const struct managed_device *device, const struct device_reco
                                 is_manual(record) ? "'ublkctl recover' makes it anew"
                                                   : "it is made anew next");
                 return explain_absent(device, record, told->reason, status);
+        case PHASE_UNKNOWN:
+                return device_status_explain(status, told->reason,
+                        "%s%sIt is not known yet whether /dev/ublkb%d is there; the kernel is asked again.",
+                        note_or(device, ""), device->note.sentence ? " " : "", record->number);
         case PHASE_PENDING: /* above */
         case _PHASE_MAX:
                 break;

@@ -19,6 +19,7 @@ static const char *const phase_names[] = {
         [PHASE_STOPPING] = "Stopping",
         [PHASE_DISABLED] = "Disabled",
         [PHASE_FAILED] = "Failed",
+        [PHASE_UNKNOWN] = "Unknown",
 };
 static_assert(ARRAY_SIZE(phase_names) == _PHASE_MAX, "every phase has a name");
 
@@ -198,6 +199,11 @@ static bool add_backing(cJSON *object, const struct device_status *status)
         return found && add_identity(found, &status->backing.found);
 }
 
+static const char *ready_status(enum device_phase phase)
+{
+        return phase == PHASE_LIVE ? "True" : phase == PHASE_UNKNOWN ? "Unknown" : "False";
+}
+
 static bool add_conditions(cJSON *object, const struct device_status *status)
 {
         cJSON *conditions = cJSON_AddArrayToObject(object, "conditions"), *ready = cJSON_CreateObject();
@@ -206,8 +212,7 @@ static bool add_conditions(cJSON *object, const struct device_status *status)
                 cJSON_Delete(ready);
                 return false;
         }
-        return add_text(ready, "type", "Ready")
-               && add_text(ready, "status", status->phase == PHASE_LIVE ? "True" : "False")
+        return add_text(ready, "type", "Ready") && add_text(ready, "status", ready_status(status->phase))
                && add_text(ready, "reason",
                        status->reason ? status->reason : device_phase_to_string(status->phase))
                && add_text(ready, "message", status->message ? status->message : "")
@@ -219,7 +224,9 @@ cJSON *device_status_to_json(const struct device_status *status, const char *nam
 {
         cJSON *object = cJSON_CreateObject();
 
-        if (object && add_text(object, "phase", device_phase_to_string(status->phase))
+        if (object
+                && add_text(object, "phase",
+                        status->phase == PHASE_UNKNOWN ? NULL : device_phase_to_string(status->phase))
                 && json_add_integer(object, "observedGeneration", status->observed_generation)
                 && add_disk(object, status, name) && add_worker(object, status)
                 && add_data_path(object, status) && add_features(object, status)

@@ -20,6 +20,7 @@ enum device_phase {
         PHASE_STOPPING,
         PHASE_DISABLED,
         PHASE_FAILED,
+        PHASE_UNKNOWN, /* since ublkd started nobody could find out whether there is a disk */
         _PHASE_MAX
 };
 
@@ -64,6 +65,9 @@ struct device_status {
         uint64_t transition_at;              /* of the Ready condition */
         struct device_conditions conditions; /* beside Ready */
 };
+
+/* The reason of what was there before this ublkd, until it has looked. */
+#define NOT_YET_KNOWN "NotYetKnown"
 
 const char *device_phase_to_string(enum device_phase phase);
 

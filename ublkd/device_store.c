@@ -115,7 +115,7 @@ static int load_record(void *userdata, const struct device_record *stored, const
         entry->text = strdup(text);
         if (!entry->record.name || !entry->text)
                 return -ENOMEM;
-        r = device_record_explain_pending(&entry->record);
+        r = device_record_explain_unseen(&entry->record);
         if (r >= 0)
                 r = device_record_parse(&entry->record, text);
         if (r >= 0)
@@ -272,7 +272,7 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
                 changed.number = (int)spec->options.id;
         if (record->quarantine) {
                 changed.status = (struct device_status){};
-                r = device_record_explain_pending(&changed);
+                r = device_record_explain_unseen(&changed);
                 if (r < 0)
                         return r;
         }

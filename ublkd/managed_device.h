@@ -123,6 +123,7 @@ struct managed_device {
         bool recover_heard;        /* so is the pending request to recover */
         uint64_t shown_generation; /* that owner, mode and link of the block node follow; 0: none */
         bool unheard;              /* new, and the kernel was never asked anything about it */
+        bool unseen;               /* was there at the start, and the kernel has not yet told of its disk */
         bool unsettled;            /* was there at the start, and has not had its first pass */
         uint64_t lost_since;       /* CLOCK_MONOTONIC: its disk's I/O waits since then; 0: it does not */
         uint64_t died_at; /* CLOCK_MONOTONIC: who served it last was seen to be dead; 0: recovered since */

@@ -240,6 +240,8 @@ static void on_settled(void *userdata)
 
         manager->settled = true;
         log_info(NULL, "Ready: %zu devices", device_store_count(manager->store));
+        if (manager->api)
+                api_settled(manager->api);
         (void)sd_notify(0, "READY=1");
         (void)foreign_scan_begin(manager->foreign_scan); /* now it is known what is ours */
 }

@@ -369,15 +369,14 @@ void device_step_done(struct managed_device *device, int result)
 /* A new spec, or a new request to try or to recover: what failed before may well succeed now. */
 static void device_hear_user(struct managed_device *device, const struct device_record *record)
 {
-        bool new_spec = device->words.generation != record->generation;
-        bool asked = device->words.asked != record->asked;
+        bool new_words = !user_words_equal(device->words, device_words(record));
         bool new_request = record->recover_requested && !device->recover_heard;
 
-        if (new_spec || asked) {
+        if (new_words) {
                 device_note_clear(device);
                 device->dropped_flags = 0;
         }
-        if (new_spec || asked || new_request) {
+        if (new_words || new_request) {
                 attempt_reset(&device->attempt);
                 device_backing_retry(device);
         }
@@ -418,6 +417,7 @@ static void on_kernel_answer(void *userdata, int result, const struct kernel_dev
                 device_stay_blind(device, record, result);
                 return;
         }
+        device->unseen = false;
         device->facts.worker = device->worker_seen;
         device->facts.kernel = observe_kernel(
                 result < 0 ? NULL : kernel, record->uid, device->worker_seen, &device->stranger);
@@ -550,7 +550,7 @@ static int adopt_all(struct reconciler *reconciler)
 
                 if (r < 0)
                         return r;
-                device->unsettled = true;
+                device->unseen = device->unsettled = true;
                 reconciler->unsettled++;
                 device_claim_load(device);
                 device_backing_load(device, record);

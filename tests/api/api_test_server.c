@@ -26,6 +26,7 @@
  * It ends when stdin does. */
 #include "api/api.h"
 #include "ublkd/disk_search.h"
+#include "api/first_pass.h"
 #include "api/server.h"
 #include "api/wait.h"
 #include "api/watch.h"
@@ -264,6 +265,8 @@ static int command_searches(struct server *server, char *arguments _unused_)
 static int command_settled(struct server *server, char *arguments)
 {
         server->settled = strcmp(arguments, "on") == 0;
+        if (server->settled)
+                api_settled(server->api);
         return 0;
 }
 
@@ -288,6 +291,11 @@ static int command_looked(struct server *server, char *arguments _unused_)
 static int command_waits(struct server *server, char *arguments _unused_)
 {
         return (int)wait_count(server->api);
+}
+
+static int command_first_passes(struct server *server, char *arguments _unused_)
+{
+        return (int)first_pass_count(server->api);
 }
 
 static int command_watches(struct server *server, char *arguments _unused_)
@@ -386,27 +394,28 @@ static int run_command(struct server *server, char *line)
                 const char *name;
                 int (*run)(struct server *server, char *arguments);
         } commands[] = {
-                {"auto",        command_auto       },
-                {"status",      command_status     },
-                {"condition",   command_condition  },
-                {"remove",      command_remove     },
-                {"busy",        command_busy       },
-                {"idle",        command_idle       },
-                {"stop",        command_stop       },
-                {"searches",    command_searches   },
-                {"settled",     command_settled    },
-                {"full",        command_full       },
-                {"look",        command_look       },
-                {"looked",      command_looked     },
-                {"waits",       command_waits      },
-                {"connections", command_connections},
-                {"watches",     command_watches    },
-                {"note",        command_note       },
-                {"count",       command_count      },
-                {"errors",      command_errors     },
-                {"restarts",    command_restarts   },
-                {"stats-error", command_stats_error},
-                {"flood",       command_flood      },
+                {"auto",         command_auto        },
+                {"status",       command_status      },
+                {"condition",    command_condition   },
+                {"remove",       command_remove      },
+                {"busy",         command_busy        },
+                {"idle",         command_idle        },
+                {"stop",         command_stop        },
+                {"searches",     command_searches    },
+                {"settled",      command_settled     },
+                {"full",         command_full        },
+                {"look",         command_look        },
+                {"looked",       command_looked      },
+                {"waits",        command_waits       },
+                {"first-passes", command_first_passes},
+                {"connections",  command_connections },
+                {"watches",      command_watches     },
+                {"note",         command_note        },
+                {"count",        command_count       },
+                {"errors",       command_errors      },
+                {"restarts",     command_restarts    },
+                {"stats-error",  command_stats_error },
+                {"flood",        command_flood       },
         };
         char *rest = line, *name = strsep(&rest, " ");
 

@@ -15,6 +15,7 @@ static const struct row {
         const char *words[3]; /* that the message has */
         struct plan_facts facts;
         bool without_control, deleting, disabled, quarantined;
+        bool unseen;
         const char *note_reason, *note;
         unsigned deaths, next_try; /* seconds from now; 0: none */
 } rows[] = {
@@ -22,7 +23,26 @@ static const struct row {
          .phase = PHASE_PENDING,
          .reason = "HostNotReady",
          .words = {"The driver is not loaded", "tried again every few seconds"},
-         .without_control = true                                        },
+         .without_control = true                                                                    },
+        {.what = "a driver that cannot be asked",
+         .phase = PHASE_UNKNOWN,
+         .reason = "HostNotReady",
+         .words = {"The driver is not loaded", "not known whether /dev/ublkb3 is there"},
+         .without_control = true,
+         .unseen = true},
+        {.what = "not looked at yet",
+         .phase = PHASE_UNKNOWN,
+         .reason = "NotYetKnown",
+         .words = {"not known yet whether /dev/ublkb3 is there"},
+         .unseen = true                                    },
+        {.what = "the kernel does not answer since ublkd started",
+         .phase = PHASE_UNKNOWN,
+         .reason = "ControlPlane",
+         .words = {"does not say", "not known yet whether /dev/ublkb3 is there"},
+         .unseen = true,
+         .note_reason = "ControlPlane",
+         .note = "The kernel does not say what /dev/ublkb3 is.",
+         .next_try = 1},
         {.what = "being removed without a driver",
          .phase = PHASE_STOPPING,
          .reason = "HostNotReady",
@@ -53,12 +73,12 @@ static const struct row {
          .phase = PHASE_STARTING,
          .reason = "Starting",
          .words = {"being made", "is next"},
-         .facts = {.want = WANT_PRESENT}                                                  },
+         .facts = {.want = WANT_PRESENT}                                       },
         {.what = "serving",
          .phase = PHASE_LIVE,
          .reason = "Live",
          .words = {"Serving /dev/ublkb3"},
-         .facts = {.kernel = KERNEL_LIVE, .worker = PLAN_WORKER_SERVING}                                },
+         .facts = {.kernel = KERNEL_LIVE, .worker = PLAN_WORKER_SERVING}                                                       },
         {.what = "its worker died",
          .phase = PHASE_RECOVERING,
          .reason = "Recovering",
@@ -104,17 +124,17 @@ static const struct row {
          .reason = "WaitsForRecover",
          .words = {"no disk left to recover",
                         "'ublkctl recover data' (POST /devices/data/recover) makes it anew"},
-         .facts = {.want = WANT_HELD}                                         },
+         .facts = {.want = WANT_HELD}                                                             },
         {.what = "a record that cannot be used",
          .phase = PHASE_FAILED,
          .reason = "Quarantined",
          .words = {"cannot be used", "replaced or deleted"},
-         .quarantined = true                                                  },
+         .quarantined = true                             },
         {.what = "I/O has waited too long",
          .phase = PHASE_STOPPING,
          .reason = "GaveUp",
          .words = {"recovery.giveUpAfter", "the disk is removed; it is made anew next"},
-         .facts = {.want = WANT_GIVEN_UP, .kernel = KERNEL_DOWN}            },
+         .facts = {.want = WANT_GIVEN_UP, .kernel = KERNEL_DOWN}                                   },
         {.what = "deleted",
          .phase = PHASE_STOPPING,
          .reason = "Deleting",
@@ -145,7 +165,7 @@ static const struct row {
          .phase = PHASE_STOPPING,
          .reason = "Replacing",
          .words = {"old disk is being removed", "made anew"},
-         .facts = {.want = WANT_ABSENT, .kernel = KERNEL_LIVE}                                        },
+         .facts = {.want = WANT_ABSENT, .kernel = KERNEL_LIVE}       },
 };
 
 struct world {
@@ -197,6 +217,7 @@ static void check_row(struct world *world, const struct row *row)
 
         world->record = *device_store_get(world->store, "data");
         world->record.deleting = row->deleting;
+        world->device.unseen = row->unseen;
         world->record.spec->options.enabled = !row->disabled;
         if (row->quarantined) {
                 world->record.spec = NULL;

@@ -67,6 +67,8 @@ static void test_json_of_a_live_device(void)
 static void test_json_without_disk_and_worker(void)
 {
         const struct device_status status = {.phase = PHASE_PENDING, .number = -1};
+        const struct device_status unknown = {
+                .phase = PHASE_UNKNOWN, .number = -1, .reason = (char *)NOT_YET_KNOWN};
         const struct device_status numbered = {.phase = PHASE_DISABLED, .number = 7};
 
         check_json(&status,
@@ -77,6 +79,17 @@ static void test_json_without_disk_and_worker(void)
                 "\"kernelFeatures\":[],\"recoveries\":{\"count\":0,\"lastMs\":0},"
                 "\"backing\":null,\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\",\"reason\":"
                 "\"Pending\",\"message\":"
+                "\"\","
+                "\"lastTransitionTime\":null}]}");
+        check_json(&unknown,
+                "{\"phase\":null,\"observedGeneration\":0,\"device\":null,\"id\":null,\"size\":null,"
+                "\"links\":[],"
+                "\"worker\":null,"
+                "\"dataPath\":null,\"dataPathReason\":null,\"batch\":null,"
+                "\"kernelFeatures\":[],\"recoveries\":{\"count\":0,\"lastMs\":0},"
+                "\"backing\":null,\"conditions\":[{\"type\":\"Ready\",\"status\":\"Unknown\",\"reason\":"
+                "\"NotYetKnown\","
+                "\"message\":"
                 "\"\","
                 "\"lastTransitionTime\":null}]}");
         check_json(&numbered,

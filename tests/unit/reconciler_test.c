@@ -177,6 +177,35 @@ static void a_late_disk_is_not_forgotten_for_another_number(void)
         world_free(&world);
 }
 
+/* A disk that was there before this ublkd may be live, and in use. */
+static void nothing_is_said_of_a_disk_that_the_kernel_has_not_told_of(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        world_stop_reconciler(&world);
+        fake_adopt_error = 0;
+        fake_get_info_error = -EIO;
+        world_start_reconciler(&world);
+        fake_adopt_error = -ENOENT;
+        world_settle(&world, 5);
+        fake_worker_greet(fake_worker("data"), world_record(&world, "data")->epoch, 0);
+        world_settle(&world, 5);
+        CHECK_INT(world_phase(&world, "data"), PHASE_UNKNOWN);
+        CHECK_STR(world_record(&world, "data")->status.reason, "ControlPlane");
+        fake_get_info_error = 0;
+        for (unsigned i = 0; i < 100 && world_phase(&world, "data") != PHASE_LIVE; i++)
+                world_settle(&world, 20);
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        fake_get_info_error = -EIO; /* what was seen is known */
+        world_put_loop(&world, "data", ",\"labels\":{\"a\":\"b\"}");
+        world_settle(&world, 5);
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        world_free(&world);
+}
+
 static void what_the_kernel_leaves_out_is_not_asked_for_again(void)
 {
         static const char *const names[] = {"data"};
@@ -409,6 +438,7 @@ int main(void)
         a_number_that_is_being_released_is_no_strangers();
         what_the_kernel_does_not_say_is_told_while_it_releases();
         a_late_disk_is_not_forgotten_for_another_number();
+        nothing_is_said_of_a_disk_that_the_kernel_has_not_told_of();
         what_the_kernel_leaves_out_is_not_asked_for_again();
         a_disk_grows_after_its_worker();
         a_disk_that_was_opened_since_stays_until_it_is_closed();

@@ -208,6 +208,7 @@ static void no_worker_is_started_while_one_may_live(void)
         world_settle(&world, 5);
         CHECK(!fake_worker("data"));
         CHECK_STR(world_record(&world, "data")->status.reason, "WorkerUnreachable");
+        CHECK_INT(world_phase(&world, "data"), PHASE_UNKNOWN); /* of its disk nothing is said */
         fake_adopt_error = -ENOENT;
         world_put_loop(&world, "data", ",\"labels\":{\"a\":\"b\"}"); /* looks again at once */
         world_settle(&world, 5);

@@ -18,7 +18,8 @@ class Daemon:
     """ublkd with directories of its own below `directory`."""
 
     def __init__(
-        self, directory, *, worker=None, state=None, runtime=None, prefix=(), program=None, more_options=()
+        self, directory, *, worker=None, state=None, runtime=None, prefix=(), program=None, more_options=(),
+        pass_fds=(),
     ):
         self.directory = pathlib.Path(directory)
         self.state = pathlib.Path(state) if state else self.directory / "state"
@@ -28,6 +29,7 @@ class Daemon:
         self.prefix = tuple(prefix)
         self.program = program or programs.ublkd()
         self.more_options = tuple(more_options)
+        self.pass_fds = tuple(pass_fds)
         self.process = None
         self.api = Api(self.runtime / "ublkd.sock")
 
@@ -43,7 +45,8 @@ class Daemon:
         assert not self.running, "it runs already"
         with open(self.log_file, "a", encoding="utf-8") as log:
             self.process = subprocess.Popen(
-                self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/"
+                self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
+                pass_fds=self.pass_fds,
             )
         if ready:
             wait_until(self._is_ready, lambda: f"ublkd ready; its log: {self.log()[-4000:]}")

@@ -1,0 +1,25 @@
+/* Requests that come before ublkd has looked at every device, as the one that starts it by its socket. What
+ * is known of a device is then what the database says, and nothing of its disk: such a request is suspended
+ * until the first pass is over, and its handler runs then. After a few seconds it runs all the same, and a
+ * device that was not looked at is told to be so (PHASE_UNKNOWN). */
+#pragma once
+
+#include "api/request.h"
+
+struct first_pass;
+
+/* Whether the request can be carried out now. False: it is suspended and runs again, or there is a reply (out
+ * of memory). */
+bool first_pass_await(struct request *request);
+
+/* Whether it is suspended for that. */
+bool first_pass_is_pending(const struct request *request);
+
+/* How many requests are. */
+size_t first_pass_count(const struct api *api);
+
+/* Ends every one without a reply, so that the server can stop. */
+void first_pass_abandon_all(struct api *api);
+
+/* NULL is fine. Returns NULL. */
+struct first_pass *first_pass_free(struct first_pass *pass);

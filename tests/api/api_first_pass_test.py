@@ -1,0 +1,62 @@
+"""Requests that come before ublkd has looked at every device, as the one that starts it by its socket."""
+import json
+
+import pytest
+
+from api_server import check_problem, send, spec
+
+PATCH = {"Content-Type": "application/merge-patch+json"}
+
+
+@pytest.mark.parametrize("method, path, body, headers", [
+    ("GET", "/devices", None, None), ("GET", "/devices/data", None, None), ("GET", "/metrics", None, None),
+    ("GET", "/devices/data", None, {"If-None-Match": '"1.1"'}), ("GET", "/devices/data/stats", None, None),
+    ("GET", "/events", None, {"Accept": "application/json"}), ("GET", "/events", None, {"Accept": "text/event-stream"}),
+    ("POST", "/devices", spec(), None), ("PUT", "/devices/data", spec(), None),
+    ("PATCH", "/devices/data", {"labels": {"a": "b"}}, PATCH), ("POST", "/devices/data/recover", None, None),
+    ("POST", "/devices/data/restart", None, None), ("DELETE", "/devices/data", None, None), ("GET", "/devices/none", None, None),
+])
+def test_nothing_is_said_of_devices_before_the_first_pass(server, method, path, body, headers):
+    """The request that starts ublkd comes before it knows of any disk: it is held until it does."""
+    server.ask("POST", "/devices", spec())
+    server.tell("auto off")
+    server.tell("settled off")
+    connection = server.connect()
+    send(connection, method, path, body, headers)
+    server.until("first-passes", 1)
+    for free in ("/healthz", "/host", "/targets", "/schemas", "/openapi.json"):
+        assert server.ask("GET", free).status == 200, "they tell of no device"
+    check_problem(server.ask("GET", "/readyz"), 503, "not-ready")
+    server.tell("status data Live Live It serves.")
+    assert server.tell("first-passes") == 1
+    server.tell("settled on")
+    response = connection.getresponse()
+    assert response.status in (200, 201, 202, 404), response.status
+    if method == "GET" and path.startswith("/devices") and response.status == 200 and "stats" not in path:
+        device = json.loads(response.read())
+        assert (device["items"][0] if "items" in device else device)["status"]["phase"] == "Live"
+    connection.close()
+    assert server.ask("GET", "/devices").status == 200, "not held any more"
+
+
+def test_a_first_pass_without_end(server):
+    """After some seconds the answer comes all the same."""
+    server.ask("POST", "/devices", spec())
+    server.tell("settled off")
+    server.tell("status data Unknown NotYetKnown It is not known.")
+    device = server.ask("GET", "/devices").json["items"][0]
+    assert device["status"]["phase"] is None and device["status"]["device"] is None
+    (ready,) = [c for c in device["status"]["conditions"] if c["type"] == "Ready"]
+    assert (ready["status"], ready["reason"]) == ("Unknown", "NotYetKnown")
+
+
+def test_who_leaves_during_the_first_pass(server):
+    server.tell("settled off")
+    connection = server.connect()
+    send(connection, "GET", "/devices")
+    server.until("first-passes", 1)
+    connection.close()
+    server.until("first-passes", 0)
+    connection = server.connect()
+    send(connection, "GET", "/devices")
+    server.until("first-passes", 1)  # and it ends with the server

@@ -1,0 +1,87 @@
+"""What the first request after a start is told of disks that are live: with socket activation it is what starts ublkd."""
+
+import concurrent.futures
+import os
+import signal
+import socket
+import time
+
+import pytest
+
+from harness.api import loop_spec, null_spec
+from harness.disk import Disk, block
+from harness.wait import wait_until
+
+_ROUNDS = 12
+_HELD_AT_MOST = 30  # seconds: some seconds by the clock of ublkd, on a busy machine
+
+
+@pytest.fixture
+def activated(make_daemon, directory):
+    """A daemon that is given its listening socket, as systemd does: who connects waits until it runs."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        script = f'export LISTEN_PID=$$ LISTEN_FDS=1; exec "$@" 3<&{listener.fileno()}'
+        daemon = make_daemon(prefix=("bash", "-c", script, "bash"), pass_fds=(listener.fileno(),))
+        daemon.runtime.mkdir(mode=0o755)
+        listener.bind(str(daemon.runtime / "ublkd.sock"))
+        listener.listen(64)
+        yield daemon.start()
+
+
+def _first_answers(daemon, requests, held):
+    """What they are answered that were there before ublkd was."""
+    with concurrent.futures.ThreadPoolExecutor(len(requests)) as pool:
+        answers = [pool.submit(daemon.api.request, *request[:2], **(request[2] if len(request) > 2 else {})) for request in requests]
+        wait_until(lambda: all(answer.running() for answer in answers), "asked")
+        began = time.monotonic()
+        daemon.start(ready=False)
+        responses = [answer.result() for answer in answers]
+        assert time.monotonic() - began < held
+    return responses
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_a_live_disk_is_live_from_the_first_answer_on(activated, file_of, end):
+    api = activated.api
+    names = [f"d{number}" for number in range(6)]
+    for name in names:
+        api.create(loop_spec(name, file_of(f"{name}.img")))
+    disk = Disk(api.get("d0")["status"]["id"])
+    disk.write(0, block("w"))
+    etag = api.request("GET", "/devices/d0").headers["ETag"]
+    patch = {"json": {"labels": {"a": "b"}}, "headers": {"Content-Type": "application/merge-patch+json"}}
+    for number in range(_ROUNDS):
+        getattr(activated, end)()
+        patch["json"]["labels"]["a"] = str(number)
+        every, one, metrics, conditional, patched, stats = _first_answers(activated, [
+            ("GET", "/devices"), ("GET", "/devices/d0"), ("GET", "/metrics"),
+            ("GET", "/devices/d2", {"headers": {"If-None-Match": etag}}), ("PATCH", "/devices/d1", patch),
+            ("GET", "/devices/d0/stats"),
+        ], _HELD_AT_MOST)
+        assert [item["status"]["phase"] for item in every.json()["items"]] == ["Live"] * len(names)
+        assert all(item["status"]["device"] for item in every.json()["items"])
+        for answer in (one, conditional, patched):
+            assert answer.status_code == 200 and answer.json()["status"]["phase"] == "Live", answer.text
+        assert stats.status_code == 200
+        for name in names:
+            assert f'ublkd_device_phase{{device="{name}",phase="Live"}} 1\n' in metrics.text
+        assert disk.read(0, 4096) == block("w")
+    for name in names:
+        api.delete(name)
+
+
+def test_a_worker_that_is_stopped_does_not_hold_the_answer_for_ever(activated):
+    """Of its disk nothing false is told, and the others are as they are."""
+    api = activated.api
+    for name in ("stuck", "well"):
+        api.create(null_spec(name))
+    pid = activated.worker_pid("stuck")
+    activated.stop()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        (every,) = _first_answers(activated, [("GET", "/devices")], _HELD_AT_MOST)
+        phases = {item["name"]: item["status"]["phase"] for item in every.json()["items"]}
+        assert phases["well"] == "Live" and phases["stuck"] in ("Live", "Recovering", None), phases
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    api.wait_phase("stuck", "Live")
