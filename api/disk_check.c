@@ -11,8 +11,9 @@ struct disk_check {
         char uid[UID_TEXT_SIZE]; /* that it is about */
         uint64_t generation;     /* as well */
         struct disk_question *question;
+        bool answered; /* `answer` is one */
         struct disk_answer answer;
-        char *text;                      /* of the answer; NULL: there is none yet */
+        char *text;                      /* of the answer; owned */
         sd_event_source *hangup;         /* while it is pending, as are the next two */
         struct disk_check *next, **link; /* in api->disk_checks; link is NULL when it is not there */
 };
@@ -59,6 +60,7 @@ static void on_answer(void *userdata, const struct disk_answer *answer)
 {
         struct disk_check *check = userdata;
 
+        check->answered = true;
         check->answer = *answer;
         check->text = strdup(answer->text);
         check->answer.text = check->text;
@@ -107,8 +109,10 @@ const struct disk_answer *disk_check(struct request *request, const struct devic
         const struct disk_check *check = request->disk_check;
         int r;
 
-        if (check && check->answer.number == number && check->generation == record->generation
-                && strcmp(check->uid, record->uid) == 0)
+        if (disk_check_is_pending(request))
+                return NULL; /* it runs again once the answer is there */
+        if (check && check->answered && check->answer.number == number
+                && check->generation == record->generation && strcmp(check->uid, record->uid) == 0)
                 return &check->answer;
         request->disk_check = disk_check_free(request->disk_check);
         r = ask(request, record, number);

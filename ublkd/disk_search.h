@@ -11,10 +11,11 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
+/* What was never set is not known: only a search that has looked at everything writes DISK_UNUSED. */
 enum disk_use {
+        DISK_USE_UNKNOWN = 0, /* then better not touch it */
         DISK_UNUSED,
         DISK_USED,
-        DISK_USE_UNKNOWN, /* then better not touch it */
 };
 
 struct disk_answer {

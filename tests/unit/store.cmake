@@ -2,6 +2,10 @@ ublkd_unit_test(device_status_test LIBS ublkd_model)
 ublkd_unit_test(device_store_test LIBS ublkd_model PkgConfig::SYSTEMD)
 ublkd_unit_test(store_sqlite_test LIBS ublkd_model PkgConfig::SQLITE)
 ublkd_unit_test(disk_users_test LIBS ublkd_disk_users)
+ublkd_unit_test(api_disk_check_test LIBS ublkd_api PkgConfig::MICROHTTPD)
+target_link_options(
+  api_disk_check_test PRIVATE -Wl,--wrap=MHD_suspend_connection -Wl,--wrap=MHD_resume_connection
+  -Wl,--wrap=request_watch_client -Wl,--wrap=api_run_soon)
 ublkd_unit_test(api_json_check_test LIBS ublkd_api)
 ublkd_unit_test(api_merge_patch_test LIBS ublkd_api)
 ublkd_unit_test(listen_test LIBS ublkd_api)
