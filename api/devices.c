@@ -91,8 +91,8 @@ static void reply_in_use(struct request *request, const struct disk_answer *answ
         else
                 reply_problem(request, PROBLEM_IN_USE,
                         "%s, and it could not be found out who uses /dev/ublkb%d: %s. Nothing was done; "
-                        "repeat it.",
-                        what, answer->number, answer->text);
+                        "repeat it. If it stays so, look there yourself ('lsof /dev/ublkb%d').",
+                        what, answer->number, answer->text, answer->number);
 }
 
 /* Who uses the device's disk; no_disk when there is none to use. NULL: there is a reply, or the handler runs

@@ -1,7 +1,7 @@
 /* Who uses a disk, as an event.
  *
  * The process writes one record for each disk, in their order, each ended by a NUL: "N" (nobody), "Y" and by
- * whom, or "E" and an errno. What is missing at the end of the pipe is not known. */
+ * whom, or "E" and what was not found out. What is missing at the end of the pipe is not known. */
 #include "ublkd/disk_search.h"
 
 #include <assert.h>
@@ -94,7 +94,8 @@ static void join(const struct disk_users *users, char *text, size_t size)
                 snprintf(text + used, size - used, " and %zu more", users->dropped);
 }
 
-static void write_record(FILE *pipe, const struct disk_users *users, int result)
+static void write_record(
+        FILE *pipe, const struct disk_users *users, const struct disk_users_gap *gap, int result)
 {
         char text[RECORD_MAX] = "N";
 
@@ -102,7 +103,7 @@ static void write_record(FILE *pipe, const struct disk_users *users, int result)
                 text[0] = 'Y';
                 join(users, text + 1, sizeof(text) - 1);
         } else if (result < 0) {
-                snprintf(text, sizeof(text), "E%d", -result);
+                snprintf(text, sizeof(text), "E%s", gap->text[0] ? gap->text : strerror(-result));
         }
         (void)fwrite(text, strlen(text) + 1, 1, pipe);
 }
@@ -125,17 +126,20 @@ static void search_apart(const struct disk_search *search, int fd, pid_t supervi
 {
         struct disk_users_roots roots = search->options.roots;
         struct disk_users *disks = calloc(search->number_count, sizeof(*disks));
+        struct disk_users_gap gap = {};
         FILE *pipe = leave_supervisor(fd, supervisor) ? fdopen(ANSWER_FD, "we") : NULL;
         int r;
 
         if (!pipe || !disks)
                 return;
         roots.place = search->place;
+        roots.gap = &gap;
+        roots.supervisor = supervisor;
         for (size_t i = 0; i < search->number_count; i++)
                 disks[i].number = search->numbers[i];
         r = search->options.find(&roots, disks, search->number_count);
         for (size_t i = 0; i < search->number_count; i++)
-                write_record(pipe, &disks[i], r);
+                write_record(pipe, &disks[i], &gap, r);
         (void)fflush(pipe);
 }
 
@@ -218,14 +222,14 @@ static void answer(struct disk_search *search, struct disk_question *question)
         struct disk_answer told = {.number = question->number,
                 .use = DISK_USE_UNKNOWN,
                 .text = record ? record + 1 : search->why};
-        char text[128];
+        char text[256];
 
         if (record && *record == 'N') {
                 told.use = DISK_UNUSED;
         } else if (record && *record == 'Y') {
                 told.use = DISK_USED;
         } else if (record) {
-                snprintf(text, sizeof(text), "the search in /proc failed: %s", strerror(atoi(record + 1)));
+                snprintf(text, sizeof(text), "the search is not complete: %s", record + 1);
                 told.text = text;
         }
         question_enter(question, QUESTION_OVER);

@@ -23,6 +23,12 @@ static void globfree_pointer(glob_t *paths)
         globfree(paths);
 }
 
+/* A directory that cannot be read is not an empty one. */
+static int is_failure(const char *path _unused_, int error)
+{
+        return error != ENOENT && error != ENODEV;
+}
+
 /* Calls `each` for every path below /sys that matches. */
 static int for_each_path(const struct stack *stack, const char *pattern,
         int (*each)(const struct stack *stack, const char *path, const void *data), const void *data)
@@ -33,9 +39,9 @@ static int for_each_path(const struct stack *stack, const char *pattern,
 
         if (n < 0 || (size_t)n >= sizeof(full))
                 return -ENAMETOOLONG;
-        r = glob(full, GLOB_NOSORT, NULL, &paths);
+        r = glob(full, GLOB_NOSORT, is_failure, &paths);
         if (r != 0)
-                return r == GLOB_NOSPACE ? -ENOMEM : 0;
+                return r == GLOB_NOSPACE ? -ENOMEM : r == GLOB_NOMATCH ? 0 : -EIO;
         r = 0;
         for (size_t i = 0; r >= 0 && i < paths.gl_pathc; i++)
                 r = each(stack, paths.gl_pathv[i], data);
@@ -92,12 +98,17 @@ static const struct backing backings[] = {
          .may_be_link = true},
 };
 
-static bool read_path(const char *attribute, char path[static PATH_MAX])
+/* 1; 0: it holds no path, or is gone by now; -errno. */
+static int read_path(const char *attribute, char path[static PATH_MAX])
 {
         _cleanup_close_ int fd = open(attribute, O_RDONLY | O_CLOEXEC);
         ssize_t n = fd < 0 ? -1 : read(fd, path, PATH_MAX - 1);
 
-        path[n > 0 ? n : 0] = '\0';
+        if (n < 0)
+                return errno == ENOENT || errno == ENODEV || errno == ENXIO ? 0 : -errno;
+        if (n == PATH_MAX - 1)
+                return -ENAMETOOLONG;
+        path[n] = '\0';
         path[strcspn(path, "\n")] = '\0';
         return path[0] == '/';
 }
@@ -125,10 +136,10 @@ static int add_backed(const struct stack *stack, const char *attribute, const vo
 {
         const struct backing *backing = data;
         char path[PATH_MAX], resolved[PATH_MAX], copy[PATH_MAX], phrase[2 * NAME_MAX];
-        int number;
+        int number, r = read_path(attribute, path);
 
-        if (!read_path(attribute, path))
-                return 0;
+        if (r <= 0)
+                return r;
         if (backing->may_be_link && realpath(path, resolved))
                 strcpy(path, resolved);
         number = number_of_node(path);
@@ -137,6 +148,31 @@ static int add_backed(const struct stack *stack, const char *attribute, const vo
         snprintf(copy, sizeof(copy), "%s", attribute);
         snprintf(phrase, sizeof(phrase), "%s%.*s", backing->words, NAME_MAX, part_of(copy, backing->up));
         return stack->found(stack->userdata, number, phrase);
+}
+
+/* ---- file systems ---- */
+
+/* "…/fs/ext4/ublkb4p1": `data` is how far above the name of the type is. */
+static int add_file_system(const struct stack *stack, const char *path, const void *data)
+{
+        char phrase[2 * NAME_MAX], name[PATH_MAX], type[PATH_MAX];
+
+        snprintf(name, sizeof(name), "%s", path);
+        snprintf(type, sizeof(type), "%s", path);
+        snprintf(phrase, sizeof(phrase), "a file system (%.*s) that no process has mounted any more",
+                NAME_MAX / 2, part_of(type, *(const unsigned *)data));
+        return stack->found(stack->userdata, disk_name_number(part_of(name, 0)), phrase);
+}
+
+int disk_stack_find_file_systems(
+        const char *sys, int (*found)(void *userdata, int number, const char *phrase), void *userdata)
+{
+        const struct stack stack = {.sys = sys, .found = found, .userdata = userdata};
+        int r = for_each_path(&stack, "fs/*/ublkb*", add_file_system, &(const unsigned){1});
+
+        return r < 0 ? r
+                     : for_each_path(
+                             &stack, "fs/btrfs/*/devices/ublkb*", add_file_system, &(const unsigned){3});
 }
 
 int disk_stack_find(

@@ -1,372 +1,32 @@
 /* Who uses disks: what /proc and /sys tell, in one pass for all that are asked about.
  *
- * Of what processes have open, the path is looked at first: a stat() of other people's files could hang on a
- * dead network or FUSE mount, while the kernel prints a path without asking anybody. But anybody can call a
- * file ublkb0, so what has the right name must be a block node as well; no ordinary user can make one. */
+ * The answer is complete or none: what could not be read is noted, and then nobody found does not mean nobody
+ * there. Every thread counts, for it may have descriptors and a mount namespace of its own. The mappings come
+ * last, and only for those whose disks have no user yet: they take the longest to read. */
 #include "ublkd/disk_users.h"
 
+#include "ublkd/disk_look.h"
 #include "ublkd/disk_name.h"
 #include "ublkd/disk_stack.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include <linux/kcmp.h>
 #include <string.h>
 #include <sys/stat.h>
-
-enum { NAMESPACES_MAX = 256 }; /* mount tables that are looked at */
-
-struct search {
-        const struct disk_users_roots *roots;
-        struct disk_users *disks; /* by number */
-        size_t disk_count;
-        char namespaces[NAMESPACES_MAX][32]; /* "mnt:[4026531841]" */
-        size_t namespace_count;
-};
-
-static void closedir_pointer(DIR **dir)
-{
-        if (*dir)
-                (void)closedir(*dir);
-}
-
-static void fclose_pointer(FILE **file)
-{
-        if (*file)
-                (void)fclose(*file);
-}
-
-#define _cleanup_closedir_ _cleanup_(closedir_pointer)
-#define _cleanup_fclose_ _cleanup_(fclose_pointer)
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
 
 static bool is_number(const char *text)
 {
         return *text && strspn(text, "0123456789") == strlen(text);
 }
 
-static bool ask_is_block(int directory, const char *name)
+/* ---- processes ---- */
+
+static void note_place(const struct look *look, const struct process *process)
 {
-        struct statx info;
-
-        /* DONT_SYNC: what the kernel knows by itself, no question to a server or a FUSE daemon. */
-        if (statx(directory, name, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE, &info) < 0)
-                return errno == EPERM; /* map_files without CAP_SYS_ADMIN: nobody can tell */
-        return S_ISBLK(info.stx_mode);
-}
-
-static bool is_block(const struct search *search, int directory, const char *name)
-{
-        return search->roots->is_block ? search->roots->is_block(directory, name)
-                                       : ask_is_block(directory, name);
-}
-
-static int compare_numbers(const void *one, const void *other)
-{
-        const struct disk_users *left = one, *right = other;
-
-        return (left->number > right->number) - (left->number < right->number);
-}
-
-/* NULL: nobody asks about it, or it is no disk (-1). */
-static struct disk_users *find_disk(const struct search *search, int number)
-{
-        const struct disk_users key = {.number = number};
-
-        return bsearch(&key, search->disks, search->disk_count, sizeof(key), compare_numbers);
-}
-
-static struct disk_users *find_disk_of_path(const struct search *search, const char *path)
-{
-        return find_disk(search, disk_name_number_in_path(path));
-}
-
-static int add_user(struct disk_users *disk, const char *format, ...) _printf_(2, 3);
-
-/* Once for each phrase. */
-static int add_user(struct disk_users *disk, const char *format, ...)
-{
-        va_list arguments;
-        char *item;
-        int n;
-
-        va_start(arguments, format);
-        n = vasprintf(&item, format, arguments);
-        va_end(arguments);
-        if (n < 0)
-                return -ENOMEM;
-        for (size_t i = 0; i < disk->count; i++)
-                if (strcmp(disk->items[i], item) == 0) {
-                        free(item);
-                        return 0;
-                }
-        if (disk->count == DISK_USERS_MAX) {
-                disk->dropped++;
-                free(item);
-                return 0;
-        }
-        disk->items[disk->count++] = item;
-        return 0;
-}
-
-static ssize_t read_link(int directory, const char *name, char *text, size_t size)
-{
-        ssize_t n = readlinkat(directory, name, text, size - 1);
-
-        if (n >= 0)
-                text[n] = '\0';
-        return n;
-}
-
-static void read_comm(int process, char text[static 32])
-{
-        _cleanup_close_ int fd = openat(process, "comm", O_RDONLY | O_CLOEXEC);
-        ssize_t n = fd < 0 ? -1 : read(fd, text, 31);
-
-        text[n > 0 ? n : 0] = '\0';
-        text[strcspn(text, "\n")] = '\0';
-}
-
-/* udev opens every new disk for a moment to see what is on it. */
-static bool is_prober(const char *comm)
-{
-        static const char *const probers[] = {
-                "systemd-udevd", "(udev-worker)", "udevd", "udev-worker", "(udevadm)"};
-
-        for (size_t i = 0; i < ARRAY_SIZE(probers); i++)
-                if (strcmp(comm, probers[i]) == 0)
-                        return true;
-        return false;
-}
-
-/* With hundreds of disks most processes are workers. What one has open is looked at: a disk may be the
- * backing store of another. It maps none; and its mount namespace is its own (targets/worker/sandbox.c) and
- * keeps no mount alive, so that neither is to be read, and those of others are not crowded out. */
-static bool is_worker(const char *comm)
-{
-        return strcmp(comm, "ublkd-worker") == 0;
-}
-
-/* A descriptor that only names its file (O_PATH) uses nothing, and everybody can have one. */
-static bool is_only_a_name(int process, const char *descriptor)
-{
-        char name[NAME_MAX + 16], text[256];
-        _cleanup_close_ int fd = -1;
-        unsigned flags;
-        const char *line;
-        ssize_t n;
-
-        snprintf(name, sizeof(name), "fdinfo/%s", descriptor);
-        fd = openat(process, name, O_RDONLY | O_CLOEXEC);
-        n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-        if (n < 0)
-                return false;
-        text[n] = '\0';
-        line = strstr(text, "flags:");
-        return line && sscanf(line, "flags: %o", &flags) == 1 && (flags & O_PATH);
-}
-
-/* A process of /proc. */
-struct process {
-        const char *pid;
-        char comm[32];
-        int directory;
-};
-
-/* Once, however often it has the disk open. */
-static int add_process(struct disk_users *disk, const struct process *process)
-{
-        int pid = atoi(process->pid);
-
-        if (disk->last_pid == pid)
-                return 0;
-        disk->last_pid = pid;
-        return add_user(disk, "process %s (%s)", process->pid, process->comm);
-}
-
-static int add_openers(const struct search *search, const struct process *process)
-{
-        int fd = openat(process->directory, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
-        _cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-        char target[PATH_MAX];
-
-        if (!dir) {
-                close_fd(fd);
-                return 0;
-        }
-        for (struct dirent *entry = readdir(dir); r >= 0 && entry; entry = readdir(dir)) {
-                struct disk_users *disk;
-
-                if (entry->d_name[0] == '.'
-                        || read_link(dirfd(dir), entry->d_name, target, sizeof(target)) <= 0)
-                        continue;
-                disk = find_disk_of_path(search, target);
-                if (disk && is_block(search, dirfd(dir), entry->d_name)
-                        && !is_only_a_name(process->directory, entry->d_name))
-                        r = add_process(disk, process);
-        }
-        return r;
-}
-
-/* `line` begins with the addresses, "00400000-00401000"; the link below map_files has no leading zeros. */
-static bool is_block_mapping(const struct search *search, int process, const char *line)
-{
-        unsigned long from, to;
-        char name[64];
-
-        if (sscanf(line, "%lx-%lx", &from, &to) != 2)
-                return true;
-        snprintf(name, sizeof(name), "map_files/%lx-%lx", from, to);
-        return is_block(search, process, name);
-}
-
-static int add_mappers(const struct search *search, const struct process *process)
-{
-        int fd = openat(process->directory, "maps", O_RDONLY | O_CLOEXEC), r = 0;
-        _cleanup_fclose_ FILE *file = fd < 0 ? NULL : fdopen(fd, "re");
-        _cleanup_free_ char *line = NULL;
-        size_t size = 0;
-
-        if (!file) {
-                close_fd(fd);
-                return 0;
-        }
-        while (r >= 0 && getline(&line, &size, file) > 0) {
-                const char *path = strchr(line, '/'); /* the only field that has one */
-                struct disk_users *disk;
-
-                line[strcspn(line, "\n")] = '\0';
-                disk = path ? find_disk_of_path(search, path) : NULL;
-                if (disk && is_block_mapping(search, process->directory, line))
-                        r = add_process(disk, process);
-        }
-        return r;
-}
-
-/* "\040" → ' ', in place. */
-static void decode_octal(char *text)
-{
-        char *to = text;
-
-        for (const char *from = text; *from; to++) {
-                if (from[0] == '\\' && strspn(from + 1, "01234567") >= 3) {
-                        *to = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
-                        from += 4;
-                } else {
-                        *to = *from++;
-                }
-        }
-        *to = '\0';
-}
-
-/* Of "259:0": a mount keeps the words of whoever made it, and those may be a link's. */
-static struct disk_users *find_disk_of_device(const struct search *search, const char *device)
-{
-        char path[PATH_MAX], target[PATH_MAX];
-        const char *slash;
-        int n = snprintf(path, sizeof(path), "%s/dev/block/%s", search->roots->sys, device);
-
-        if (n < 0 || (size_t)n >= sizeof(path) || read_link(AT_FDCWD, path, target, sizeof(target)) <= 0)
-                return NULL;
-        slash = strrchr(target, '/');
-        return slash ? find_disk(search, disk_name_number(slash + 1)) : NULL;
-}
-
-/* Whether file systems of that type have a disk. Of others the source is any word that whoever mounted it
- * chose, and in a user namespace anybody can mount some of them. */
-static bool has_a_disk(const struct search *search, const char *type)
-{
-        _cleanup_fclose_ FILE *file = NULL;
-        _cleanup_free_ char *line = NULL;
-        char path[PATH_MAX];
-        size_t size = 0, length = strcspn(type, "."); /* "fuse.sshfs" */
-
-        snprintf(path, sizeof(path), "%s/filesystems", search->roots->proc);
-        file = fopen(path, "re");
-        while (file && getline(&line, &size, file) > 0) {
-                const char *name = strchr(line, '\t'); /* "nodev\ttmpfs", "\text4" */
-
-                if (name && strcspn(name + 1, "\n") == length && strncmp(name + 1, type, length) == 0)
-                        return name == line;
-        }
-        return true;
-}
-
-/* One line of mountinfo: "36 35 98:0 /root /mount/point options - type source super-options". */
-static int add_mount(const struct search *search, char *line)
-{
-        char *fields[5], *rest = line, *separator = strstr(line, " - "), *source, *type;
-        struct disk_users *disk;
-
-        if (!separator)
-                return 0;
-        *separator = '\0';
-        source = separator + strlen(" - ");
-        type = strsep(&source, " ");
-        source = strsep(&source, " ");
-        if (!source)
-                return 0;
-        for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-                fields[i] = strsep(&rest, " ");
-                if (!fields[i])
-                        return 0;
-        }
-        decode_octal(source);
-        disk = find_disk_of_device(search, fields[2]);
-        if (!disk) {
-                disk = find_disk_of_path(search, source);
-                if (disk && !has_a_disk(search, type))
-                        disk = NULL;
-        }
-        decode_octal(fields[4]);
-        return disk ? add_user(disk, "mounted at %s", fields[4]) : 0;
-}
-
-static int add_mounts(const struct search *search, int process)
-{
-        int fd = openat(process, "mountinfo", O_RDONLY | O_CLOEXEC), r = 0;
-        _cleanup_fclose_ FILE *file = fd < 0 ? NULL : fdopen(fd, "re");
-        _cleanup_free_ char *line = NULL;
-        size_t size = 0;
-
-        if (!file) {
-                close_fd(fd);
-                return 0;
-        }
-        while (r >= 0 && getline(&line, &size, file) > 0) {
-                line[strcspn(line, "\n")] = '\0';
-                r = add_mount(search, line);
-        }
-        return r;
-}
-
-/* Threads of the kernel, often half of what is in /proc, run no program and have nothing open. */
-static bool runs_program(int process)
-{
-        char byte;
-
-        return readlinkat(process, "exe", &byte, 1) >= 0 || errno != ENOENT;
-}
-
-/* True once for every mount namespace. */
-static bool is_new_namespace(struct search *search, int process)
-{
-        char name[32];
-
-        if (search->namespace_count == NAMESPACES_MAX
-                || read_link(process, "ns/mnt", name, sizeof(name)) <= 0)
-                return false;
-        for (size_t i = 0; i < search->namespace_count; i++)
-                if (strcmp(search->namespaces[i], name) == 0)
-                        return false;
-        strcpy(search->namespaces[search->namespace_count++], name);
-        return true;
-}
-
-static void note_place(const struct search *search, const struct process *process)
-{
-        struct disk_users_place *place = search->roots->place;
+        struct disk_users_place *place = look->roots->place;
 
         if (!place)
                 return;
@@ -374,85 +34,272 @@ static void note_place(const struct search *search, const struct process *proces
         place->pid = atoi(process->pid);
 }
 
-static int search_process(struct search *search, int proc, const char *pid)
+static void read_comm(struct process *process)
 {
-        _cleanup_close_ int directory = openat(proc, pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        struct process process = {.pid = pid, .directory = directory};
-        bool worker;
-        int r = 0;
-
-        if (directory < 0 || !runs_program(directory))
-                return 0; /* or gone meanwhile */
-        read_comm(directory, process.comm);
-        note_place(search, &process);
-        worker = is_worker(process.comm);
-        if (!worker && is_new_namespace(search, directory))
-                r = add_mounts(search, directory);
-        if (r < 0 || is_prober(process.comm))
-                return r;
-        r = add_openers(search, &process);
-        return r < 0 || worker ? r : add_mappers(search, &process);
+        if (look_read_text(process->directory, "comm", process->comm, sizeof(process->comm)) < 0)
+                process->comm[0] = '\0';
+        process->comm[strcspn(process->comm, "\n")] = '\0';
 }
 
-static int search_processes(struct search *search)
+/* A thread of the kernel has none, nor has a thread that has ended. */
+static bool has_program(int directory)
 {
-        _cleanup_closedir_ DIR *dir = opendir(search->roots->proc);
+        char byte;
+
+        return readlinkat(directory, "exe", &byte, 1) >= 0 || errno != ENOENT;
+}
+
+/* The folder "task" has a link for each thread, and two more. */
+static bool has_one_thread(int directory)
+{
+        struct stat info;
+
+        return fstatat(directory, "task", &info, 0) >= 0 && info.st_nlink == 3;
+}
+
+static bool shares_files(const struct look *look, const char *pid, const char *tid)
+{
+        pid_t one = atoi(pid), other = atoi(tid);
+
+        return look->roots->shares_files ? look->roots->shares_files(one, other)
+                                         : syscall(SYS_kcmp, one, other, KCMP_FILES, 0, 0) == 0;
+}
+
+static int look_at_descriptors(struct look *look, const struct process *process)
+{
+        return disk_bystander_is(look, process) ? 0 : disk_openers_add(look, process);
+}
+
+static int look_at_leader(struct look *look, const struct process *process)
+{
+        int r = disk_mounts_add(look, process);
+
+        return r < 0 ? r : look_at_descriptors(look, process);
+}
+
+/* A thread beside the first one. */
+static int look_at_thread(struct look *look, int proc, const struct process *process, const char *tid)
+{
+        _cleanup_close_ int directory = openat(proc, tid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct process thread = {.pid = process->pid, .tid = tid, .directory = directory};
+        int r;
+
+        if (directory < 0) {
+                look_note_gap(look, process, "threads", -errno);
+                return 0;
+        }
+        memcpy(thread.comm, process->comm, sizeof(thread.comm));
+        r = disk_mounts_add(look, &thread);
+        if (r < 0 || shares_files(look, process->pid, tid))
+                return r;
+        return look_at_descriptors(look, &thread);
+}
+
+static int look_at_threads(struct look *look, int proc, const struct process *process)
+{
+        _cleanup_closedir_ DIR *dir = look_open_directory(process->directory, "task");
+        const struct dirent *entry;
         int r = 0;
 
         if (!dir)
-                return -errno;
-        for (struct dirent *entry = readdir(dir); r >= 0 && entry; entry = readdir(dir))
-                if (is_number(entry->d_name))
-                        r = search_process(search, dirfd(dir), entry->d_name);
+                look_note_gap(look, process, "threads", -errno);
+        while (dir && r >= 0) {
+                errno = 0;
+                entry = readdir(dir);
+                if (!entry) {
+                        if (errno)
+                                look_note_gap(look, process, "threads", -errno);
+                        break;
+                }
+                if (is_number(entry->d_name) && strcmp(entry->d_name, process->pid) != 0)
+                        r = look_at_thread(look, proc, process, entry->d_name);
+        }
         return r;
 }
 
-static int search_swaps(const struct search *search)
+/* First pass: mounts and descriptors. */
+static int look_at_process(struct look *look, int proc, const struct process *process)
 {
-        _cleanup_fclose_ FILE *file = NULL;
-        _cleanup_free_ char *line = NULL;
-        char path[PATH_MAX];
-        size_t size = 0;
-        int r = 0;
+        int r = look_at_leader(look, process);
 
-        snprintf(path, sizeof(path), "%s/swaps", search->roots->proc);
-        file = fopen(path, "re");
-        if (!file)
-                return 0; /* a kernel without swap */
-        while (r >= 0 && getline(&line, &size, file) > 0) {
-                struct disk_users *disk;
+        if (r < 0 || has_one_thread(process->directory))
+                return r;
+        return look_at_threads(look, proc, process);
+}
 
-                line[strcspn(line, " \t\n")] = '\0';
-                decode_octal(line);
-                disk = find_disk_of_path(search, line);
-                if (disk)
-                        r = add_user(disk, "swap on %s", line);
+/* Second pass. The first thread may have ended, and any other has the same memory. */
+static int look_at_memory(struct look *look, int proc, const struct process *process)
+{
+        _cleanup_closedir_ DIR *dir = NULL;
+        const struct dirent *entry;
+
+        if (has_program(process->directory))
+                return disk_mappers_add(look, process);
+        dir = look_open_directory(process->directory, "task");
+        if (!dir)
+                look_note_gap(look, process, "threads", -errno);
+        while (dir && (entry = readdir(dir))) {
+                _cleanup_close_ int directory = is_number(entry->d_name) ? openat(proc, entry->d_name,
+                                                        O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                                                                         : -1;
+                struct process thread = *process;
+
+                thread.directory = directory;
+                if (directory >= 0 && has_program(directory))
+                        return disk_mappers_add(look, &thread);
+        }
+        return 0;
+}
+
+typedef int (*look_pass)(struct look *look, int proc, const struct process *process);
+
+static int visit(struct look *look, int proc, const char *pid, look_pass pass)
+{
+        _cleanup_close_ int directory = openat(proc, pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct process process = {.pid = pid, .tid = pid, .directory = directory};
+
+        look->saw_init = look->saw_init || strcmp(pid, "1") == 0;
+        if (directory < 0) {
+                look_note_gap(look, NULL, "a process of /proc cannot be looked at", -errno);
+                return 0;
+        }
+        if (!has_program(directory) && has_one_thread(directory))
+                return 0;
+        read_comm(&process);
+        note_place(look, &process);
+        return pass(look, proc, &process);
+}
+
+static int visit_all(struct look *look, look_pass pass)
+{
+        _cleanup_closedir_ DIR *dir = opendir(look->roots->proc);
+        int r = dir ? 0 : -errno;
+
+        while (r >= 0) {
+                const struct dirent *entry;
+
+                errno = 0;
+                entry = readdir(dir);
+                if (!entry)
+                        return -errno;
+                if (is_number(entry->d_name))
+                        r = visit(look, dirfd(dir), entry->d_name, pass);
+        }
+        return r;
+}
+
+/* ---- the disks ---- */
+
+static int add_device(struct look *look, int number, const char *folder)
+{
+        struct disk_device *grown = realloc(look->devices, (look->device_count + 1) * sizeof(*grown));
+        unsigned device_major, device_minor;
+        char path[PATH_MAX], text[32];
+        int n = snprintf(path, sizeof(path), "%s/dev", folder), r;
+
+        if (!grown)
+                return -ENOMEM;
+        look->devices = grown;
+        r = n < 0 || (size_t)n >= sizeof(path) ? -ENAMETOOLONG
+                                               : look_read_text(AT_FDCWD, path, text, sizeof(text));
+        if (r < 0)
+                return look_is_gone(r) || r == -ENODEV ? 0 : r; /* stopped: then its name counts */
+        if (sscanf(text, "%u:%u", &device_major, &device_minor) != 2)
+                return -EBADMSG;
+        look->devices[look->device_count++] =
+                (struct disk_device){.device = makedev(device_major, device_minor), .number = number};
+        return 0;
+}
+
+/* The disk and its partitions. */
+static int learn_devices(struct look *look, int number)
+{
+        _cleanup_closedir_ DIR *dir = NULL;
+        char folder[PATH_MAX / 2], part[PATH_MAX];
+        const struct dirent *entry;
+        int r;
+
+        snprintf(folder, sizeof(folder), "%s/block/ublkb%d", look->roots->sys, number);
+        r = add_device(look, number, folder);
+        dir = r < 0 ? NULL : opendir(folder);
+        while (r >= 0 && dir && (entry = readdir(dir))) {
+                if (disk_name_number(entry->d_name) != number)
+                        continue;
+                snprintf(part, sizeof(part), "%s/%s", folder, entry->d_name);
+                r = add_device(look, number, part);
         }
         return r;
 }
 
 static int add_stacked(void *userdata, int number, const char *phrase)
 {
-        struct disk_users *disk = find_disk(userdata, number);
+        struct disk_users *disk = look_find_disk(userdata, number);
 
-        return disk ? add_user(disk, "%s", phrase) : 0;
+        return disk ? look_add_user(disk, "%s", phrase) : 0;
+}
+
+/* A file system that a mount stands for already is no other user. */
+static int add_file_system(void *userdata, int number, const char *phrase)
+{
+        struct disk_users *disk = look_find_disk(userdata, number);
+
+        return disk && !disk->mounted ? look_add_user(disk, "%s", phrase) : 0;
+}
+
+static bool has_every_disk_a_user(const struct look *look)
+{
+        for (size_t i = 0; i < look->disk_count; i++)
+                if (look->disks[i].count == 0)
+                        return false;
+        return true;
+}
+
+/* Notes a failure that is no lack of memory, and goes on. */
+static int go_on(struct look *look, int r, const char *what)
+{
+        if (r == -ENOMEM)
+                return r;
+        if (r < 0)
+                look_note_gap(look, NULL, what, look_is_gone(r) ? -EIO : r);
+        return 0;
+}
+
+static int look_everywhere(struct look *look)
+{
+        int r = 0;
+
+        disk_bystanders_learn(look);
+        for (size_t i = 0; r >= 0 && i < look->disk_count; i++)
+                r = go_on(
+                        look, learn_devices(look, look->disks[i].number), "the disk cannot be read in /sys");
+        if (r >= 0)
+                r = go_on(look, disk_stack_find(look->roots->sys, add_stacked, look),
+                        "what is built on disks cannot be read in /sys");
+        if (r >= 0)
+                r = go_on(look, disk_swaps_add(look), "/proc/swaps cannot be read");
+        if (r >= 0)
+                r = go_on(look, visit_all(look, look_at_process), "/proc cannot be read");
+        if (r >= 0 && !look->saw_init)
+                look_note_gap(look, NULL, "/proc hides the processes of others (hidepid)", -EPERM);
+        if (r >= 0)
+                r = go_on(look, disk_stack_find_file_systems(look->roots->sys, add_file_system, look),
+                        "/sys/fs cannot be read");
+        if (r >= 0 && !has_every_disk_a_user(look))
+                r = go_on(look, visit_all(look, look_at_memory), "/proc cannot be read");
+        return r < 0 ? r : look->error;
 }
 
 int disk_users_find(const struct disk_users_roots *roots, struct disk_users *disks, size_t count)
 {
-        _cleanup_free_ struct search *search = calloc(1, sizeof(*search));
+        struct look look = {.roots = roots, .disks = disks, .disk_count = count};
         int r;
 
-        if (!search)
-                return -ENOMEM;
-        search->roots = roots;
-        search->disks = disks;
-        search->disk_count = count;
-        qsort(disks, count, sizeof(*disks), compare_numbers);
-        r = disk_stack_find(roots->sys, add_stacked, search);
-        if (r >= 0)
-                r = search_swaps(search);
-        return r < 0 ? r : search_processes(search);
+        qsort(disks, count, sizeof(*disks), disk_users_compare);
+        r = look_everywhere(&look);
+        seen_set_clear(&look.namespaces);
+        seen_set_clear(&look.files);
+        free(look.devices);
+        return r;
 }
 
 void disk_users_clear(struct disk_users *users)

@@ -1,7 +1,11 @@
 ublkd_unit_test(device_status_test LIBS ublkd_model)
 ublkd_unit_test(device_store_test LIBS ublkd_model PkgConfig::SYSTEMD)
 ublkd_unit_test(store_sqlite_test LIBS ublkd_model PkgConfig::SQLITE)
-ublkd_unit_test(disk_users_test LIBS ublkd_disk_users)
+ublkd_unit_test(disk_users_test SOURCES disk_users_test.c fake_proc.c LIBS ublkd_disk_users)
+ublkd_unit_test(disk_users_faults_test SOURCES disk_users_faults_test.c fake_proc.c LIBS ublkd_disk_users)
+# What the kernel refuses to show.
+target_link_options(disk_users_faults_test PRIVATE -Wl,--wrap=openat -Wl,--wrap=readlinkat)
+ublkd_unit_test(seen_set_test LIBS ublkd_disk_users)
 ublkd_unit_test(api_disk_check_test LIBS ublkd_api PkgConfig::MICROHTTPD)
 target_link_options(
   api_disk_check_test PRIVATE -Wl,--wrap=MHD_suspend_connection -Wl,--wrap=MHD_resume_connection

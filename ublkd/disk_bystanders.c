@@ -1,0 +1,119 @@
+/* Who has disks open without using them: udev, and the control helpers of this very ublkd.
+ *
+ * Nobody is recognised by what he can choose, as the name of his command is: udev by the file of its program,
+ * while it runs as root of this user namespace; a control helper by its parent and its program. The names
+ * that udev's processes have only narrow that down, so that "udevadm lock" of an administrator counts. */
+#include "ublkd/disk_look.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+static const char *const udev_programs[] = {
+        "/usr/lib/systemd/systemd-udevd",
+        "/lib/systemd/systemd-udevd",
+        "/usr/bin/udevadm",
+        "/bin/udevadm",
+        "/usr/sbin/udevd",
+        "/sbin/udevd",
+        NULL,
+};
+
+static bool read_program(int directory, const char *name, struct known_program *ret)
+{
+        struct statx info;
+
+        if (statx(directory, name, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE | STATX_INO, &info) < 0)
+                return false;
+        *ret = (struct known_program){
+                .device = makedev(info.stx_dev_major, info.stx_dev_minor), .inode = info.stx_ino};
+        return true;
+}
+
+static bool is_same_program(const struct known_program *one, const struct known_program *other)
+{
+        return one->inode != 0 && one->inode == other->inode && one->device == other->device;
+}
+
+void disk_bystanders_learn(struct look *look)
+{
+        const char *const *path = look->roots->probers ? look->roots->probers : udev_programs;
+        char name[PATH_MAX];
+
+        for (; *path && look->prober_count < KNOWN_PROGRAMS_MAX; path++)
+                if (read_program(AT_FDCWD, *path, &look->probers[look->prober_count]))
+                        look->prober_count++;
+        snprintf(name, sizeof(name), "%s/self/exe", look->roots->proc);
+        (void)read_program(AT_FDCWD, name, &look->self); /* then no helper is recognised */
+        snprintf(name, sizeof(name), "%s/self/ns/user", look->roots->proc);
+        if (look_read_link(AT_FDCWD, name, look->user_namespace, sizeof(look->user_namespace)) < 0)
+                look->user_namespace[0] = '\0';
+}
+
+/* The `index`th number of a line of /proc/PID/status; -1: there is none. */
+static long read_status(const struct process *process, const char *field, int index)
+{
+        char text[1024], *at;
+        long value = -1;
+
+        if (look_read_text(process->directory, "status", text, sizeof(text)) < 0)
+                return -1;
+        at = strstr(text, field);
+        at = at ? at + strlen(field) : NULL;
+        for (int i = 0; at && i <= index; i++) {
+                char *end;
+
+                value = strtol(at, &end, 10);
+                at = end > at ? end : NULL;
+        }
+        return at ? value : -1;
+}
+
+/* By its effective uid, which ours is to judge: in another user namespace anybody is root. */
+static bool is_root_here(const struct look *look, const struct process *process)
+{
+        char namespace[sizeof(look->user_namespace)];
+
+        return look->user_namespace[0]
+               && look_read_link(process->directory, "ns/user", namespace, sizeof(namespace)) > 0
+               && strcmp(namespace, look->user_namespace) == 0 && read_status(process, "\nUid:", 1) == 0;
+}
+
+static bool has_name_of_udev(const struct process *process)
+{
+        static const char *const names[] = {"systemd-udevd", "(udev-worker)", "udevd", "udev-worker"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (strcmp(process->comm, names[i]) == 0)
+                        return true;
+        return false;
+}
+
+static bool is_prober(
+        const struct look *look, const struct process *process, const struct known_program *program)
+{
+        if (!has_name_of_udev(process) || !is_root_here(look, process))
+                return false;
+        for (size_t i = 0; i < look->prober_count; i++)
+                if (is_same_program(program, &look->probers[i]))
+                        return true;
+        return false;
+}
+
+/* Of this program only a supervisor's own children can be, and nobody becomes somebody's child by choice. */
+static bool is_control_helper(
+        const struct look *look, const struct process *process, const struct known_program *program)
+{
+        return look->roots->supervisor > 0 && is_same_program(program, &look->self)
+               && read_status(process, "\nPPid:", 0) == look->roots->supervisor;
+}
+
+bool disk_bystander_is(const struct look *look, const struct process *process)
+{
+        struct known_program program;
+
+        return read_program(process->directory, "exe", &program)
+               && (is_prober(look, process, &program) || is_control_helper(look, process, &program));
+}

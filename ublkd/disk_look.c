@@ -1,0 +1,116 @@
+/* One look at who uses disks: what its parts share. */
+#include "ublkd/disk_look.h"
+
+#include "ublkd/disk_name.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+
+int disk_users_compare(const void *one, const void *other)
+{
+        const struct disk_users *left = one, *right = other;
+
+        return (left->number > right->number) - (left->number < right->number);
+}
+
+struct disk_users *look_find_disk(const struct look *look, int number)
+{
+        const struct disk_users key = {.number = number};
+
+        return bsearch(&key, look->disks, look->disk_count, sizeof(key), disk_users_compare);
+}
+
+struct disk_users *look_find_disk_of_path(const struct look *look, const char *path)
+{
+        return look_find_disk(look, disk_name_number_in_path(path));
+}
+
+int look_add_user(struct disk_users *disk, const char *format, ...)
+{
+        va_list arguments;
+        char *item;
+        int n;
+
+        va_start(arguments, format);
+        n = vasprintf(&item, format, arguments);
+        va_end(arguments);
+        if (n < 0)
+                return -ENOMEM;
+        for (size_t i = 0; i < disk->count; i++)
+                if (strcmp(disk->items[i], item) == 0) {
+                        free(item);
+                        return 0;
+                }
+        if (disk->count == DISK_USERS_MAX) {
+                disk->dropped++;
+                free(item);
+                return 0;
+        }
+        disk->items[disk->count++] = item;
+        return 0;
+}
+
+bool look_is_gone(int error)
+{
+        return error == -ENOENT || error == -ESRCH;
+}
+
+void look_note_gap(struct look *look, const struct process *process, const char *what, int error)
+{
+        struct disk_users_gap *gap = look->roots->gap;
+
+        if (look_is_gone(error) || look->error < 0)
+                return;
+        look->error = error;
+        if (!gap)
+                return;
+        if (process)
+                snprintf(gap->text, sizeof(gap->text), "the %s of process %s (%s) cannot be read: %s", what,
+                        process->pid, process->comm, strerror(-error));
+        else
+                snprintf(gap->text, sizeof(gap->text), "%s: %s", what, strerror(-error));
+}
+
+ssize_t look_read_link(int directory, const char *name, char *text, size_t size)
+{
+        ssize_t n = readlinkat(directory, name, text, size);
+
+        if (n < 0)
+                return -errno;
+        if ((size_t)n == size)
+                return -ENAMETOOLONG;
+        text[n] = '\0';
+        return n;
+}
+
+FILE *look_open_file(int directory, const char *name)
+{
+        int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+        FILE *file = fd < 0 ? NULL : fdopen(fd, "re");
+
+        if (!file)
+                close_fd(fd);
+        return file;
+}
+
+DIR *look_open_directory(int directory, const char *name)
+{
+        int fd = openat(directory, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+        if (!dir)
+                close_fd(fd);
+        return dir;
+}
+
+int look_read_text(int directory, const char *name, char *text, size_t size)
+{
+        _cleanup_close_ int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+
+        if (n < 0)
+                return -errno;
+        text[n] = '\0';
+        return 0;
+}

@@ -1,0 +1,214 @@
+/* The mounts of every mount namespace that has a process.
+ *
+ * However many there are: each is read once, from the first process that sees all of it. What a process with
+ * another root sees is a part of that, and is read as long as nobody was found who sees all. A namespace that
+ * no process is in (one that is only kept by a bind mount of it) is not among them, nor is a mount that was
+ * unmounted lazily: those the kernel's own looks find (disk_stack.h, and an exclusive open). */
+#include "ublkd/disk_look.h"
+
+#include "ublkd/disk_name.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+
+/* "\040" → ' ', in place. */
+static void decode_octal(char *text)
+{
+        char *to = text;
+
+        for (const char *from = text; *from; to++) {
+                if (from[0] == '\\' && strspn(from + 1, "01234567") >= 3) {
+                        *to = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
+                        from += 4;
+                } else {
+                        *to = *from++;
+                }
+        }
+        *to = '\0';
+}
+
+/* Of "259:0": a mount keeps the words of whoever made it, and those may be a link's. 0: no disk that is asked
+ * about; -errno. */
+static int find_disk_of_device(const struct look *look, const char *device, struct disk_users **ret)
+{
+        char path[PATH_MAX], target[PATH_MAX];
+        const char *slash;
+        int n = snprintf(path, sizeof(path), "%s/dev/block/%s", look->roots->sys, device);
+        ssize_t r = n < 0 || (size_t)n >= sizeof(path)
+                            ? -ENAMETOOLONG
+                            : look_read_link(AT_FDCWD, path, target, sizeof(target));
+
+        *ret = NULL;
+        if (r < 0)
+                return look_is_gone((int)r) ? 0 : (int)r;
+        slash = strrchr(target, '/');
+        *ret = slash ? look_find_disk(look, disk_name_number(slash + 1)) : NULL;
+        return 0;
+}
+
+/* Whether file systems of that type have a disk. Of others the source is any word that whoever mounted it
+ * chose, and in a user namespace anybody can mount some of them. */
+static bool has_a_disk(const struct look *look, const char *type)
+{
+        _cleanup_fclose_ FILE *file = NULL;
+        _cleanup_free_ char *line = NULL;
+        char path[PATH_MAX];
+        size_t size = 0, length = strcspn(type, "."); /* "fuse.sshfs" */
+
+        snprintf(path, sizeof(path), "%s/filesystems", look->roots->proc);
+        file = fopen(path, "re");
+        while (file && getline(&line, &size, file) > 0) {
+                const char *name = strchr(line, '\t'); /* "nodev\ttmpfs", "\text4" */
+
+                if (name && strcspn(name + 1, "\n") == length && strncmp(name + 1, type, length) == 0)
+                        return name == line;
+        }
+        return true;
+}
+
+/* A line of mountinfo: "36 35 98:0 /root /mount/point options - type source super-options". */
+struct mount {
+        char *device, *point, *type, *source;
+};
+
+/* In place. 0, or -EBADMSG: it is cut, or of another shape. */
+static int parse_mount(char *line, struct mount *ret)
+{
+        char *fields[5], *rest = line, *separator = strstr(line, " - "), *source;
+
+        if (!separator)
+                return -EBADMSG;
+        *separator = '\0';
+        source = separator + strlen(" - ");
+        ret->type = strsep(&source, " ");
+        ret->source = strsep(&source, " ");
+        for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+                fields[i] = strsep(&rest, " ");
+        if (!ret->source || !fields[4])
+                return -EBADMSG;
+        ret->device = fields[2];
+        ret->point = fields[4];
+        decode_octal(ret->source);
+        decode_octal(ret->point);
+        return 0;
+}
+
+static int add_mount(const struct look *look, char *line)
+{
+        struct disk_users *disk;
+        struct mount mount;
+        int r = parse_mount(line, &mount);
+
+        if (r >= 0)
+                r = find_disk_of_device(look, mount.device, &disk);
+        if (r < 0)
+                return r;
+        if (!disk) {
+                disk = look_find_disk_of_path(look, mount.source);
+                if (disk && !has_a_disk(look, mount.type))
+                        disk = NULL;
+        }
+        if (!disk)
+                return 0;
+        disk->mounted = true;
+        return look_add_user(disk, "mounted at %s", mount.point);
+}
+
+/* mountinfo of a process that ends meanwhile is EINVAL (mounts_open_common()). */
+static int gone_of_mountinfo(int error)
+{
+        return error == EINVAL ? -ESRCH : -error;
+}
+
+static int read_mounts(const struct look *look, int process)
+{
+        _cleanup_fclose_ FILE *file = look_open_file(process, "mountinfo");
+        _cleanup_free_ char *line = NULL;
+        size_t size = 0;
+        int r = 0;
+
+        if (!file)
+                return gone_of_mountinfo(errno);
+        while (r >= 0 && getline(&line, &size, file) > 0) {
+                line[strcspn(line, "\n")] = '\0';
+                r = add_mount(look, line);
+        }
+        return r < 0 || feof(file) ? r : gone_of_mountinfo(errno);
+}
+
+/* "mnt:[4026531841]". 0 or -errno. */
+static int read_namespace(const struct process *process, uint64_t *ret)
+{
+        unsigned long long inode;
+        char name[32];
+        ssize_t r = look_read_link(process->directory, "ns/mnt", name, sizeof(name));
+
+        if (r < 0)
+                return (int)r;
+        if (sscanf(name, "mnt:[%llu]", &inode) != 1 || inode == 0)
+                return -EBADMSG;
+        *ret = inode;
+        return 0;
+}
+
+/* 0: it sees the whole namespace; else its tid, for its part of it; -errno. */
+static int read_view(const struct process *process)
+{
+        char root[2];
+        ssize_t r = look_read_link(process->directory, "root", root, sizeof(root));
+
+        if (r < 0 && r != -ENAMETOOLONG)
+                return (int)r;
+        return r == 1 && root[0] == '/' ? 0 : atoi(process->tid);
+}
+
+/* Only what was read to its end is not read again. */
+static int add_namespace(struct look *look, const struct process *process)
+{
+        struct seen_pair all = {}, view;
+        int r = read_namespace(process, &all.first), root = r < 0 ? r : read_view(process);
+
+        if (root < 0)
+                return root;
+        view = (struct seen_pair){.first = all.first, .second = (uint64_t)root};
+        if (seen_set_has(&look->namespaces, all) || seen_set_has(&look->namespaces, view))
+                return 0;
+        r = read_mounts(look, process->directory);
+        return r < 0 ? r : seen_set_add(&look->namespaces, view);
+}
+
+int disk_mounts_add(struct look *look, const struct process *process)
+{
+        int r = add_namespace(look, process);
+
+        if (r == -ENOMEM)
+                return r;
+        if (r < 0)
+                look_note_gap(look, process, "mounts", r);
+        return 0;
+}
+
+int disk_swaps_add(struct look *look)
+{
+        _cleanup_fclose_ FILE *file = NULL;
+        _cleanup_free_ char *line = NULL;
+        char path[PATH_MAX];
+        size_t size = 0;
+        int r = 0;
+
+        snprintf(path, sizeof(path), "%s/swaps", look->roots->proc);
+        file = fopen(path, "re");
+        if (!file)
+                return errno == ENOENT ? 0 : -errno; /* a kernel without swap */
+        while (r >= 0 && getline(&line, &size, file) > 0) {
+                struct disk_users *disk;
+
+                line[strcspn(line, " \t\n")] = '\0';
+                decode_octal(line);
+                disk = look_find_disk_of_path(look, line);
+                if (disk)
+                        r = look_add_user(disk, "swap on %s", line);
+        }
+        return r < 0 || feof(file) ? r : -errno;
+}
