@@ -209,7 +209,9 @@ static void note_failure(struct attempt *attempt, enum plan_action action, int e
                 attempt->retry_at = now + backoff_busy(++attempt->busy);
                 return;
         }
-        if (action == ACTION_STOP_DEV && error == -EBUSY) { /* its users decide when that ends */
+        /* Its users decide when that ends; and whether there are any (-ETIME) is asked again, for a stop that
+         * was not even tried is no reason for a harder one. */
+        if (action == ACTION_STOP_DEV && (error == -EBUSY || error == -ETIME)) {
                 attempt->retry_at = now + backoff_poll(now - attempt->seen_since);
                 return;
         }

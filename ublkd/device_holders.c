@@ -11,20 +11,32 @@ enum {
         STILL_HELD_USEC = 1000 * 1000,
 };
 
+#define FORCED " A forced removal does so at once, and its users get I/O errors."
+#define IN_USE "/dev/ublkb%d is in use: %s. Unmount it or end those processes, and it is taken away." FORCED
+#define WAITS_FOR_LAST "The kernel has been told to delete /dev/ublkb%d, and waits for the last who use it: "
+
+/* clang-format off */
 static const struct {
         const char *reason;
         const char *known;   /* for the number and who they are */
         const char *unknown; /* for the number */
 } sentences[_HOLD_MAX] = {
-        [HOLD_BEFORE_STOP] = {"InUse",
-                              "/dev/ublkb%d is in use: %s. Unmount it or end those processes, and it is taken "
-                "away. A forced removal does so at once, and its users get I/O errors.", "Somebody has /dev/ublkb%d open; it is taken away once nobody has it open. A "
-                "forced removal does so at once, and its users get I/O errors."},
-        [HOLD_AFTER_DELETE] = {"StillHeld",
-                              "The kernel has been told to delete /dev/ublkb%d, and waits for the last who "
-                "use it: %s.",                                                           "The kernel has been told to delete /dev/ublkb%d, and waits for the last who "
-                "use it: an opener, or requests under way in the backing store."                                                         },
+        [HOLD_BEFORE_STOP] = {
+                .reason = "InUse",
+                .known = IN_USE,
+                .unknown = "Somebody has /dev/ublkb%d open, or a file system on it mounted; it is taken away once "
+                           "nobody has." FORCED },
+        [HOLD_UNKNOWN] = {
+                .reason = "InUse",
+                .known = IN_USE,
+                .unknown = "/dev/ublkb%d cannot be opened, so that it is not known whether it is in use; it is tried "
+                           "again, and the disk is taken away once nobody uses it." FORCED },
+        [HOLD_AFTER_DELETE] = {
+                .reason = "StillHeld",
+                .known = WAITS_FOR_LAST "%s.",
+                .unknown = WAITS_FOR_LAST "an opener, or requests under way in the backing store." },
 };
+/* clang-format on */
 
 /* What is wrong with the kernel's answers is not to be covered by it. */
 static bool may_note(const struct managed_device *device)

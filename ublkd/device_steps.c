@@ -256,25 +256,47 @@ static void step_end_recovery(struct managed_device *device, const struct device
 
 /* ---- taking down ---- */
 
-/* Whoever asked was told that nobody uses the disk; somebody may have come since. One that is not served may
- * be held open by those who wait for it. */
+/* The client was told that nobody uses the disk; somebody may have come since. One that is not served may
+ * be held open by those who wait for it, and opening it could wait, too. */
 static bool may_refuse(const struct managed_device *device, const struct device_record *record)
 {
         return device->facts.want == WANT_ABSENT && !record->forced && device->facts.kernel == KERNEL_LIVE
-               && device->facts.worker == PLAN_WORKER_SERVING
-               && kernel_can(device->kernel.flags, KERNEL_ABILITY_TRY_STOP);
+               && device->facts.worker == PLAN_WORKER_SERVING;
+}
+
+/* Where it was refused the disk goes on as it was. */
+static void on_stop_unheld(void *userdata, int result, const struct kernel_device *kernel)
+{
+        struct managed_device *device = userdata;
+        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+
+        if ((result == -EBUSY || result == -ETIME) && record->spec)
+                device_shared_apply(device, record);
+        device_on_command_done(userdata, result, kernel);
+}
+
+/* TRY_STOP_DEV is refused while anybody has the disk open. Without it the kernel is asked by an exclusive
+ * open: an opener that came after the search and is not exclusive is then not seen. */
+static int stop_unless_used(struct managed_device *device, const struct device_record *record)
+{
+        struct ublk_ctl *ctl = device->reconciler->ctl;
+
+        if (kernel_can(device->kernel.flags, KERNEL_ABILITY_TRY_STOP))
+                return ublk_ctl_try_stop(ctl, record->number, device_on_command_done, device, &device->call);
+        device_shared_lift(device);
+        return ublk_ctl_stop_unheld(ctl, record->number, on_stop_unheld, device, &device->call);
 }
 
 static void step_stop_dev(struct managed_device *device, const struct device_record *record)
 {
-        struct ublk_ctl *ctl = device->reconciler->ctl;
         int r;
 
         if (may_refuse(device, record)) {
-                r = ublk_ctl_try_stop(ctl, record->number, device_on_command_done, device, &device->call);
+                r = stop_unless_used(device, record);
         } else {
                 device_shared_lift(device);
-                r = ublk_ctl_stop(ctl, record->number, device_on_command_done, device, &device->call);
+                r = ublk_ctl_stop(device->reconciler->ctl, record->number, device_on_command_done, device,
+                        &device->call);
         }
         device_command_sent(device, r, device_on_command_done);
 }

@@ -56,6 +56,7 @@ struct restart_trial {
 /* What a removal waits for. */
 enum device_hold {
         HOLD_BEFORE_STOP,  /* the kernel refuses to stop a disk that is in use */
+        HOLD_UNKNOWN,      /* the kernel could not be asked whether it is in use */
         HOLD_AFTER_DELETE, /* it deletes the disk once the last has let go of it */
         _HOLD_MAX
 };

@@ -23,6 +23,7 @@ enum ctl_kind {
         CTL_START,
         CTL_STOP,
         CTL_TRY_STOP,
+        CTL_STOP_UNHELD,
         CTL_QUIESCE,
         CTL_UPDATE_SIZE,
         CTL_DEL,
@@ -48,6 +49,7 @@ static const struct {
         [CTL_START] = {UBLK_U_CMD_START_DEV,           SECONDS(30), false, false},
         [CTL_STOP] = {UBLK_U_CMD_STOP_DEV,            SECONDS(10), false, false},
         [CTL_TRY_STOP] = {UBLK_U_CMD_TRY_STOP_DEV,        SECONDS(10), false, false},
+        [CTL_STOP_UNHELD] = {UBLK_U_CMD_STOP_DEV,            SECONDS(15), false, false},
         [CTL_QUIESCE] = {UBLK_U_CMD_QUIESCE_DEV,         SECONDS(10), false, false},
         [CTL_UPDATE_SIZE] = {UBLK_U_CMD_UPDATE_SIZE,         SECONDS(10), false, false},
         [CTL_DEL] = {UBLK_U_CMD_DEL_DEV_ASYNC,       SECONDS(10), false, false},
@@ -419,6 +421,13 @@ int ublk_ctl_try_stop(
         struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
 {
         return submit_plain(ctl, CTL_TRY_STOP, number, 0, done, userdata, ret);
+}
+
+int ublk_ctl_stop_unheld(
+        struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
+{
+        return submit(ctl, CTL_STOP_UNHELD, &(struct ctl_request){.number = (uint32_t)number, .hold = 1},
+                done, userdata, ret);
 }
 
 int ublk_ctl_quiesce(

@@ -123,6 +123,15 @@ int ublk_ctl_stop(
 /* Stops the disk unless somebody has it open: -EBUSY. Nobody can open it from then on. */
 int ublk_ctl_try_stop(
         struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
+/* The same for a driver without TRY_STOP_DEV, as far as it can be had: stops the disk unless somebody has it
+ * open exclusively, as a mount (in any mount namespace, also one that was unmounted lazily), a swap area, a
+ * dm or md device or a partition of it does: -EBUSY. The helper has the disk open exclusively from before the
+ * command until it has returned, so that nobody can mount in between. -ETIME: the disk could not be opened in
+ * time, or not at all, so that it is not known; nothing was done. Openers that are not exclusive are not
+ * seen: for them there is disk_search.h, and one who comes between its answer and this command sees I/O
+ * errors. Only for a disk that a living worker serves: opening another could wait for I/O. */
+int ublk_ctl_stop_unheld(
+        struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
 /* Keeps new requests away from the worker of a live disk, and takes back the tags that wait for one. Those
  * that the worker has in hand it can still answer; their tags are taken back by a later call. 0: they are
  * taken back, or the disk is not live any more; -EBUSY: every tag of a queue is held by a request that waits.

@@ -3,10 +3,18 @@
  *
  * Commands that sleep run on kernel threads of the ring (io-wq), so many are under way at once. All signals
  * are blocked: a command that a signal interrupts leaves its outcome unknown. The helper ends when its
- * channel does. */
+ * channel does.
+ *
+ * A command that is to be sent only while nobody uses the disk is an errand of several operations of the
+ * ring: open the disk exclusively, send the command, close the disk, answer. From the open until the close
+ * the kernel refuses mounts and other exclusive opens. An open that does not come back in time is answered
+ * (-ETIME: not known) and left alone. Until it has come back the helper opens that disk no more, so one disk
+ * costs one thread of the ring however often it is tried. */
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/clock.h"
 #include "ublkd/ublk_ctl.h"
 #include "ublkd/ublk_ctl_check.h"
+#include "ublkd/ublk_ctl_hold.h"
 #include "ublkd/ublk_ctl_wire.h"
 
 #include <fcntl.h>
@@ -15,14 +23,35 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 
 enum { SUBMISSIONS = 64, COMPLETIONS = 4096, BLOCKED_COMMANDS_MAX = 64 };
+
+/* What the ring is doing for a request. */
+enum errand_stage {
+        ERRAND_COMMAND, /* nothing else is to be done */
+        ERRAND_OPENING, /* the disk */
+        ERRAND_HOLDING, /* the disk, while the command is under way */
+        ERRAND_CLOSING, /* the disk */
+};
+
+struct errand {
+        struct ctl_request request;
+        enum errand_stage stage;
+        bool answered;                 /* nobody waits for it any more */
+        int fd;                        /* of the disk */
+        int result;                    /* of the command, or why it was not sent; -errno */
+        int64_t deadline;              /* CLOCK_MONOTONIC, ms, of ERRAND_OPENING */
+        char path[CTL_HOLD_PATH_SIZE]; /* the kernel may read it late */
+        LIST_ENTRY(errand) link;       /* in `opening`, with ERRAND_OPENING */
+};
 
 struct helper {
         int channel;
         int control;
         struct io_uring ring;
+        LIST_HEAD(, errand) opening;
 };
 
 /* As the driver reads it: an older <linux/ublk_cmd.h> has no name for the length of the path. */
@@ -38,9 +67,20 @@ struct command {
 };
 _Static_assert(sizeof(struct command) == sizeof(struct ublksrv_ctrl_cmd), "one command, two declarations");
 
-static int submit(struct helper *helper, struct ctl_request *request)
+/* NULL: the ring is full. */
+static struct io_uring_sqe *get_entry(struct helper *helper)
 {
         struct io_uring_sqe *sqe = io_uring_get_sqe(&helper->ring);
+
+        if (sqe)
+                memset(sqe, 0, 2 * sizeof(*sqe)); /* a large entry is two */
+        return sqe;
+}
+
+static int submit(struct helper *helper, struct errand *errand)
+{
+        struct io_uring_sqe *sqe = get_entry(helper);
+        const struct ctl_request *request = &errand->request;
         struct command command = {
                 .dev_id = request->number,
                 .queue_id = UINT16_MAX,
@@ -53,12 +93,11 @@ static int submit(struct helper *helper, struct ctl_request *request)
 
         if (!sqe)
                 return -EBUSY;
-        memset(sqe, 0, 2 * sizeof(*sqe)); /* a large entry is two */
         sqe->opcode = IORING_OP_URING_CMD;
         sqe->fd = helper->control;
         sqe->cmd_op = request->command;
         memcpy(sqe->cmd, &command, sizeof(command));
-        io_uring_sqe_set_data(sqe, request);
+        io_uring_sqe_set_data(sqe, errand);
         r = io_uring_submit(&helper->ring);
         return r < 0 ? r : 0;
 }
@@ -72,27 +111,154 @@ static int answer(struct helper *helper, const struct ctl_request *request, int 
         return send(helper->channel, &reply, sizeof(reply), MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
+/* ---- errands ---- */
+
+/* Takes the errand over: it is done. */
+static int finish(struct helper *helper, struct errand *errand, int result)
+{
+        _cleanup_free_ struct errand *owned = errand;
+
+        return owned->answered ? 0 : answer(helper, &owned->request, result);
+}
+
+/* Then it answers with errand->result. Closing the last descriptor of a disk may take long. */
+static int begin_closing(struct helper *helper, struct errand *errand)
+{
+        struct io_uring_sqe *sqe = get_entry(helper);
+
+        errand->stage = ERRAND_CLOSING;
+        if (!sqe) {
+                errand->fd = close_fd(errand->fd);
+                return finish(helper, errand, errand->result);
+        }
+        io_uring_prep_close(sqe, errand->fd);
+        sqe->flags |= IOSQE_ASYNC;
+        io_uring_sqe_set_data(sqe, errand);
+        (void)io_uring_submit(&helper->ring); /* else with the next one */
+        return 0;
+}
+
+/* Read-only, so that no udev event follows its close; O_NONBLOCK as those who only want to look at a disk. */
+static int begin_opening(struct helper *helper, struct errand *errand)
+{
+        struct io_uring_sqe *sqe = get_entry(helper);
+
+        if (!sqe)
+                return finish(helper, errand, -ETIME);
+        ctl_hold_path(errand->request.number, errand->path);
+        errand->stage = ERRAND_OPENING;
+        errand->deadline = clock_msec(CLOCK_MONOTONIC) + CTL_HOLD_MSEC;
+        io_uring_prep_openat(sqe, AT_FDCWD, errand->path, O_RDONLY | O_EXCL | O_CLOEXEC | O_NONBLOCK, 0);
+        sqe->flags |= IOSQE_ASYNC; /* it may block */
+        io_uring_sqe_set_data(sqe, errand);
+        LIST_INSERT_HEAD(&helper->opening, errand, link);
+        (void)io_uring_submit(&helper->ring);
+        return 0;
+}
+
+static int begin_command(struct helper *helper, struct errand *errand, enum errand_stage stage)
+{
+        int r;
+
+        errand->stage = stage;
+        r = submit(helper, errand);
+        if (r >= 0)
+                return 0;
+        errand->result = r;
+        return stage == ERRAND_HOLDING ? begin_closing(helper, errand) : finish(helper, errand, r);
+}
+
+static bool is_being_opened(const struct helper *helper, uint32_t number)
+{
+        const struct errand *errand;
+
+        LIST_FOREACH(errand, &helper->opening, link)
+        if (errand->request.number == number)
+                return true;
+        return false;
+}
+
+/* What the open has come to: the disk is held, somebody else holds it (-EBUSY), or that is not known
+ * (-ETIME). */
+static int opened(struct helper *helper, struct errand *errand, int result)
+{
+        LIST_REMOVE(errand, link);
+        if (result < 0)
+                return finish(helper, errand, result == -EBUSY ? -EBUSY : -ETIME);
+        errand->fd = result;
+        errand->result = -ETIME;
+        if (errand->answered || !ctl_hold_is_disk(errand->request.number, errand->fd))
+                return begin_closing(helper, errand);
+        return begin_command(helper, errand, ERRAND_HOLDING);
+}
+
+/* An operation of the ring is over. */
+static int go_on(struct helper *helper, struct errand *errand, int result)
+{
+        switch (errand->stage) {
+        case ERRAND_OPENING:
+                return opened(helper, errand, result);
+        case ERRAND_HOLDING:
+                errand->result = result;
+                return begin_closing(helper, errand);
+        case ERRAND_CLOSING:
+                return finish(helper, errand, errand->result);
+        default:
+                return finish(helper, errand, result);
+        }
+}
+
+static int begin(struct helper *helper, struct errand *errand)
+{
+        if (!errand->request.hold || !ctl_hold_has_disk(errand->request.number))
+                return begin_command(helper, errand, ERRAND_COMMAND);
+        if (is_being_opened(helper, errand->request.number))
+                return finish(helper, errand, -ETIME);
+        return begin_opening(helper, errand);
+}
+
+/* Answers what has taken too long. Returns the milliseconds until the next, -1: there is none; or -errno of
+ * the channel in *ret_error. */
+static int answer_late(struct helper *helper, int *ret_error)
+{
+        int64_t now = clock_msec(CLOCK_MONOTONIC), next = -1;
+        struct errand *errand;
+
+        *ret_error = 0;
+        LIST_FOREACH(errand, &helper->opening, link)
+        {
+                if (errand->answered)
+                        continue;
+                if (errand->deadline <= now) {
+                        errand->answered = true;
+                        *ret_error = answer(helper, &errand->request, -ETIME);
+                        if (*ret_error < 0)
+                                return -1;
+                } else if (next < 0 || errand->deadline - now < next) {
+                        next = errand->deadline - now;
+                }
+        }
+        return (int)next;
+}
+
+/* ---- the channel and the ring ---- */
+
 /* 1: there may be more; 0: none for now; -errno: the supervisor is gone. */
 static int take_request(struct helper *helper)
 {
-        _cleanup_free_ struct ctl_request *request = malloc(sizeof(*request));
+        _cleanup_free_ struct errand *errand = calloc(1, sizeof(*errand));
         ssize_t size;
         int r;
 
-        if (!request)
+        if (!errand)
                 return -ENOMEM;
-        size = recv(helper->channel, request, sizeof(*request), MSG_DONTWAIT);
+        size = recv(helper->channel, &errand->request, sizeof(errand->request), MSG_DONTWAIT);
         if (size < 0)
                 return errno == EAGAIN ? 0 : -errno;
-        if (size != sizeof(*request))
+        if (size != sizeof(errand->request))
                 return -EPIPE;
-        r = submit(helper, request);
-        if (r < 0) {
-                r = answer(helper, request, r);
-                return r < 0 ? r : 1;
-        }
-        (void)TAKE_PTR(request); /* the command writes into it; give_answers() frees it */
-        return 1;
+        r = begin(helper, TAKE_PTR(errand)); /* the kernel writes into it until it is finished */
+        return r < 0 ? r : 1;
 }
 
 static int give_answers(struct helper *helper)
@@ -100,11 +266,11 @@ static int give_answers(struct helper *helper)
         struct io_uring_cqe *cqe;
 
         while (io_uring_peek_cqe(&helper->ring, &cqe) == 0) {
-                _cleanup_free_ struct ctl_request *request = io_uring_cqe_get_data(cqe);
+                struct errand *errand = io_uring_cqe_get_data(cqe);
                 int result = cqe->res, r;
 
                 io_uring_cqe_seen(&helper->ring, cqe);
-                r = answer(helper, request, result);
+                r = go_on(helper, errand, result);
                 if (r < 0)
                         return r;
         }
@@ -117,10 +283,13 @@ static int serve(struct helper *helper)
                 {.fd = helper->channel,      .events = POLLIN},
                 {.fd = helper->ring.ring_fd, .events = POLLIN},
         };
-        int r;
+        int r, patience;
 
         for (;;) {
-                if (poll(fds, ARRAY_SIZE(fds), -1) < 0)
+                patience = answer_late(helper, &r);
+                if (r < 0)
+                        return r;
+                if (poll(fds, ARRAY_SIZE(fds), patience) < 0)
                         return -errno;
                 do
                         r = fds[0].revents ? take_request(helper) : 0;
@@ -147,10 +316,12 @@ static int make_ring(struct io_uring *ring)
 
 static int get_features(struct helper *helper, uint64_t *ret)
 {
-        struct ctl_request request = {
-                .command = UBLK_U_CMD_GET_FEATURES, .number = UINT32_MAX, .size = UBLK_FEATURES_LEN};
+        struct errand errand = {
+                .request = {
+                            .command = UBLK_U_CMD_GET_FEATURES, .number = UINT32_MAX, .size = UBLK_FEATURES_LEN}
+        };
         struct io_uring_cqe *cqe;
-        int r = submit(helper, &request);
+        int r = submit(helper, &errand);
 
         if (r >= 0)
                 r = io_uring_wait_cqe(&helper->ring, &cqe);
@@ -159,7 +330,7 @@ static int get_features(struct helper *helper, uint64_t *ret)
         r = cqe->res;
         io_uring_cqe_seen(&helper->ring, cqe);
         if (r >= 0)
-                *ret = request.payload.features;
+                *ret = errand.request.payload.features;
         return r;
 }
 
@@ -181,7 +352,8 @@ static enum ctl_step prepare(struct helper *helper, uint64_t *ret_features, int 
 
 int ublk_ctl_helper_main(int fd)
 {
-        struct helper helper = {.channel = fd, .control = -1};
+        struct helper helper = {
+                .channel = fd, .control = -1, .opening = LIST_HEAD_INITIALIZER(helper.opening)};
         struct ctl_reply greeting = {};
         sigset_t all;
         int error;

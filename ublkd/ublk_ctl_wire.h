@@ -29,6 +29,7 @@ struct ctl_request {
         uint64_t data;      /* data[0] of the command */
         uint32_t size;      /* bytes of the payload that the command may use; 0: none */
         uint16_t path_size; /* bytes at the start of the payload that are a path */
+        uint16_t hold;      /* not 0: send it only while the helper has the disk open exclusively */
         union ctl_payload payload;
 };
 

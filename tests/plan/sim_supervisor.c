@@ -295,7 +295,8 @@ static void stop_worker(struct world *world)
         done(world, 0);
 }
 
-/* As in device_steps.c; what is not wanted but served is absent by wish. */
+/* As in device_steps.c; what is not wanted but served is absent by wish. Nobody here has a disk open
+ * exclusively, so that a kernel without TRY_STOP_DEV never refuses. */
 static bool may_refuse(const struct world *world)
 {
         const struct supervisor *supervisor = &world->supervisor;

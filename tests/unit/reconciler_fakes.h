@@ -22,6 +22,8 @@ extern unsigned fake_looks;     /* GET_DEV_INFOs */
 extern unsigned fake_kills;     /* of workers */
 extern unsigned fake_quiesces;  /* QUIESCE_DEVs */
 extern bool fake_crashes;       /* a worker that is quiesced dies by SIGSEGV */
+extern unsigned fake_holds;     /* STOP_DEVs with the disk held exclusively */
+extern int fake_hold_error;     /* -errno of every such one: somebody else holds it, or it cannot be opened */
 extern int fake_adopt_error;    /* -errno of every attempt to adopt a worker; -ENOENT: none lives; 0: one
                                    does, and has not said HELLO yet */
 extern bool fake_hurried;       /* a stranger is faster than every ADD_DEV, until one was */

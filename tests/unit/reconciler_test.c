@@ -1,5 +1,7 @@
 /* How a disk comes to be, changes and goes: the reconciler over a pretended kernel and pretended workers. */
 #include "check.h"
+#include "ublkd/attempt.h"
+
 #include "reconciler_world.h"
 #include "ublkd/base/clock.h"
 
@@ -293,6 +295,77 @@ static void a_disk_that_was_opened_since_stays_until_it_is_closed(void)
         }
 }
 
+/* A kernel without TRY_STOP_DEV is asked by an exclusive open. Not being able to ask is as good as a user,
+ * however often it is tried: it is no reason to kill the worker, and to stop the disk then. */
+static void a_disk_that_may_be_mounted_is_stopped_by_force_only(void)
+{
+        enum { ROUNDS = 2 * ATTEMPT_TRIES };
+        static const int errors[] = {-EBUSY, -ETIME};
+        static const char *const words[] = {"is in use: somebody. Unmount it or end those processes",
+                "/dev/ublkb0 cannot be opened, so that it is not known whether it is in use"};
+        struct world world;
+
+        for (unsigned i = 0; i < 2 * ARRAY_SIZE(errors); i++) {
+                bool force = i % 2;
+
+                world_new(&world);
+                world_put_loop(&world, "data", "");
+                world_bring_up(&world, "data", "file:1");
+                fake_hold_error = errors[i / 2];
+                fake_disks[0].open = i / 2 == 0;
+                CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
+                world_wait_told(&world, "data", words[i / 2]);
+                CHECK_STR(world_record(&world, "data")->status.reason, "InUse");
+                for (unsigned asked = fake_holds; fake_holds < asked + ROUNDS;)
+                        world_settle(&world, 5);
+                CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_LIVE);
+                CHECK_INT(fake_kills, 0);
+                fake_disks[0].open = false;
+                if (force)
+                        CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
+                else
+                        fake_hold_error = 0;
+                world_wait_gone(&world, "data");
+                world_free(&world);
+        }
+}
+
+/* The same question whatever takes the disk away; and none about a disk that nobody serves, whose open may
+ * wait. */
+static void whoever_takes_a_disk_away_asks_the_kernel(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        fake_hold_error = -EBUSY;
+        fake_disks[0].open = true;
+        world_put_loop(&world, "data", ",\"enabled\":false");
+        world_wait_told(&world, "data", "is in use: somebody");
+        CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_LIVE);
+        world_put_loop(&world, "data", "");
+        world_wait_told(&world, "data", "Serving");
+        world_put_loop(&world, "data", ",\"blockSize\":4096");
+        world_wait_told(&world, "data", "is in use: somebody");
+        CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_LIVE);
+        CHECK(fake_holds >= 2);
+        fake_disks[0].open = false;
+        CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
+        world_wait_gone(&world, "data");
+        world_free(&world);
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        fake_hold_error = -EBUSY;
+        fake_worker_die(fake_worker("data"));
+        CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
+        world_wait_gone(&world, "data");
+        CHECK_INT(fake_holds, 0);
+        world_free(&world);
+}
+
 /* As one does whose last user goes: DEL_DEV was asked for before, and takes effect now. */
 static void a_disk_that_is_gone_before_it_is_deleted(void)
 {
@@ -442,6 +515,8 @@ int main(void)
         what_the_kernel_leaves_out_is_not_asked_for_again();
         a_disk_grows_after_its_worker();
         a_disk_that_was_opened_since_stays_until_it_is_closed();
+        a_disk_that_may_be_mounted_is_stopped_by_force_only();
+        whoever_takes_a_disk_away_asks_the_kernel();
         a_disk_that_is_gone_before_it_is_deleted();
         a_disk_that_goes_while_its_users_are_looked_for();
         users_are_looked_for_again();

@@ -50,7 +50,8 @@ void world_new(struct world *world)
         };
         memset(fake_disks, 0, sizeof(fake_disks));
         strcpy(fake_user, "somebody");
-        fake_kills = fake_quiesces = fake_adds = 0;
+        fake_kills = fake_quiesces = fake_adds = fake_holds = 0;
+        fake_hold_error = 0;
         fake_add_error = 0;
         fake_releases = 0;
         fake_held = false;

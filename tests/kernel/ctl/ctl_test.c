@@ -4,21 +4,15 @@
  *   ctl_test PATH-OF-UBLKD-WORKER
  *
  * Run as root in a machine that may be thrown away. It is its own control helper. */
-#include "ublkd/ublk_ctl.h"
+#include "ctl_call.h"
 
-#include "check.h"
 #include "control_open.h"
-
-#include "ublkd/device_status.h"
-#include "ublkd/worker_proc.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <time.h>
 
 enum {
-        NUMBER = 7,
-        PATIENCE_USEC = 60 * 1000 * 1000,
         HELPER_FD = 3,
         RECOVERY_TRIES = 5000,
         DISK_SIZE = 64 << 20,
@@ -28,22 +22,7 @@ static const uint64_t cookie = UINT64_C(0x0123456789abcdef);
 static const char uid[] = "0b7a1c9e-0000-4000-8000-1234567890ab";
 static const char spec[] = "{\"name\":\"data\",\"target\":{\"type\":\"null\"},\"size\":67108864}";
 
-struct test {
-        sd_event *event;
-        struct ublk_ctl *ctl;
-        uint64_t features;
-        struct runtime_dir *dir;
-        struct worker_start *starter;
-        /* the answer to the call under way */
-        bool done;
-        int result;
-        bool with_device;
-        struct kernel_device device;
-        /* from the worker */
-        struct worker_proc *worker;
-};
-
-static uint64_t now_usec(void)
+uint64_t now_usec(void)
 {
         struct timespec now;
 
@@ -51,7 +30,7 @@ static uint64_t now_usec(void)
         return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static void on_done(void *userdata, int result, const struct kernel_device *device)
+void on_done(void *userdata, int result, const struct kernel_device *device)
 {
         struct test *test = userdata;
 
@@ -63,7 +42,7 @@ static void on_done(void *userdata, int result, const struct kernel_device *devi
 }
 
 /* The result of a call that was submitted with `r`. */
-static int finish(struct test *test, int r)
+int finish(struct test *test, int r)
 {
         uint64_t start = now_usec();
 
@@ -75,9 +54,6 @@ static int finish(struct test *test, int r)
         test->done = false;
         return test->result;
 }
-
-/* CALL(add, &request): ublk_ctl_add() and its result. */
-#define CALL(name, ...) finish(test, ublk_ctl_##name(test->ctl, __VA_ARGS__, on_done, test, NULL))
 
 /* With all that this kernel can do more. */
 static uint64_t extra_flags;
@@ -154,6 +130,7 @@ static void test_nothing_there(struct test *test)
         CHECK_INT(CALL(get_info, NUMBER), -ENODEV);
         CHECK_INT(CALL(stop, NUMBER), -ENODEV);
         CHECK_INT(CALL(try_stop, NUMBER), -ENODEV);
+        CHECK_INT(CALL(stop_unheld, NUMBER), -ENODEV);
         CHECK_INT(CALL(quiesce, NUMBER), -ENODEV);
         CHECK_INT(CALL(del, NUMBER), -ENODEV);
         CHECK_INT(CALL(set_params, NUMBER, &sample), -ENODEV);
@@ -162,7 +139,7 @@ static void test_nothing_there(struct test *test)
         CHECK_INT(CALL(end_recovery, NUMBER, getpid()), -ENODEV);
 }
 
-static void check_device(struct test *test, enum kernel_state state)
+void check_device(struct test *test, enum kernel_state state)
 {
         if (!CHECK(test->with_device))
                 return;
@@ -454,7 +431,7 @@ static void adopt(struct test *test)
 }
 
 /* What a kernel has no flag for it refuses. */
-static bool has(const struct test *test, enum kernel_ability ability)
+bool has(const struct test *test, enum kernel_ability ability)
 {
         return kernel_can(test->device.flags, ability);
 }
@@ -480,30 +457,6 @@ static void check_growth(struct test *test)
         CHECK_INT(read_sysfs("size"), DISK_SIZE / 512);
 }
 
-/* udev may have it open for a moment. */
-static void check_stop(struct test *test)
-{
-        uint64_t start = now_usec();
-        char path[32];
-        int fd, r;
-
-        if (!has(test, KERNEL_ABILITY_TRY_STOP)) {
-                CHECK(CALL(try_stop, NUMBER) < 0);
-                CHECK_INT(CALL(stop, NUMBER), 0);
-                return;
-        }
-        snprintf(path, sizeof(path), "/dev/ublkb%d", NUMBER);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        CHECK(fd >= 0);
-        CHECK_INT(CALL(try_stop, NUMBER), -EBUSY);
-        CHECK_INT(CALL(get_info, NUMBER), 0);
-        check_device(test, KERNEL_STATE_LIVE);
-        close(fd);
-        while ((r = CALL(try_stop, NUMBER)) == -EBUSY && now_usec() < start + PATIENCE_USEC)
-                nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
-        CHECK_INT(r, 0);
-}
-
 static void test_life(struct test *test)
 {
         if (start_disk(test)) {
@@ -518,6 +471,7 @@ static void test_life(struct test *test)
                 adopt(test);
                 read_disk();
         }
+        check_stop_unheld(test);
         check_stop(test);
         await_death(test); /* of itself: its queues were taken away */
         CHECK_STR(worker_proc_death(test->worker)->sentence, "exited with status 0");

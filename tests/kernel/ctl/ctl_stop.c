@@ -1,0 +1,119 @@
+/* ctl_test: when a disk in use is stopped, and when not. */
+#include "ctl_call.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static void check_not_stopped(struct test *test, int result)
+{
+        CHECK_INT(CALL(stop_unheld, NUMBER), result);
+        CHECK_INT(CALL(get_info, NUMBER), 0);
+        check_device(test, KERNEL_STATE_LIVE);
+}
+
+/* While its partition table is read the disk cannot be opened, and here that lasts as long as the worker
+ * stands still. A process that waits for it is returned. */
+static pid_t read_partitions_for_ever(struct test *test, const char *path)
+{
+        char stat[64], text[512];
+        const char *state = NULL;
+        pid_t pid;
+
+        CHECK_INT(kill(worker_proc_pid(test->worker), SIGSTOP), 0);
+        pid = fork();
+        if (pid == 0) {
+                int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+                (void)ioctl(fd, BLKRRPART);
+                _exit(0);
+        }
+        snprintf(stat, sizeof(stat), "/proc/%d/stack", (int)pid);
+        for (uint64_t start = now_usec(); !state && now_usec() < start + PATIENCE_USEC;) {
+                FILE *file = fopen(stat, "re");
+                size_t n = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+
+                text[n] = '\0';
+                state = strstr(text, "disk_scan_partitions") ? "reads" : NULL;
+                if (file)
+                        fclose(file);
+                nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
+        }
+        CHECK(state);
+        return pid;
+}
+
+/* The helper is not lost with an open that does not come back, and the disk can be stopped without that. */
+static void check_open_that_hangs(struct test *test, const char *path)
+{
+        pid_t reader = read_partitions_for_ever(test, path);
+        uint64_t start = now_usec();
+
+        check_not_stopped(test, -ETIME);
+        CHECK(now_usec() - start >= 1000 * 1000);
+        start = now_usec();
+        check_not_stopped(test, -ETIME); /* and not one thread more */
+        CHECK(now_usec() - start < 1000 * 1000);
+        CHECK_INT(kill(worker_proc_pid(test->worker), SIGCONT), 0);
+        CHECK_INT(waitpid(reader, NULL, 0), reader);
+}
+
+/* Until the late open has come back, and was closed, the disk counts as held. */
+static int stop_unheld_at_last(struct test *test)
+{
+        uint64_t start = now_usec();
+        int r;
+
+        while (((r = CALL(stop_unheld, NUMBER)) == -ETIME || r == -EBUSY)
+                && now_usec() < start + PATIENCE_USEC)
+                nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
+        return r;
+}
+
+/* What the kernel says of an exclusive open decides. */
+void check_stop_unheld(struct test *test)
+{
+        static const char aside[] = "/dev/ctl_test-aside";
+        char path[32];
+        int fd;
+
+        snprintf(path, sizeof(path), "/dev/ublkb%d", NUMBER);
+        fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
+        CHECK(fd >= 0);
+        check_not_stopped(test, -EBUSY);
+        close(fd);
+        CHECK_INT(rename(path, aside), 0);
+        check_not_stopped(test, -ETIME); /* there is no node */
+        CHECK_INT(symlink("/dev/zero", path), 0);
+        check_not_stopped(test, -ETIME); /* it leads to something else */
+        CHECK_INT(unlink(path), 0);
+        CHECK_INT(rename(aside, path), 0);
+        check_open_that_hangs(test, path);
+}
+
+/* udev may have it open for a moment. */
+void check_stop(struct test *test)
+{
+        uint64_t start = now_usec();
+        char path[32];
+        int fd, r;
+
+        if (!has(test, KERNEL_ABILITY_TRY_STOP)) {
+                CHECK(CALL(try_stop, NUMBER) < 0);
+                CHECK_INT(stop_unheld_at_last(test), 0);
+                return;
+        }
+        snprintf(path, sizeof(path), "/dev/ublkb%d", NUMBER);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        CHECK(fd >= 0);
+        CHECK_INT(CALL(try_stop, NUMBER), -EBUSY);
+        CHECK_INT(CALL(get_info, NUMBER), 0);
+        check_device(test, KERNEL_STATE_LIVE);
+        close(fd);
+        while ((r = CALL(try_stop, NUMBER)) == -EBUSY && now_usec() < start + PATIENCE_USEC)
+                nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
+        CHECK_INT(r, 0);
+}

@@ -1,0 +1,271 @@
+"""Who uses a disk without being seen at first sight: a disk in use is never taken away without force."""
+
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from harness import ublk
+from harness.api import condition_of, loop_spec
+from harness.disk import Disk
+from harness.shell import output, run
+from harness.wait import holds_for, wait_until
+
+_NAMESPACES = 260  # more than the search looked at once
+_PATCH = {"headers": {"Content-Type": "application/merge-patch+json"}}
+
+# What takes a disk away, or the worker with an error that its users see: method, path, more of the request.
+_TAKES_AWAY = {
+    "delete": ("DELETE", "/devices/data", {}),
+    "replace": ("PATCH", "/devices/data", {"json": {"blockSize": 4096}, **_PATCH}),
+    "disable": ("PATCH", "/devices/data", {"json": {"enabled": False}, **_PATCH}),
+}
+_HAS = ublk.features()
+# recovery.onCrash with which users notice a restart
+_RESTARTS = ["none", *(["fail"] if _HAS["USER_RECOVERY_FAIL_IO"] else []), *([] if _HAS["QUIESCE"] else ["queue"])]
+
+
+@pytest.fixture
+def disk(api, file_of):
+    """The disk of the device "data"."""
+    return Disk(api.create(loop_spec("data", file_of(size=64 << 20), queues=1))["status"]["id"])
+
+
+@contextlib.contextmanager
+def _process(*command):
+    """A process that prints a line when it is ready, and is killed in the end."""
+    with subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            assert process.stdout.readline(), f"{command} is ready"
+            yield process
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _python(body, *arguments):
+    """A command: python with the libc at hand."""
+    return (sys.executable, "-c", f"import ctypes, mmap, os, sys, time\nlibc = ctypes.CDLL(None)\n{body}\n"
+            "print(flush=True)\ntime.sleep(1000)", *arguments)
+
+
+@contextlib.contextmanager
+def _named(name, body, path):
+    """A process that calls itself `name` (PR_SET_NAME) and then does `body` to the disk."""
+    with _process(*_python(f"libc.prctl(15, {name.encode()!r}, 0, 0, 0)\n{body}", path)) as process:
+        comm = pathlib.Path(f"/proc/{process.pid}/comm").read_text(encoding="utf-8").strip()
+        assert comm == name
+        yield process
+
+
+def _check_live(api, disk):
+    """The disk is as it was: not even asked for."""
+    device = api.get("data")
+    assert device["status"]["phase"] == "Live" and device["spec"]["enabled"] is not False
+    assert os.path.exists(disk.path)
+
+
+def _check_refused(api, disk, *words, way="delete"):
+    method, path, more = _TAKES_AWAY[way]
+    problem = api.ask(method, path, 409, **more)
+    assert problem["type"].endswith("in-use")
+    for word in words:
+        assert word in problem["detail"], problem["detail"]
+    _check_live(api, disk)
+
+
+@contextlib.contextmanager
+def _many_namespaces():
+    script = f"for i in $(seq {_NAMESPACES}); do unshare -m sleep 1000 & done; echo; wait"
+    with _process("sh", "-c", script) as shell:
+        def namespaces():
+            found = set()
+            for pid in pathlib.Path(f"/proc/{shell.pid}/task/{shell.pid}/children").read_text(encoding="utf-8").split():
+                with contextlib.suppress(OSError):
+                    found.add(os.readlink(f"/proc/{pid}/ns/mnt"))
+            return len(found)
+        wait_until(lambda: namespaces() >= _NAMESPACES, lambda: f"{_NAMESPACES} mount namespaces; {namespaces()}")
+        yield
+
+
+def test_a_mount_behind_260_namespaces(api, disk, directory):  # pylint: disable=redefined-outer-name
+    """As on a host with some hundred containers. The search stopped at 256, and found nobody."""
+    inside = directory / "inside"
+    inside.mkdir()
+    run("mkfs.ext4", "-q", "-F", disk.path)
+    with _many_namespaces():
+        script = f"mount {disk.path} {inside} && echo && exec sleep 1000"
+        with _process("unshare", "-m", "--propagation", "private", "sh", "-c", script) as container:
+            _check_refused(api, disk, f"mounted at {inside}")
+            with open(f"/proc/{container.pid}/root{inside}/file", "wb") as file:
+                file.write(b"there")
+                file.flush()
+                os.fsync(file.fileno())
+    wait_until(lambda: api.request("DELETE", "/devices/data?wait&timeout=60s").status_code == 204, "removed when free")
+
+
+@pytest.mark.parametrize("name", ["ublkd-worker", "(udev-worker)", "systemd-udevd", "ublkd-control"])
+@pytest.mark.parametrize(
+    "body", ["disk = os.open(sys.argv[1], os.O_RDWR)",
+             "disk = os.open(sys.argv[1], os.O_RDWR); memory = mmap.mmap(disk, 4096); os.close(disk)"],
+    ids=["open", "mapped"],
+)
+def test_a_name_hides_nobody(api, disk, name, body):  # pylint: disable=redefined-outer-name
+    """Anybody can call himself as he likes, root or not."""
+    with _named(name, body, disk.path) as process:
+        _check_refused(api, disk, f"process {process.pid} ({name})")
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        wait_until(lambda: api.request("DELETE", "/devices/data?wait&timeout=60s").status_code == 204, "removed when free")
+
+
+@pytest.mark.parametrize("name", ["ublkd-worker", "(udev-worker)"])
+def test_a_name_hides_no_mount(api, disk, directory, name):  # pylint: disable=redefined-outer-name
+    """In a mount namespace where nobody else is."""
+    inside = directory / "inside"
+    inside.mkdir()
+    run("mkfs.ext4", "-q", "-F", disk.path)
+    body = (
+        "assert libc.unshare(0x20000) == 0 and libc.mount(None, b'/', None, 0x44000, None) == 0\n"
+        "assert libc.mount(sys.argv[1].encode(), sys.argv[2].encode(), b'ext4', 0, None) == 0"
+    )
+    with _process(*_python(f"libc.prctl(15, {name.encode()!r}, 0, 0, 0)\n{body}", disk.path, inside)):
+        _check_refused(api, disk, f"mounted at {inside}")
+
+
+def test_another_name_of_the_node(api, disk, directory):  # pylint: disable=redefined-outer-name
+    """As a container has it: the disk is known by its number."""
+    node = pathlib.Path("/dev/in-use-test")
+    os.mknod(node, 0o600 | 0o060000, os.stat(disk.path).st_rdev)
+    try:
+        for body in ("disk = os.open(sys.argv[1], os.O_RDWR)",
+                     "disk = os.open(sys.argv[1], os.O_RDWR); memory = mmap.mmap(disk, 4096); os.close(disk)"):
+            with _process(*_python(body, node)) as process:
+                _check_refused(api, disk, f"process {process.pid} (python3")
+    finally:
+        node.unlink()
+
+
+def test_a_thread_with_descriptors_of_its_own(api, disk):  # pylint: disable=redefined-outer-name
+    """Those of the first thread are not all: unshare(CLONE_FILES)."""
+    body = (
+        "import threading\nready = threading.Event()\n"
+        "def hold():\n"
+        "    assert libc.unshare(0x400) == 0\n"
+        "    os.open(sys.argv[1], os.O_RDWR)\n"
+        "    ready.set()\n    time.sleep(1000)\n"
+        "threading.Thread(target=hold, daemon=True).start()\nready.wait()"
+    )
+    with _process(*_python(body, disk.path)) as process:
+        _check_refused(api, disk, f"process {process.pid} (python3")
+
+
+@contextlib.contextmanager
+def _lazily_unmounted(path, mount, kind):
+    """Yields a file that is open for writing on a file system that no mount table shows; then closes it."""
+    run(*{"ext4": ("mkfs.ext4", "-q", "-F"), "minix": ("mkfs.minix", "-3")}[kind], path)
+    mount.mkdir()
+    run("mount", "-t", kind, path, mount)
+    with open(mount / "file", "wb", buffering=0) as file:
+        run("umount", "-l", mount)
+        yield file
+
+
+def _write(file):
+    file.write(b"x" * 4096)
+    os.fsync(file.fileno())
+
+
+@pytest.mark.parametrize("way", [*_TAKES_AWAY])
+def test_a_file_system_that_was_unmounted_lazily(api, disk, directory, way):  # pylint: disable=redefined-outer-name
+    """It is in no mount table, and somebody writes to it. Every way that takes the disk away is refused."""
+    with _lazily_unmounted(disk.path, directory / "mnt", "ext4") as file:
+        _check_refused(api, disk, "ext4", way=way)
+        _write(file)
+
+
+@pytest.mark.parametrize("on_crash", _RESTARTS)
+def test_a_restart_that_its_users_would_notice(api, file_of, directory, daemon, on_crash):
+    """Of a disk that is mounted, or was unmounted lazily."""
+    device = loop_spec("data", file_of(size=64 << 20), queues=1, recovery={"onCrash": on_crash})
+    disk = Disk(api.create(device)["status"]["id"])
+    worker = daemon.worker_pid("data")
+    with _lazily_unmounted(disk.path, directory / "mnt", "ext4") as file:
+        problem = api.ask("POST", "/devices/data/restart", 409)
+        assert problem["type"].endswith("in-use") and "ext4" in problem["detail"]
+        assert daemon.worker_pid("data") == worker
+        _write(file)
+
+
+def _partition(disk):
+    run("sfdisk", "-q", "--no-reread", "--no-tell-kernel", disk.path, input=",,L\n")
+    wait_until(lambda: run("blockdev", "--rereadpt", disk.path, check=False).returncode == 0, "partitions read")
+    part = f"{disk.path}p1"
+    wait_until(lambda: os.path.exists(part), "the partition's node")
+    return part
+
+
+@pytest.mark.parametrize("where", ["disk", "partition"])
+def test_the_last_look_is_the_kernels(api, disk, directory, where):  # pylint: disable=redefined-outer-name
+    """What no search can see (minix shows nothing in /sys/fs): the kernel is asked before the disk is stopped, on a
+    kernel without TRY_STOP_DEV by an exclusive open. It is taken away once it is free."""
+    path = _partition(disk) if where == "partition" else disk.path
+    with _lazily_unmounted(path, directory / "mnt", "minix") as file:
+        api.ask("DELETE", "/devices/data", (202, 409))
+        if api.get("data")["status"]["phase"] != "Live":
+            api.wait_for("data", lambda seen: condition_of(seen)["reason"] == "InUse", "in use")
+        holds_for(lambda: os.path.exists(path), 3, "the disk is there")
+        _write(file)
+        with pytest.raises(OSError), open(disk.path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_EXCL)):
+            pass
+    wait_until(lambda: api.request("DELETE", "/devices/data?wait&timeout=60s").status_code in (204, 404), "removed")
+
+
+def test_the_look_leaves_no_trace(api, disk):  # pylint: disable=redefined-outer-name
+    """ublkd's own exclusive open is no user, and udev is told of no change by it."""
+    with subprocess.Popen(
+        ["udevadm", "monitor", "--kernel", "--subsystem-match=block"], stdout=subprocess.PIPE, text=True
+    ) as monitor:
+        assert "KERNEL" in "".join(iter(monitor.stdout.readline, "\n")), "udevadm listens"
+        output("udevadm", "settle")
+        name = os.path.basename(disk.path)
+        wait_until(lambda: api.request("DELETE", "/devices/data?wait&timeout=60s").status_code in (204, 404), "removed")
+        seen = []
+        for line in monitor.stdout:
+            seen.append(line)
+            if "remove" in line and name in line:
+                break
+        monitor.kill()
+    assert not [line for line in seen if "change" in line and f"/{name} " in line], seen
+
+
+def test_a_node_that_leads_elsewhere(api, disk):  # pylint: disable=redefined-outer-name
+    """Whether the disk is in use cannot be found out then: it stays until it can, or with force."""
+    if _HAS["SAFE_STOP_DEV"]:
+        return  # the kernel needs no node
+    aside = disk.path + "-aside"
+    os.rename(disk.path, aside)
+    try:
+        api.ask("DELETE", "/devices/data", 202)
+        api.wait_for("data", lambda seen: "not known whether it is in use" in condition_of(seen)["message"], "not known")
+        assert condition_of(api.get("data"))["reason"] == "InUse"
+        worker = api.get("data")["status"]["worker"]["pid"]
+        holds_for(lambda: os.path.exists(f"/proc/{worker}"), 3, "the worker serves")
+    finally:
+        os.rename(aside, disk.path)
+    wait_until(lambda: api.names() == [], "removed")
+
+
+def test_what_may_not_be_read_is_not_nobody(make_daemon, file_of):
+    """A ublkd that may not look at the processes of others refuses, and names what it could not read."""
+    daemon = make_daemon(prefix=("setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace"))
+    daemon.start()
+    daemon.api.create(loop_spec("data", file_of(), queues=1))
+    with _process("setpriv", "--reuid", "65534", "--clear-groups", "sh", "-c", "echo; exec sleep 1000"):
+        problem = daemon.api.ask("DELETE", "/devices/data", 409)
+    assert problem["type"].endswith("in-use")
+    assert "could not be found out who uses" in problem["detail"] and "Permission denied" in problem["detail"]
+    assert daemon.api.phase("data") == "Live"
