@@ -79,6 +79,12 @@ static int on_hangup(
         return 0;
 }
 
+/* One that is not served may be opened only by those who are ready to wait. */
+static enum disk_depth depth_for(const struct device_record *record)
+{
+        return record->status.phase == PHASE_LIVE ? DISK_VERDICT : DISK_NAMES;
+}
+
 static int ask(struct request *request, const struct device_record *record, int number)
 {
         struct api *api = request->api;
@@ -90,7 +96,8 @@ static int ask(struct request *request, const struct device_record *record, int 
         check->request = request;
         check->generation = record->generation;
         strcpy(check->uid, record->uid);
-        r = disk_search_ask(api->config.disk_search, number, on_answer, check, &check->question);
+        r = disk_search_ask(
+                api->config.disk_search, number, depth_for(record), on_answer, check, &check->question);
         if (r >= 0)
                 r = request_watch_client(request, on_hangup, check, &check->hangup);
         if (r < 0)

@@ -210,7 +210,8 @@ static bool ask_users(struct wait *wait)
         return record && record->number >= 0 && record->status.disk
                && sd_event_source_set_time_relative(wait->timer, USERS_USEC) >= 0
                && sd_event_source_set_enabled(wait->timer, SD_EVENT_ONESHOT) >= 0
-               && disk_search_ask(api->config.disk_search, record->number, on_users, wait, &wait->question)
+               && disk_search_ask(api->config.disk_search, record->number, DISK_NAMES, on_users, wait,
+                          &wait->question)
                           >= 0;
 }
 

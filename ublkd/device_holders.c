@@ -93,7 +93,7 @@ static void ask(struct managed_device *device, int number)
 
         if (!search || holders->question || now < holders->ask_at)
                 return;
-        if (disk_search_ask(search, number, on_answer, device, &holders->question) < 0)
+        if (disk_search_ask(search, number, DISK_NAMES, on_answer, device, &holders->question) < 0)
                 holders->question = NULL; /* then without their names, until the next time */
         holders->pause = holders->pause == 0 ? LOOK_AGAIN_FIRST : 2 * holders->pause;
         if (holders->pause > LOOK_AGAIN_MAX)

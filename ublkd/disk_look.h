@@ -97,6 +97,9 @@ int disk_openers_add(struct look *look, const struct process *process);
 /* disk_openers.c: the disks that are mapped into its memory. */
 int disk_mappers_add(struct look *look, const struct process *process);
 
+/* disk_exclusive.c: whether the kernel lets a disk be opened exclusively. 0 or -errno. */
+int disk_exclusive_add(const struct look *look, struct disk_users *disk);
+
 /* disk_bystanders.c: learns who is to be recognised. */
 void disk_bystanders_learn(struct look *look);
 /* disk_bystanders.c: whether what a process has open is no use of a disk: udev that looks what is on a new

@@ -43,9 +43,16 @@ struct disk_question {
         struct disk_search *search;
         enum question_state state;
         int number;
+        enum disk_depth depth;
         disk_answered answered;
         void *userdata;
         TAILQ_ENTRY(disk_question) entry; /* in the list of its state */
+};
+
+/* A disk that is searched for. */
+struct wanted {
+        int number;
+        enum disk_depth depth; /* the deepest that was asked for */
 };
 
 /* A process that searches, or was killed and is not dead yet. */
@@ -68,9 +75,9 @@ struct disk_search {
         sd_event_source *begin; /* enabled when the next search can begin */
         sd_event_source *tell;  /* enabled in SEARCH_TELLING */
         sd_event_source *readable, *deadline;
-        int numbers[DISKS_MAX];         /* of the search under way: ascending, each once */
-        const char *records[DISKS_MAX]; /* of `received`, once it is over; NULL: missing */
-        size_t number_count;
+        struct wanted wanted[DISKS_MAX]; /* of the search under way: by number, each once */
+        const char *records[DISKS_MAX];  /* of `received`, once it is over; NULL: missing */
+        size_t wanted_count;
         char why[192]; /* of the one that is over: what is to be said where there is no record */
         int pipe;      /* -1: none is running */
         char *received;
@@ -125,7 +132,7 @@ static bool leave_supervisor(int fd, pid_t supervisor)
 static void search_apart(const struct disk_search *search, int fd, pid_t supervisor)
 {
         struct disk_users_roots roots = search->options.roots;
-        struct disk_users *disks = calloc(search->number_count, sizeof(*disks));
+        struct disk_users *disks = calloc(search->wanted_count, sizeof(*disks));
         struct disk_users_gap gap = {};
         FILE *pipe = leave_supervisor(fd, supervisor) ? fdopen(ANSWER_FD, "we") : NULL;
         int r;
@@ -135,10 +142,11 @@ static void search_apart(const struct disk_search *search, int fd, pid_t supervi
         roots.place = search->place;
         roots.gap = &gap;
         roots.supervisor = supervisor;
-        for (size_t i = 0; i < search->number_count; i++)
-                disks[i].number = search->numbers[i];
-        r = search->options.find(&roots, disks, search->number_count);
-        for (size_t i = 0; i < search->number_count; i++)
+        for (size_t i = 0; i < search->wanted_count; i++)
+                disks[i] = (struct disk_users){.number = search->wanted[i].number,
+                        .exclusively = search->wanted[i].depth == DISK_VERDICT};
+        r = search->options.find(&roots, disks, search->wanted_count);
+        for (size_t i = 0; i < search->wanted_count; i++)
                 write_record(pipe, &disks[i], &gap, r);
         (void)fflush(pipe);
 }
@@ -156,8 +164,8 @@ static void question_enter(struct disk_question *question, enum question_state s
                 TAILQ_INSERT_TAIL(&lists[state], question, entry);
 }
 
-int disk_search_ask(struct disk_search *search, int number, disk_answered answered, void *userdata,
-        struct disk_question **ret)
+int disk_search_ask(struct disk_search *search, int number, enum disk_depth depth, disk_answered answered,
+        void *userdata, struct disk_question **ret)
 {
         struct disk_question *question = calloc(1, sizeof(*question));
 
@@ -166,6 +174,7 @@ int disk_search_ask(struct disk_search *search, int number, disk_answered answer
         *question = (struct disk_question){.search = search,
                 .state = QUESTION_OVER,
                 .number = number,
+                .depth = depth,
                 .answered = answered,
                 .userdata = userdata};
         question_enter(question, QUESTION_WAITING);
@@ -192,7 +201,7 @@ static void cut_records(struct disk_search *search)
 {
         size_t at = 0;
 
-        for (size_t i = 0; i < search->number_count; i++) {
+        for (size_t i = 0; i < search->wanted_count; i++) {
                 size_t left = search->received_size - at;
                 const char *record = left > 0 ? search->received + at : NULL;
                 const char *nul = record ? memchr(record, '\0', left) : NULL;
@@ -202,18 +211,20 @@ static void cut_records(struct disk_search *search)
         }
 }
 
-static int compare_ints(const void *one, const void *other)
+static int compare_wanted(const void *one, const void *other)
 {
-        int left = *(const int *)one, right = *(const int *)other;
+        const struct wanted *left = one, *right = other;
 
-        return (left > right) - (left < right);
+        return (left->number > right->number) - (left->number < right->number);
 }
 
 static const char *record_of(const struct disk_search *search, int number)
 {
-        const int *at = bsearch(&number, search->numbers, search->number_count, sizeof(number), compare_ints);
+        const struct wanted key = {.number = number};
+        const struct wanted *at =
+                bsearch(&key, search->wanted, search->wanted_count, sizeof(key), compare_wanted);
 
-        return at ? search->records[at - search->numbers] : NULL;
+        return at ? search->records[at - search->wanted] : NULL;
 }
 
 static void answer(struct disk_search *search, struct disk_question *question)
@@ -418,14 +429,19 @@ static int start_process(struct disk_search *search)
 
 /* ---- the begin of a search ---- */
 
-static bool add_number(struct disk_search *search, int number)
+static bool add_wanted(struct disk_search *search, const struct disk_question *question)
 {
-        for (size_t i = 0; i < search->number_count; i++)
-                if (search->numbers[i] == number)
-                        return true;
-        if (search->number_count == DISKS_MAX)
+        struct wanted *wanted = search->wanted;
+        size_t i = 0;
+
+        while (i < search->wanted_count && wanted[i].number != question->number)
+                i++;
+        if (i == DISKS_MAX)
                 return false;
-        search->numbers[search->number_count++] = number;
+        if (i == search->wanted_count)
+                wanted[search->wanted_count++] = (struct wanted){.number = question->number};
+        if (question->depth > wanted[i].depth)
+                wanted[i].depth = question->depth;
         return true;
 }
 
@@ -434,13 +450,13 @@ static void gather(struct disk_search *search)
 {
         struct disk_question *question = TAILQ_FIRST(&search->questions[QUESTION_WAITING]), *next;
 
-        search->number_count = 0;
+        search->wanted_count = 0;
         for (; question; question = next) {
                 next = TAILQ_NEXT(question, entry);
-                if (add_number(search, question->number))
+                if (add_wanted(search, question))
                         question_enter(question, QUESTION_ASKED);
         }
-        qsort(search->numbers, search->number_count, sizeof(*search->numbers), compare_ints);
+        qsort(search->wanted, search->wanted_count, sizeof(*search->wanted), compare_wanted);
 }
 
 static size_t count_stuck(const struct disk_search *search)
@@ -458,7 +474,7 @@ static int on_begin(sd_event_source *source _unused_, void *userdata)
         int r;
 
         gather(search);
-        if (search->number_count == 0)
+        if (search->wanted_count == 0)
                 return 0; /* nobody asks any more */
         if (count_stuck(search) >= STUCK_MAX) {
                 finish(search, "%d searches were given up and do not end%s", STUCK_MAX, search->hung_at);

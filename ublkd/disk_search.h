@@ -47,10 +47,17 @@ struct disk_search *disk_search_free(struct disk_search *search);
 /* Called once, from the loop, and not by disk_search_ask(). It may free the question and ask others. */
 typedef void (*disk_answered)(void *userdata, const struct disk_answer *answer);
 
+enum disk_depth {
+        DISK_NAMES,   /* who uses it, as far as /proc and /sys show */
+        DISK_VERDICT, /* and whether anybody does: the kernel is asked as well, by an exclusive open that is
+                         closed at once. Only for a disk that a worker serves: opening another could wait for
+                         I/O. */
+};
+
 /* Asks who uses /dev/ublkbN. 0 and a question, to be freed by the caller, before or after its answer; or
  * -errno. */
-int disk_search_ask(struct disk_search *search, int number, disk_answered answered, void *userdata,
-        struct disk_question **ret);
+int disk_search_ask(struct disk_search *search, int number, enum disk_depth depth, disk_answered answered,
+        void *userdata, struct disk_question **ret);
 /* There will be no answer. NULL is fine. Returns NULL. */
 struct disk_question *disk_question_free(struct disk_question *question);
 

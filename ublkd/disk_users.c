@@ -264,6 +264,18 @@ static int go_on(struct look *look, int r, const char *what)
         return 0;
 }
 
+/* Only of disks of which nothing else is known: it is a moment in which nobody else can mount them. */
+static int ask_the_kernel(struct look *look)
+{
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < look->disk_count; i++)
+                if (look->disks[i].exclusively && look->disks[i].count == 0)
+                        r = go_on(look, disk_exclusive_add(look, &look->disks[i]),
+                                "the disk cannot be opened exclusively");
+        return r;
+}
+
 static int look_everywhere(struct look *look)
 {
         int r = 0;
@@ -286,6 +298,8 @@ static int look_everywhere(struct look *look)
                         "/sys/fs cannot be read");
         if (r >= 0 && !has_every_disk_a_user(look))
                 r = go_on(look, visit_all(look, look_at_memory), "/proc cannot be read");
+        if (r >= 0)
+                r = ask_the_kernel(look);
         return r < 0 ? r : look->error;
 }
 

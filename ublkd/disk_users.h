@@ -29,6 +29,8 @@ struct disk_users_roots {
         int (*node)(int directory, const char *name, dev_t *ret);
         /* Whether two threads have the same descriptors. NULL: the kernel is asked. */
         bool (*shares_files)(pid_t one, pid_t other);
+        /* Opens a disk exclusively: a descriptor or -errno. NULL: the kernel's, by its node. */
+        int (*open_exclusively)(int number);
         const char *const *probers;     /* udev's programs, ended by NULL. NULL: where systems have them */
         pid_t supervisor;               /* whose control helpers are no users; 0: nobody's */
         struct disk_users_place *place; /* kept up while it looks; or NULL */
@@ -38,6 +40,8 @@ struct disk_users_roots {
 /* Who uses one disk. Each item is a phrase: "process 4211 (fio)", "mounted at /mnt". */
 struct disk_users {
         int number;
+        bool exclusively; /* where nobody is found, open it exclusively: the kernel refuses while somebody
+                             holds it */
         char *items[DISK_USERS_MAX];
         size_t count;
         size_t dropped; /* there are more */
@@ -46,9 +50,10 @@ struct disk_users {
 };
 
 /* Reads /proc and /sys once for all disks, which can block behind a stuck process: see disk_search.h. Give
- * the numbers, each once, and nobody yet; it sorts the disks by number. Returns 0: everything was looked at,
- * and who was not found is not there; or -errno: something could not be read, so that a disk without users
- * may have some. What was found stays as well. What vanishes while it is looked at is not there. */
+ * the numbers (and `exclusively`), each once, and nobody yet; it sorts the disks by number. Returns 0:
+ * everything was looked at, and who was not found is not there; or -errno: something could not be read, so
+ * that a disk without users may have some. What was found stays as well. What vanishes while it is looked at
+ * is not there. */
 int disk_users_find(const struct disk_users_roots *roots, struct disk_users *disks, size_t count);
 /* Keeps the number. */
 void disk_users_clear(struct disk_users *users);

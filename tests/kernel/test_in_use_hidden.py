@@ -10,10 +10,10 @@ import sys
 import pytest
 
 from harness import ublk
-from harness.api import condition_of, loop_spec
+from harness.api import loop_spec
 from harness.disk import Disk
 from harness.shell import output, run
-from harness.wait import holds_for, wait_until
+from harness.wait import wait_until
 
 _NAMESPACES = 260  # more than the search looked at once
 _PATCH = {"headers": {"Content-Type": "application/merge-patch+json"}}
@@ -64,7 +64,7 @@ def _named(name, body, path):
 def _check_live(api, disk):
     """The disk is as it was: not even asked for."""
     device = api.get("data")
-    assert device["status"]["phase"] == "Live" and device["spec"]["enabled"] is not False
+    assert device["status"]["phase"] == "Live" and device["spec"].get("enabled") is not False
     assert os.path.exists(disk.path)
 
 
@@ -79,16 +79,23 @@ def _check_refused(api, disk, *words, way="delete"):
 
 @contextlib.contextmanager
 def _many_namespaces():
-    script = f"for i in $(seq {_NAMESPACES}); do unshare -m sleep 1000 & done; echo; wait"
-    with _process("sh", "-c", script) as shell:
-        def namespaces():
-            found = set()
-            for pid in pathlib.Path(f"/proc/{shell.pid}/task/{shell.pid}/children").read_text(encoding="utf-8").split():
-                with contextlib.suppress(OSError):
-                    found.add(os.readlink(f"/proc/{pid}/ns/mnt"))
-            return len(found)
-        wait_until(lambda: namespaces() >= _NAMESPACES, lambda: f"{_NAMESPACES} mount namespaces; {namespaces()}")
-        yield
+    body = (
+        "for _ in range(int(sys.argv[1])):\n"
+        "    if os.fork() == 0:\n"
+        "        assert libc.unshare(0x20000) == 0\n"  # CLONE_NEWNS
+        "        os.write(1, b'.')\n"
+        "        time.sleep(1000)"
+    )
+    with subprocess.Popen(_python(body, str(_NAMESPACES)), stdout=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            seen = b""
+            while seen.count(b".") < _NAMESPACES:
+                part = process.stdout.read1()
+                assert part, "all have a mount namespace"
+                seen += part
+            yield
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def test_a_mount_behind_260_namespaces(api, disk, directory):  # pylint: disable=redefined-outer-name
@@ -209,19 +216,39 @@ def _partition(disk):
 
 
 @pytest.mark.parametrize("where", ["disk", "partition"])
-def test_the_last_look_is_the_kernels(api, disk, directory, where):  # pylint: disable=redefined-outer-name
-    """What no search can see (minix shows nothing in /sys/fs): the kernel is asked before the disk is stopped, on a
-    kernel without TRY_STOP_DEV by an exclusive open. It is taken away once it is free."""
+def test_what_only_the_kernel_knows(api, file_of, directory, where):
+    """No table shows it (minix is not in /sys/fs): an exclusive open is refused, and so is all that its users would
+    notice. A partition holds the whole disk. It is taken away once it is free."""
+    device = loop_spec("data", file_of(size=64 << 20), queues=1, recovery={"onCrash": "none"})
+    disk = Disk(api.create(device)["status"]["id"])
     path = _partition(disk) if where == "partition" else disk.path
     with _lazily_unmounted(path, directory / "mnt", "minix") as file:
-        api.ask("DELETE", "/devices/data", (202, 409))
-        if api.get("data")["status"]["phase"] != "Live":
-            api.wait_for("data", lambda seen: condition_of(seen)["reason"] == "InUse", "in use")
-        holds_for(lambda: os.path.exists(path), 3, "the disk is there")
+        with pytest.raises(OSError, match="busy"):
+            os.close(os.open(disk.path, os.O_RDONLY | os.O_EXCL))
+        for way in _TAKES_AWAY:
+            _check_refused(api, disk, "a mount that no process has", way=way)
+        api.ask("POST", "/devices/data/restart", 409)
+        _check_live(api, disk)
         _write(file)
-        with pytest.raises(OSError), open(disk.path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_EXCL)):
-            pass
-    wait_until(lambda: api.request("DELETE", "/devices/data?wait&timeout=60s").status_code in (204, 404), "removed")
+    wait_until(lambda: api.request("DELETE", "/devices/data?wait&timeout=60s").status_code == 204, "removed when free")
+
+
+def test_a_mount_namespace_without_processes(api, disk, directory):  # pylint: disable=redefined-outer-name
+    """It is kept by a bind mount of it alone, as "ip netns" does with those of the network."""
+    inside, kept = directory / "inside", directory / "kept"
+    inside.mkdir()
+    kept.mkdir()
+    run("mkfs.minix", "-3", disk.path)
+    run("mount", "--bind", kept, kept)
+    run("mount", "--make-private", kept)
+    (kept / "mnt").touch()
+    try:
+        run("unshare", f"--mount={kept}/mnt", "--propagation", "private", "mount", "-t", "minix", disk.path, inside)
+        _check_refused(api, disk, "a mount that no process has")
+        run("umount", kept / "mnt")
+    finally:
+        run("umount", "-l", kept)
+    wait_until(lambda: api.request("DELETE", "/devices/data?wait&timeout=60s").status_code == 204, "removed when free")
 
 
 def test_the_look_leaves_no_trace(api, disk):  # pylint: disable=redefined-outer-name
@@ -242,21 +269,20 @@ def test_the_look_leaves_no_trace(api, disk):  # pylint: disable=redefined-outer
     assert not [line for line in seen if "change" in line and f"/{name} " in line], seen
 
 
-def test_a_node_that_leads_elsewhere(api, disk):  # pylint: disable=redefined-outer-name
-    """Whether the disk is in use cannot be found out then: it stays until it can, or with force."""
-    if _HAS["SAFE_STOP_DEV"]:
-        return  # the kernel needs no node
+def test_a_node_that_is_not_there(api, disk):  # pylint: disable=redefined-outer-name
+    """Whether the disk is in use cannot be found out then."""
     aside = disk.path + "-aside"
     os.rename(disk.path, aside)
     try:
-        api.ask("DELETE", "/devices/data", 202)
-        api.wait_for("data", lambda seen: "not known whether it is in use" in condition_of(seen)["message"], "not known")
-        assert condition_of(api.get("data"))["reason"] == "InUse"
-        worker = api.get("data")["status"]["worker"]["pid"]
-        holds_for(lambda: os.path.exists(f"/proc/{worker}"), 3, "the worker serves")
+        problem = api.ask("DELETE", "/devices/data", 409)
+        assert "could not be found out" in problem["detail"]
+        assert api.phase("data") == "Live"
+        os.symlink("/dev/zero", disk.path)
+        assert "could not be found out" in api.ask("DELETE", "/devices/data", 409)["detail"]
+        os.unlink(disk.path)
     finally:
         os.rename(aside, disk.path)
-    wait_until(lambda: api.names() == [], "removed")
+    api.delete("data")
 
 
 def test_what_may_not_be_read_is_not_nobody(make_daemon, file_of):

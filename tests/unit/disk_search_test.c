@@ -120,6 +120,15 @@ static int find_very_many(
         return 0;
 }
 
+/* Those that the kernel is to be asked about. */
+static int find_deep(const struct disk_users_roots *roots _unused_, struct disk_users *disks, size_t count)
+{
+        for (size_t i = 0; i < count; i++)
+                if (disks[i].exclusively)
+                        say_user(&disks[i], "asked");
+        return 0;
+}
+
 static int count_descriptors(const struct disk_users_roots *roots _unused_, struct disk_users *disks _unused_,
         size_t count _unused_)
 {
@@ -158,7 +167,7 @@ static void on_answer(void *userdata, const struct disk_answer *answer)
 static void ask(struct disk_search *search, struct asker *asker, int number)
 {
         asker->search = search;
-        CHECK_INT(disk_search_ask(search, number, on_answer, asker, &asker->question), 0);
+        CHECK_INT(disk_search_ask(search, number, DISK_NAMES, on_answer, asker, &asker->question), 0);
 }
 
 static struct disk_search *make(
@@ -289,6 +298,25 @@ static void test_all_who_asked_are_served_by_one_search(void)
         disk_search_free(search);
 }
 
+/* Of many questions about a disk the deepest is answered. */
+static void test_how_deep_a_search_is(void)
+{
+        struct disk_search *search = make(find_deep, 0);
+        static struct asker askers[4];
+
+        for (int i = 0; i < 4; i++) {
+                askers[i].search = search;
+                CHECK_INT(disk_search_ask(search, i / 3, i == 1 ? DISK_VERDICT : DISK_NAMES, on_answer,
+                                  &askers[i], &askers[i].question),
+                        0);
+        }
+        for (int i = 0; i < 4; i++) {
+                run_until_answered(&askers[i]);
+                check_answer(&askers[i], i < 3 ? DISK_USED : DISK_UNUSED, i < 3 ? "asked" : "");
+        }
+        disk_search_free(search);
+}
+
 /* What an asker does with its answer may take long, and is often started by an event. */
 struct turn {
         sd_event_source *source;
@@ -326,7 +354,9 @@ static void test_others_have_a_turn_between_two_answers(void)
 
         CHECK(sd_event_add_defer(event, &turn.source, on_turn, &turn) >= 0);
         for (size_t i = 0; i < ARRAY_SIZE(turn.questions); i++)
-                CHECK_INT(disk_search_ask(search, 1, on_answer_of_turn, &turn, &turn.questions[i]), 0);
+                CHECK_INT(
+                        disk_search_ask(search, 1, DISK_NAMES, on_answer_of_turn, &turn, &turn.questions[i]),
+                        0);
         while (turn.answers < ARRAY_SIZE(turn.questions))
                 if (!CHECK(sd_event_run(event, LONG_USEC) > 0))
                         exit(check_report());
@@ -542,6 +572,7 @@ int main(void)
         test_this_machine();
         test_a_namesake_on_this_machine();
         test_all_who_asked_are_served_by_one_search();
+        test_how_deep_a_search_is();
         test_others_have_a_turn_between_two_answers();
         test_who_asks_during_a_search_waits_for_the_next();
         test_asking_from_an_answer();

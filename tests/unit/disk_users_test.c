@@ -232,6 +232,41 @@ static void test_a_file_system_without_a_mount(void)
         CHECK_INT(unlink(fake_path("sys/fs/btrfs/0-0-0/devices/ublkb9p2")), 0);
 }
 
+/* What /proc and /sys do not show the kernel knows; it is asked only where nobody was found, and where that
+ * was wanted. */
+static void test_the_kernels_own_word(void)
+{
+        enum { FREE = 9, OPEN = 8, GONE = 6 };
+        char gap[192];
+
+        fake_file("sys/block/ublkb9/size", "2048\n");
+        fake_file("sys/block/ublkb8/size", "2048\n");
+        for (int hold = 0; hold < 3; hold++) {
+                static const int errors[] = {0, -EBUSY, -ENOENT};
+                struct disk_users disks[] = {
+                        {.number = GONE, .exclusively = true},
+                        {.number = OPEN, .exclusively = true},
+                        {.number = FREE, .exclusively = true}
+                };
+
+                fake_hold = errors[hold];
+                CHECK_INT(fake_look(disks, 3, gap),
+                        hold == 2 ? -EIO : 0); /* not "gone": the kernel shows the disk */
+                CHECK(!!strstr(gap, "the disk cannot be opened exclusively") == (hold == 2));
+                CHECK_INT(disks[0].count, 0);
+                CHECK_INT(disks[1].count, 1);
+                CHECK_STR(disks[1].items[0], "process 53 (ublkd-worker)");
+                CHECK_INT(disks[2].count, hold == 1);
+                for (size_t i = 0; i < 3; i++)
+                        disk_users_clear(&disks[i]);
+        }
+        fake_hold = -EBUSY;
+        fake_check_users(FREE, NULL); /* only the names are asked for */
+        fake_hold = 0;
+        CHECK_INT(unlink(fake_path("sys/block/ublkb9/size")), 0);
+        CHECK_INT(rmdir(fake_path("sys/block/ublkb9")), 0);
+}
+
 static void test_too_many_users(void)
 {
         char pid[16], path[64];
@@ -275,6 +310,7 @@ int main(void)
         test_threads();
         test_a_process_that_sees_a_part();
         test_a_file_system_without_a_mount();
+        test_the_kernels_own_word();
         test_too_many_users();
         test_where_it_is();
         test_any_number_of_mount_namespaces();

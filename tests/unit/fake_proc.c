@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -128,6 +129,14 @@ static bool shares_files(pid_t one, pid_t other)
         return other % 10 == 2;
 }
 
+int fake_hold; /* what an exclusive open comes to: -errno, or 0: it succeeds */
+
+static int open_exclusively(int number)
+{
+        (void)number;
+        return fake_hold < 0 ? fake_hold : open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
 int fake_look(struct disk_users *disks, size_t count, char gap_text[static 192])
 {
         char proc[PATH_MAX], sys[PATH_MAX], udev[PATH_MAX];
@@ -137,6 +146,7 @@ int fake_look(struct disk_users *disks, size_t count, char gap_text[static 192])
                 .sys = sys,
                 .node = leads_to_dev,
                 .shares_files = shares_files,
+                .open_exclusively = open_exclusively,
                 .probers = probers,
                 .supervisor = FAKE_SUPERVISOR,
                 .gap = &gap};

@@ -9,6 +9,9 @@ enum { FAKE_SUPERVISOR = 4711 /* whose control helpers are known */ };
 /* What is seen in the mount namespace mnt:[1], and in any other. */
 extern const char *const fake_mounts[2];
 
+/* What an exclusive open of a disk comes to: -errno, or 0: it succeeds. */
+extern int fake_hold;
+
 /* Makes the directory, with process 1 and programs/{program,udevadm,ublkd}. */
 void fake_make(void);
 void fake_remove(void);
