@@ -222,7 +222,9 @@ static int learn_devices(struct look *look, int number)
         snprintf(folder, sizeof(folder), "%s/block/ublkb%d", look->roots->sys, number);
         r = add_device(look, number, folder);
         dir = r < 0 ? NULL : opendir(folder);
-        while (r >= 0 && dir && (entry = readdir(dir))) {
+        if (r >= 0 && !dir)
+                return look_is_gone(-errno) ? 0 : -errno;
+        while (r >= 0 && (entry = readdir(dir))) {
                 if (disk_name_number(entry->d_name) != number)
                         continue;
                 snprintf(part, sizeof(part), "%s/%s", folder, entry->d_name);

@@ -168,6 +168,7 @@ def asks_no_name_service(path, text):
 PROC_USERS = [
     "ublkd/main.c",  # before the loop: its own program
     "ublkd/manager.c",  # where disk_search looks, in a process of its own
+    "ublkd/disk_users.c",  # in that process
     "ublkd/foreign_scan.c",  # where it looks, in a process apart
     "ublkd/ublk_ctl.c",  # the program that the helper is executed from
     "ublkd/ublk_ctl_check.c",  # in the helper

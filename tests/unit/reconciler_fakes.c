@@ -27,10 +27,9 @@ static TAILQ_HEAD(, worker_proc) workers = TAILQ_HEAD_INITIALIZER(workers);
 
 struct fake_disk fake_disks[FAKE_NUMBERS];
 char fake_user[64];
-int fake_get_info_error;
+int fake_get_info_error, fake_hold_error;
 int fake_adopt_error = -ENOENT;
 unsigned fake_looks, fake_kills, fake_quiesces, fake_holds;
-int fake_hold_error;
 bool fake_hurried;
 bool fake_crashes;
 int fake_add_error;
@@ -237,13 +236,12 @@ int ublk_ctl_try_stop(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done d
 
 static int act_stop_unheld(struct ublk_ctl_call *call, struct kernel_device *ret)
 {
-        return fake_hold_error < 0 ? fake_hold_error : act_stop(call, ret);
+        return ++fake_holds && fake_hold_error < 0 ? fake_hold_error : act_stop(call, ret);
 }
 
 int ublk_ctl_stop_unheld(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done, void *userdata,
         struct ublk_ctl_call **ret)
 {
-        fake_holds++;
         return submit(act_stop_unheld, number, NULL, done, userdata, ret);
 }
 
