@@ -97,6 +97,14 @@ static int submit(int (*act)(struct ublk_ctl_call *call, struct kernel_device *r
         return 0;
 }
 
+/* ublk_ctl_NAME() without parameters of its own: what `act` does, when the test lets it be answered. */
+#define COMMAND(name, act)                                                                                   \
+        int ublk_ctl_##name(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done, void *userdata,   \
+                struct ublk_ctl_call **ret)                                                                  \
+        {                                                                                                    \
+                return submit(act, number, NULL, done, userdata, ret);                                       \
+        }
+
 static int act_get_info(struct ublk_ctl_call *call, struct kernel_device *ret)
 {
         fake_looks++;
@@ -108,11 +116,7 @@ static int act_get_info(struct ublk_ctl_call *call, struct kernel_device *ret)
         return 0;
 }
 
-int ublk_ctl_get_info(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done, void *userdata,
-        struct ublk_ctl_call **ret)
-{
-        return submit(act_get_info, number, NULL, done, userdata, ret);
-}
+COMMAND(get_info, act_get_info)
 
 static int act_add(struct ublk_ctl_call *call, struct kernel_device *ret)
 {
@@ -179,11 +183,7 @@ static int act_begin_recovery(struct ublk_ctl_call *call _unused_, struct kernel
         return fake_held ? -EBUSY : 0;
 }
 
-int ublk_ctl_begin_recovery(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done, void *userdata,
-        struct ublk_ctl_call **ret)
-{
-        return submit(act_begin_recovery, number, NULL, done, userdata, ret);
-}
+COMMAND(begin_recovery, act_begin_recovery)
 
 static int act_live(struct ublk_ctl_call *call, struct kernel_device *ret _unused_)
 {
@@ -217,33 +217,21 @@ static int act_stop(struct ublk_ctl_call *call, struct kernel_device *ret _unuse
         return 0;
 }
 
-int ublk_ctl_stop(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done, void *userdata,
-        struct ublk_ctl_call **ret)
-{
-        return submit(act_stop, number, NULL, done, userdata, ret);
-}
+COMMAND(stop, act_stop)
 
 static int act_try_stop(struct ublk_ctl_call *call, struct kernel_device *ret)
 {
         return fake_disks[call->number].open ? -EBUSY : act_stop(call, ret);
 }
 
-int ublk_ctl_try_stop(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done, void *userdata,
-        struct ublk_ctl_call **ret)
-{
-        return submit(act_try_stop, number, NULL, done, userdata, ret);
-}
+COMMAND(try_stop, act_try_stop)
 
 static int act_stop_unheld(struct ublk_ctl_call *call, struct kernel_device *ret)
 {
         return ++fake_holds && fake_hold_error < 0 ? fake_hold_error : act_stop(call, ret);
 }
 
-int ublk_ctl_stop_unheld(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done, void *userdata,
-        struct ublk_ctl_call **ret)
-{
-        return submit(act_stop_unheld, number, NULL, done, userdata, ret);
-}
+COMMAND(stop_unheld, act_stop_unheld)
 
 /* Its worker finishes and leaves. */
 static int act_quiesce(struct ublk_ctl_call *call, struct kernel_device *ret _unused_)
@@ -261,11 +249,7 @@ static int act_quiesce(struct ublk_ctl_call *call, struct kernel_device *ret _un
         return 0;
 }
 
-int ublk_ctl_quiesce(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done, void *userdata,
-        struct ublk_ctl_call **ret)
-{
-        return submit(act_quiesce, number, NULL, done, userdata, ret);
-}
+COMMAND(quiesce, act_quiesce)
 
 static int act_update_size(struct ublk_ctl_call *call, struct kernel_device *ret _unused_)
 {
@@ -292,11 +276,7 @@ static int act_del(struct ublk_ctl_call *call, struct kernel_device *ret _unused
         return r;
 }
 
-int ublk_ctl_del(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done, void *userdata,
-        struct ublk_ctl_call **ret)
-{
-        return submit(act_del, number, NULL, done, userdata, ret);
-}
+COMMAND(del, act_del)
 
 /* ---- workers ---- */
 
