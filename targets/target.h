@@ -61,8 +61,8 @@ struct target_geometry {
         /* What the backing store takes without splitting or copying, where in_place; 0: anything. */
         uint32_t dma_alignment, max_segment_size; /* bytes */
         uint16_t max_segments;
-        /* Freed by the core, which sets `writes` and the end of each that is not mapped: as long as the disk.
-         * Empty: nothing to share. */
+        /* Freed by the core, also when open() fails. It sets `writes` and the end of each that is not mapped:
+         * as long as the disk. Empty: nothing to share. */
         struct backing_claims claims;
         /* Freed by the core: see struct disk_params. Pointers into the spec ("/target/path"). */
         struct problem_list sharing;

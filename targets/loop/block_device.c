@@ -1,5 +1,7 @@
 /* What the kernel says of a block device: by ioctl where there is one, else from sysfs. */
 #include "targets/loop/block_device.h"
+
+#include "targets/loop/sys_block.h"
 #include "ublkd/base/cleanup.h"
 
 #include <fcntl.h>
@@ -40,22 +42,6 @@ bool block_device_is_rotational(dev_t number)
         return queue_limit(number, "rotational") != 0;
 }
 
-/* Of /sys/dev/block/MAJOR:MINOR. False: there is none. */
-static bool read_attribute(dev_t number, const char *name, char *text, size_t size)
-{
-        _cleanup_close_ int fd = -1;
-        char path[96];
-        ssize_t n;
-
-        snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/%s", major(number), minor(number), name);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        n = fd < 0 ? -1 : read(fd, text, size - 1);
-        if (n <= 0)
-                return false;
-        text[n] = '\0';
-        return true;
-}
-
 /* /sys/dev/block holds links, and a partition's folder is in its disk's. */
 void block_device_place(dev_t number, dev_t *ret_disk, uint64_t *ret_start)
 {
@@ -64,9 +50,9 @@ void block_device_place(dev_t number, dev_t *ret_disk, uint64_t *ret_start)
 
         *ret_disk = number;
         *ret_start = 0;
-        if (!read_attribute(number, "partition", partition, sizeof(partition))
-                || !read_attribute(number, "start", start, sizeof(start))
-                || !read_attribute(number, "../dev", disk, sizeof(disk))
+        if (!sys_block_attribute(number, "partition", partition, sizeof(partition))
+                || !sys_block_attribute(number, "start", start, sizeof(start))
+                || !sys_block_attribute(number, "../dev", disk, sizeof(disk))
                 || sscanf(disk, "%u:%u", &major_number, &minor_number) != 2)
                 return;
         *ret_disk = makedev(major_number, minor_number);

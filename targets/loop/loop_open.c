@@ -1,4 +1,5 @@
 /* Opening the backing store of a loop target, and finding out what it can do: every fault in words. */
+#include "targets/loop/backing_stack.h"
 #include "targets/loop/block_device.h"
 #include "targets/loop/loop.h"
 #include "targets/loop/loop_options.h"
@@ -281,23 +282,19 @@ static void place_geometry_of(const struct opening *opening, struct target_geome
         geometry->max_segments = limits.max_segments;
 }
 
-/* A disk and its partitions are one store. */
-static int claim_store(const struct opening *opening, struct backing_claims *claims)
+/* Finds out on what it lies. size: bytes, what the store offers. */
+static int claim_store(const struct opening *opening, uint64_t size, struct target_geometry *geometry)
 {
-        const struct stat *stat = &opening->stat;
-        char key[BACKING_KEY_MAX + 1];
-        struct backing_claim claim = {.key = key};
-        dev_t disk;
+        const struct target_device *device = opening->device;
+        const struct backing_stack stack = {
+                .path = opening->options->path,
+                .size = device->wanted_size != 0 ? device->wanted_size : size,
+                .writes = !device->read_only,
+                .claims = &geometry->claims,
+                .sharing = &geometry->sharing,
+        };
 
-        if (is_disk(opening)) {
-                block_device_place(stat->st_rdev, &disk, &claim.start);
-                snprintf(key, sizeof(key), "disk:%u:%u", major(disk), minor(disk));
-        } else {
-                snprintf(key, sizeof(key), "file:%u:%u:%ju", major(stat->st_dev), minor(stat->st_dev),
-                        (uintmax_t)stat->st_ino);
-        }
-        claim.start += opening->options->offset;
-        return backing_claims_add(claims, &claim);
+        return backing_stack_walk(&stack, opening->fd, opening->options->offset);
 }
 
 /* Fills what loop.c works with. */
@@ -332,7 +329,6 @@ int loop_open(struct target_device *device, struct target_geometry *ret, struct 
         struct opening opening = {
                 .device = device, .options = device->config, .problems = problems, .fd = -1};
         struct target_geometry geometry = {.volatile_cache = true};
-        _cleanup_claims_ struct backing_claims claims = {};
         _cleanup_close_ int fd = -1, kept = -1;
         int r;
 
@@ -355,14 +351,13 @@ int loop_open(struct target_device *device, struct target_geometry *ret, struct 
         else
                 file_geometry_of(&opening, &geometry);
         place_geometry_of(&opening, &geometry);
-        r = claim_store(&opening, &claims);
+        r = claim_store(&opening, geometry.size, ret);
+        if (r >= 0)
+                r = make_state(&opening);
         if (r < 0)
                 return r;
-        r = make_state(&opening);
-        if (r < 0)
-                return r;
-        geometry.claims = claims;
-        claims = (struct backing_claims){};
+        geometry.claims = ret->claims;
+        geometry.sharing = ret->sharing;
         device->files[LOOP_FILE] = TAKE_FD(fd);
         device->files[LOOP_KEPT] = device->store.kept = TAKE_FD(kept);
         device->file_count = 2;

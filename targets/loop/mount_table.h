@@ -1,0 +1,30 @@
+/* One line of /proc/self/mountinfo: a mount of this process's namespace. */
+#pragma once
+
+#include "ublkd/base/cleanup.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Owned strings. */
+struct mount_row {
+        uint64_t id;   /* as STATX_MNT_ID */
+        dev_t device;  /* of its file system */
+        char *root;    /* which directory (or file) of the file system is mounted */
+        char *point;   /* where */
+        char *options; /* of the file system; each value as the kernel wrote it: see mount_unescape() */
+};
+
+/* text: a line without its end; it is changed. Returns 0, -EBADMSG or -ENOMEM; ret is the caller's to free.
+ */
+int mount_row_parse(char *text, struct mount_row *ret);
+/* The first row for which `fits` is true. 0; -ENOENT: there is none; other -errno. */
+int mount_table_find(
+        bool (*fits)(const struct mount_row *row, const void *data), const void *data, struct mount_row *ret);
+/* Frees what a row holds. */
+void mount_row_clear(struct mount_row *row);
+#define _cleanup_mount_row_ _cleanup_(mount_row_clear)
+
+/* Replaces "\040" and the like by what they stand for, in place. */
+void mount_unescape(char *text);
