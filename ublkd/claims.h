@@ -3,9 +3,7 @@
 
 #include "ublkd/base/backing_claims.h"
 
-/* The first of `others` (count entries; NULL entries are skipped) that `claims` collides with: a claim of
- * each has the same key, their ranges overlap, and at least one of the two writes. Where both are mapped they
- * do not collide: two volumes of one volume group share their disks, and their mapper keeps them apart.
- * Returns its index, or -1: none. */
+/* The first of `others` (count entries; NULL entries are skipped) that `claims` collides with. Its index, or
+ * -1: none. */
 int claims_collide(
         const struct backing_claims *claims, const struct backing_claims *const *others, size_t count);

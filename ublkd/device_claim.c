@@ -87,7 +87,8 @@ void device_claim_name_holder(struct managed_device *device, const struct proble
         }
 }
 
-static int take(struct managed_device *device, const struct backing_claims *claims)
+/* -EBUSY and a note when another device here has claimed what these claim. */
+static int check_others(struct managed_device *device, const struct backing_claims *claims)
 {
         struct reconciler *reconciler = device->reconciler;
         _cleanup_free_ const struct backing_claims **others = calloc(reconciler->count, sizeof(*others));
@@ -103,17 +104,59 @@ static int take(struct managed_device *device, const struct backing_claims *clai
         }
         collision = claims_collide(claims, others, reconciler->count);
         if (collision < 0)
-                return claims_set(device, claims);
+                return 0;
         note_holder(device, reconciler->devices[collision]);
         return -EBUSY;
 }
 
+/* Somebody else writes to the store, or it cannot be found out: a new disk is not made. A disk that exists is
+ * not kept from recovering, because its I/O waits. */
+static int check_sharing(struct managed_device *device, const struct problem_list *sharing)
+{
+        for (size_t i = 0; device->facts.kernel == KERNEL_ABSENT && i < sharing->count; i++)
+                if (sharing->items[i].error != 0) {
+                        device_note(device, sharing->items[i].reason, "%s", sharing->items[i].detail);
+                        return -EBUSY;
+                }
+        return 0;
+}
+
+static bool is_told(const struct managed_device *device, const struct problem *problem)
+{
+        for (size_t i = 0; i < device->sharing_told.count; i++)
+                if (strcmp(device->sharing_told.items[i].detail, problem->detail) == 0)
+                        return true;
+        return false;
+}
+
+/* Each once in the life of a disk. */
+static void tell_sharing(struct managed_device *device, const struct problem_list *sharing)
+{
+        for (size_t i = 0; i < sharing->count; i++) {
+                const struct problem *problem = &sharing->items[i];
+
+                if (is_told(device, problem))
+                        continue;
+                device_tell(device, EVENT_WARNING, problem->reason, "%s%s", problem->detail,
+                        problem->error != 0 ? " The disk exists already, and is served nevertheless." : "");
+                (void)problem_add(&device->sharing_told, problem->error, problem->pointer, problem->reason,
+                        "%s", problem->detail); /* on ENOMEM: it is told once more */
+        }
+}
+
 int device_claim_take(struct managed_device *device)
 {
-        int r = take(device, &worker_proc_params(device->worker)->claims);
+        const struct disk_params *params = worker_proc_params(device->worker);
+        int r = check_others(device, &params->claims);
 
         if (r >= 0)
+                r = check_sharing(device, &params->sharing);
+        if (r >= 0)
+                r = claims_set(device, &params->claims);
+        if (r >= 0) {
+                tell_sharing(device, &params->sharing);
                 return 0;
+        }
         worker_proc_kill(device->worker);
         device->tie = WORKER_KILLED;
         return r;
@@ -130,7 +173,8 @@ int device_claim_extend(struct managed_device *device, uint64_t size)
         if (r < 0)
                 return r;
         backing_claims_resize(&claims, size);
-        return take(device, &claims);
+        r = check_others(device, &claims);
+        return r < 0 ? r : claims_set(device, &claims);
 }
 
 void device_claim_follow(struct managed_device *device)
@@ -145,6 +189,7 @@ void device_claim_follow(struct managed_device *device)
 
 void device_claim_forget(struct managed_device *device)
 {
+        problem_list_clear(&device->sharing_told);
         backing_claims_clear(&device->claims);
 }
 

@@ -115,7 +115,8 @@ struct managed_device {
         bool stranger;            /* our number is taken by a device that is not ours */
         uint64_t dropped_flags;   /* that the kernel has left out of what ADD_DEV asked for, with this spec */
         int candidate;            /* the number that is being tried for a device that had none; -1: not so */
-        struct backing_claims claims; /* what its disk writes to, with or without a worker */
+        struct backing_claims claims;     /* what its disk writes to, with or without a worker */
+        struct problem_list sharing_told; /* who else uses it, as events have it; with the claims */
 
         struct device_backing backing; /* see device_backing.h */
         struct device_path path;       /* see device_path.h */
@@ -194,8 +195,8 @@ const char *device_unsupported(
         const struct managed_device *device, const struct device_record *record, const char **ret_reason);
 
 /* device_claim.c: its disk is about to write to what its worker has opened. 0; -EBUSY and a note when the
- * disk of another device does so already; -ENOMEM. On failure the worker has to go: another try comes after
- * the back-off. */
+ * disk of another device does so already, or, for a new disk, somebody else; -ENOMEM. On failure the worker
+ * has to go: another try comes after the back-off. */
 int device_claim_take(struct managed_device *device);
 /* device_claim.c: its disk is about to write up to `size` bytes from where it begins. The same results. */
 int device_claim_extend(struct managed_device *device, uint64_t size);

@@ -1,5 +1,6 @@
 /* Opening the backing store of a loop target, and finding out what it can do: every fault in words. */
 #include "targets/loop/backing_stack.h"
+#include "targets/loop/backing_users.h"
 #include "targets/loop/block_device.h"
 #include "targets/loop/loop.h"
 #include "targets/loop/loop_options.h"
@@ -282,7 +283,7 @@ static void place_geometry_of(const struct opening *opening, struct target_geome
         geometry->max_segments = limits.max_segments;
 }
 
-/* Finds out on what it lies. size: bytes, what the store offers. */
+/* Finds out on what it lies, and who else uses that. size: bytes, what the store offers. */
 static int claim_store(const struct opening *opening, uint64_t size, struct target_geometry *geometry)
 {
         const struct target_device *device = opening->device;
@@ -293,8 +294,9 @@ static int claim_store(const struct opening *opening, uint64_t size, struct targ
                 .claims = &geometry->claims,
                 .sharing = &geometry->sharing,
         };
+        int r = backing_stack_walk(&stack, opening->fd, opening->options->offset);
 
-        return backing_stack_walk(&stack, opening->fd, opening->options->offset);
+        return r < 0 ? r : backing_users_find(&geometry->claims, stack.path, &geometry->sharing);
 }
 
 /* Fills what loop.c works with. */

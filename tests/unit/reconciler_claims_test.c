@@ -220,8 +220,115 @@ static void a_store_that_a_worker_of_ours_has_locked_is_its_devices(void)
         world_free(&world);
 }
 
+/* Its store lies on a second one, somewhere in it if `mapped`. */
+static void lie_on(struct worker_proc *worker, const char *key, bool mapped)
+{
+        const struct backing_claim claim = {(char *)(uintptr_t)key, 0, UINT64_MAX, true, mapped};
+
+        CHECK_INT(backing_claims_add(&fake_worker_params(worker)->claims, &claim), 0);
+}
+
+/* Somebody else uses its store (error), or that cannot be known (0). */
+static void share(struct worker_proc *worker, int error, const char *reason, const char *sentence)
+{
+        CHECK_INT(problem_add(&fake_worker_params(worker)->sharing, error, "/target/path", reason, "%s",
+                          sentence),
+                0);
+}
+
+/* Two disks of other names, which lie on the same one. */
+static void world_new_with_two(struct world *world, bool mapped, bool other_mapped)
+{
+        world_new(world);
+        world_put_loop(world, "one", "");
+        world_settle(world, 0);
+        lie_on(fake_worker("one"), "disk:8:16", mapped);
+        world_bring_up(world, "one", "file:1");
+        world_put_loop(world, "two", "");
+        world_settle(world, 0);
+        lie_on(fake_worker("two"), "disk:8:16", other_mapped);
+        fake_worker_open(fake_worker("two"), "file:2");
+        world_settle(world, 5);
+}
+
+static void what_lies_below_a_store_belongs_to_its_disk(void)
+{
+        struct world world;
+
+        world_new_with_two(&world, true, false);
+        CHECK(was_told(&world, "in use by the device \"one\""));
+        CHECK_INT(world_phase(&world, "one"), PHASE_LIVE);
+        world_free(&world);
+        world_new_with_two(&world, true, true);
+        CHECK(!was_told(&world, "in use by the device \"one\""));
+        world_free(&world);
+}
+
+static bool has_event(const struct world *world, const char *reason)
+{
+        const struct event_log *log = device_store_events(world->store);
+
+        for (size_t i = 0; i < event_log_count(log); i++)
+                if (strcmp(event_log_at(log, i)->reason, reason) == 0)
+                        return true;
+        return false;
+}
+
+/* A new disk, whose worker opens its store when it is told. */
+static struct worker_proc *world_new_with_opener(struct world *world)
+{
+        world_new(world);
+        world_put_loop(world, "data", "");
+        world_settle(world, 0);
+        return fake_worker("data");
+}
+
+static void a_new_disk_is_not_made_where_somebody_else_writes(void)
+{
+        struct world world;
+        struct worker_proc *worker = world_new_with_opener(&world);
+        unsigned adds = fake_adds;
+
+        share(worker, EBUSY, "BackingInUse", "It is what /dev/loop0 lies on.");
+        fake_worker_open(worker, "file:1");
+        world_settle(&world, 5);
+        CHECK(was_told(&world, "/dev/loop0"));
+        CHECK_INT(fake_adds, adds);
+        CHECK(world_phase(&world, "data") != PHASE_LIVE);
+        world_free(&world);
+}
+
+static void what_cannot_be_known_is_told_and_refuses_nothing(void)
+{
+        struct world world;
+        struct worker_proc *worker = world_new_with_opener(&world);
+
+        share(worker, 0, "BackingShareUnknown", "It lies on NFS.");
+        world_bring_up(&world, "data", "file:1");
+        CHECK(has_event(&world, "BackingShareUnknown"));
+        world_free(&world);
+}
+
+/* Its I/O waits. */
+static void a_disk_that_exists_recovers_where_somebody_else_writes(void)
+{
+        struct world world;
+
+        world_new_with_orphan(&world);
+        CHECK_INT(device_store_request_recover(world.store, "data"), 0);
+        world_settle(&world, 0);
+        share(fake_worker("data"), EBUSY, "BackingInUse", "It is what /dev/loop0 lies on.");
+        world_bring_up(&world, "data", "file:1");
+        CHECK(has_event(&world, "BackingInUse"));
+        world_free(&world);
+}
+
 int main(void)
 {
+        what_lies_below_a_store_belongs_to_its_disk();
+        a_new_disk_is_not_made_where_somebody_else_writes();
+        what_cannot_be_known_is_told_and_refuses_nothing();
+        a_disk_that_exists_recovers_where_somebody_else_writes();
         of_two_that_open_one_store_at_once_one_wins();
         a_disk_does_not_grow_into_another();
         a_disk_without_a_worker_keeps_its_store();

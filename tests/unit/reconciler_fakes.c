@@ -355,6 +355,7 @@ struct worker_proc *worker_proc_free(struct worker_proc *worker)
         free(worker->name);
         free(worker->key);
         backing_claims_clear(&worker->params.claims);
+        problem_list_clear(&worker->params.sharing);
         problem_list_clear(&worker->problems);
         problem_list_clear(&worker->refusal);
         problem_list_clear(&worker->notices);
@@ -366,9 +367,8 @@ struct worker_proc *worker_proc_free(struct worker_proc *worker)
 void fake_worker_open(struct worker_proc *worker, const char *key)
 {
         worker->key = strdup(key);
-        backing_claims_clear(&worker->params.claims);
-        (void)backing_claims_add(&worker->params.claims,
-                &(struct backing_claim){.key = worker->key, .start = worker->start, .writes = true});
+        (void)backing_claims_add(
+                &worker->params.claims, &(struct backing_claim){worker->key, worker->start, 0, true, false});
         backing_claims_resize(&worker->params.claims, worker->params.size);
         worker->opened = true;
         worker->stage = WORKER_STAGE_OPEN;
@@ -408,6 +408,11 @@ int worker_proc_take_store(struct worker_proc *worker)
 struct problem_list *worker_proc_notices(struct worker_proc *worker)
 {
         return &worker->notices;
+}
+
+struct disk_params *fake_worker_params(struct worker_proc *worker)
+{
+        return &worker->params;
 }
 
 void fake_worker_place(struct worker_proc *worker, uint64_t start)

@@ -48,6 +48,8 @@ void fake_worker_open(struct worker_proc *worker, const char *key);
 void fake_worker_store(struct worker_proc *worker, const char *identity, int fd);
 /* The descriptor of the store that it was started with, or -1. */
 int fake_worker_given(const struct worker_proc *worker);
+/* What it will say in PARAMS; to be added to before it opens. */
+struct disk_params *fake_worker_params(struct worker_proc *worker);
 /* Its disk begins at `start` bytes of its backing store. */
 void fake_worker_place(struct worker_proc *worker, uint64_t start);
 /* The size that it was asked to grow to, 0: it was not. */

@@ -70,6 +70,29 @@ bool backing_claims_equal(const struct backing_claims *one, const struct backing
         return true;
 }
 
+static bool overlap(const struct backing_claim *one, const struct backing_claim *other)
+{
+        if (one->start >= one->end || other->start >= other->end)
+                return false; /* an empty range touches nothing */
+        return one->start < other->end && other->start < one->end;
+}
+
+static bool collide(const struct backing_claim *one, const struct backing_claim *other)
+{
+        if ((!one->writes && !other->writes) || (one->mapped && other->mapped))
+                return false;
+        return strcmp(one->key, other->key) == 0 && overlap(one, other);
+}
+
+bool backing_claims_collide(const struct backing_claims *one, const struct backing_claims *other)
+{
+        for (size_t i = 0; i < one->count; i++)
+                for (size_t k = 0; k < other->count; k++)
+                        if (collide(&one->items[i], &other->items[k]))
+                                return true;
+        return false;
+}
+
 void backing_claims_resize(struct backing_claims *claims, uint64_t size)
 {
         for (size_t i = 0; i < claims->count; i++) {

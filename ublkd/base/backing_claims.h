@@ -36,6 +36,10 @@ int backing_claims_add(struct backing_claims *claims, const struct backing_claim
 int backing_claims_append(struct backing_claims *claims, const struct backing_claims *from);
 /* Whether both hold the same, in the same order. */
 bool backing_claims_equal(const struct backing_claims *one, const struct backing_claims *other);
+/* Whether a claim of each has the same key, their ranges overlap, and at least one of the two writes. Where
+ * both are mapped they do not collide: two volumes of one volume group share their disks, and their mapper
+ * keeps them apart. */
+bool backing_claims_collide(const struct backing_claims *one, const struct backing_claims *other);
 /* The disk has `size` bytes now: moves the end of each range that is not mapped. */
 void backing_claims_resize(struct backing_claims *claims, uint64_t size);
 /* Frees the items and empties the list. */

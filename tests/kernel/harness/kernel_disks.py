@@ -40,6 +40,19 @@ def loop_disk(file, *options):
 
 
 @contextlib.contextmanager
+def dm_linear(name, disk, start, length):
+    """A disk of dm: `length` bytes of another disk, from `start` bytes on."""
+    table = f"0 {length // 512} linear {disk} {start // 512}"
+    run("dmsetup", "create", name, "--table", table)
+    path = f"/dev/mapper/{name}"
+    try:
+        wait_until(pathlib.Path(path).exists, path)
+        yield path
+    finally:
+        run("dmsetup", "remove", "--retry", name)
+
+
+@contextlib.contextmanager
 def null_blk(**attributes):
     """A null_blk disk of 64 MiB that remembers what is written, with attributes of its configfs."""
     run("modprobe", "null_blk", "nr_devices=0")
