@@ -15,7 +15,7 @@ struct op_sample {
 struct device_sample {
         const struct device_record *record;
         bool counted;
-        double rounds, unregistered;
+        double rounds, unregistered, writes_waiting;
         struct op_sample ops[_STATS_OP_MAX];
 };
 
@@ -50,6 +50,7 @@ static void take_device(
         ret->counted = true;
         ret->rounds = (double)stats->total.rounds;
         ret->unregistered = (double)stats->total.unregistered;
+        ret->writes_waiting = stats->writes_waiting;
         for (unsigned i = 0; i < _STATS_OP_MAX; i++)
                 take_op(&stats->total.ops[i], &ret->ops[i]);
 }
@@ -113,6 +114,11 @@ static double unregistered_of(const struct device_sample *device)
         return device->unregistered;
 }
 
+static double writes_waiting_of(const struct device_sample *device)
+{
+        return device->writes_waiting;
+}
+
 static void write_values(FILE *out, const struct device_sample *devices, size_t count)
 {
         static const struct {
@@ -122,20 +128,22 @@ static void write_values(FILE *out, const struct device_sample *devices, size_t 
                 bool counted; /* only of devices that have statistics */
         } families[] = {
                 {"ublkd_device_worker_restarts_total", "Workers that replaced another.",                      METRIC_COUNTER,
-                 restarts_of,                                                                                                                   false},
+                 restarts_of,                                                                                                                    false},
                 {"ublkd_device_recoveries_total",      "Recoveries that ended in Live.",                      METRIC_COUNTER,
-                 recoveries_of,                                                                                                                 false},
+                 recoveries_of,                                                                                                                  false},
                 {"ublkd_device_last_recovery_seconds", "From the death of a worker until Live; 0: none yet.",
-                 METRIC_GAUGE,                                                                                                last_recovery_of, false},
+                 METRIC_GAUGE,                                                                                                last_recovery_of,  false},
                 {"ublkd_device_flush_failed",
                  "1: a flush failed, and all later ones fail until that is accepted.",                        METRIC_GAUGE,
-                 flush_failed_of,                                                                                                               false},
+                 flush_failed_of,                                                                                                                false},
                 {"ublkd_device_backing_truncated",     "1: the backing file was cut off; all I/O fails.",
-                 METRIC_GAUGE,                                                                                                truncated_of,     false},
+                 METRIC_GAUGE,                                                                                                truncated_of,      false},
+                {"ublkd_device_writes_waiting",        "Writes that wait for room in the backing store.",
+                 METRIC_GAUGE,                                                                                                writes_waiting_of, true },
                 {"ublkd_device_io_rounds_total",       "Turns of the loops of its queues.",                   METRIC_COUNTER,
-                 rounds_of,                                                                                                                     true },
+                 rounds_of,                                                                                                                      true },
                 {"ublkd_device_io_unregistered_total", "Requests that the driver did not register.",
-                 METRIC_COUNTER,                                                                                              unregistered_of,  true },
+                 METRIC_COUNTER,                                                                                              unregistered_of,   true },
         };
 
         for (size_t f = 0; f < ARRAY_SIZE(families); f++) {

@@ -14,6 +14,7 @@ static const char *const type_names[] = {
         [CONDITION_PATH_LEADS_TO_STORE] = "PathLeadsToStore",
         [CONDITION_DURABLE] = "Durable",
         [CONDITION_BACKING_WHOLE] = "BackingWhole",
+        [CONDITION_SPACE] = "Space",
 };
 static_assert(ARRAY_SIZE(type_names) == _CONDITION_MAX, "every condition has a name");
 

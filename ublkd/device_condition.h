@@ -14,6 +14,7 @@ enum condition_type {
         CONDITION_PATH_LEADS_TO_STORE, /* device_path.c */
         CONDITION_DURABLE,             /* device_faults.c */
         CONDITION_BACKING_WHOLE,       /* device_faults.c */
+        CONDITION_SPACE,               /* device_space.c */
         _CONDITION_MAX
 };
 

@@ -1,5 +1,6 @@
 /* Faults of the backing store that lose acknowledged data, seen from the device. */
 #include "ublkd/device_faults.h"
+#include "ublkd/device_space.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -147,6 +148,7 @@ void device_faults_settle(struct managed_device *device, const struct device_rec
                 clear(device, is_there);
         else
                 device_faults_read(device);
+        device_space_read(device);
 }
 
 void device_faults_tell(const struct managed_device *device, struct device_faults *ret)

@@ -1,6 +1,7 @@
 /* How the facts of a turn are told to the user: a phase, a reason, and a sentence that says what happened and
  * what will be done next, and when. */
 #include "ublkd/device_faults.h"
+#include "ublkd/device_space.h"
 
 #include "ublkd/base/clock.h"
 #include "ublkd/base/quantity.h"
@@ -399,6 +400,7 @@ static int (*const tellers[_CONDITION_MAX])(const struct managed_device *device,
         [CONDITION_PATH_LEADS_TO_STORE] = device_path_condition,
         [CONDITION_DURABLE] = device_faults_durable,
         [CONDITION_BACKING_WHOLE] = device_faults_whole,
+        [CONDITION_SPACE] = device_space_condition,
 };
 
 static int fill_conditions(const struct managed_device *device, const struct device_record *record,

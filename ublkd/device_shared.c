@@ -1,5 +1,5 @@
 /* The region that a device's workers share with the supervisor, seen from the device. */
-#include "ublkd/managed_device.h"
+#include "ublkd/device_space.h"
 
 #include <string.h>
 
@@ -38,6 +38,7 @@ void device_shared_apply(struct managed_device *device, const struct device_reco
                         "Its limits and busyPollUs cannot be passed on: %s; the next change of the device "
                         "tries again.",
                         strerror(-r));
+        device_space_apply(device, record);
 }
 
 void device_shared_lift(struct managed_device *device)

@@ -343,9 +343,10 @@ static const struct field_rule {
         {.option = "id",                    .field = "id",                                  .is_live = id_is_live    },
         {.option = "limits",                    .field = "limits",                              .live = true            },
         {.option = "busyPollUs",                    .field = "busyPollUs",                          .live = true},
-        {.option = "labels",                    .field = "labels",                              .live = true                    },
-        {.option = "owner",                    .field = "owner",                               .live = true},
-        {.option = "enabled",                    .field = "enabled",                             .live = true                },
+        {.option = "onFull",                    .field = "onFull",                              .live = true                    },
+        {.option = "labels",                    .field = "labels",                              .live = true},
+        {.option = "owner",                    .field = "owner",                               .live = true                      },
+        {.option = "enabled",                    .field = "enabled",                             .live = true},
 };
 
 /* One field of the table by value. */

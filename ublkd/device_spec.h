@@ -16,6 +16,7 @@ enum on_crash {
         ON_CRASH_NONE,
         _ON_CRASH_MAX
 };
+enum on_full { ON_FULL_ERROR, ON_FULL_WAIT, _ON_FULL_MAX };
 enum recovery_trigger { TRIGGER_AUTO, TRIGGER_MANUAL, _TRIGGER_MAX };
 
 enum { DEVICE_NAME_MAX = 63, QUEUES_AUTO_MAX = 4, QUEUES_MAX = 64, DEVICE_NUMBER_MAX = (1 << 20) - 1 };
@@ -53,6 +54,7 @@ struct device_options {
                 struct io_limits read, write;
         } limits;
         int64_t busy_poll_us;
+        int on_full;   /* enum on_full */
         cJSON *labels; /* or NULL */
         bool enabled;
 };
@@ -95,8 +97,8 @@ struct disk_change {
 };
 
 /* True when going from `from` to `to` needs the kernel's disk to be made anew: all but labels, owner,
- * enabled, limits, busyPollUs, recovery.trigger, recovery.giveUpAfter, a size that the disk can grow to, and
- * its own number as id. ret may be NULL. */
+ * enabled, limits, busyPollUs, onFull, recovery.trigger, recovery.giveUpAfter, a size that the disk can grow
+ * to, and its own number as id. ret may be NULL. */
 bool device_spec_needs_new_disk(const struct device_spec *from, const struct device_spec *to,
         const struct disk_now *now, struct disk_change *ret);
 

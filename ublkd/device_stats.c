@@ -6,6 +6,8 @@
  * than later was no number. */
 #include "ublkd/device_stats.h"
 
+#include "ublkd/proto/region_space.h"
+
 #include <stdbool.h>
 
 enum { TRIES = 8 };
@@ -97,8 +99,11 @@ int device_stats_read(int fd, struct device_stats **ret)
         _cleanup_device_stats_ struct device_stats *stats = NULL;
         _cleanup_free_ struct queue_stats *scratch = NULL;
         struct device_region_header header;
+        struct region_space space;
         int r = device_region_read_header(fd, &header);
 
+        if (r >= 0)
+                r = region_space_read(fd, &space);
         if (r < 0)
                 return r;
         scratch = calloc(2, sizeof(*scratch));
@@ -106,6 +111,7 @@ int device_stats_read(int fd, struct device_stats **ret)
         if (!scratch || !stats)
                 return -ENOMEM;
         stats->queue_count = header.queues;
+        stats->writes_waiting = space.waiting;
         for (unsigned i = 0; i < header.queues; i++) {
                 r = read_queue(
                         fd, header.section[REGION_STATS].offset + i * device_region_stats_stride(), scratch);

@@ -22,6 +22,7 @@ struct queue_counts {
 
 struct device_stats {
         unsigned queue_count;
+        unsigned writes_waiting;   /* for room in the backing store */
         struct queue_counts total; /* of all queues */
         struct queue_counts queues[];
 };

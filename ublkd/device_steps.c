@@ -1,6 +1,7 @@
 /* What each step does. A step is one change of the world; whether it worked is read from the facts of the
  * next turn, its result only feeds patience and the sentence that the user reads. */
 #include "ublkd/device_faults.h"
+#include "ublkd/device_space.h"
 
 #include "ublkd/disk_timeout.h"
 
@@ -295,6 +296,7 @@ static void step_stop_dev(struct managed_device *device, const struct device_rec
                 r = stop_unless_used(device, record);
         } else {
                 device_shared_lift(device);
+                device_space_end_waiting(device);
                 r = ublk_ctl_stop(device->reconciler->ctl, record->number, device_on_command_done, device,
                         &device->call);
         }
@@ -336,7 +338,15 @@ static void retire_worker(struct managed_device *device, int result)
                 device_step_done(device, result);
                 return;
         }
+        /* Writes that wait for room end no QUIESCE_DEV: replayed they are where that can be, else they fail.
+         */
+        if (device_space_is_waited_for(device) && device_spec_on_crash(record->spec) == ON_CRASH_REISSUE) {
+                step_stop_worker(device, record);
+                return;
+        }
         device_shared_lift(device); /* until the next worker is started */
+        if (device_spec_on_crash(record->spec) != ON_CRASH_REISSUE)
+                device_space_end_waiting(device);
         if (kernel_can(device->kernel.flags, KERNEL_ABILITY_QUIESCE)) {
                 device_command_sent(device,
                         ublk_ctl_quiesce(device->reconciler->ctl, record->number, device_on_command_done,

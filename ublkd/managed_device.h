@@ -134,6 +134,9 @@ struct managed_device {
         void (*queue_cpus_then)(struct managed_device *device, int result); /* while they are being asked */
         struct region_history history; /* as in its region, which keeps it for the next supervisor */
         struct fault_report faults[_REGION_FAULT_MAX]; /* as read from its region last */
+        uint64_t full_since; /* as read from its region last: its store has no room; CLOCK_REALTIME; 0: it has
+                              */
+        bool full_waits;     /* writes wait for it then */
         uint32_t accepted_with; /* the restart whose accepted faults were noted in the region; 0: none */
         struct restart_trial trial;
         struct device_holders holders;

@@ -182,8 +182,8 @@ static inline int plain_move_at_once(
 }
 
 /* What has come back of an operation that did not move every byte: whether it is what the request is
- * answered. */
+ * answered. One that found no room may have to wait for it, which a coroutine does: see room.h. */
 static inline bool plain_has_failed(int result)
 {
-        return result < 0 && result != -EAGAIN && result != -EINTR;
+        return result < 0 && result != -EAGAIN && result != -EINTR && result != -ENOSPC && result != -EDQUOT;
 }

@@ -109,18 +109,44 @@ __attribute__((noinline)) static int perform_moving_co(struct ublk_queue *queue,
                 perform_co(&request->io, &queue->durability));
 }
 
+static int perform_any_co(struct ublk_queue *queue, struct request *request)
+{
+        if (!data_is_ready(queue, request))
+                return perform_moving_co(queue, request);
+        return perform_co(&request->io, &queue->durability);
+}
+
+/* Of a write that found no room. A store that was cut off is not full. */
+__attribute__((noinline)) static int perform_waiting_co(
+        struct ublk_queue *queue, struct request *request, int result)
+{
+        unsigned tries = 0;
+
+        while (room_is_missing(request->io.op, result)) {
+                if (!store_end_look(&queue->store_end)) {
+                        result = -EIO;
+                        break;
+                }
+                if (!room_wait_co(&queue->room, &queue->loop, tries))
+                        break;
+                tries++;
+                result = perform_any_co(queue, request);
+        }
+        room_ended(&queue->room, request->io.op, tries, result);
+        return result;
+}
+
 /* The body of a request's coroutine. */
 static void request_co(void *argument)
 {
         struct request *request = argument;
         struct ublk_queue *queue = (struct ublk_queue *)io_loop_of(request->io.queue);
 
-        if (!queue->store_end.holds)
-                request_ends(queue, request, -EIO);
-        else if (!data_is_ready(queue, request))
-                request_ends(queue, request, perform_moving_co(queue, request));
-        else
-                request_ends(queue, request, perform_co(&request->io, &queue->durability));
+        int result = queue->store_end.holds ? perform_any_co(queue, request) : -EIO;
+
+        if (__builtin_expect(room_is_missing(request->io.op, result) || queue->room.full, 0))
+                result = perform_waiting_co(queue, request, result);
+        request_ends(queue, request, result);
 }
 _Static_assert(offsetof(struct ublk_queue, loop) == 0, "a queue's loop leads back to the queue");
 

@@ -8,6 +8,7 @@
 #include "targets/worker/plain.h"
 #include "targets/worker/queue_control.h"
 #include "targets/worker/queue_meter.h"
+#include "targets/worker/room.h"
 #include "targets/worker/store_end.h"
 #include "targets/worker/throttle.h"
 #include "targets/worker/ublk_port.h"
@@ -47,6 +48,7 @@ struct ublk_queue {
         struct queue_control control;
         struct throttle throttle;
         struct durability durability;
+        struct room room;
         struct store_end store_end;
         struct moved_at_once *moved; /* in this round, and not answered yet; one place for each tag */
         unsigned moved_count;

@@ -2,6 +2,7 @@
 #include "targets/worker/queue_threads.h"
 #include "targets/worker/durability.h"
 #include "targets/worker/queue_place.h"
+#include "targets/worker/room.h"
 #include "targets/worker/sandbox.h"
 #include "targets/worker/ublk_queue.h"
 
@@ -169,6 +170,7 @@ int queue_threads_start(struct disk *disk, const struct shared *shared, const st
         }
         all->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         all->shared.news = all->event_fd;
+        room_begin(&all->shared);
         durability_ask(&(struct durability){.shared = &all->shared, .kept = disk->device.store.kept});
         r = all->event_fd < 0 ? -errno : start_all(all);
         if (r < 0)

@@ -77,6 +77,14 @@ static void follow_control(struct ublk_queue *queue)
         throttle_set(&queue->throttle, values.limits, queue->loop.queue.device->queues, queue->max_io_size);
 }
 
+/* While the store is full, every write has to say whether it found room. */
+static unsigned plain_allowed(const struct ublk_queue *queue)
+{
+        unsigned reads = IO_READ + 1;
+
+        return queue->room.full && queue->plain_operations > reads ? reads : queue->plain_operations;
+}
+
 static void begin_throttled(struct ublk_queue *queue)
 {
         struct throttled *throttled;
@@ -89,7 +97,7 @@ static void begin_throttled(struct ublk_queue *queue)
          * served.
          */
         queue->plain.operations =
-                queue->throttle.limited || !queue->store_end.holds ? 0 : queue->plain_operations;
+                queue->throttle.limited || !queue->store_end.holds ? 0 : plain_allowed(queue);
 }
 
 /* Sends what there is, and waits for something to do. */
@@ -113,6 +121,7 @@ int ublk_queue_run(struct ublk_queue *queue)
                         return r;
                 queue_meter_round(&queue->meter);
                 store_end_round(&queue->store_end);
+                room_round(&queue->room);
                 follow_control(queue);
                 begin_throttled(queue);
                 ublk_port_commit_unsent(&queue->port);
@@ -239,6 +248,7 @@ int ublk_queue_open(const struct ublk_queue_setup *setup, struct ublk_queue **re
         queue->control.region = setup->shared->region;
         throttle_open(&queue->throttle, setup->shared->region);
         queue->durability = (struct durability){.shared = setup->shared, .kept = setup->device->store.kept};
+        room_open(&queue->room, setup->shared);
         store_end_open(&queue->store_end, setup->device, setup->shared);
         queue_meter_open(&queue->meter, setup->shared, setup->index);
         queue->shape.direct = (setup->device->target->desc->flags & TARGET_NEVER_WAITS)

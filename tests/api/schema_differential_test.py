@@ -285,6 +285,7 @@ class Specs:
                 ),
                 "limits": lambda: self.members({"read": self.limits, "write": self.limits}),
                 "busyPollUs": self.number(0, 10000),
+                "onFull": lambda: self.pick("error", "wait", *(["Wait", ""] if self.evil else [])),
                 "id": self.number(0, 1048575),
                 "owner": lambda: self.members(
                     {

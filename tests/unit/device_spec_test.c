@@ -272,6 +272,8 @@ static void test_comparison(void)
         CHANGE(",\"limits\":{\"write\":{\"bytesPerSec\":\"1MiB\",\"bytesPerSecBurst\":\"2MiB\"}}", "live");
         CHANGE(",\"limits\":{\"read\":{},\"write\":{}},\"busyPollUs\":0", "same");
         CHANGE(",\"busyPollUs\":50", "live");
+        CHANGE(",\"onFull\":\"error\"", "same");
+        CHANGE(",\"onFull\":\"wait\"", "live");
         CHANGE(",\"recovery\":{\"trigger\":\"manual\"}", "live");
         CHANGE(",\"recovery\":{\"giveUpAfter\":\"1s\"}", "live");
         CHANGE(",\"recovery\":{\"onCrash\":\"queue\"}", "recovery.onCrash");

@@ -96,6 +96,21 @@ struct region_fault_state {
         uint32_t unused;
 };
 
+enum region_on_full { REGION_ON_FULL_ERROR, REGION_ON_FULL_WAIT };
+
+/* Writes for which the backing store has no room: see targets/worker/room.h. */
+struct region_space {
+        uint64_t
+                full_since; /* CLOCK_REALTIME, microseconds, of the first that found none; 0: there is room */
+        uint64_t missed_at; /* CLOCK_MONOTONIC, microseconds, of the last */
+        uint32_t waiting;   /* writes that wait for room, of all queues */
+        uint32_t changes;   /* how often full_since was set, and set back to 0 */
+        /* Written by the supervisor: */
+        uint64_t told;    /* the full_since that there was an event of; 0: none, or also of its end */
+        uint32_t on_full; /* enum region_on_full */
+        uint32_t unused;
+};
+
 /* `sequence` is odd while the supervisor writes the values, and changes with them. */
 struct region_control {
         uint32_t sequence, unused;
@@ -107,6 +122,8 @@ struct region_control {
         } buckets[_REGION_DIRECTION_MAX][_REGION_BUCKET_MAX];
         /* Zeroes where an older program made the region: no fault, and none accepted. */
         struct region_fault_state faults[_REGION_FAULT_MAX];
+        /* Zeroes as well: onFull is "error", and there is room. */
+        struct region_space space;
 };
 
 /* Counts one operation's requests as they end; it ends when its answer goes to the kernel. Numbers only rise,

@@ -1,0 +1,71 @@
+/* Writes that the backing store has no room for. */
+#include "targets/worker/room.h"
+#include "targets/worker/await.h"
+#include "ublkd/base/clock.h"
+
+enum {
+        PAUSE_FIRST = 20 * 1000,  /* microseconds */
+        PAUSE_LONGEST_SHIFT = 4,  /* the longest is the first one times two to the power of this: 320 ms */
+        EPISODE_MIN = 1000 * 1000 /* microseconds */
+};
+
+void room_open(struct room *room, const struct shared *shared)
+{
+        *room = (struct room){.shared = shared, .space = &device_region_control(shared->region)->space};
+}
+
+void room_begin(const struct shared *shared)
+{
+        __atomic_store_n(&device_region_control(shared->region)->space.waiting, 0, __ATOMIC_RELAXED);
+}
+
+/* The episode begins or ends: the supervisor shall show it. */
+static void tell(const struct room *room)
+{
+        __atomic_add_fetch(&room->space->changes, 1, __ATOMIC_RELEASE);
+        (void)eventfd_write(room->shared->news, 1); /* fails only where the main thread has news already */
+}
+
+static void note_missing(struct room *room)
+{
+        uint64_t none = 0, now = clock_usec(CLOCK_REALTIME);
+
+        room->full = true;
+        __atomic_store_n(&room->space->missed_at, clock_usec(CLOCK_MONOTONIC), __ATOMIC_RELAXED);
+        if (__atomic_compare_exchange_n(
+                    &room->space->full_since, &none, now, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+                tell(room);
+}
+
+bool room_wait_co(struct room *room, struct io_loop *loop, unsigned tries)
+{
+        note_missing(room);
+        if (__atomic_load_n(&room->space->on_full, __ATOMIC_ACQUIRE) != REGION_ON_FULL_WAIT)
+                return false;
+        if (tries == 0)
+                __atomic_add_fetch(&room->space->waiting, 1, __ATOMIC_RELAXED);
+        await_pause(loop, PAUSE_FIRST << (tries < PAUSE_LONGEST_SHIFT ? tries : PAUSE_LONGEST_SHIFT));
+        return true;
+}
+
+/* at_once: the last of those that waited has succeeded. */
+static void note_found(struct room *room, bool at_once)
+{
+        uint64_t since = __atomic_load_n(&room->space->full_since, __ATOMIC_ACQUIRE);
+        uint64_t missed_at = __atomic_load_n(&room->space->missed_at, __ATOMIC_RELAXED);
+
+        if (since == 0 || __atomic_load_n(&room->space->waiting, __ATOMIC_RELAXED) > 0
+                || (!at_once && clock_usec(CLOCK_MONOTONIC) - missed_at < EPISODE_MIN))
+                return;
+        if (__atomic_compare_exchange_n(
+                    &room->space->full_since, &since, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+                tell(room);
+}
+
+void room_ended(struct room *room, enum io_op op, unsigned tries, int result)
+{
+        if (tries > 0)
+                __atomic_sub_fetch(&room->space->waiting, 1, __ATOMIC_RELAXED);
+        if (result >= 0 && (op == IO_WRITE || op == IO_WRITE_ZEROES))
+                note_found(room, tries > 0);
+}

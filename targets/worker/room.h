@@ -1,0 +1,44 @@
+/* Writes that the backing store has no room for (ENOSPC, EDQUOT).
+ *
+ * With onFull "error" the client gets the error. With "wait" the write is tried again, with pauses, until
+ * there is room; other requests go on. The supervisor may change onFull at any time, and sets it to "error"
+ * before it stops the disk, since STOP_DEV waits for every request. A pause is short enough for that.
+ *
+ * From the first write that found no room until one succeeds again is an episode, which the supervisor shows.
+ * During it all writes go through coroutines, where their success is seen. An episode lasts at least as long
+ * as EPISODE_MIN after the last write that found no room: on a full store some writes succeed.
+ *
+ * On the queue's thread; what the queues share is in the region. */
+#pragma once
+
+#include "targets/worker/io_loop.h"
+#include "targets/worker/shared_fault.h"
+
+struct room {
+        const struct shared *shared;
+        struct region_space *space; /* of the device's region */
+        bool full;                  /* an episode, as seen in this round */
+};
+
+/* `shared` must outlive it. */
+void room_open(struct room *room, const struct shared *shared);
+/* Before the first queue serves: no write waits any more. */
+void room_begin(const struct shared *shared);
+
+/* A round begins. One load. */
+static inline void room_round(struct room *room)
+{
+        room->full = __atomic_load_n(&room->space->full_since, __ATOMIC_RELAXED) != 0;
+}
+
+/* Return whether a request of `op` with that result found no room. */
+static inline bool room_is_missing(enum io_op op, int result)
+{
+        return (result == -ENOSPC || result == -EDQUOT) && op != IO_READ && op != IO_FLUSH;
+}
+
+/* A request found no room, after `tries` pauses. Return whether it is to be tried again.
+ * pause. */
+bool room_wait_co(struct room *room, struct io_loop *loop, unsigned tries);
+/* A request of `op` that has waited so often is over, or one has ended while room->full. */
+void room_ended(struct room *room, enum io_op op, unsigned tries, int result);

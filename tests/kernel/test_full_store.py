@@ -1,0 +1,180 @@
+"""A backing store without room for a write: the error is shown, or with onFull "wait" the write waits."""
+
+import contextlib
+import errno
+import os
+
+import pytest
+
+from harness import ublk
+from harness.api import condition_of, loop_spec
+from harness.disk import Disk, block
+from harness.kernel_disks import detach_loop
+from harness.shell import output, run
+from harness.wait import wait_until
+
+_MIB = 1 << 20
+_SIZE = 64 * _MIB
+_FAR = 32 * _MIB  # where nothing is allocated
+
+
+class _SmallStore:
+    """A sparse file in a file system of 16 MiB, which a second file can fill."""
+
+    def __init__(self, mount):
+        self.path = mount / "disk.img"
+        self._filler = mount / "filler"
+        with open(self.path, "wb") as file:
+            file.truncate(_SIZE)
+
+    def fill(self):
+        """Leave no block free."""
+        with open(self._filler, "wb", buffering=0) as file:
+            for size in (64 << 10, 4096):
+                with contextlib.suppress(OSError):
+                    while True:
+                        file.write(bytes(size))
+            os.fsync(file.fileno())
+
+    def make_room(self):
+        """Take the second file away."""
+        self._filler.unlink()
+
+
+@pytest.fixture(params=["tmpfs", "ext4"])
+def small(request, directory):
+    """A small store; name it before `daemon`, which must let go of it first."""
+    mount = directory / "small"
+    mount.mkdir()
+    if request.param == "tmpfs":
+        run("mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", mount)
+        yield _SmallStore(mount)
+        run("umount", mount)
+        return
+    image = directory / "small.img"
+    with open(image, "wb") as file:
+        file.truncate(16 * _MIB)
+    loop = output("losetup", "--find", "--show", image)
+    run("mkfs.ext4", "-q", "-m", "0", "-O", "^has_journal", loop)
+    run("mount", loop, mount)
+    yield _SmallStore(mount)
+    run("umount", mount)
+    detach_loop(loop)
+
+
+def _serve(daemon, store, **more):
+    disk = Disk(daemon.api.create(loop_spec("data", store.path, queues=2, **more))["status"]["id"])
+    disk.write(0, block("a"))
+    return disk
+
+
+def _count(daemon, reason):
+    return sum(event["count"] for event in daemon.events("data") if event["reason"] == reason)
+
+
+def _wait_full(daemon):
+    device = daemon.api.wait_for("data", lambda device: condition_of(device, "Space"), "with a condition Space")
+    space = condition_of(device, "Space")
+    assert space["status"] == "False" and space["reason"] == "StoreFull" and device["status"]["phase"] == "Live"
+
+
+def _wait_room(daemon, disk):
+    """Writes succeed again, which ends it after a while."""
+
+    def well():
+        disk.write(_FAR + _MIB, block("r"))
+        return condition_of(daemon.api.get("data"), "Space") is None
+
+    wait_until(well, "room again")
+    assert _count(daemon, "StoreHasRoom") == 1
+
+
+def _begin_to_wait(daemon, disk, count=4):
+    """Writes that find no room; reads and other writes go on."""
+    writes = [disk.write_later(_FAR + number * _MIB, block("w")) for number in range(count)]
+    wait_until(lambda: daemon.metric("ublkd_device_writes_waiting", "data") == count, f"{count} writes that wait")
+    assert disk.read(0, 4096) == block("a")
+    disk.write(0, block("a"))
+    _wait_full(daemon)
+    assert not any(write.done for write in writes)
+    return writes
+
+
+def _assert_written(disk, writes):
+    assert [write.result() for write in writes] == [None] * len(writes)
+    for number in range(len(writes)):
+        assert disk.read(_FAR + number * _MIB, 4096) == block("w")
+
+
+def test_an_error_is_told(small, daemon):
+    disk = _serve(daemon, small)
+    small.fill()
+    for _ in range(3):
+        with pytest.raises(OSError) as caught:
+            disk.write(_FAR, block("w"))
+        assert caught.value.errno == errno.ENOSPC
+    _wait_full(daemon)
+    assert _count(daemon, "StoreFull") == 1
+    assert disk.read(0, 4096) == block("a")
+    disk.flush()
+    small.make_room()
+    _wait_room(daemon, disk)
+
+
+def test_writes_wait_for_room(small, daemon):
+    disk = _serve(daemon, small, onFull="wait")
+    small.fill()
+    writes = _begin_to_wait(daemon, disk)
+    assert _count(daemon, "StoreFull") == 1
+    small.make_room()
+    _assert_written(disk, writes)
+    _wait_room(daemon, disk)
+    assert daemon.metric("ublkd_device_writes_waiting", "data") == 0
+
+
+def test_they_wait_over_deaths_and_a_restart(small, daemon):
+    disk = _serve(daemon, small, onFull="wait")
+    small.fill()
+    writes = _begin_to_wait(daemon, disk)
+    daemon.api.wait_other_worker("data", daemon.kill_worker("data"))
+    wait_until(lambda: daemon.metric("ublkd_device_writes_waiting", "data") == 4, "4 writes that wait again")
+    daemon.kill()
+    daemon.start()
+    daemon.api.restart("data")
+    wait_until(lambda: daemon.metric("ublkd_device_writes_waiting", "data") == 4, "4 writes that wait again")
+    assert not any(write.done for write in writes)
+    small.make_room()
+    _assert_written(disk, writes)
+
+
+def test_a_removal_ends_the_waiting(small, daemon):
+    disk = _serve(daemon, small, onFull="wait")
+    small.fill()
+    writes = _begin_to_wait(daemon, disk)
+    daemon.api.delete("data", force=True)
+    assert all(write.result() in ("ENOSPC", "EIO") for write in writes)
+
+
+def test_a_changed_spec_ends_the_waiting(small, daemon):
+    disk = _serve(daemon, small, onFull="wait")
+    small.fill()
+    writes = _begin_to_wait(daemon, disk)
+    pid = daemon.worker_pid("data")
+    daemon.api.put(loop_spec("data", small.path, queues=2, onFull="error"))
+    assert [write.result() for write in writes] == ["ENOSPC"] * len(writes)
+    assert daemon.worker_pid("data") == pid
+
+
+def test_the_disk_can_grow_meanwhile(small, daemon):
+    disk = _serve(daemon, small, onFull="wait")
+    small.fill()
+    writes = _begin_to_wait(daemon, disk)
+    os.truncate(small.path, 2 * _SIZE)
+    grown = loop_spec("data", small.path, queues=2, onFull="wait", size=2 * _SIZE)
+    if ublk.features()["UPDATE_SIZE"]:
+        daemon.api.put(grown)
+        assert disk.size() == 2 * _SIZE
+    else:
+        daemon.api.put(grown, status=409)
+    small.make_room()
+    _assert_written(disk, writes)

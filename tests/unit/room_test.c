@@ -1,0 +1,84 @@
+/* Writes without room: the count of those that wait, and when an episode begins and ends. */
+#include "targets/worker/room.h"
+#include "tests/unit/check.h"
+#include "tests/unit/shared_region.h"
+
+#include <errno.h>
+
+static struct shared shared;
+static struct room room;
+static struct region_space *space;
+
+static void begin_anew(enum region_on_full on_full)
+{
+        shared = shared_region_new();
+        room_open(&room, &shared);
+        space = &device_region_control(shared.region)->space;
+        space->on_full = on_full;
+}
+
+static void test_what_is_missing_room(void)
+{
+        CHECK(room_is_missing(IO_WRITE, -ENOSPC));
+        CHECK(room_is_missing(IO_WRITE, -EDQUOT));
+        CHECK(room_is_missing(IO_DISCARD, -ENOSPC));
+        CHECK(room_is_missing(IO_WRITE_ZEROES, -ENOSPC));
+        CHECK(!room_is_missing(IO_FLUSH, -ENOSPC));
+        CHECK(!room_is_missing(IO_READ, -ENOSPC));
+        CHECK(!room_is_missing(IO_WRITE, -EIO));
+        CHECK(!room_is_missing(IO_WRITE, 4096));
+}
+
+/* As far as can be tested without a coroutine: it does not wait. */
+static void test_an_error_begins_an_episode(void)
+{
+        begin_anew(REGION_ON_FULL_ERROR);
+        room_round(&room);
+        CHECK(!room.full);
+        CHECK(!room_wait_co(&room, NULL, 0));
+        CHECK(!room_wait_co(&room, NULL, 0));
+        CHECK(space->full_since > 0 && space->waiting == 0);
+        CHECK_INT(space->changes, 1);
+        room_round(&room);
+        CHECK(room.full);
+        room_ended(&room, IO_WRITE, 0, -ENOSPC);
+        room_ended(&room, IO_WRITE, 0, 4096); /* into blocks that are allocated, maybe */
+        CHECK(space->full_since > 0);
+        space->missed_at -= 2000000;
+        room_ended(&room, IO_READ, 0, 4096);
+        room_ended(&room, IO_DISCARD, 0, 0);
+        CHECK(space->full_since > 0);
+        room_ended(&room, IO_WRITE, 0, 4096);
+        CHECK_INT(space->full_since, 0);
+        CHECK_INT(space->changes, 2);
+}
+
+static void test_the_last_that_waited_ends_it(void)
+{
+        begin_anew(REGION_ON_FULL_ERROR);
+        (void)room_wait_co(&room, NULL, 0);
+        space->waiting = 2;
+        room_ended(&room, IO_WRITE, 3, 4096);
+        CHECK(space->full_since > 0 && space->waiting == 1);
+        room_ended(&room, IO_WRITE, 5, 4096);
+        CHECK(space->full_since == 0 && space->waiting == 0);
+}
+
+/* Nothing waits in a worker that has just been started. */
+static void test_the_next_worker_counts_anew(void)
+{
+        begin_anew(REGION_ON_FULL_WAIT);
+        space->waiting = 7;
+        space->full_since = 1;
+        room_begin(&shared);
+        CHECK(space->waiting == 0 && space->full_since == 1);
+}
+
+int main(void)
+{
+        test_what_is_missing_room();
+        test_an_error_begins_an_episode();
+        test_the_last_that_waited_ends_it();
+        test_the_next_worker_counts_anew();
+        return check_report();
+}

@@ -1,0 +1,16 @@
+/* Whether the backing store has room for writes (proto/region_space.h), seen from the device. */
+#pragma once
+
+#include "ublkd/managed_device.h"
+
+/* Let onFull of its worker, if any, follow the spec. */
+void device_space_apply(const struct managed_device *device, const struct device_record *record);
+/* Writes that wait for room fail from now on: the disk is about to be stopped, which waits for them. */
+void device_space_end_waiting(const struct managed_device *device);
+/* Return whether writes wait for room. */
+bool device_space_is_waited_for(const struct managed_device *device);
+/* Read it out of the region, and report a change. */
+void device_space_read(struct managed_device *device);
+/* For device_report.c. */
+int device_space_condition(const struct managed_device *device, const struct device_record *record,
+        struct device_condition *ret);
