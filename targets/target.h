@@ -66,6 +66,8 @@ struct target_geometry {
         struct backing_claims claims;
         /* Freed by the core: see struct disk_params. Pointers into the spec ("/target/path"). */
         struct problem_list sharing;
+        bool path_may_change; /* the path of the options may lead to another store after the next boot */
+        char *stable_path;    /* the same store by a name that stays; freed by the core; NULL: it has none */
 };
 
 /* The backing store of a disk, which outlives its workers. A target whose store is no single file leaves it

@@ -118,6 +118,7 @@ static enum exit_status print_node(const struct attach *attach, const cJSON *dev
         }
         print_safely(stdout, node);
         putchar('\n');
+        warn_of_path(attach->place.word, device);
         return STATUS_OK;
 }
 

@@ -28,6 +28,15 @@ const char *device_message(const cJSON *device)
         return message ? message : "";
 }
 
+void warn_of_path(const char *about, const cJSON *device)
+{
+        const cJSON *condition = json_condition(device, "StablePath");
+        const char *status = json_text(condition, "status"), *message = json_text(condition, "message");
+
+        if (status && message && strcmp(status, "False") == 0)
+                say(about, "%s", message);
+}
+
 void say_why(const char *about, const char *message)
 {
         /* where device_report.c begins to tell of what will be done next */

@@ -42,5 +42,8 @@ bool device_is_ready(const cJSON *device);
 /* Its message about being ready, which says why it is not and what will be done; "" when there is none. */
 const char *device_message(const cJSON *device);
 
+/* Says what ublkd warns of where the path of the device may lead to another disk after a reboot. */
+void warn_of_path(const char *about, const cJSON *device);
+
 /* Says such a message of a try that was given up, about `about`: without what it tells of other tries. */
 void say_why(const char *about, const char *message);

@@ -3,6 +3,7 @@
 
 #include "ublkctl/amounts.h"
 #include "ublkctl/assignments.h"
+#include "ublkctl/await.h"
 #include "ublkctl/documents.h"
 #include "ublkctl/growth.h"
 #include "ublkctl/json_path.h"
@@ -116,6 +117,7 @@ static enum exit_status print_created(struct context *context, const struct answ
         if (node && phase && strcmp(phase, "Live") == 0)
                 printf(", Live at %s", node);
         putchar('\n');
+        warn_of_path(name, answer->json);
         return STATUS_OK;
 }
 

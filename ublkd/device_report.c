@@ -401,6 +401,7 @@ static int (*const tellers[_CONDITION_MAX])(const struct managed_device *device,
         [CONDITION_DURABLE] = device_faults_durable,
         [CONDITION_BACKING_WHOLE] = device_faults_whole,
         [CONDITION_SPACE] = device_space_condition,
+        [CONDITION_STABLE_PATH] = device_stable_path,
 };
 
 static int fill_conditions(const struct managed_device *device, const struct device_record *record,
@@ -424,6 +425,9 @@ int device_report(const struct managed_device *device, const struct device_recor
         r = explain(device, record, &told, next_try, &status);
         if (r >= 0)
                 r = fill_conditions(device, record, &status.conditions);
+        if (r >= 0)
+                device_stable_path_tell(device, &record->status.conditions.of[CONDITION_STABLE_PATH],
+                        &status.conditions.of[CONDITION_STABLE_PATH]);
         if (r >= 0)
                 r = device_store_set_status(device->reconciler->config.store, device->name, &status);
         device_status_clear(&status);

@@ -312,6 +312,13 @@ static inline uint64_t monotonic_now(void)
         return clock_usec(CLOCK_MONOTONIC);
 }
 
+/* device_stable_path.c: the condition of that name, as the worker sees it. 0 or -ENOMEM. */
+int device_stable_path(const struct managed_device *device, const struct device_record *record,
+        struct device_condition *ret);
+/* Makes it an event when it is about to become what it was not. */
+void device_stable_path_tell(const struct managed_device *device, const struct device_condition *before,
+        const struct device_condition *now);
+
 /* device_report.c: makes the record's status from the facts of this turn. next_try: CLOCK_MONOTONIC, or
  * UINT64_MAX. Returns 0 or -errno. */
 int device_report(const struct managed_device *device, const struct device_record *record, uint64_t next_try);

@@ -2,6 +2,7 @@
 #include "ublkd/worker_growth.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* What is computed with these must not wrap. */
 static bool fits_claims(const struct disk_params *params, uint64_t size)
@@ -28,12 +29,25 @@ static bool is_size_max_valid(const struct disk_params *params, uint64_t size_ma
         return size_max == UINT64_MAX || fits_claims(params, size_max); /* UINT64_MAX: it has no limit */
 }
 
+/* It is shown to people, and logged. */
+static bool is_path_printable(const char *path)
+{
+        if (!path)
+                return true;
+        for (const char *c = path; *c; c++)
+                if (*c <= ' ' || *c > '~')
+                        return false;
+        return strncmp(path, "/dev/", 5) == 0;
+}
+
 const char *worker_params_fault(const struct disk_params *params)
 {
         bool valid = fits_claims(params, params->size) && are_ranges_valid(&params->claims)
                      && is_size_max_valid(params, params->size_max);
 
-        return valid ? NULL : "it sent PARAMS with an impossible size";
+        if (!valid)
+                return "it sent PARAMS with an impossible size";
+        return is_path_printable(params->stable_path) ? NULL : "it sent PARAMS with an impossible path";
 }
 
 int worker_growth_ask(struct worker_growth *growth, const struct disk_params *params, uint64_t size)

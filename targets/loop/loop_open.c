@@ -5,6 +5,7 @@
 #include "targets/loop/loop.h"
 #include "targets/loop/loop_options.h"
 #include "targets/loop/loop_store.h"
+#include "targets/loop/stable_name.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -326,6 +327,19 @@ int loop_measure(struct target_device *device, uint64_t *ret)
         return 0;
 }
 
+/* The disk is served all the same when memory runs out for the advice. */
+static void advise_path(const struct opening *opening, struct target_geometry *geometry)
+{
+        const char *path = opening->options->path;
+
+        /* A recovery follows no path that could hang: those in /dev cannot. */
+        if (!is_disk(opening) || (opening->device->store.as_given && strncmp(path, "/dev/", 5) != 0))
+                return;
+        geometry->path_may_change = stable_name_is_wanted(path);
+        if (geometry->path_may_change)
+                (void)stable_name_find("/dev", &opening->stat, &geometry->stable_path);
+}
+
 int loop_open(struct target_device *device, struct target_geometry *ret, struct problem_list *problems)
 {
         struct opening opening = {
@@ -358,6 +372,7 @@ int loop_open(struct target_device *device, struct target_geometry *ret, struct 
                 r = make_state(&opening);
         if (r < 0)
                 return r;
+        advise_path(&opening, &geometry);
         geometry.claims = ret->claims;
         geometry.sharing = ret->sharing;
         device->files[LOOP_FILE] = TAKE_FD(fd);

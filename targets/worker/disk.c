@@ -38,6 +38,8 @@ static int open_disk(struct disk *disk, const struct disk_wish *wish, struct pro
                 if (r < 0 && disk->device.target->close)
                         disk->device.target->close(&disk->device);
         }
+        disk->params.path_may_change = geometry.path_may_change;
+        disk->params.stable_path = geometry.stable_path;
         backing_claims_clear(&geometry.claims);
         problem_list_clear(&geometry.sharing);
         return r;
@@ -50,6 +52,7 @@ static void release(struct disk *disk)
         free(disk->device.state);
         backing_claims_clear(&disk->params.claims);
         problem_list_clear(&disk->params.sharing);
+        free(disk->params.stable_path);
         *disk = (struct disk){};
 }
 

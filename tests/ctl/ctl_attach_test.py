@@ -214,3 +214,15 @@ def test_what_of_the_file_is_not_on_the_disk_is_told(ctl, tmp_path):
     ctl("create", "part", "target.type=loop", f"target.path={path}", "size=512KiB")
     run = ctl.run("attach", path)
     assert run.status == 0 and "the device part is not all of the file: its size is set to 512KiB" in run.err
+
+
+def test_a_path_that_may_be_another_disk_after_a_reboot_is_warned_of(ctl, server, tmp_path):
+    path = image(tmp_path)
+    ctl("attach", path)
+    server.tell("condition data StablePath False UnstablePath It may be another disk; use /dev/disk/by-id/wwn-1.")
+    run = ctl.run("attach", path)
+    assert run.status == 0 and run.out == "/dev/ublkb0\n"
+    assert run.err == f"ublkctl: {path}: It may be another disk; use /dev/disk/by-id/wwn-1.\n"
+    assert "/dev/disk/by-id/wwn-1" in ctl("describe", "data").out
+    run = ctl.run("create", "data", "target.type=loop", f"target.path={path}")
+    assert run.status == 0 and "/dev/disk/by-id/wwn-1" in run.err

@@ -354,6 +354,7 @@ struct worker_proc *worker_proc_free(struct worker_proc *worker)
         TAILQ_REMOVE(&workers, worker, link);
         free(worker->name);
         free(worker->key);
+        free(worker->params.stable_path);
         backing_claims_clear(&worker->params.claims);
         problem_list_clear(&worker->params.sharing);
         problem_list_clear(&worker->problems);
@@ -413,6 +414,13 @@ struct problem_list *worker_proc_notices(struct worker_proc *worker)
 struct disk_params *fake_worker_params(struct worker_proc *worker)
 {
         return &worker->params;
+}
+
+void fake_worker_advise(struct worker_proc *worker, const char *stable_path)
+{
+        free(worker->params.stable_path);
+        worker->params.path_may_change = true;
+        worker->params.stable_path = stable_path ? strdup(stable_path) : NULL;
 }
 
 void fake_worker_place(struct worker_proc *worker, uint64_t start)

@@ -52,6 +52,8 @@ int fake_worker_given(const struct worker_proc *worker);
 struct disk_params *fake_worker_params(struct worker_proc *worker);
 /* Its disk begins at `start` bytes of its backing store. */
 void fake_worker_place(struct worker_proc *worker, uint64_t start);
+/* Its path may lead elsewhere after a reboot; the stable one may be NULL. Before it opens the store. */
+void fake_worker_advise(struct worker_proc *worker, const char *stable_path);
 /* The size that it was asked to grow to, 0: it was not. */
 uint64_t fake_worker_asked(const struct worker_proc *worker);
 /* It answers: it has grown (NULL), or not. */

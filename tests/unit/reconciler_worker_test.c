@@ -420,6 +420,60 @@ static void a_worker_that_was_told_to_go_is_left_alone_for_a_while(void)
         world_free(&world);
 }
 
+/* How many events of this reason there are. */
+static unsigned count_events(const struct world *world, const char *reason)
+{
+        const struct event_log *log = device_store_events(world->store);
+        unsigned count = 0;
+
+        for (size_t i = 0; i < event_log_count(log); i++)
+                count += strcmp(event_log_at(log, i)->reason, reason) == 0;
+        return count;
+}
+
+static const struct device_condition *stable_path(const struct world *world)
+{
+        return &world_record(world, "data")->status.conditions.of[CONDITION_STABLE_PATH];
+}
+
+static void a_path_that_may_change_is_told_once(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_settle(&world, 0);
+        CHECK_INT(stable_path(&world)->status, CONDITION_ABSENT);
+        fake_worker_advise(fake_worker("data"), "/dev/disk/by-id/wwn-1");
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        CHECK_INT(stable_path(&world)->status, CONDITION_FALSE);
+        CHECK_STR(stable_path(&world)->reason, "UnstablePath");
+        CHECK(strstr(stable_path(&world)->message, "/dev/disk/by-id/wwn-1"));
+        CHECK_INT(count_events(&world, "UnstablePath"), 1);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 5);
+        CHECK_INT(stable_path(&world)->status, CONDITION_FALSE);
+        fake_worker_advise(fake_worker("data"), "/dev/disk/by-id/wwn-1");
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(stable_path(&world)->status, CONDITION_FALSE);
+        CHECK_INT(count_events(&world, "UnstablePath"), 1);
+        world_free(&world);
+}
+
+static void a_stable_path_is_no_condition(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_settle(&world, 0);
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(stable_path(&world)->status, CONDITION_ABSENT);
+        CHECK_INT(count_events(&world, "UnstablePath"), 0);
+        world_free(&world);
+}
+
 int main(void)
 {
         a_worker_that_was_told_to_go_is_left_alone_for_a_while();
@@ -437,5 +491,7 @@ int main(void)
         restarts_and_recoveries_are_counted_on_by_the_next_supervisor();
         nothing_is_told_before_who_was_found_has_spoken();
         what_cannot_be_recovered_is_never_said_to_wait();
+        a_path_that_may_change_is_told_once();
+        a_stable_path_is_no_condition();
         return check_report();
 }

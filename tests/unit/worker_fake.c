@@ -273,6 +273,22 @@ static void be_wrapping(void)
         pause();
 }
 
+/* What it says is logged, and shown to people. */
+static void be_forging(void)
+{
+        say_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
+        say(&(struct worker_msg){
+                .type = WORKER_MSG_PARAMS,
+                .params = {.size = 1 << 20,
+                           .logical_block_size = 512,
+                           .queues = 1,
+                           .queue_depth = 8,
+                           .path_may_change = true,
+                           .stable_path = (char *)"/dev/x\nublkd: all is well"}
+        });
+        pause();
+}
+
 static void be_closing(void)
 {
         say_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
@@ -336,6 +352,7 @@ static const struct {
         {"without-end",      be_growing_without_end},
         {"boundless",        be_boundless          },
         {"wrapping",         be_wrapping           },
+        {"forging",          be_forging            },
         {"inspecting",       be_inspecting         },
 };
 

@@ -121,6 +121,21 @@ static void test_params_without_claims(void)
         CHECK_INT(got.params.claims.count, 0);
 }
 
+static void test_stable_path(void)
+{
+        _cleanup_worker_msg_ struct worker_msg got = {}, none = {};
+        struct disk_params params = sample_params;
+
+        round_trip(&(struct worker_msg){.type = WORKER_MSG_PARAMS, .params = params}, &none);
+        CHECK(!none.params.path_may_change && !none.params.stable_path);
+        params.path_may_change = true;
+        params.stable_path = (char *)"/dev/disk/by-id/wwn-1";
+        round_trip(&(struct worker_msg){.type = WORKER_MSG_PARAMS, .params = params}, &got);
+        CHECK(got.params.path_may_change);
+        CHECK_STR(got.params.stable_path, "/dev/disk/by-id/wwn-1");
+        CHECK(disk_params_equal(&got.params, &sample_params, NULL)); /* the kernel knows nothing of it */
+}
+
 static void test_sharing(void)
 {
         _cleanup_problems_ struct problem_list sharing = {};
@@ -534,6 +549,7 @@ int main(void)
         test_hello();
         test_params();
         test_params_without_claims();
+        test_stable_path();
         test_sharing();
         test_params_of_an_older_worker();
         test_params_for_an_older_supervisor();

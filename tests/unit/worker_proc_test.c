@@ -346,6 +346,7 @@ static void test_growth_is_believed_only_as_asked(struct watch *watch)
                 watch, "without-end", "was killed by ublkd: it sent GROWN with an impossible size");
         check_death(watch, "boundless", "was killed by ublkd: it sent PARAMS with an impossible size");
         check_death(watch, "wrapping", "was killed by ublkd: it sent PARAMS with an impossible size");
+        check_death(watch, "forging", "was killed by ublkd: it sent PARAMS with an impossible path");
 }
 
 static void test_a_worker_that_is_refused_dies_of_that(struct watch *watch)

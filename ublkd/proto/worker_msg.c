@@ -177,6 +177,8 @@ static const struct field params_fields[] = {
         {.name = "queueDepth",                 .kind = FIELD_U16,                                              .offset = AT(params.queue_depth),                                                                                           .max = UINT16_MAX},
         {.name = "sizeMax",                     .kind = FIELD_U64,                                            .offset = AT(params.size_max),                                                                                   .optional = true},
         {.name = "claims", .kind = FIELD_CLAIMS, .offset = AT(params.claims), .optional = true},
+        {.name = "pathMayChange", .kind = FIELD_BOOL, .offset = AT(params.path_may_change), .optional = true},
+        {.name = "stablePath", .kind = FIELD_STRING, .offset = AT(params.stable_path), .optional = true, .length_max = WORKER_STABLE_PATH_MAX},
         {.name = "sharing", .kind = FIELD_PROBLEMS, .offset = AT(params.sharing), .optional = true},
 };
 /* clang-format on */

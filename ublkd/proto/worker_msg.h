@@ -25,6 +25,7 @@
 #include <sys/types.h>
 
 enum {
+        WORKER_STABLE_PATH_MAX = 1023, /* bytes */
         WORKER_PROTOCOL = 1,
         WORKER_MSG_SIZE_MAX = 128 * 1024,
         WORKER_CHANNEL_FD = 3, /* the only descriptor that a worker is started with, beside stdio */
@@ -106,6 +107,8 @@ struct disk_params {
         /* Who else uses the backing store (error EBUSY, reason BackingInUse), and what cannot be known of
          * that (another error); an older worker does not look. */
         struct problem_list sharing;
+        bool path_may_change; /* the path in the spec may lead to another store after the next boot */
+        char *stable_path;    /* the same store by a name that stays; NULL: it has none */
         uint64_t size_max; /* that the backing store had room for when it was looked at last; UINT64_MAX: it
                               has no limit; 0: an older worker, which cannot grow */
         enum data_path fastest; /* for this backing store, as measured; an older program does not say: AUTO */

@@ -1,0 +1,64 @@
+/* Warns of a path that may lead to another disk after the next boot. Only the worker can see that: it opens
+ * the store. */
+#include "ublkd/managed_device.h"
+
+#include "ublkd/device_record.h"
+
+#include <string.h>
+
+static const char reason[] = "UnstablePath";
+
+/* What the last worker said is still so, unless the spec has changed since. */
+static int keep(const struct device_record *record, struct device_condition *ret)
+{
+        const struct device_condition *before = &record->status.conditions.of[CONDITION_STABLE_PATH];
+
+        if (before->status == CONDITION_ABSENT || record->status.observed_generation != record->generation)
+                return 0;
+        return device_condition_set(ret, before->status, reason, "%s", before->message);
+}
+
+static int warn(
+        const struct device_record *record, const struct disk_params *params, struct device_condition *ret)
+{
+        const cJSON *target = cJSON_GetObjectItemCaseSensitive(record->spec->document, "target");
+        const char *path = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(target, "path"));
+
+        path = path ? path : "The path";
+        if (params->stable_path)
+                return device_condition_set(ret, CONDITION_FALSE, reason,
+                        "%s may be another disk after a reboot: the kernel gives such names out in the order "
+                        "in "
+                        "which it finds disks. %s is this disk, and stays so: when nobody uses the device, "
+                        "give "
+                        "that as target.path.",
+                        path, params->stable_path);
+        return device_condition_set(ret, CONDITION_FALSE, reason,
+                "%s may be another disk after a reboot: the kernel gives such names out in the order in "
+                "which it "
+                "finds disks. No name in /dev/disk/by-id, /dev/disk/by-partuuid, /dev/mapper or /dev/md "
+                "stands "
+                "for this one.",
+                path);
+}
+
+int device_stable_path(
+        const struct managed_device *device, const struct device_record *record, struct device_condition *ret)
+{
+        const struct disk_params *params = device->worker ? worker_proc_params(device->worker) : NULL;
+
+        if (!record->spec || !record->spec->options.enabled || record->deleting)
+                return 0;
+        if (!params)
+                return keep(record, ret);
+        return params->path_may_change ? warn(record, params, ret) : 0;
+}
+
+void device_stable_path_tell(const struct managed_device *device, const struct device_condition *before,
+        const struct device_condition *now)
+{
+        bool told = before->message && now->message && strcmp(before->message, now->message) == 0;
+
+        if (now->status == CONDITION_FALSE && !told)
+                device_tell(device, EVENT_WARNING, reason, "%s", now->message);
+}
