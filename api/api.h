@@ -35,7 +35,8 @@ struct api_config {
         const char *const *listen; /* "/path/of.sock" or "tcp://127.0.0.1:PORT", "tcp://[::1]:PORT" */
         size_t listen_count;
         struct api_times times;
-        unsigned passed_sockets; /* listening sockets from systemd, from descriptor 3 on; taken over */
+        bool refuse_unstable_paths; /* kernel_name_may_change() in a spec is a fault, and no warning */
+        unsigned passed_sockets;    /* listening sockets from systemd, from descriptor 3 on; taken over */
 };
 
 struct api;

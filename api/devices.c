@@ -1,6 +1,7 @@
 /* /devices/{name}: create, read, replace, patch, remove, recover, restart. */
 #include "api/disk_check.h"
 #include "api/merge_patch.h"
+#include "api/path_policy.h"
 #include "api/precondition.h"
 #include "api/respond.h"
 #include "api/routes.h"
@@ -204,7 +205,8 @@ void handle_device_create(struct request *request)
         if (parse_spec(request, NULL, &spec) < 0)
                 return;
         record = device_store_get(store_of(request), spec->options.name);
-        if (precondition_read(request, record, &condition) >= 0 && (record || check_room(request)))
+        if (precondition_read(request, record, &condition) >= 0 && (record || check_room(request))
+                && path_is_allowed(request, record, spec))
                 put_spec(request, TAKE_PTR(spec), &condition);
 }
 
@@ -225,7 +227,7 @@ void handle_device_put(struct request *request)
         if (parse_spec(request, request->name, &spec) < 0)
                 return;
         record = device_store_get(store_of(request), request->name);
-        if (precondition_read(request, record, &condition) < 0)
+        if (precondition_read(request, record, &condition) < 0 || !path_is_allowed(request, record, spec))
                 return;
         if (record ? check_replaceable(request, record, spec) : check_room(request))
                 put_spec(request, TAKE_PTR(spec), &condition);
@@ -245,7 +247,8 @@ void handle_device_patch(struct request *request)
                         "replace it with 'ublkctl apply' (PUT).");
                 return;
         }
-        if (parse_patch(request, record, &spec) >= 0 && check_replaceable(request, record, spec))
+        if (parse_patch(request, record, &spec) >= 0 && path_is_allowed(request, record, spec)
+                && check_replaceable(request, record, spec))
                 put_spec(request, TAKE_PTR(spec), &condition);
 }
 

@@ -5,6 +5,7 @@
 
 #include "api/head_check.h"
 #include "api/json_check.h"
+#include "api/path_policy.h"
 #include "api/respond.h"
 #include "api/routes.h"
 #include "api/server.h"
@@ -58,6 +59,16 @@ static bool add_limits(cJSON *object, const struct host *host)
                 if (!cJSON_AddNumberToObject(object_limits, limits[i].name, limits[i].value))
                         return false;
         return object_limits != NULL;
+}
+
+/* What this ublkd was told to allow. */
+static bool add_policy(cJSON *object, const struct api_config *config)
+{
+        cJSON *policy = cJSON_AddObjectToObject(object, "policy");
+
+        return policy
+               && cJSON_AddStringToObject(
+                       policy, "unstablePaths", path_policy_to_string(config->refuse_unstable_paths));
 }
 
 /* A new object at the end of the array, which owns it. NULL when out of memory. */
@@ -157,6 +168,7 @@ void reply_host(struct request *request)
         if (object && cJSON_AddStringToObject(object, "version", UBLKD_VERSION)
                 && cJSON_AddStringToObject(object, "kernel", host->kernel ? host->kernel : "")
                 && add_ublk(object, host) && add_limits(object, host)
+                && add_policy(object, &request->api->config)
                 && add_problems(object, host, request->api->config.store)
                 && add_foreign_disks(object, host)) {
                 reply_json(request, MHD_HTTP_OK, object);

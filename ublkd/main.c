@@ -26,6 +26,9 @@ static const char usage_text[] =
         "  --ignore-feature NAME  do as if the kernel lacked it (BATCH_IO, AUTO_BUF_REG, ...; GET /host "
         "lists\n"
         "                       them), for disks that are made from now on; may be given several times\n"
+        "  --unstable-paths POLICY  warn or refuse: what is done about a device on a path like /dev/sdb, "
+        "which\n"
+        "                       may be another disk after a reboot (default: warn)\n"
         "  --log-level LEVEL    error, warning, info or debug (default: info)\n"
         "  -h, --help, --version\n";
 
@@ -35,6 +38,7 @@ enum {
         OPT_RUNTIME_DIR,
         OPT_WORKER,
         OPT_IGNORE_FEATURE,
+        OPT_UNSTABLE_PATHS,
         OPT_LOG_LEVEL,
         OPT_HELP = 'h',
         OPT_VERSION = 512,
@@ -48,12 +52,13 @@ static const struct option options[] = {
         {"runtime-dir",                  required_argument, NULL, OPT_RUNTIME_DIR},
         {"worker",required_argument, NULL, OPT_WORKER},
         {"ignore-feature",     required_argument, NULL, OPT_IGNORE_FEATURE},
-        {"log-level",      required_argument, NULL, OPT_LOG_LEVEL},
-        {"help",              no_argument, NULL, OPT_HELP},
-        {"version",                  no_argument, NULL, OPT_VERSION},
-        {"control-helper",              no_argument, NULL, OPT_HELPER}, /* for ublk_ctl only */
-        {"path-watcher",        no_argument, NULL, OPT_PATH_WATCHER}, /* for path_watch only */
-        {             },
+        {"unstable-paths",      required_argument, NULL, OPT_UNSTABLE_PATHS},
+        {"log-level",              required_argument, NULL, OPT_LOG_LEVEL},
+        {"help",                  no_argument, NULL, OPT_HELP},
+        {"version",              no_argument, NULL, OPT_VERSION},
+        {"control-helper",        no_argument, NULL, OPT_HELPER}, /* for ublk_ctl only */
+        {"path-watcher",   no_argument, NULL, OPT_PATH_WATCHER}, /* for path_watch only */
+        {                 },
 };
 
 struct arguments {
@@ -151,6 +156,16 @@ static int parse_ignored(const char *name, uint64_t *features)
         return -EINVAL;
 }
 
+static int parse_unstable_paths(const char *text, bool *ret_refuse)
+{
+        if (strcmp(text, "warn") != 0 && strcmp(text, "refuse") != 0) {
+                fprintf(stderr, "ublkd: --unstable-paths %s is unknown; give warn or refuse\n", text);
+                return -EINVAL;
+        }
+        *ret_refuse = strcmp(text, "refuse") == 0;
+        return 0;
+}
+
 static int parse_one(struct arguments *arguments, int option)
 {
         struct manager_options *manager = &arguments->manager;
@@ -174,6 +189,8 @@ static int parse_one(struct arguments *arguments, int option)
                 return 0;
         case OPT_IGNORE_FEATURE:
                 return parse_ignored(optarg, &manager->ignored_features);
+        case OPT_UNSTABLE_PATHS:
+                return parse_unstable_paths(optarg, &manager->refuse_unstable_paths);
         case OPT_LOG_LEVEL:
                 return parse_log_level(optarg);
         case OPT_HELPER:

@@ -4,6 +4,7 @@
 #include "ublkd/base/problem.h"
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Strings are not owned and outlive the manager. */
@@ -12,8 +13,9 @@ struct manager_options {
         const char *runtime_dir; /* sockets of workers */
         const char *worker;      /* path of ublkd-worker */
         const char *const *listen;
-        uint64_t ignored_features; /* of the driver: as if it lacked them; bit N: kernel_feature_name(N) */
-        size_t listen_count;       /* 0: what systemd passed, else RUNTIME_DIR/ublkd.sock */
+        uint64_t ignored_features;  /* of the driver: as if it lacked them; bit N: kernel_feature_name(N) */
+        bool refuse_unstable_paths; /* in a spec: api.h */
+        size_t listen_count;        /* 0: what systemd passed, else RUNTIME_DIR/ublkd.sock */
 };
 
 struct manager;

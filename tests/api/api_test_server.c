@@ -2,6 +2,7 @@
  *
  *   api_test_server [--state-dir DIR] [--sqlite] [--listen ADDRESS]... [--passed N]
  *                   [--times IDLE,HEAD,BODY,REPLY]     milliseconds
+ *                   [--unstable-paths refuse]          as ublkd has it
  *                   [--patience TIME]                  of the search for users, milliseconds
  *
  * Says "ready" once it answers, then takes commands on stdin, one a line, and answers each with "ok", or a
@@ -516,6 +517,8 @@ static bool parse_arguments(int argc, char *argv[], struct api_config *config, c
                         parse_times(value, &config->times);
                 else if (value && strcmp(argv[i], "--patience") == 0)
                         *ret_patience = strtoull(value, NULL, 10) * 1000;
+                else if (value && strcmp(argv[i], "--unstable-paths") == 0)
+                        config->refuse_unstable_paths = strcmp(value, "refuse") == 0;
                 else if (value && strcmp(argv[i], "--passed") == 0)
                         config->passed_sockets = (unsigned)atoi(value);
                 else

@@ -45,3 +45,8 @@ def test_a_worker_that_is_started_by_hand(arguments):
     worker = pathlib.Path(UBLKD).with_name("ublkd-worker")
     run = subprocess.run([worker, *arguments], capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 2 and run.stdout == "" and run.stderr.startswith("Usage: ublkd-worker"), run
+
+
+def test_a_policy_that_is_unknown():
+    run = subprocess.run([UBLKD, "--unstable-paths", "forbid"], capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 2 and "give warn or refuse" in run.stderr

@@ -83,7 +83,7 @@ def test_ublkd_has_the_same_defaults_in_both_places():
     page = rendered("ublkd.8").split("OPTIONS")[1].split("FILES")[0]
     told = defaults_in(page, r"The default is (.+?)\.(?: |$)")
     assert told == defaults_in(help_of("ublkd", "--help"), r"\(default: ([^)]+)\)")
-    assert {"--listen", "--state-dir", "--runtime-dir", "--worker", "--log-level"} == set(told)
+    assert {"--listen", "--state-dir", "--runtime-dir", "--worker", "--unstable-paths", "--log-level"} == set(told)
 
 
 def names_in(schema, prefix=""):

@@ -1,0 +1,64 @@
+/* Which paths a spec may name, by the policy of this ublkd. */
+#include "api/path_policy.h"
+
+#include "api/respond.h"
+#include "api/server.h"
+#include "ublkd/base/kernel_name.h"
+#include "ublkd/base/path_text.h"
+
+#include <string.h>
+
+const char *path_policy_to_string(bool refuse)
+{
+        return refuse ? "refuse" : "warn";
+}
+
+/* NULL: the target has none. */
+static const char *path_of(const struct device_spec *spec)
+{
+        const cJSON *target = spec ? cJSON_GetObjectItemCaseSensitive(spec->document, "target") : NULL;
+
+        return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(target, "path"));
+}
+
+static bool is_kept(const struct device_record *record, const char *path)
+{
+        const char *before = record ? path_of(record->spec) : NULL;
+
+        return before && strcmp(before, path) == 0;
+}
+
+static void refuse(struct request *request, const char *path)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        int r = problem_add(&problems, EINVAL, "/target/path", "UnstablePath",
+                "%s is a name that the kernel gives to another disk after a reboot, and this ublkd is told "
+                "to "
+                "refuse such (--unstable-paths); give one that stays, such as a link in /dev/disk/by-id or "
+                "/dev/mapper: 'udevadm info --query=symlink %s' lists them.",
+                path, path);
+
+        if (r < 0)
+                reply_error(request, r, "The spec could not be read");
+        else
+                reply_problems(request, PROBLEM_INVALID_SPEC, &problems);
+}
+
+bool path_is_allowed(
+        struct request *request, const struct device_record *record, const struct device_spec *spec)
+{
+        const char *path = path_of(spec);
+        _cleanup_free_ char *clean = NULL;
+        int r;
+
+        if (!request->api->config.refuse_unstable_paths || !path || is_kept(record, path))
+                return true;
+        r = path_make_absolute("/", path, &clean);
+        if (r >= 0 && !kernel_name_may_change(clean))
+                return true;
+        if (r < 0)
+                reply_error(request, r, "The spec could not be read");
+        else
+                refuse(request, path);
+        return false;
+}
