@@ -173,9 +173,11 @@ static enum exit_status patch_device(
                 status = ask_for_change(context, &request, name, path, &after);
         if (status != STATUS_OK)
                 return status;
-        if (after.status < 400)
+        if (after.status < 400) {
                 print_change(context, name, words, before.json, after.json);
-        else if (is_problem(&after, "cannot-start") && growth_take_back(context, name, before.json, patch))
+                if (json_find(patch, "target"))
+                        warn_of_path(name, after.json);
+        } else if (is_problem(&after, "cannot-start") && growth_take_back(context, name, before.json, patch))
                 status = STATUS_FAILED;
         else
                 status = report_problem(&request, name, &after);

@@ -39,6 +39,8 @@ static void print_bash_value(const struct setting *setting)
                 puts("' ;;");
         } else if (setting->completion == COMPLETE_FILE) {
                 puts("files=yes ;;");
+        } else if (setting->completion == COMPLETE_DEVICE) {
+                puts("words=$(_ublkctl_devices) ;;");
         } else {
                 puts("return ;;");
         }

@@ -61,6 +61,7 @@ def test_bash_asks_the_daemon_for_devices(ctl, tmp_path):
     ctl("create", "other", *NULL)
     assert complete(ctl, "get", "") == ["data", "other"]
     assert complete(ctl, "get", "data", "o") == ["other"]
+    assert complete(ctl, "apply", "--prune-in-use", "") == ["data", "other"]
     lost = Ctl("/nowhere", ctl.directory)
     assert complete(lost, "get", "") == []
     assert complete(lost, "-s", ctl.socket, "get", "d") == ["data"]

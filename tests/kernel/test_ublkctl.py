@@ -105,3 +105,32 @@ def test_apply_to_the_real_thing(daemon, directory, file_of):
     assert len(ublk.numbers()) == 1
     assert ublkctl(daemon, "host").startswith("ublkd:")
     ublkctl(daemon, "delete", "a")
+
+
+def test_a_mounted_disk_is_pruned_only_by_its_name(daemon, directory, file_of):
+    """--force once took every mounted disk that had fallen out of the folder, and told it as done."""
+    labels = {"app": "x"}
+    spec = {"name": "a", "target": {"type": "loop", "path": str(file_of(size=64 << 20))}, "labels": labels}
+    daemon.api.create(spec)
+    node = daemon.api.get("a")["status"]["device"]
+    run("mkfs.ext4", "-q", "-F", node)
+    mount = directory / "mnt"
+    mount.mkdir()
+    run("mount", node, mount)
+    try:
+        (mount / "file").write_bytes(b"x" * 100000)
+        (directory / "none.json").write_text("[]", encoding="utf-8")
+        prune = ["apply", "-f", str(directory / "none.json"), "--prune", "-l", "app=x"]
+        assert "--prune-in-use" in ublkctl(daemon, *prune, "--force", status=2)
+        for more in ([], ["--dry-run"], ["--wait"]):
+            said = ublkctl(daemon, *prune, *more, status=7)
+            assert f"mounted at {mount}" in said and "removed" not in said.splitlines()[0]
+        foreseen = ublkctl(daemon, *prune, "--dry-run", "--prune-in-use", "a")
+        assert foreseen.startswith("a would be removed although it is in use: ") and str(mount) in foreseen
+        assert daemon.api.phase("a") == "Live" and (mount / "file").read_bytes() == b"x" * 100000
+        assert ublkctl(daemon, *prune, "--prune-in-use", "a") == "a is being removed\n"
+        assert daemon.api.phase("a") == "Stopping", "the mount keeps it"
+    finally:
+        run("umount", mount)
+    assert ublkctl(daemon, "wait", "a", "--for", "gone") == ""
+    assert ublk.numbers() == []
