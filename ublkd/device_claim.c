@@ -62,9 +62,9 @@ static void note_holder(struct managed_device *device, const struct managed_devi
                 snprintf(node, sizeof(node), " (/dev/ublkb%d)", record->number);
         device_note(device, "BackingInUse",
                 "The backing store is in use by the device \"%s\"%s; two disks that write to one store would "
-                "destroy its data. Remove one of them ('ublkctl detach %s'), use another range of it, or "
-                "make both read-only.",
-                holder->name, node, holder->name);
+                "destroy its data. Use another range of it, make both read-only, or go on with that "
+                "device instead of this one.",
+                holder->name, node);
 }
 
 void device_claim_name_holder(struct managed_device *device, const struct problem *problem)

@@ -8,12 +8,13 @@
 
 static const char reason[] = "UnstablePath";
 
-/* What the last worker said is still so, unless the spec has changed since. */
-static int keep(const struct device_record *record, struct device_condition *ret)
+/* What an earlier worker of the same disk said is still so: the next one may follow no path at all. */
+static int keep(
+        const struct managed_device *device, const struct device_record *record, struct device_condition *ret)
 {
         const struct device_condition *before = &record->status.conditions.of[CONDITION_STABLE_PATH];
 
-        if (before->status == CONDITION_ABSENT || record->status.observed_generation != record->generation)
+        if (before->status == CONDITION_ABSENT || device->facts.kernel == KERNEL_ABSENT)
                 return 0;
         return device_condition_set(ret, before->status, reason, "%s", before->message);
 }
@@ -49,9 +50,7 @@ int device_stable_path(
 
         if (!record->spec || !record->spec->options.enabled || record->deleting)
                 return 0;
-        if (!params)
-                return keep(record, ret);
-        return params->path_may_change ? warn(record, params, ret) : 0;
+        return params && params->path_may_change ? warn(record, params, ret) : keep(device, record, ret);
 }
 
 void device_stable_path_tell(const struct managed_device *device, const struct device_condition *before,
