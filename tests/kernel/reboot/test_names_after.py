@@ -2,6 +2,7 @@
 
 import names
 import world
+from harness.api import condition_of
 from harness.disk import Disk, block
 from harness.shell import run
 
@@ -17,8 +18,11 @@ def test_each_device_has_the_right_disk_or_none(make_daemon):
         status = api.wait_phase(letter, "Live")["status"]
         assert Disk(status["id"]).read(0, 4096) == block(letter), f"{letter} is another disk"
     device = api.wait_phase("c", "Live", "Failed", "Backoff")
-    if device["status"]["phase"] == "Live":
-        assert Disk(device["status"]["id"]).read(0, 4096) == block("c"), "another disk is served in its place"
+    assert device["status"]["device"] is None, "another disk is served in its place"
+    assert (device["status"]["phase"], condition_of(device)["reason"]) == ("Failed", "BackingChanged")
+    api.put({**device["spec"], "target": {"type": "loop", "path": disks["c"].by_id}})
+    status = api.wait_phase("c", "Live")["status"]
+    assert Disk(status["id"]).read(0, 4096) == block("c"), "the name that the warning gave is the right disk"
     for name in api.names():
         api.delete(name)
     daemon.stop()
