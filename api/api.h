@@ -2,6 +2,7 @@
  * and never waits. It sees the store and what the hooks tell, and nothing else of the supervisor. */
 #pragma once
 
+#include "ublkd/adoptable.h"
 #include "ublkd/daemon_counters.h"
 #include "ublkd/device_stats.h"
 #include "ublkd/device_store.h"
@@ -29,6 +30,12 @@ struct api_config {
         /* Looks anew at what `host` tells; api_host_seen() is called when that is done. False: it is done
          * already, or cannot be. NULL: it never changes. */
         bool (*look_at_host)(void *userdata);
+        /* Takes the record of a disk that no record here stands for from the runtime directory, under `name`
+         * (NULL: its own). NULL: nothing can be adopted. */
+        struct adoption (*adopt)(void *userdata, const char *uid, const char *name);
+        /* Fills `ret` (empty) with what the runtime directory has for that. 0 or -errno. Together with adopt.
+         */
+        int (*list_adoptable)(void *userdata, struct adoptables *ret);
         /* The first pass over all devices is done. NULL: always. */
         bool (*is_ready)(void *userdata);
         void *userdata;

@@ -26,6 +26,16 @@ static const struct device_record *find_device(struct request *request)
         return record;
 }
 
+/* True when the device may be changed; else there is a reply. The record of one that was removed may go. */
+static bool check_current(struct request *request, const struct device_record *record)
+{
+        bool may_go = record->age == RECORD_REMOVED && request->method == METHOD_DELETE;
+
+        if (record->age != RECORD_CURRENT && !may_go)
+                reply_device_problem(request, PROBLEM_RECORD_OUTDATED, record, "%s", record->status.message);
+        return record->age == RECORD_CURRENT || may_go;
+}
+
 /* `document` (taken over) as a spec. 0, or -errno and there is a reply. */
 static int read_spec(struct request *request, cJSON *document, const char *name, struct device_spec **ret)
 {
@@ -77,7 +87,7 @@ static int parse_patch(struct request *request, const struct device_record *reco
 static int disk_number(const struct device_record *record)
 {
         bool known = record->spec && record->status.phase != PHASE_PENDING
-                     && record->status.phase != PHASE_UNKNOWN;
+                     && record->status.phase != PHASE_UNKNOWN && record->age == RECORD_CURRENT;
 
         return known && !record->status.disk ? -1 : record->number;
 }
@@ -146,6 +156,7 @@ static void reply_put_failure(struct request *request, int error, const struct p
                 {EEXIST,     PROBLEM_NAME_TAKEN         },
                 {ESTALE,     PROBLEM_PRECONDITION_FAILED},
                 {EBUSY,      PROBLEM_BEING_REMOVED      },
+                {EUCLEAN,    PROBLEM_RECORD_OUTDATED    },
                 {EADDRINUSE, PROBLEM_NUMBER_TAKEN       },
                 {ENOSPC,     PROBLEM_STORE_FULL         },
         };
@@ -227,7 +238,8 @@ void handle_device_put(struct request *request)
         if (parse_spec(request, request->name, &spec) < 0)
                 return;
         record = device_store_get(store_of(request), request->name);
-        if (precondition_read(request, record, &condition) < 0 || !path_is_allowed(request, record, spec))
+        if (precondition_read(request, record, &condition) < 0 || !path_is_allowed(request, record, spec)
+                || (record && !check_current(request, record)))
                 return;
         if (record ? check_replaceable(request, record, spec) : check_room(request))
                 put_spec(request, TAKE_PTR(spec), &condition);
@@ -239,7 +251,7 @@ void handle_device_patch(struct request *request)
         const struct device_record *record = find_device(request);
         _cleanup_device_spec_ struct device_spec *spec = NULL;
 
-        if (!record || precondition_read(request, record, &condition) < 0)
+        if (!record || precondition_read(request, record, &condition) < 0 || !check_current(request, record))
                 return;
         if (!record->spec) {
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
@@ -294,7 +306,7 @@ void handle_device_delete(struct request *request)
         const struct device_record *record = find_device(request);
         int r;
 
-        if (!record || !precondition_holds(request, record))
+        if (!record || !precondition_holds(request, record) || !check_current(request, record))
                 return;
         if (request->query.dry_run) {
                 rehearse_delete(request, record);
@@ -331,7 +343,7 @@ void handle_device_recover(struct request *request)
         const struct device_record *record = find_device(request);
         int r;
 
-        if (!record || !precondition_holds(request, record))
+        if (!record || !precondition_holds(request, record) || !check_current(request, record))
                 return;
         if (!check_usable(request, record, "recover"))
                 return;
@@ -375,7 +387,8 @@ void handle_device_restart(struct request *request)
         const char *harm;
         int r;
 
-        if (!record || !precondition_holds(request, record) || !check_usable(request, record, "restart"))
+        if (!record || !precondition_holds(request, record) || !check_current(request, record)
+                || !check_usable(request, record, "restart"))
                 return;
         harm = restart_harm(record);
         if (harm && !check_unused(request, record, harm))

@@ -135,9 +135,12 @@ static bool add_foreign_disks(cJSON *object, const struct host *host)
 
         for (size_t i = 0; disks && i < host->foreign.count; i++) {
                 const struct foreign_disk *disk = &host->foreign.items[i];
-                cJSON *item = append(disks);
+                cJSON *item;
                 char node[32];
 
+                if (disk->held)
+                        continue;
+                item = append(disks);
                 snprintf(node, sizeof(node), "/dev/ublkb%d", disk->number);
                 if (!item || !cJSON_AddNumberToObject(item, "id", disk->number)
                         || !cJSON_AddStringToObject(item, "device", node)
@@ -148,6 +151,43 @@ static bool add_foreign_disks(cJSON *object, const struct host *host)
                         return false;
         }
         return disks != NULL;
+}
+
+static bool add_text(cJSON *item, const char *name, const char *text)
+{
+        return (text ? cJSON_AddStringToObject(item, name, text) : cJSON_AddNullToObject(item, name)) != NULL;
+}
+
+static bool add_disk(cJSON *item, int number)
+{
+        char node[32];
+
+        if (number < 0)
+                return cJSON_AddNullToObject(item, "id") && cJSON_AddNullToObject(item, "device");
+        snprintf(node, sizeof(node), "/dev/ublkb%d", number);
+        return cJSON_AddNumberToObject(item, "id", number) && cJSON_AddStringToObject(item, "device", node);
+}
+
+static bool add_adoptable(cJSON *object, const struct host *host)
+{
+        cJSON *array = cJSON_AddArrayToObject(object, "adoptable");
+
+        for (size_t i = 0; array && i < host->adoptable.count; i++) {
+                const struct adoptable *adoptable = &host->adoptable.items[i];
+                bool possible = adoptable->verdict == ADOPT_POSSIBLE;
+                cJSON *item = append(array);
+
+                if (!item || !add_text(item, "uid", *adoptable->uid ? adoptable->uid : NULL)
+                        || !add_text(item, "name", adoptable->name) || !add_disk(item, adoptable->number)
+                        || !add_text(item, "state", adoptable->state)
+                        || !cJSON_AddBoolToObject(item, "served", adoptable->pid > 0)
+                        || !cJSON_AddBoolToObject(item, "outdated", adoptable->age != RECORD_CURRENT)
+                        || !add_text(
+                                item, "reason", possible ? NULL : adopt_verdict_to_string(adoptable->verdict))
+                        || !add_text(item, "detail", adoptable->detail ? adoptable->detail : ""))
+                        return false;
+        }
+        return array != NULL;
 }
 
 void handle_host(struct request *request)
@@ -170,7 +210,8 @@ void reply_host(struct request *request)
                 && add_ublk(object, host) && add_limits(object, host)
                 && add_policy(object, &request->api->config)
                 && add_problems(object, host, request->api->config.store)
-                && add_foreign_disks(object, host)) {
+                && add_foreign_disks(object, host)
+                && add_adoptable(object, host)) {
                 reply_json(request, MHD_HTTP_OK, object);
                 return;
         }

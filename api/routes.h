@@ -41,6 +41,7 @@ void handle_device_delete(struct request *request);
 void handle_device_recover(struct request *request);
 void handle_device_restart(struct request *request);
 void handle_device_stats(struct request *request);
+void handle_device_adopt(struct request *request);
 void handle_device_list(struct request *request);
 void handle_events(struct request *request);
 void handle_host(struct request *request);

@@ -16,6 +16,19 @@ static void on_added(void *userdata, int result, const struct kernel_device *ker
         device_on_command_done(userdata, attempt_add_result(result, device->stranger), kernel);
 }
 
+/* Without a record beside it a disk would be lost with the database. */
+static bool is_kept(struct managed_device *device)
+{
+        int r = device_keep_record(device);
+
+        if (r >= 0)
+                return true;
+        device_note(device, "RuntimeDirectory", "The record of the device cannot be written to %s: %s.",
+                runtime_dir_path(device->reconciler->config.runtime_dir), strerror(-r));
+        device_step_done(device, r);
+        return false;
+}
+
 static void add_device(struct managed_device *device, const struct device_record *record)
 {
         const struct disk_params *params = worker_proc_params(device->worker);
@@ -34,6 +47,8 @@ static void add_device(struct managed_device *device, const struct device_record
                 .max_io_size = params->max_io_size,
         };
 
+        if (!is_kept(device))
+                return;
         device_command_sent(device,
                 ublk_ctl_add(device->reconciler->ctl, &request, on_added, device, &device->call), on_added);
 }
@@ -50,7 +65,8 @@ static void take_number(struct managed_device *device, int number)
         int r = device_store_assign_number(store, device->name, number);
 
         if (r < 0) {
-                device_note(device, "StoreFailed", "The database cannot be written: %s.", strerror(-r));
+                device_note(device, "StoreFailed", "The number %d cannot be stored in the database: %s.",
+                        number, strerror(-r));
                 device_step_done(device, r);
                 return;
         }

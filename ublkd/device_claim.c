@@ -48,6 +48,7 @@ static int claims_set(struct managed_device *device, const struct backing_claims
 
 void device_claim_load(struct managed_device *device)
 {
+        device_claim_forget(device);
         (void)claim_file_read(
                 runtime_path(device), device->uid, &device->claims); /* none: its worker will tell */
 }
@@ -103,6 +104,8 @@ static int check_others(struct managed_device *device, const struct backing_clai
                         others[i] = other->claims.count > 0 ? &other->claims : writing_claims(other);
         }
         collision = claims_collide(claims, others, reconciler->count);
+        if (collision < 0 && device_claim_check_lost(device, claims) < 0)
+                return -EBUSY;
         if (collision < 0)
                 return 0;
         note_holder(device, reconciler->devices[collision]);

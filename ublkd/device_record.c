@@ -43,6 +43,30 @@ int device_record_explain_quarantine(const struct device_record *record, struct 
                 record->quarantine);
 }
 
+int device_record_explain_age(const struct device_record *record, struct device_status *status)
+{
+        if (record->age == RECORD_REMOVED)
+                return device_status_explain(status, "RecordRemoved",
+                        "The database is an older copy: this device was removed after that copy was made. "
+                        "It is not started. To start it again give 'ublkctl adopt %s' (POST "
+                        "/devices/adopt).",
+                        record->name);
+        return device_status_explain(status, "RecordOutdated",
+                "The database has an older record of this device than the runtime directory: the database is "
+                "an older copy. The disk and its worker are left as they are, until 'ublkctl adopt %s' (POST "
+                "/devices/adopt) takes the newer record over.",
+                record->name);
+}
+
+void device_record_clear(struct device_record *record)
+{
+        free(record->name);
+        free(record->quarantine);
+        device_spec_free(record->spec);
+        device_status_clear(&record->status);
+        *record = (struct device_record){};
+}
+
 /* Keeps what cannot be used: it can be seen and deleted, and others start. Takes `why` over. */
 static int quarantine(struct device_record *record, char *why)
 {

@@ -28,6 +28,12 @@ int device_record_mend(struct device_record *record);
 /* Tells in `status` why a quarantined record is not used. 0 or -ENOMEM. */
 int device_record_explain_quarantine(const struct device_record *record, struct device_status *status);
 
+/* Tells in `status` why nothing is done with a record that is not current. 0 or -ENOMEM. */
+int device_record_explain_age(const struct device_record *record, struct device_status *status);
+
+/* Frees what the record owns. */
+void device_record_clear(struct device_record *record);
+
 /* Whether `condition` holds for `record` (NULL: there is none). 0; -ESTALE and one problem. */
 int device_record_check(const struct device_record *record, const struct put_condition *condition,
         struct problem_list *problems);

@@ -67,6 +67,20 @@ void device_shared_recall_history(struct managed_device *device)
                 (void)device_region_get_history(fd, &device->history);
 }
 
+int device_keep_record(struct managed_device *device)
+{
+        const struct reconciler_config *config = &device->reconciler->config;
+        int r = config->record_keeper ? record_keeper_ensure(config->record_keeper, device->name) : 0;
+
+        if (r < 0 && !device->unkept)
+                device_tell(device, EVENT_WARNING, "RecordNotKept",
+                        "Its record cannot be written to %s: %s; if the database is lost, its disk cannot be "
+                        "adopted. It is tried again at every look at the device.",
+                        runtime_dir_path(config->runtime_dir), strerror(-r));
+        device->unkept = r < 0;
+        return r;
+}
+
 void device_shared_forget(struct managed_device *device)
 {
         /* What cannot be removed is gone with the boot, and no other device has its uid. */

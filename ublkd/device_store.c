@@ -4,8 +4,8 @@
  * can fail any more) take it over, then tell the subscribers.
  *
  * Revisions must never be given out twice, also over a crash, but a status change must not cost a write. So
- * the backend is given a `ceiling` ahead of the revision, and a start goes on from the ceiling. Only a status
- * change that reaches it writes.
+ * a start goes on REVISION_BLOCK above the revision that is stored, and only a status change that comes so
+ * far writes. What is stored is exact, so an older copy of the database is known by it.
  *
  * Events share the revisions. Those of what the user asked for are written with the record that they are
  * about; those of what was seen happening wait in the log for device_store_save_events(). */
@@ -39,18 +39,17 @@ void device_store_announce(
         store_subscribers_announce(&store->subscribers, &event);
 }
 
-static uint64_t ceiling_above(const struct device_store *store, uint64_t revision)
+/* Up to where revisions are given out without a write. */
+static uint64_t revision_limit(const struct device_store *store)
 {
-        return revision <= store->ceiling ? store->ceiling : revision + REVISION_BLOCK;
+        return store->stamp.revision > 0 ? store->stamp.revision + REVISION_BLOCK : 0;
 }
 
-/* Makes `record`, and an event of it when there is news, durable as the next revision, which is stored into
- * it. Nothing has changed on failure. */
-static int save_record(struct device_store *store, struct device_record *record, const char *text,
+int device_store_save(struct device_store *store, struct device_record *record, const char *text,
         const struct device_news *news)
 {
-        uint64_t revision = store->revision + 1, ceiling = ceiling_above(store, revision),
-                 old = record->revision;
+        uint64_t revision = store->revision + 1;
+        const struct device_record old = *record;
         struct device_event *event;
         int r;
 
@@ -58,29 +57,37 @@ static int save_record(struct device_store *store, struct device_record *record,
         r = news_make(store->events, record, news, revision, &event);
         if (r < 0)
                 return r;
-        record->revision = revision;
-        r = store->backend->save(store->context, record, text, ceiling, event);
+        record->revision = record->stored_revision = revision;
+        r = store->backend->save(store->context, record, text, revision, event);
         if (r < 0) {
-                record->revision = old;
+                *record = old;
                 device_event_free(event);
                 return r;
         }
-        store->revision = revision;
-        store->ceiling = ceiling;
+        store->revision = store->stamp.revision = revision;
         event_log_take(store->events, event, true);
         return 0;
 }
 
-/* The next revision for what is not written at once, and its event. A full disk must not keep the truth from
- * users; at worst a revision comes twice after a crash. Without memory the event is lost, the change not. */
+/* The next revision for what is not written at once. A full disk must not keep the truth from users; at worst
+ * a revision comes twice after a crash. No record becomes newer by it. */
+static uint64_t next_revision(struct device_store *store)
+{
+        uint64_t revision = ++store->revision;
+
+        if (revision > revision_limit(store) && store->backend->save_revision(store->context, revision) >= 0)
+                store->stamp.revision = revision;
+        return revision;
+}
+
+/* The same, and its event. Without memory the event is lost, the change not. */
 static void step_revision(
         struct device_store *store, struct store_entry *entry, const struct device_news *news)
 {
         struct device_event *event;
+        uint64_t revision = next_revision(store);
 
-        if (store->revision < store->ceiling || save_record(store, &entry->record, entry->text, NULL) < 0)
-                store->revision++;
-        if (news_make(store->events, &entry->record, news, store->revision, &event) >= 0)
+        if (news_make(store->events, &entry->record, news, revision, &event) >= 0)
                 event_log_take(store->events, event, false);
 }
 
@@ -91,7 +98,7 @@ int device_store_update(struct device_store *store, struct store_entry *entry, s
         int r;
 
         news.asked = true;
-        r = save_record(store, changed, entry->text, &news);
+        r = device_store_save(store, changed, entry->text, &news);
         if (r < 0)
                 return r;
         entry->record = *changed;
@@ -110,6 +117,7 @@ static int load_record(void *userdata, const struct device_record *stored, const
         entry->record = *stored;
         entry->record.spec = NULL;
         entry->record.quarantine = NULL;
+        entry->record.stored_revision = stored->revision;
         entry->record.status = (struct device_status){.number = -1};
         entry->record.name = strdup(stored->name);
         entry->text = strdup(text);
@@ -155,14 +163,14 @@ int device_store_new(const struct device_backend *backend, void *context, struct
         store->context = context;
         r = event_log_new(&store->events);
         if (r >= 0)
-                r = backend->load(context, load_record, store, &store->ceiling);
+                r = backend->load(context, load_record, store, &store->stamp);
         if (r >= 0)
                 r = backend->load_events(context, event_log_load, store->events, &compacted);
         if (r < 0) {
                 device_store_free(store);
                 return r;
         }
-        store->revision = store->ceiling; /* any revision up to it may have been given out */
+        store->revision = revision_limit(store); /* any revision up to it may have been given out */
         event_log_loaded(store->events, compacted, device_record_now());
         if (event_log_newest(store->events) > store->revision) /* given out while the disk was full */
                 store->revision = event_log_newest(store->events);
@@ -190,6 +198,11 @@ uint64_t device_store_revision(const struct device_store *store)
         return store->revision;
 }
 
+const struct store_stamp *device_store_stamp(const struct device_store *store)
+{
+        return &store->stamp;
+}
+
 size_t device_store_count(const struct device_store *store)
 {
         return store->entries.count;
@@ -200,6 +213,14 @@ const struct device_record *device_store_get(const struct device_store *store, c
         const struct store_entry *entry = store_entries_find(&store->entries, name);
 
         return entry ? &entry->record : NULL;
+}
+
+const struct device_record *device_store_find_uid(const struct device_store *store, const char *uid)
+{
+        for (size_t i = 0; i < store->entries.count; i++)
+                if (strcmp(store->entries.items[i]->record.uid, uid) == 0)
+                        return &store->entries.items[i]->record;
+        return NULL;
 }
 
 const struct device_record *device_store_next(const struct device_store *store, const char *name)
@@ -240,7 +261,7 @@ static int create_entry(
                 return r;
         entry->record.number = (int)spec->options.id;
         news = news_of_spec(NULL, spec, true);
-        r = save_record(store, &entry->record, text, &news);
+        r = device_store_save(store, &entry->record, text, &news);
         if (r < 0)
                 return r;
         entry->record.spec = spec;
@@ -277,7 +298,7 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
                         return r;
         }
         news = news_of_spec(record, spec, changed.epoch != record->epoch);
-        r = save_record(store, &changed, text, &news);
+        r = device_store_save(store, &changed, text, &news);
         if (r < 0) {
                 if (record->quarantine)
                         device_status_clear(&changed.status);
@@ -333,7 +354,7 @@ int device_store_put(struct device_store *store, struct device_spec *spec,
 int device_store_remove(struct device_store *store, const char *name)
 {
         _cleanup_store_entry_ struct store_entry *entry = NULL;
-        uint64_t ceiling = ceiling_above(store, store->revision + 1);
+        uint64_t revision = store->revision + 1;
         const struct device_record *record;
         struct device_event *event = NULL;
         struct device_news news;
@@ -345,16 +366,15 @@ int device_store_remove(struct device_store *store, const char *name)
                 return -ENOENT;
         record = &store->entries.items[i]->record;
         news = news_of(record, EVENT_NORMAL, "Removed", "The disk and its record are gone.");
-        r = news_make(store->events, record, &news, store->revision + 1, &event);
+        r = news_make(store->events, record, &news, revision, &event);
         if (r >= 0)
-                r = store->backend->erase(store->context, name, ceiling, event);
+                r = store->backend->erase(store->context, name, revision, event);
         if (r < 0) {
                 device_event_free(event);
                 return r;
         }
         entry = store_entries_take(&store->entries, i);
-        store->revision++;
-        store->ceiling = ceiling;
+        store->revision = store->stamp.revision = revision;
         event_log_take(store->events, event, true);
         device_store_announce(store, STORE_REMOVED, entry);
         return 0;
@@ -404,17 +424,6 @@ int device_store_note(struct device_store *store, const char *name, enum event_t
         step_revision(store, entry, &news);
         device_store_announce(store, STORE_NOTED, entry);
         return 0;
-}
-
-/* The next revision, for an event without a record that could be written with it. As in step_revision(), a
- * full disk does not keep the event from users. */
-static uint64_t next_revision(struct device_store *store)
-{
-        uint64_t ceiling = ceiling_above(store, store->revision + 1);
-
-        if (ceiling > store->ceiling && store->backend->save_revision(store->context, ceiling) >= 0)
-                store->ceiling = ceiling;
-        return ++store->revision;
 }
 
 void device_store_note_disk(

@@ -8,7 +8,15 @@
 #include "ublkd/device_status.h"
 #include "ublkd/event_log.h"
 
-enum { UID_TEXT_SIZE = 37 };
+enum { UID_TEXT_SIZE = 37, DATABASE_ID_SIZE = 33 };
+
+/* How a record stands to what the runtime directory says of the same device: see record_keeper.h. */
+enum record_age {
+        RECORD_CURRENT,
+        RECORD_OUTDATED, /* the runtime directory has a newer record */
+        RECORD_REMOVED,  /* the device was removed after this database was copied */
+        _RECORD_AGE_MAX
+};
 
 /* Owned by the store, valid until the next call that changes it. Read only for everyone else. */
 struct device_record {
@@ -16,6 +24,7 @@ struct device_record {
         char uid[UID_TEXT_SIZE];  /* UUID, lower case */
         uint64_t generation;      /* +1 for every change of the spec; the ETag */
         uint64_t revision;        /* of the store, at the last change of this record */
+        uint64_t stored_revision; /* of the store, at the last change of this record that is durable */
         uint16_t epoch;           /* +1 for every change that needs a new kernel disk */
         uint32_t restart;         /* +1 for every POST …/restart; workers of an older one are replaced */
         uint32_t restart_refused; /* the last of these that was refused; 0: none */
@@ -34,6 +43,13 @@ struct device_record {
         struct device_spec *spec;         /* NULL: quarantined, see `quarantine` */
         char *quarantine;                 /* why the stored record cannot be used, or NULL */
         struct device_status status;      /* not durable */
+        enum record_age age;              /* not durable; nothing is done with a device that is not current */
+};
+
+/* Which database it is, and how far: two copies of one differ in `revision`. */
+struct store_stamp {
+        char database[DATABASE_ID_SIZE]; /* 32 hexadecimal digits, random; "": none */
+        uint64_t revision;               /* of the last durable change */
 };
 
 /* How a record is made durable. `context` is the backend's own. All return 0 or -errno; when one fails
@@ -43,7 +59,7 @@ struct device_backend {
         /* Calls `each` for every stored record, in any order; `document` is the spec as JSON text. */
         int (*load)(void *context,
                 int (*each)(void *userdata, const struct device_record *record, const char *document),
-                void *userdata, uint64_t *ret_revision);
+                void *userdata, struct store_stamp *ret);
         /* Writes the record (insert or replace), the store's revision and the event (NULL: none) in one
          * transaction. */
         int (*save)(void *context, const struct device_record *record, const char *document,
@@ -69,9 +85,10 @@ int store_sqlite_open(const char *state_dir, const struct device_backend **ret_b
 int store_memory_open(const struct device_backend **ret_backend, void **ret_context);
 
 enum store_event_kind {
-        STORE_SPEC,   /* created, or its spec changed */
-        STORE_INTENT, /* deleting, recover_requested, restart or hold changed */
-        STORE_STATUS, /* the status changed */
+        STORE_SPEC,    /* created, or its spec changed */
+        STORE_INTENT,  /* deleting, recover_requested, restart or hold changed */
+        STORE_STATUS,  /* the status changed */
+        STORE_ADOPTED, /* the record came back from the runtime directory: there may be a disk and a worker */
         STORE_NOTED, /* nothing changed, but there is an event to tell: device_store_note(), …_note_disk() */
         STORE_REMOVED, /* the record is gone; event->record is NULL */
         _STORE_EVENT_MAX
@@ -96,9 +113,13 @@ struct device_store *device_store_free(struct device_store *store);
 
 /* Of the last change or event; goes on upwards over a restart. */
 uint64_t device_store_revision(const struct device_store *store);
+/* Of the database as it is on its disk. Valid as long as the store. */
+const struct store_stamp *device_store_stamp(const struct device_store *store);
 size_t device_store_count(const struct device_store *store);
 /* NULL: no such device. */
 const struct device_record *device_store_get(const struct device_store *store, const char *name);
+/* The device with this uid, or NULL. One look at each device. */
+const struct device_record *device_store_find_uid(const struct device_store *store, const char *uid);
 /* The record after `name` in alphabetical order (NULL: the first), or NULL at the end. */
 const struct device_record *device_store_next(const struct device_store *store, const char *name);
 #define DEVICE_STORE_FOREACH(record, store)                                                                  \
@@ -124,8 +145,8 @@ enum put_outcome { PUT_CREATED, PUT_REPLACED, PUT_UNCHANGED };
 
 /* Stores `spec` (taken over on success only). Returns 0; -EEXIST: mode is PUT_CREATE and the name has another
  * spec; -ESTALE: a condition does not hold; -EBUSY: the device of this name is being removed; -EADDRINUSE:
- * its `id` is given out to another device; -ENOSPC and other -errno from the backend. Nothing is changed on
- * failure; *problems says why. */
+ * its `id` is given out to another device; -EUCLEAN: the record is not current; -ENOSPC and other -errno from
+ * the backend. Nothing is changed on failure; *problems says why. */
 int device_store_put(struct device_store *store, struct device_spec *spec,
         const struct put_condition *condition, const struct device_record **ret,
         enum put_outcome *ret_outcome, struct problem_list *problems);
@@ -144,6 +165,14 @@ int device_store_request_restart(struct device_store *store, const char *name, b
  * one that its disk was made on; implies a request to recover. 0; -ENOENT; -ESTALE: no such store was found;
  * or the backend's. */
 int device_store_accept_backing(struct device_store *store, const char *name, const char *identity);
+/* Adds a device with all that its record says (name, uid, generation, epoch, number), or puts that record in
+ * the place of the one with the same uid, which keeps its name. `text` is the spec; both are copied. A device
+ * that has the same number and no disk gets another number. The name is free, or that of the same uid. 0, or
+ * -errno (-EINVAL: the spec is not valid; the backend's). */
+int device_store_adopt(struct device_store *store, const struct device_record *record, const char *text,
+        const char *name, const struct device_record **ret);
+/* Sets record->age, with the status and an event that explain it. 0, -ENOENT or -ENOMEM. */
+int device_store_set_age(struct device_store *store, const char *name, enum record_age age);
 
 /* For the reconciler. 0, -ENOENT, or the backend's. */
 /* Have the device tried again at once, as its spec is: who asks is told what that comes to, not what the try

@@ -1,6 +1,7 @@
-/* What the files of the store share; for device_store*.c only. */
+/* What the files of the store share; for device_store*.c and store_adopt.c only. */
 #pragma once
 
+#include "ublkd/device_news.h"
 #include "ublkd/device_store.h"
 #include "ublkd/store_entries.h"
 #include "ublkd/store_subscribers.h"
@@ -9,7 +10,8 @@ struct device_store {
         const struct device_backend *backend;
         void *context;
         struct store_entries entries;
-        uint64_t revision, ceiling;
+        uint64_t revision;
+        struct store_stamp stamp; /* as the backend has it */
         struct event_log *events;
         struct store_subscribers subscribers;
 };
@@ -17,6 +19,11 @@ struct device_store {
 /* Calls the subscribers. After the change. */
 void device_store_announce(
         struct device_store *store, enum store_event_kind kind, const struct store_entry *entry);
+
+/* Makes `record`, and an event of it when there is news, durable as the next revision, which is stored into
+ * it. 0 or -errno: nothing has changed. */
+int device_store_save(struct device_store *store, struct device_record *record, const char *text,
+        const struct device_news *news);
 
 /* Saves `changed`, a copy of the entry's record in which only values differ, takes it over and announces it.
  * `reason` and `message` make an event of it, which a client asked for; NULL: no event. 0 or the backend's;

@@ -177,7 +177,7 @@ static void write_server(const struct foreign_disk *disk, char *text, size_t siz
                 snprintf(text, size, "nobody serves it");
 }
 
-static void write_detail(struct foreign_disk *disk)
+static void write_detail(struct foreign_disk *disk, const char *name)
 {
         int number = disk->number;
         char server[FOREIGN_PROCESS_SIZE + 64];
@@ -188,6 +188,12 @@ static void write_detail(struct foreign_disk *disk)
                         "/dev/ublkb%d was made by another ublk server than ublkd, and %s. It is left alone; "
                         "who made it can remove it.",
                         number, server);
+        else if (name)
+                snprintf(disk->detail, sizeof(disk->detail),
+                        "/dev/ublkb%d belongs to no device here: this database has no record of it, and %s. "
+                        "It is left alone. The runtime directory has its record: 'ublkctl adopt %s' manages "
+                        "it again, without an interruption.",
+                        number, server, name);
         else if (!disk->looked)
                 snprintf(disk->detail, sizeof(disk->detail),
                         "/dev/ublkb%d belongs to no device here: it was made by another ublkd, and %s. It is "
@@ -202,10 +208,10 @@ static void write_detail(struct foreign_disk *disk)
         else
                 snprintf(disk->detail, sizeof(disk->detail),
                         "/dev/ublkb%d belongs to no device here: it was made by ublkd with another database "
-                        "(--state-dir), and %s. It is left alone, and its backing store is in use. Start "
-                        "ublkd with that database to manage it; if that is lost, end its users and remove "
-                        "the disk with another ublk program ('rublk del -n %d', a crate) or by a reboot.",
-                        number, server, number);
+                        "(--state-dir), and %s. It is left alone, and its backing store is in use. 'ublkctl "
+                        "adopt' cannot take it over: the runtime directory has no record of it. Start ublkd "
+                        "with the directories that it was made with.",
+                        number, server);
 }
 
 /* 6.12 keeps the pid of a server that is dead, which may be somebody else's by now. */
@@ -233,13 +239,16 @@ struct foreign_disk foreign_disk_of(const struct kernel_device *kernel)
         };
 }
 
-void foreign_disk_describe(struct foreign_disk *disk, const struct foreign_server *server)
+void foreign_disk_describe(struct foreign_disk *disk, const struct foreign_server *server, const char *name)
 {
         disk->looked = server || disk->server_pid == 0;
         disk->server = server ? *server : (struct foreign_server){};
         if (disk->server.is_ublkd)
                 disk->maker = FOREIGN_BY_UBLKD;
-        write_detail(disk);
+        disk->has_record = name;
+        if (name) /* one ublkd at a time has the runtime directory, and that is this one */
+                disk->server.managed = false;
+        write_detail(disk, name);
 }
 
 const char *foreign_maker_to_string(enum foreign_maker maker)
@@ -254,7 +263,8 @@ const char *foreign_maker_to_string(enum foreign_maker maker)
 
 bool foreign_disk_is_problem(const struct foreign_disk *disk)
 {
-        return disk->maker == FOREIGN_BY_UBLKD && disk->looked && !disk->server.managed;
+        return disk->maker == FOREIGN_BY_UBLKD && (disk->looked || disk->has_record) && !disk->server.managed
+               && !disk->held;
 }
 
 int foreign_disks_add(struct foreign_disks *disks, const struct foreign_disk *disk)

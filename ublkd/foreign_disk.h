@@ -34,7 +34,9 @@ struct foreign_disk {
         pid_t server_pid; /* that the driver says; it may be dead, and its number somebody else's */
         bool looked;      /* at the process: `server` is known */
         struct foreign_server server;
-        bool is_new;                      /* it was not there, or not so, when they were looked for last */
+        bool has_record; /* in the runtime directory of this ublkd */
+        bool held;       /* a record here is older than it: that record's status tells of it */
+        bool is_new;     /* it was not there, or not so, when they were looked for last */
         char detail[FOREIGN_DETAIL_SIZE]; /* what it is and what to do: sentences */
 };
 
@@ -50,8 +52,9 @@ struct kernel_device;
 struct foreign_disk foreign_disk_of(const struct kernel_device *kernel);
 /* Looks at a process, under `proc` ("/proc"), which can hang behind it: see apart.h. */
 struct foreign_server foreign_server_look(const char *proc, pid_t pid);
-/* Says it in words. `server`: NULL: it could not be looked at, and is not known. */
-void foreign_disk_describe(struct foreign_disk *disk, const struct foreign_server *server);
+/* Says it in words. `server`: NULL: it could not be looked at, and is not known. `name`: of the device whose
+ * record is in the runtime directory, or NULL. */
+void foreign_disk_describe(struct foreign_disk *disk, const struct foreign_server *server, const char *name);
 const char *foreign_maker_to_string(enum foreign_maker maker);
 /* Something is wrong with it, as opposed to that it is there, or that it is not known. */
 bool foreign_disk_is_problem(const struct foreign_disk *disk);

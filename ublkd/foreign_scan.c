@@ -83,7 +83,8 @@ static int list_numbers(const struct foreign_scan_config *config, int **ret, siz
 static bool is_ours(const struct foreign_scan *scan, const struct kernel_device *kernel)
 {
         DEVICE_STORE_FOREACH (record, scan->config.store)
-                if (record->number == kernel->number && device_cookie_matches(kernel->cookie, record->uid))
+                if (record->number == kernel->number && record->age == RECORD_CURRENT
+                        && device_cookie_matches(kernel->cookie, record->uid))
                         return true;
         return false;
 }
@@ -121,7 +122,14 @@ static void describe(
         const struct foreign_disk *before = foreign_disks_find(scan->config.found, disk);
         bool same = before && before->looked && before->server_pid == disk->server_pid;
 
-        foreign_disk_describe(disk, server ? server : same ? &before->server : NULL);
+        const struct adoptable *item = adoptables_find_cookie(scan->config.adoptable, disk->cookie);
+
+        foreign_disk_describe(disk,
+                server ? server
+                : same ? &before->server
+                       : NULL,
+                item ? item->name : NULL);
+        disk->held = item && item->age != RECORD_CURRENT;
         disk->is_new = !foreign_disks_contain(scan->config.found, disk);
 }
 

@@ -3,6 +3,7 @@
  * cannot be looked at in time is told what was known of it before, or that it is not known. */
 #pragma once
 
+#include "ublkd/adoptable.h"
 #include "ublkd/device_store.h"
 #include "ublkd/foreign_disk.h"
 #include "ublkd/ublk_ctl.h"
@@ -12,10 +13,11 @@ struct foreign_scan;
 struct foreign_scan_config {
         sd_event *event;
         const struct device_store *store;
-        struct foreign_disks *found; /* replaced at the end of each scan */
-        const char *folder;          /* where the kernel lists them; NULL: /sys/class/ublk-char */
-        const char *proc;            /* NULL: /proc */
-        uint64_t patience_usec;      /* for the looks at all their processes; 0: one second */
+        const struct adoptables *adoptable; /* whose records are in the runtime directory */
+        struct foreign_disks *found;        /* replaced at the end of each scan */
+        const char *folder;                 /* where the kernel lists them; NULL: /sys/class/ublk-char */
+        const char *proc;                   /* NULL: /proc */
+        uint64_t patience_usec;             /* for the looks at all their processes; 0: one second */
         /* At the end of each scan; not called from within foreign_scan_begin(). */
         void (*done)(void *userdata);
         void *userdata;

@@ -120,5 +120,6 @@ void host_clear(struct host *host)
         problem_list_clear(&host->problems);
         problem_list_clear(&host->state);
         foreign_disks_clear(&host->foreign);
+        adoptables_clear(&host->adoptable);
         *host = (struct host){};
 }

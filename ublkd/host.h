@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ublkd/base/problem.h"
+#include "ublkd/adoptable.h"
 #include "ublkd/foreign_disk.h"
 
 #include <stdbool.h>
@@ -18,6 +19,7 @@ struct host {
         struct problem_list problems; /* with its driver; reason = title */
         struct problem_list state;    /* with the state directory, the same */
         struct foreign_disks foreign; /* as of when they were looked for last */
+        struct adoptables adoptable;  /* the same */
 };
 
 /* Fills in the kernel release, the CPUs and the group; the rest is the control plane's to say. To be called

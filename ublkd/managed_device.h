@@ -125,11 +125,12 @@ struct managed_device {
         bool recover_heard;        /* so is the pending request to recover */
         uint64_t shown_generation; /* that owner, mode and link of the block node follow; 0: none */
         bool unheard;              /* new, and the kernel was never asked anything about it */
-        bool unseen;               /* was there at the start, and the kernel has not yet told of its disk */
-        bool unsettled;            /* was there at the start, and has not had its first pass */
-        uint64_t lost_since;       /* CLOCK_MONOTONIC: its disk's I/O waits since then; 0: it does not */
-        uint64_t died_at; /* CLOCK_MONOTONIC: who served it last was seen to be dead; 0: recovered since */
-        char *queue_cpus; /* as in GO; NULL: not asked yet, or not told */
+        bool unkept;         /* its record is not in the runtime directory as it is, which was reported */
+        bool unseen;         /* was there at the start, and the kernel has not yet told of its disk */
+        bool unsettled;      /* was there at the start, and has not had its first pass */
+        uint64_t lost_since; /* CLOCK_MONOTONIC: its disk's I/O waits since then; 0: it does not */
+        uint64_t died_at;    /* CLOCK_MONOTONIC: who served it last was seen to be dead; 0: recovered since */
+        char *queue_cpus;    /* as in GO; NULL: not asked yet, or not told */
         uint16_t queue_cpus_known;
         void (*queue_cpus_then)(struct managed_device *device, int result); /* while they are being asked */
         struct region_history history; /* as in its region, which keeps it for the next supervisor */
@@ -284,6 +285,12 @@ void device_shared_lift(struct managed_device *device);
  * failure. */
 void device_shared_keep_history(const struct managed_device *device);
 void device_shared_recall_history(struct managed_device *device);
+/* device_shared.c: makes sure that its record is in the runtime directory, as the kernel's disk is of no use
+ * to a ublkd without a database otherwise. 0 or -errno, of which one event tells. */
+int device_keep_record(struct managed_device *device);
+/* device_claim_lost.c: 0; -EBUSY and a note when these collide with what a disk has that the database lost.
+ */
+int device_claim_check_lost(struct managed_device *device, const struct backing_claims *claims);
 /* device_shared.c: removes the region that its workers shared: with its record. */
 void device_shared_forget(struct managed_device *device);
 
@@ -292,7 +299,11 @@ void devices_released(void *userdata, int number);
 
 /* device_note.c: what a sentence of a problem list lacks where another sentence follows: "." or "". */
 const char *full_stop(const char *sentence);
-/* reconciler.c: something happened to the device; it gets a turn. */
+/* reconciler_queue.c: the device that is due next, or NULL. */
+struct managed_device *reconciler_queue_pop(struct reconciler *reconciler);
+/* reconciler_queue.c: it gets no turn, if one was due. */
+void reconciler_queue_remove(struct managed_device *device);
+/* reconciler_queue.c: something happened to the device; it gets a turn. */
 void device_wake(struct managed_device *device);
 /* reconciler.c: the step of this turn is over; result is 0 or -errno. */
 void device_step_done(struct managed_device *device, int result);

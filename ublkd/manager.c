@@ -15,6 +15,7 @@
 #include "ublkd/foreign_scan.h"
 #include "ublkd/path_watch.h"
 #include "ublkd/reconciler.h"
+#include "ublkd/record_keeper.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -30,6 +31,7 @@ struct manager {
         struct host host;
         struct runtime_dir *runtime_dir;
         struct device_store *store;
+        struct record_keeper *record_keeper;
         struct ublk_ctl *ctl; /* open, being opened, or one that could not be */
         struct event_writer *event_writer;
         int events_error;      /* -errno: they cannot be written now */
@@ -129,6 +131,8 @@ static void on_foreign_seen(void *userdata)
 {
         struct manager *manager = userdata;
 
+        (void)adoptables_join(
+                &manager->host.adoptable, &manager->host.foreign); /* less is told without memory */
         tell_foreign_disks(manager);
         if (manager->api)
                 api_host_seen(manager->api);
@@ -145,12 +149,37 @@ static void look_at_state(struct manager *manager)
         (void)host_look_at_state(&manager->host, manager->state_dir, manager->events_error);
 }
 
+/* What the runtime directory has cannot be listed without memory, or descriptors: then less is told. A list
+ * that waits for its scan stays as it is. */
+static bool look_for_disks(struct manager *manager)
+{
+        (void)record_keeper_list(manager->record_keeper, ADOPTABLES_TOLD_MAX, &manager->host.adoptable);
+        if (foreign_scan_begin(manager->foreign_scan))
+                return true;
+        (void)adoptables_join(&manager->host.adoptable, &manager->host.foreign);
+        return false;
+}
+
 static bool api_look_at_host(void *userdata)
 {
         struct manager *manager = userdata;
 
         look_at_state(manager);
-        return foreign_scan_begin(manager->foreign_scan);
+        return look_for_disks(manager);
+}
+
+static int api_list_adoptable(void *userdata, struct adoptables *ret)
+{
+        struct manager *manager = userdata;
+
+        return record_keeper_list(manager->record_keeper, SIZE_MAX, ret);
+}
+
+static struct adoption api_adopt(void *userdata, const char *uid, const char *name)
+{
+        struct manager *manager = userdata;
+
+        return record_keeper_adopt(manager->record_keeper, uid, name);
 }
 
 static int open_reconciler(struct manager *manager);
@@ -178,7 +207,7 @@ static void set_control(struct manager *manager, struct ublk_ctl *ctl)
         reconciler_set_control(manager->reconciler, ctl);
         foreign_scan_set_control(manager->foreign_scan, ctl);
         if (manager->settled)
-                (void)foreign_scan_begin(manager->foreign_scan);
+                (void)look_for_disks(manager);
 }
 
 /* The driver may come later (modprobe), so its absence is a problem of the host and not the end. */
@@ -243,7 +272,7 @@ static void on_settled(void *userdata)
         if (manager->api)
                 api_settled(manager->api);
         (void)sd_notify(0, "READY=1");
-        (void)foreign_scan_begin(manager->foreign_scan); /* now it is known what is ours */
+        (void)look_for_disks(manager); /* now it is known what is ours */
 }
 
 static bool api_is_ready(void *userdata)
@@ -291,6 +320,8 @@ static int open_api(
                         .read_stats = api_read_stats,
                         .read_counters = api_read_counters,
                         .look_at_host = api_look_at_host,
+                        .adopt = api_adopt,
+                        .list_adoptable = api_list_adoptable,
                         .is_ready = api_is_ready,
                         .userdata = manager,
                         .listen = listen,
@@ -351,6 +382,7 @@ static int open_reconciler(struct manager *manager)
                         .event = manager->event,
                         .store = manager->store,
                         .runtime_dir = manager->runtime_dir,
+                        .record_keeper = manager->record_keeper,
                         .host = &manager->host,
                         .worker_start = manager->worker_start,
                         .disk_search = manager->disk_search,
@@ -369,6 +401,7 @@ static int open_foreign_scan(struct manager *manager)
                 &(struct foreign_scan_config){
                         .event = manager->event,
                         .store = manager->store,
+                        .adoptable = &manager->host.adoptable,
                         .found = &manager->host.foreign,
                         .done = on_foreign_seen,
                         .userdata = manager,
@@ -420,6 +453,8 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = open_store(manager, options->state_dir, problems);
         if (r >= 0)
+                r = record_keeper_new(manager->store, manager->runtime_dir, &manager->record_keeper);
+        if (r >= 0)
                 r = open_event_writer(manager);
         if (r >= 0)
                 r = worker_start_new(manager->event, options->worker, &manager->worker_start);
@@ -459,6 +494,7 @@ struct manager *manager_free(struct manager *manager)
         sd_event_source_disable_unref(manager->control_retry);
         ublk_ctl_free(manager->ctl);
         event_writer_free(manager->event_writer);
+        record_keeper_free(manager->record_keeper);
         device_store_free(manager->store);
         fd_store_free(manager->fd_store);
         runtime_dir_free(manager->runtime_dir);

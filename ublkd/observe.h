@@ -1,17 +1,11 @@
 /* The facts of one device, as the kernel and the worker state them. Nothing is cached, nothing is decided. */
 #pragma once
 
+#include "ublkd/device_cookie.h"
 #include "ublkd/device_store.h"
 #include "ublkd/plan.h"
 #include "ublkd/ublk_ctl.h"
 #include "ublkd/worker_proc.h"
-
-/* The kernel keeps 64 bits for us with every device: 48 of the device's uid, 16 of its epoch. */
-uint64_t device_cookie(const char *uid, uint16_t epoch);
-
-/* Ours, whatever its epoch. */
-bool device_cookie_matches(uint64_t cookie, const char *uid);
-uint16_t device_cookie_epoch(uint64_t cookie);
 
 /* What the kernel's answer to GET_DEV_INFO means for the device `uid` whose worker is that far. `device`:
  * NULL when there is none. *ret_stranger: the number is taken by a device that is not ours. */

@@ -13,6 +13,10 @@ int put_check(const struct device_store *store, const struct device_spec *spec,
 
         if (r < 0)
                 return r;
+        if (record && record->age != RECORD_CURRENT) {
+                (void)problem_add(problems, EUCLEAN, "", record->status.reason, "%s", record->status.message);
+                return -EUCLEAN;
+        }
         if (record && record->deleting) {
                 (void)problem_add(problems, EBUSY, "", "BeingRemoved",
                         "The device %s is being removed; try again when it is gone.", name);

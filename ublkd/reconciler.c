@@ -44,53 +44,11 @@ static void device_seen(struct managed_device *device)
 
 /* ---- the queue ---- */
 
-void device_wake(struct managed_device *device)
-{
-        struct reconciler *reconciler = device->reconciler;
-
-        if (device->turn != TURN_IDLE) {
-                device->again = device->turn != TURN_QUEUED;
-                return;
-        }
-        device->turn = TURN_QUEUED;
-        device->next_in_queue = NULL;
-        *reconciler->queue_tail = device;
-        reconciler->queue_tail = &device->next_in_queue;
-        (void)sd_event_source_set_enabled(reconciler->run, SD_EVENT_ON); /* fails only for a dead source */
-}
-
-static struct managed_device *queue_pop(struct reconciler *reconciler)
-{
-        struct managed_device *device = reconciler->queue_head;
-
-        if (!device)
-                return NULL;
-        reconciler->queue_head = device->next_in_queue;
-        if (!reconciler->queue_head)
-                reconciler->queue_tail = &reconciler->queue_head;
-        device->next_in_queue = NULL;
-        device->turn = TURN_IDLE;
-        return device;
-}
-
-static void queue_remove(struct managed_device *device)
-{
-        struct reconciler *reconciler = device->reconciler;
-
-        for (struct managed_device **at = &reconciler->queue_head; *at; at = &(*at)->next_in_queue)
-                if (*at == device) {
-                        *at = device->next_in_queue;
-                        if (!*at)
-                                reconciler->queue_tail = at;
-                        return;
-                }
-}
-
 /* One turn a loop iteration, so that answers and deaths that came meanwhile are seen first. */
 static int on_run(sd_event_source *source, void *userdata)
 {
         struct reconciler *reconciler = userdata;
-        struct managed_device *device = queue_pop(reconciler);
+        struct managed_device *device = reconciler_queue_pop(reconciler);
 
         if (!reconciler->queue_head)
                 (void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
@@ -140,7 +98,7 @@ static void device_drop(struct managed_device *device)
         device_seen(device);
         device_claim_release(device); /* the record goes last */
         device_backing_release(device);
-        queue_remove(device);
+        reconciler_queue_remove(device);
         for (size_t i = 0; i < reconciler->count; i++)
                 if (reconciler->devices[i] == device) {
                         reconciler->devices[i] = reconciler->devices[--reconciler->count];
@@ -275,6 +233,7 @@ static bool device_settle(struct managed_device *device, const struct device_rec
                         device_note_clear(device);
                 device_show_node(device, record);
                 device_shared_apply(device, record);
+                (void)device_keep_record(device);
                 if (manual != held || record->recover_requested)
                         r = device_store_set_held(store, device->name, manual);
         } else if (device->facts.want == WANT_ABSENT && record->deleting) {
@@ -444,19 +403,33 @@ static void device_ask_kernel(struct managed_device *device, const struct device
                 on_kernel_answer(device, r, NULL);
 }
 
+/* Once, in the first pass; the store has kept an event of it. */
+static void log_unusable(const struct managed_device *device, const struct device_record *record)
+{
+        if (device->unsettled && (record->quarantine || record->age != RECORD_CURRENT))
+                log_record(LOG_WARNING,
+                        &(const struct log_fields){.device = device->name, .reason = record->status.reason},
+                        "%s", record->status.message);
+}
+
+/* An older database may neither stop a disk nor start one, nor give it another number. The record of a device
+ * that was removed may go. */
+static bool is_left_alone(const struct device_record *record)
+{
+        return record->age == RECORD_OUTDATED || (record->age == RECORD_REMOVED && !record->deleting);
+}
+
+static void device_leave_alone(struct managed_device *device, const struct device_record *record)
+{
+        log_unusable(device, record);
+        device_seen(device);
+        device_rest(device, UINT64_MAX);
+}
+
 /* The kernel never heard of it. */
 static bool could_be_forgotten(const struct managed_device *device, const struct device_record *record)
 {
         return record->deleting && (record->number < 0 || device->unheard) && !device->worker;
-}
-
-/* Once, in the first pass; the store has kept an event of it. */
-static void log_quarantine(const struct managed_device *device, const struct device_record *record)
-{
-        if (device->unsettled && record->quarantine)
-                log_record(LOG_WARNING,
-                        &(const struct log_fields){.device = device->name, .reason = "Quarantined"}, "%s",
-                        record->status.message);
 }
 
 static void device_turn_begin(struct managed_device *device)
@@ -468,6 +441,10 @@ static void device_turn_begin(struct managed_device *device)
         device->turn_began = monotonic_now();
         if (!record || strcmp(record->uid, device->uid) != 0) {
                 device_drop(device);
+                return;
+        }
+        if (is_left_alone(record)) {
+                device_leave_alone(device, record);
                 return;
         }
         if (device->worker && worker_proc_death(device->worker))
@@ -482,7 +459,7 @@ static void device_turn_begin(struct managed_device *device)
         if (could_be_forgotten(device, record) && device_forget(device))
                 return;
         if (!reconciler->ctl || (!record->spec && !record->deleting)) { /* nothing can, or may, be done */
-                log_quarantine(device, record);
+                log_unusable(device, record);
                 report(device, record, UINT64_MAX);
                 device_rest(device,
                         could_be_forgotten(device, record) ? monotonic_now() + ERASE_RETRY_USEC : UINT64_MAX);
@@ -493,6 +470,15 @@ static void device_turn_begin(struct managed_device *device)
 }
 
 /* ---- the store ---- */
+
+/* What an earlier ublkd has left of it: its claim, its store, its history, its worker. */
+static void device_find_again(struct managed_device *device, const struct device_record *record)
+{
+        device_claim_load(device);
+        device_backing_load(device, record);
+        device_shared_recall_history(device);
+        device_adopt(device);
+}
 
 static void on_store_event(void *userdata, const struct store_event *event)
 {
@@ -515,6 +501,10 @@ static void on_store_event(void *userdata, const struct store_event *event)
         device_log(device, event);
         if (is_new)
                 device->unheard = true;
+        if (event->kind == STORE_ADOPTED) {
+                device->unseen = true;
+                device_find_again(device, event->record);
+        }
         if (event->kind == STORE_INTENT && event->record->recover_requested)
                 device->recover_heard = false; /* asked again is asked anew */
         device_wake(device);
@@ -552,10 +542,10 @@ static int adopt_all(struct reconciler *reconciler)
                         return r;
                 device->unseen = device->unsettled = true;
                 reconciler->unsettled++;
-                device_claim_load(device);
-                device_backing_load(device, record);
-                device_shared_recall_history(device);
-                device_adopt(device);
+                if (record->age == RECORD_CURRENT)
+                        device_find_again(device, record);
+                else
+                        device_claim_load(device);
                 device_wake(device);
         }
         return 0;

@@ -9,6 +9,7 @@
 #include "ublkd/fd_store.h"
 #include "ublkd/host.h"
 #include "ublkd/path_watch.h"
+#include "ublkd/record_keeper.h"
 #include "ublkd/runtime_dir.h"
 #include "ublkd/ublk_ctl.h"
 #include "ublkd/worker_start.h"
@@ -19,6 +20,7 @@ struct reconciler_config {
         sd_event *event;
         struct device_store *store;
         struct runtime_dir *runtime_dir;
+        struct record_keeper *record_keeper; /* NULL: no records are kept beside the database */
         const struct host *host;
         struct worker_start *worker_start;
         struct disk_search *disk_search;   /* who uses a disk; NULL: nobody knows */

@@ -4,6 +4,7 @@
  * descriptor of their directory: /proc/self/fd/N/UID.sock. */
 #include "ublkd/runtime_dir.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,6 +15,8 @@
 
 enum { UID_LENGTH_MAX = 64, TEXT_SIZE_MAX = 128 * 1024 };
 
+static const char record_suffix[] = ".record";
+
 struct runtime_dir {
         char *path;
         int fd;
@@ -23,6 +26,7 @@ struct runtime_dir {
 };
 
 DEFINE_CLEANUP(struct runtime_dir, runtime_dir_free);
+DEFINE_CLEANUP(DIR, closedir);
 
 /* What went wrong with the directory itself, in words. Returns -error. */
 static int explain(struct problem_list *problems, int error, const char *path)
@@ -373,4 +377,98 @@ int runtime_dir_remove(struct runtime_dir *dir, const char *uid, const char *suf
         int r = file_name(uid, suffix, &name);
 
         return r < 0 ? r : unlink_file(dir, &name);
+}
+
+/* ---- copies of records ---- */
+
+int runtime_dir_write_record(struct runtime_dir *dir, const char *uid, const char *text)
+{
+        int fd = make_whole(dir, uid, record_suffix, ".record-new", make_text, text);
+
+        if (fd < 0)
+                return fd;
+        close_fd(fd);
+        return 0;
+}
+
+static int read_whole(int fd, size_t size_max, char **ret)
+{
+        struct stat st;
+        _cleanup_free_ char *text = NULL;
+        ssize_t n;
+
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        if (!S_ISREG(st.st_mode))
+                return -EBADMSG;
+        if ((uint64_t)st.st_size > size_max)
+                return -EFBIG;
+        text = malloc((size_t)st.st_size + 1);
+        if (!text)
+                return -ENOMEM;
+        n = read(fd, text, (size_t)st.st_size);
+        if (n < 0)
+                return -errno;
+        text[n] = '\0';
+        *ret = TAKE_PTR(text);
+        return 0;
+}
+
+int runtime_dir_read_record(struct runtime_dir *dir, const char *uid, size_t size_max, char **ret)
+{
+        struct file_name name;
+        _cleanup_close_ int fd = -1;
+        int r = file_name(uid, record_suffix, &name);
+
+        if (r < 0)
+                return r;
+        fd = openat(dir->workers_fd, name.name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        return fd < 0 ? -errno : read_whole(fd, size_max, ret);
+}
+
+int runtime_dir_forget_record(struct runtime_dir *dir, const char *uid)
+{
+        struct file_name name;
+        int r = file_name(uid, record_suffix, &name);
+
+        return r < 0 ? r : unlink_file(dir, &name);
+}
+
+/* The uid that the name of a record's file begins with. */
+static bool uid_of_record(const char *name, char ret[static UID_LENGTH_MAX + 1])
+{
+        size_t length = strlen(name), suffix = strlen(record_suffix);
+
+        if (length <= suffix || length - suffix > UID_LENGTH_MAX
+                || strcmp(name + length - suffix, record_suffix) != 0)
+                return false;
+        memcpy(ret, name, length - suffix);
+        ret[length - suffix] = '\0';
+        return true;
+}
+
+int runtime_dir_each_record(
+        struct runtime_dir *dir, int (*each)(void *userdata, const char *uid), void *userdata)
+{
+        int r = 0, fd = openat(dir->workers_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        _cleanup_(closedir_pointer) DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+        const struct dirent *entry;
+        char uid[UID_LENGTH_MAX + 1];
+
+        if (!directory) {
+                r = -errno;
+                close_fd(fd);
+                return r;
+        }
+        while (r >= 0 && (entry = readdir(directory)))
+                if (uid_of_record(entry->d_name, uid))
+                        r = each(userdata, uid);
+        return r;
+}
+
+int runtime_dir_open_database_mark(struct runtime_dir *dir)
+{
+        int fd = openat(dir->workers_fd, "database", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+        return fd < 0 ? -errno : fd;
 }

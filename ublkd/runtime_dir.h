@@ -43,3 +43,18 @@ int runtime_dir_read(struct runtime_dir *dir, const char *uid, const char *suffi
 int runtime_dir_remove(struct runtime_dir *dir, const char *uid, const char *suffix);
 /* 0 or -errno; 0 when there is none. */
 int runtime_dir_forget_region(struct runtime_dir *dir, const char *uid);
+
+/* Puts `text` in the place of workers/UID.record (mode 0600), as a whole or not at all. 0 or -errno. */
+int runtime_dir_write_record(struct runtime_dir *dir, const char *uid, const char *text);
+/* 0 and an owned text of `size_max` bytes at most. -ENOENT: there is none; -EFBIG; other -errno. */
+int runtime_dir_read_record(struct runtime_dir *dir, const char *uid, size_t size_max, char **ret);
+/* 0 or -errno; 0 when there is none. */
+int runtime_dir_forget_record(struct runtime_dir *dir, const char *uid);
+/* Calls `each` with the uid of every record that is there, until it returns below 0. What that returns, or
+ * -errno. */
+int runtime_dir_each_record(
+        struct runtime_dir *dir, int (*each)(void *userdata, const char *uid), void *userdata);
+
+/* workers/database: which database ran here last, and how far it was (one line, the caller's to write). A
+ * descriptor for reading and writing, or -errno. */
+int runtime_dir_open_database_mark(struct runtime_dir *dir);

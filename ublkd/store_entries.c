@@ -1,6 +1,8 @@
 /* A sorted array: devices are looked up by name far more often than they come and go. */
 #include "ublkd/store_entries.h"
 
+#include "ublkd/device_record.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -8,10 +10,7 @@ struct store_entry *store_entry_free(struct store_entry *entry)
 {
         if (!entry)
                 return NULL;
-        free(entry->record.name);
-        free(entry->record.quarantine);
-        device_spec_free(entry->record.spec);
-        device_status_clear(&entry->record.status);
+        device_record_clear(&entry->record);
         free(entry->text);
         free(entry);
         return NULL;

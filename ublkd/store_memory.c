@@ -4,9 +4,9 @@
 typedef int (*load_each)(void *userdata, const struct device_record *record, const char *document);
 
 static int memory_load(
-        void *context _unused_, load_each each _unused_, void *userdata _unused_, uint64_t *ret_revision)
+        void *context _unused_, load_each each _unused_, void *userdata _unused_, struct store_stamp *ret)
 {
-        *ret_revision = 0;
+        *ret = (struct store_stamp){};
         return 0;
 }
 

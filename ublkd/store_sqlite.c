@@ -57,6 +57,8 @@ static const char *const migrations[] = {
         "ALTER TABLE device ADD COLUMN backing_now TEXT NOT NULL DEFAULT '';"
         "ALTER TABLE device ADD COLUMN backing_lasting TEXT NOT NULL DEFAULT '';"
         "ALTER TABLE device ADD COLUMN backing_boot TEXT NOT NULL DEFAULT '';",
+        "ALTER TABLE store ADD COLUMN database TEXT NOT NULL DEFAULT '';" /* which one it is */
+        "UPDATE store SET database = lower(hex(randomblob(16)));",
 };
 
 enum statement {
@@ -236,7 +238,7 @@ static int sqlite_save(void *context, const struct device_record *record, const 
         (void)sqlite3_bind_text(save, 1, record->name, -1, SQLITE_STATIC);
         (void)sqlite3_bind_text(save, 2, record->uid, -1, SQLITE_STATIC);
         (void)sqlite3_bind_int64(save, 3, (sqlite3_int64)record->generation);
-        (void)sqlite3_bind_int64(save, 4, (sqlite3_int64)record->revision);
+        (void)sqlite3_bind_int64(save, 4, (sqlite3_int64)record->stored_revision);
         (void)sqlite3_bind_int(save, 5, record->epoch);
         if (record->number >= 0)
                 (void)sqlite3_bind_int(save, 6, record->number);
@@ -341,15 +343,30 @@ static int load_row(sqlite3_stmt *row, load_each each, void *userdata)
         return each(userdata, &record, column_text(row, 10));
 }
 
-static int sqlite_load(void *context, load_each each, void *userdata, uint64_t *ret_revision)
+static int load_stamp(struct store_sqlite *store, struct store_stamp *ret)
+{
+        sqlite3_stmt *row = NULL;
+        int result = sqlite3_prepare_v2(store->db, "SELECT database, revision FROM store", -1, &row, NULL);
+
+        if (result == SQLITE_OK)
+                result = sqlite3_step(row);
+        if (result == SQLITE_ROW) {
+                snprintf(ret->database, sizeof(ret->database), "%s", column_text(row, 0));
+                ret->revision = (uint64_t)sqlite3_column_int64(row, 1);
+        }
+        (void)sqlite3_finalize(row);
+        return result == SQLITE_ROW ? 0 : to_errno(store->db, result);
+}
+
+static int sqlite_load(void *context, load_each each, void *userdata, struct store_stamp *ret)
 {
         struct store_sqlite *store = context;
-        int64_t revision = query_integer(store, "SELECT revision FROM store");
+        struct store_stamp stamp = {};
         sqlite3_stmt *rows = NULL;
-        int result, r = 0;
+        int result, r = load_stamp(store, &stamp);
 
-        if (revision < 0)
-                return (int)revision;
+        if (r < 0)
+                return r;
         result = sqlite3_prepare_v2(store->db,
                 "SELECT name, uid, generation, revision, epoch, number, deleting, recover_requested, "
                 "held_boot,"
@@ -364,7 +381,7 @@ static int sqlite_load(void *context, load_each each, void *userdata, uint64_t *
                 r = to_errno(store->db, result);
         (void)sqlite3_finalize(rows);
         if (r >= 0)
-                *ret_revision = (uint64_t)revision;
+                *ret = stamp;
         return r;
 }
 

@@ -28,6 +28,7 @@
 #include "api/api.h"
 #include "ublkd/disk_search.h"
 #include "api/first_pass.h"
+#include "ublkd/record_keeper.h"
 #include "api/server.h"
 #include "api/wait.h"
 #include "api/watch.h"
@@ -47,6 +48,8 @@ struct server {
         struct store_faulty disk; /* `full` makes it fail */
         struct device_store *store;
         struct host host;
+        struct runtime_dir *runtime_dir; /* STATE_DIR/run */
+        struct record_keeper *record_keeper;
         struct disk_search *disk_search;
         struct api *api;
         sd_event_source *reconcile;
@@ -140,7 +143,8 @@ static void on_event(void *userdata, const struct store_event *event)
         struct server *server = userdata;
         char **queue;
 
-        if (!server->automatic || (event->kind != STORE_SPEC && event->kind != STORE_INTENT))
+        if (!server->automatic
+                || (event->kind != STORE_SPEC && event->kind != STORE_INTENT && event->kind != STORE_ADOPTED))
                 return;
         queue = reallocarray(server->queue, server->queued + 1, sizeof(*queue));
         if (!queue)
@@ -188,7 +192,11 @@ static bool is_settled(void *userdata)
 
 static bool look_at_host(void *userdata)
 {
-        return ((struct server *)userdata)->look_is_slow;
+        struct server *server = userdata;
+
+        if (server->record_keeper)
+                (void)record_keeper_list(server->record_keeper, ADOPTABLES_TOLD_MAX, &server->host.adoptable);
+        return server->look_is_slow;
 }
 
 static int command_auto(struct server *server, char *arguments)
@@ -448,6 +456,36 @@ static int open_backend(
                       : store_memory_open(&server->disk.real, &server->disk.real_context);
 }
 
+static int open_keeper(struct server *server, const char *state_dir, struct problem_list *problems)
+{
+        char path[512];
+        int r;
+
+        if (!state_dir)
+                return 0;
+        snprintf(path, sizeof(path), "%s/run", state_dir);
+        r = runtime_dir_open(path, &server->runtime_dir, problems);
+        if (r == -EBUSY) { /* of a server that shares the directory, which nobody asks to adopt */
+                problem_list_clear(problems);
+                return 0;
+        }
+        return r < 0 ? r : record_keeper_new(server->store, server->runtime_dir, &server->record_keeper);
+}
+
+static struct adoption adopt(void *userdata, const char *uid, const char *name)
+{
+        struct server *server = userdata;
+
+        return record_keeper_adopt(server->record_keeper, uid, name);
+}
+
+static int list_adoptable(void *userdata, struct adoptables *ret)
+{
+        struct server *server = userdata;
+
+        return record_keeper_list(server->record_keeper, SIZE_MAX, ret);
+}
+
 static int start(
         struct server *server, struct api_config *config, uint64_t patience, struct problem_list *problems)
 {
@@ -465,6 +503,8 @@ static int start(
         if (r >= 0)
                 r = sd_event_add_io(server->event, NULL, STDIN_FILENO, EPOLLIN, on_command, server);
         if (r >= 0)
+                r = open_keeper(server, config->state_dir, problems);
+        if (r >= 0)
                 r = device_store_subscribe(server->store, on_event, server);
         if (r >= 0)
                 r = disk_search_new(server->event,
@@ -478,6 +518,8 @@ static void stop(struct server *server)
 {
         api_free(server->api);
         disk_search_free(server->disk_search);
+        record_keeper_free(server->record_keeper);
+        runtime_dir_free(server->runtime_dir);
         device_store_free(server->store);
         sd_event_source_disable_unref(server->reconcile);
         for (size_t i = 0; i < server->queued; i++)
@@ -536,6 +578,8 @@ int main(int argc, char *argv[])
                 .read_stats = read_stats,
                 .read_counters = read_counters,
                 .look_at_host = look_at_host,
+                .adopt = adopt,
+                .list_adoptable = list_adoptable,
                 .is_ready = is_settled,
                 .userdata = &server,
                 .listen = listen};

@@ -8,6 +8,7 @@ nothing may be left over.
 
 import contextlib
 import os
+import shutil
 import signal
 
 import pytest
@@ -111,12 +112,14 @@ def _assert_alone(api, name):
     disk = Disk(status["id"])
     disk.write(4096, block("w"))
     assert ublk.numbers() == [status["id"]]
+    assert api.ask("GET", "/host", 200)["adoptable"] == []
     wait_until(is_alone, lambda: f"one worker, not {workers()}")
     return api.get(name)["status"]
 
 
 def _assert_nothing(api):
     assert api.names() == []
+    assert api.ask("GET", "/host", 200)["adoptable"] == []
     wait_until(
         lambda: not ublk.numbers() and not workers(),
         lambda: f"nothing left: devices {ublk.numbers()}, workers {workers()}",
@@ -334,6 +337,34 @@ def test_dying_while_it_starts_and_finds_its_devices(mortal, file_of):
         where = mortal.disarm()
         after = _assert_alone(api, "data")
         assert (after["id"], after["worker"]["pid"]) == (before["id"], before["worker"]["pid"])
+        return where
+
+    _every_death(flow)
+
+
+@pytest.mark.long
+def test_dying_while_a_disk_of_a_lost_database_is_adopted(mortal, file_of):
+    """It is adopted, or can be: the same worker, number and uid after every death."""
+    api, daemon = mortal.api, mortal.daemon
+    uid = api.create(loop_spec("data", file_of(size=8 << 20), queues=1))["uid"]
+    before = _assert_alone(api, "data")
+
+    def flow(number):
+        daemon.kill()
+        shutil.rmtree(daemon.state)
+        daemon.start()
+        mortal.arm(number)
+        status = mortal.ask("POST", "/devices/adopt", json={"uids": [uid]})
+        mortal.wait_dead_or(lambda: api.names() and api.phase("data") == "Live")
+        where = mortal.disarm()
+        assert status in (200, None)
+        if not api.names():
+            assert status is None
+            (item,) = api.ask("POST", "/devices/adopt", 200, json={"all": True})["items"]
+            assert item["adopted"] and item["uid"] == uid
+        after = _assert_alone(api, "data")
+        assert (after["id"], after["worker"]["pid"]) == (before["id"], before["worker"]["pid"])
+        assert api.get("data")["uid"] == uid
         return where
 
     _every_death(flow)

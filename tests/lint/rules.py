@@ -15,6 +15,7 @@ BASE = ["ublkd/base/*"]
 PROTO = ["ublkd/proto/*"]
 CONTRACT = ["targets/target.h", "targets/target_desc.h"]
 MODEL = [
+    "ublkd/adoptable.h",
     "ublkd/daemon_counters.h",
     "ublkd/device_event.h",
     "ublkd/device_store.h",

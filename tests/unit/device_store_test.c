@@ -33,7 +33,7 @@ static struct row *find_row(struct disk *disk, const char *name)
 }
 
 static int disk_load(void *context, int (*each)(void *, const struct device_record *, const char *),
-        void *userdata, uint64_t *ret_revision)
+        void *userdata, struct store_stamp *ret)
 {
         struct disk *disk = context;
 
@@ -43,7 +43,7 @@ static int disk_load(void *context, int (*each)(void *, const struct device_reco
                 if (r < 0)
                         return r;
         }
-        *ret_revision = disk->revision;
+        *ret = (struct store_stamp){.revision = disk->revision};
         return 0;
 }
 
@@ -68,6 +68,7 @@ static int disk_save_revision(void *context, uint64_t revision)
 
         if (disk->fail)
                 return disk->fail;
+        disk->writes++;
         disk->revision = revision;
         return 0;
 }

@@ -41,7 +41,7 @@ static struct foreign_disk describe(uint64_t cookie, enum kernel_state state, pi
                 &(struct kernel_device){.number = 3, .state = state, .cookie = cookie, .server_pid = pid});
         struct foreign_server server = foreign_server_look(proc, disk.server_pid);
 
-        foreign_disk_describe(&disk, disk.server_pid > 0 ? &server : NULL);
+        foreign_disk_describe(&disk, disk.server_pid > 0 ? &server : NULL, NULL);
         return disk;
 }
 
@@ -61,7 +61,7 @@ static void a_worker_of_an_earlier_database(void)
         CHECK(!disk.server.managed && foreign_disk_is_problem(&disk));
         CHECK(strstr(disk.detail, "/dev/ublkb3 belongs to no device here"));
         CHECK(strstr(disk.detail, "process 700 (ublkd-worker data) serves it"));
-        CHECK(strstr(disk.detail, "rublk del -n 3"));
+        CHECK(strstr(disk.detail, "ublkctl adopt"));
 }
 
 /* A folder "net" with what /proc/net/unix says of a socket of type 5, and the worker's descriptor of it. */
@@ -142,7 +142,7 @@ static void a_server_that_is_not_known(void)
                 .cookie = device_cookie("0123abcd-0000-4000-8000-000000000000", 1),
                 .server_pid = WORKER});
 
-        foreign_disk_describe(&disk, NULL);
+        foreign_disk_describe(&disk, NULL, NULL);
         CHECK_INT(disk.maker, FOREIGN_BY_UBLKD);
         CHECK(!disk.looked && !foreign_disk_is_problem(&disk));
         CHECK_INT(disk.server.pid, 0);

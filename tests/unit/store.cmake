@@ -1,5 +1,7 @@
 ublkd_unit_test(device_status_test LIBS ublkd_model)
 ublkd_unit_test(device_store_test LIBS ublkd_model PkgConfig::SYSTEMD)
+ublkd_unit_test(record_file_test LIBS ublkd_model)
+ublkd_unit_test(record_keeper_test LIBS ublkd_supervisor)
 ublkd_unit_test(store_sqlite_test LIBS ublkd_model PkgConfig::SQLITE)
 ublkd_unit_test(disk_users_test SOURCES disk_users_test.c fake_proc.c LIBS ublkd_disk_users)
 ublkd_unit_test(disk_users_faults_test SOURCES disk_users_faults_test.c fake_proc.c LIBS ublkd_disk_users)

@@ -3,11 +3,11 @@
 
 static int faulty_load(void *context,
         int (*each)(void *userdata, const struct device_record *record, const char *document), void *userdata,
-        uint64_t *ret_revision)
+        struct store_stamp *ret)
 {
         const struct store_faulty *faulty = context;
 
-        return faulty->real->load(faulty->real_context, each, userdata, ret_revision);
+        return faulty->real->load(faulty->real_context, each, userdata, ret);
 }
 
 static int faulty_save(void *context, const struct device_record *record, const char *document,

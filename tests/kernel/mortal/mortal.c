@@ -1,7 +1,7 @@
 /* Makes a ublkd that dies at the n-th operation which somebody else can see: a commit to the database, a
- * command to the driver, a process or a message for a worker, an answer to a caller. The linker puts these in
- * the place of the real ones (--wrap), so the program under test is the one that is shipped, byte for byte in
- * its own objects.
+ * copy of a record, a command to the driver, a process or a message for a worker, an answer to a caller. The
+ * linker puts these in the place of the real ones (--wrap), so the program under test is the one that is
+ * shipped, byte for byte in its own objects.
  *
  * The file that $UBLKD_DIE_FILE names says at which operation, "17"; operations are counted from when it is
  * there. Who dies leaves the name of the operation in a file beside it, with ".died" behind the name. */
@@ -9,6 +9,7 @@
 #include "ublkd/base/ublk_uapi.h"
 #include "ublkd/proc_spawn.h"
 #include "ublkd/proto/worker_msg.h"
+#include "ublkd/runtime_dir.h"
 #include "ublkd/ublk_ctl_calls.h"
 
 #include <limits.h>
@@ -148,6 +149,30 @@ int WRAP(worker_msg_send_fds)(int fd, const struct worker_msg *msg, const int *f
         operation("before", "a configuration for a worker");
         r = REAL(worker_msg_send_fds)(fd, msg, fds);
         operation("after", "a configuration for a worker");
+        return r;
+}
+
+int REAL(runtime_dir_write_record)(struct runtime_dir *dir, const char *uid, const char *text);
+int WRAP(runtime_dir_write_record)(struct runtime_dir *dir, const char *uid, const char *text);
+int WRAP(runtime_dir_write_record)(struct runtime_dir *dir, const char *uid, const char *text)
+{
+        int r;
+
+        operation("before", "the copy of a record");
+        r = REAL(runtime_dir_write_record)(dir, uid, text);
+        operation("after", "the copy of a record");
+        return r;
+}
+
+int REAL(runtime_dir_forget_record)(struct runtime_dir *dir, const char *uid);
+int WRAP(runtime_dir_forget_record)(struct runtime_dir *dir, const char *uid);
+int WRAP(runtime_dir_forget_record)(struct runtime_dir *dir, const char *uid)
+{
+        int r;
+
+        operation("before", "the removal of a copy of a record");
+        r = REAL(runtime_dir_forget_record)(dir, uid);
+        operation("after", "the removal of a copy of a record");
         return r;
 }
 

@@ -1,0 +1,143 @@
+/* Records that come back from the runtime directory, and records that are older than what is there. */
+#include "ublkd/device_store_internal.h"
+
+#include "ublkd/device_record.h"
+
+#include <assert.h>
+#include <string.h>
+
+static struct store_entry *find_uid(const struct device_store *store, const char *uid)
+{
+        for (size_t i = 0; i < store->entries.count; i++)
+                if (strcmp(store->entries.items[i]->record.uid, uid) == 0)
+                        return store->entries.items[i];
+        return NULL;
+}
+
+/* The spec under another name. */
+static char *rename_spec(const char *text, const char *name)
+{
+        cJSON *document = cJSON_Parse(text), *item = cJSON_CreateString(name);
+        char *renamed = NULL;
+
+        if (document && item && cJSON_ReplaceItemInObjectCaseSensitive(document, "name", item)) {
+                item = NULL;
+                renamed = cJSON_PrintUnformatted(document);
+        }
+        cJSON_Delete(item);
+        cJSON_Delete(document);
+        return renamed;
+}
+
+static int fill_entry(
+        struct store_entry *entry, const struct device_record *from, const char *text, const char *name)
+{
+        struct device_record *record = &entry->record;
+        bool renamed = strcmp(from->name, name) != 0;
+        int r;
+
+        *record = *from;
+        record->spec = NULL;
+        record->quarantine = NULL;
+        record->status = (struct device_status){.number = -1};
+        record->age = RECORD_CURRENT;
+        record->name = strdup(name);
+        entry->text = renamed ? rename_spec(text, name) : strdup(text);
+        if (!record->name || !entry->text)
+                return -ENOMEM;
+        if (renamed)
+                record->generation++;
+        r = device_record_explain_unseen(record);
+        if (r >= 0)
+                r = device_record_parse(record, entry->text);
+        return r >= 0 && record->quarantine ? -EINVAL : r;
+}
+
+static struct store_entry *number_holder(
+        const struct device_store *store, const struct device_record *adopted)
+{
+        for (size_t i = 0; i < store->entries.count; i++) {
+                struct store_entry *entry = store->entries.items[i];
+
+                if (entry->record.number == adopted->number && strcmp(entry->record.uid, adopted->uid) != 0)
+                        return entry;
+        }
+        return NULL;
+}
+
+/* A number belongs to the device whose disk has it. The other device has no disk, or its disk has another
+ * number. */
+static int settle_number(struct device_store *store, struct device_record *adopted)
+{
+        struct store_entry *holder = adopted->number < 0 ? NULL : number_holder(store, adopted);
+        struct device_record changed;
+
+        if (!holder)
+                return 0;
+        if (holder->record.status.disk) {
+                adopted->number = -1;
+                return 0;
+        }
+        changed = holder->record;
+        changed.number = -1;
+        return device_store_update(store, holder, &changed, "NumberReleased",
+                "Its kernel number belongs to the disk of a device that was adopted; it gets another one.");
+}
+
+static void exchange(struct store_entry *one, struct store_entry *other)
+{
+        struct store_entry old = *one;
+
+        *one = *other;
+        *other = old;
+}
+
+int device_store_adopt(struct device_store *store, const struct device_record *record, const char *text,
+        const char *name, const struct device_record **ret)
+{
+        _cleanup_store_entry_ struct store_entry *entry = calloc(1, sizeof(*entry));
+        struct store_entry *old = find_uid(store, record->uid);
+        struct device_news news;
+        int r = entry ? fill_entry(entry, record, text, old ? old->record.name : name) : -ENOMEM;
+
+        if (r >= 0)
+                r = store_entries_reserve(&store->entries);
+        if (r >= 0)
+                r = settle_number(store, &entry->record);
+        if (r < 0)
+                return r;
+        assert(old || !store_entries_find(&store->entries, name));
+        news = news_of(&entry->record, EVENT_NORMAL, "Adopted",
+                "Its record was taken from the runtime directory; its disk is served on.");
+        news.asked = true;
+        r = device_store_save(store, &entry->record, entry->text, &news);
+        if (r < 0)
+                return r;
+        if (old)
+                exchange(old, entry);
+        else
+                store_entries_insert(&store->entries, old = TAKE_PTR(entry));
+        *ret = &old->record;
+        device_store_announce(store, STORE_ADOPTED, old);
+        return 0;
+}
+
+int device_store_set_age(struct device_store *store, const char *name, enum record_age age)
+{
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+        struct device_status status = {.phase = PHASE_FAILED};
+        int r;
+
+        if (!entry)
+                return -ENOENT;
+        entry->record.age = age;
+        if (age == RECORD_CURRENT)
+                return 0;
+        status.number = entry->record.number;
+        status.observed_generation = entry->record.generation;
+        r = device_record_explain_age(&entry->record, &status);
+        if (r >= 0)
+                r = device_store_set_status(store, name, &status);
+        device_status_clear(&status);
+        return r;
+}
