@@ -53,6 +53,7 @@ static void print_bash_verb(const struct verb *verb)
                 [COMPLETE_FILE] = "files=yes",
                 [COMPLETE_DEVICE] = "words=$(_ublkctl_devices)",
                 [COMPLETE_NODE_OR_FILE] = "files=yes words=$(_ublkctl_devices)",
+                [COMPLETE_ADOPTABLE] = "words=$(_ublkctl_devices host)",
                 [COMPLETE_CHOICE] = "",
         };
 
@@ -73,41 +74,42 @@ static void print_bash_verb(const struct verb *verb)
         puts(" ;;\n\t\tesac\n\t\t;;");
 }
 
-static const char bash_head[] = "# bash completion of ublkctl, printed by 'ublkctl completion bash'\n"
-                                "_ublkctl_devices() {\n"
-                                "\tlocal i name where=()\n"
-                                "\tfor ((i = 1; i < COMP_CWORD - 1; i++)); do\n"
-                                "\t\tcase ${COMP_WORDS[i]} in\n"
-                                "\t\t-s | --socket | --url | --token-file) where+=(\"${COMP_WORDS[i]}\" "
-                                "\"${COMP_WORDS[i + 1]}\") ;;\n"
-                                "\t\tesac\n"
-                                "\tdone\n"
-                                "\twhile IFS= read -r name; do\n"
-                                "\t\t[[ $name =~ ^[a-z0-9][a-z0-9._-]*$ ]] && echo \"$name\"\n"
-                                "\tdone < <(command ublkctl \"${where[@]}\" list -o name 2>/dev/null)\n"
-                                "}\n\n"
-                                "# Unlike compgen -W it expands nothing in the words.\n"
-                                "_ublkctl_offer() {\n"
-                                "\tlocal word list\n"
-                                "\tread -r -d '' -a list <<<\"$1\"\n"
-                                "\tfor word in \"${list[@]}\"; do\n"
-                                "\t\t[[ $word == \"$cur\"* ]] && COMPREPLY+=(\"$word\")\n"
-                                "\tdone\n"
-                                "}\n\n"
-                                "_ublkctl() {\n"
-                                "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
-                                "\tlocal i verb= options= words= files=\n"
-                                "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
-                                "\t\tcase ${COMP_WORDS[i]} in\n"
-                                "\t\t-s | --socket | --url | --token-file) i=$((i + 1)) ;;\n"
-                                "\t\t-*) ;;\n"
-                                "\t\t*)\n"
-                                "\t\t\tverb=${COMP_WORDS[i]}\n"
-                                "\t\t\tbreak\n"
-                                "\t\t\t;;\n"
-                                "\t\tesac\n"
-                                "\tdone\n"
-                                "\tcase $verb in\n";
+static const char bash_head[] =
+        "# bash completion of ublkctl, printed by 'ublkctl completion bash'\n"
+        "_ublkctl_devices() {\n"
+        "\tlocal i name where=()\n"
+        "\tfor ((i = 1; i < COMP_CWORD - 1; i++)); do\n"
+        "\t\tcase ${COMP_WORDS[i]} in\n"
+        "\t\t-s | --socket | --url | --token-file) where+=(\"${COMP_WORDS[i]}\" "
+        "\"${COMP_WORDS[i + 1]}\") ;;\n"
+        "\t\tesac\n"
+        "\tdone\n"
+        "\twhile IFS= read -r name; do\n"
+        "\t\t[[ $name =~ ^[a-z0-9][a-z0-9._-]*$ ]] && echo \"$name\"\n"
+        "\tdone < <(command ublkctl \"${where[@]}\" \"${1:-list}\" -o name 2>/dev/null)\n"
+        "}\n\n"
+        "# Unlike compgen -W it expands nothing in the words.\n"
+        "_ublkctl_offer() {\n"
+        "\tlocal word list\n"
+        "\tread -r -d '' -a list <<<\"$1\"\n"
+        "\tfor word in \"${list[@]}\"; do\n"
+        "\t\t[[ $word == \"$cur\"* ]] && COMPREPLY+=(\"$word\")\n"
+        "\tdone\n"
+        "}\n\n"
+        "_ublkctl() {\n"
+        "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
+        "\tlocal i verb= options= words= files=\n"
+        "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
+        "\t\tcase ${COMP_WORDS[i]} in\n"
+        "\t\t-s | --socket | --url | --token-file) i=$((i + 1)) ;;\n"
+        "\t\t-*) ;;\n"
+        "\t\t*)\n"
+        "\t\t\tverb=${COMP_WORDS[i]}\n"
+        "\t\t\tbreak\n"
+        "\t\t\t;;\n"
+        "\t\tesac\n"
+        "\tdone\n"
+        "\tcase $verb in\n";
 
 static const char bash_tail[] =
         "\tesac\n"
@@ -180,6 +182,7 @@ static void print_zsh_action(enum completion completion, const char *const *choi
                 [COMPLETE_FILE] = "_files",
                 [COMPLETE_DEVICE] = "_ublkctl_devices",
                 [COMPLETE_NODE_OR_FILE] = "_ublkctl_disks",
+                [COMPLETE_ADOPTABLE] = "_ublkctl_adoptable",
         };
 
         if (completion != COMPLETE_CHOICE) {
@@ -244,9 +247,14 @@ static const char zsh_head[] =
         "\tfor option in --socket -s --url --token-file; do\n"
         "\t\t[[ -n ${opt_args[$option]} ]] && where+=($option ${(Q)opt_args[$option]})\n"
         "\tdone\n"
-        "\tnames=(${(f)\"$(command ublkctl $ublkctl_where $where list -o name 2>/dev/null)\"})\n"
+        "\tnames=(${(f)\"$(command ublkctl $ublkctl_where $where ${ublkctl_verb:-list} -o name "
+        "2>/dev/null)\"})\n"
         "\tnames=(${${names:#*[^a-z0-9._-]*}:#[^a-z0-9]*})\n"
         "\t_describe -t devices device names\n"
+        "}\n\n"
+        "_ublkctl_adoptable() {\n"
+        "\tlocal ublkctl_verb=host\n"
+        "\t_ublkctl_devices\n"
         "}\n\n"
         "_ublkctl_disks() {\n"
         "\t_alternative 'devices:device:_ublkctl_devices' 'files:file:_files'\n"

@@ -68,6 +68,50 @@ static void print_foreign_disks(const cJSON *disks)
         }
 }
 
+/* The name, or the uid of what has none here. */
+static const char *adoptable_name(const cJSON *item)
+{
+        const char *name = json_text(item, "name");
+
+        return name ? name : json_text(item, "uid");
+}
+
+static void print_adoptable(const cJSON *adoptable)
+{
+        const cJSON *item;
+
+        if (cJSON_GetArraySize(adoptable) > 0)
+                puts("\nOf a database that this one is not:");
+        cJSON_ArrayForEach (item, adoptable) {
+                const char *name = adoptable_name(item), *device = json_text(item, "device"),
+                           *detail = json_text(item, "detail");
+
+                fputs("  ", stdout);
+                print_safely(stdout, name ? name : device ? device : "-");
+                if (name && device) {
+                        fputs(", ", stdout);
+                        print_safely(stdout, device);
+                }
+                fputs(json_true(item, "served") ? ", served: " : ": ", stdout);
+                print_safely(stdout, detail ? detail : "");
+                putchar('\n');
+        }
+}
+
+static void print_adoptable_names(const cJSON *adoptable)
+{
+        const cJSON *item;
+
+        cJSON_ArrayForEach (item, adoptable) {
+                const char *name = adoptable_name(item);
+
+                if (name) {
+                        print_safely(stdout, name);
+                        putchar('\n');
+                }
+        }
+}
+
 enum exit_status verb_host(struct context *context, int argc _unused_, char *argv[] _unused_)
 {
         struct request request = {.method = "GET", .path = "/host"};
@@ -80,6 +124,8 @@ enum exit_status verb_host(struct context *context, int argc _unused_, char *arg
         problems = json_find(answer.json, "problems");
         if (context->settings->output == OUTPUT_JSON) {
                 status = show_json(answer.json);
+        } else if (context->settings->output == OUTPUT_NAME) {
+                print_adoptable_names(json_find(answer.json, "adoptable"));
         } else {
                 print_field("ublkd:", json_text(answer.json, "version"));
                 print_field("Kernel:", json_text(answer.json, "kernel"));
@@ -87,6 +133,7 @@ enum exit_status verb_host(struct context *context, int argc _unused_, char *arg
                         "ublk:", json_true(answer.json, "ublk.available") ? "available" : "not available");
                 print_features(json_find(answer.json, "ublk.features"));
                 print_foreign_disks(json_find(answer.json, "foreignDisks"));
+                print_adoptable(json_find(answer.json, "adoptable"));
                 print_problems(context, problems);
         }
         return cJSON_GetArraySize(problems) > 0 ? exit_status_merge(status, STATUS_FAILED) : status;

@@ -102,6 +102,13 @@ static const struct setting settings_table[] = {
                 .help = "the name of the device (default: made from the name of the file)"},
         [SETTING_OFFSET] = {.name = "offset", .kind = SETTING_KIND_TEXT, .offset = MEMBER(offset),
                 .value = "BYTES", .help = "where in the file the disk begins (default: 0)"},
+        [SETTING_ALL] = {.name = "all", .letter = 'a', .kind = SETTING_KIND_FLAG, .offset = MEMBER(all),
+                .help = "all that can be adopted"},
+        [SETTING_NEW_NAME] = {.name = "name", .kind = SETTING_KIND_TEXT, .offset = MEMBER(name), .value = "NAME",
+                .help = "the name that the one device gets (default: its own)"},
+        [SETTING_FOLDER] = {.name = "output-dir", .letter = 'o', .kind = SETTING_KIND_TEXT, .offset = MEMBER(folder),
+                .value = "DIR", .completion = COMPLETE_FILE,
+                .help = "write NAME.json for each device into DIR (default: one array to standard output)"},
 };
 /* clang-format on */
 static_assert(ARRAY_SIZE(settings_table) == _SETTING_MAX, "every option is described");

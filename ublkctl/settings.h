@@ -38,6 +38,9 @@ enum setting_id {
         SETTING_READ_ONLY,
         SETTING_NAME,
         SETTING_OFFSET,
+        SETTING_ALL,
+        SETTING_NEW_NAME,
+        SETTING_FOLDER,
         _SETTING_MAX
 };
 
@@ -58,7 +61,14 @@ enum setting_kind {
         _SETTING_KIND_MAX
 };
 
-enum completion { COMPLETE_NOTHING, COMPLETE_FILE, COMPLETE_DEVICE, COMPLETE_NODE_OR_FILE, COMPLETE_CHOICE };
+enum completion {
+        COMPLETE_NOTHING,
+        COMPLETE_FILE,
+        COMPLETE_DEVICE,
+        COMPLETE_NODE_OR_FILE,
+        COMPLETE_ADOPTABLE,
+        COMPLETE_CHOICE
+};
 
 struct setting {
         const char *name; /* without dashes */
@@ -83,7 +93,9 @@ enum output_format { OUTPUT_DEFAULT, OUTPUT_JSON, OUTPUT_NAME, OUTPUT_WIDE, OUTP
 enum wait_for { WAIT_FOR_LIVE, WAIT_FOR_GONE };
 
 struct settings {
-        uint64_t given; /* mask of setting_id */
+        uint64_t given;     /* mask of setting_id */
+        const char *folder; /* --output-dir */
+        bool all;
         const char *socket, *url, *token_file, *file, *name, *offset, *accept_backing;
         struct text_list files, labels, prune_in_use;
         int output, wait_for;

@@ -105,6 +105,19 @@ static const struct verb verbs[] = {
                         "know what was lost.",
          .settings = BIT(NO_WAIT) | BIT(TIMEOUT) | BIT(ACCEPT_WRITE_ERRORS),
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_restart},
+        {.name = "adopt", .arguments = "[NAME|UID...]", .summary = "take over disks that the database lost",
+         .description = "After the database of ublkd was lost, or an older copy of it was put back: takes the records "
+                        "of the devices from the runtime directory, and waits until each is Live. The disks are "
+                        "served all the time, and keep uid, number and name. 'ublkctl host' lists what can be adopted. "
+                        "Where the database has an older record, the newer one takes its place. A device that was "
+                        "removed after an older database was copied comes back only when it is named.",
+         .settings = BIT(ALL) | BIT(NEW_NAME) | BIT(NO_WAIT) | BIT(TIMEOUT),
+         .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_ADOPTABLE, .run = verb_adopt},
+        {.name = "export", .arguments = "", .summary = "print the specs of all devices",
+         .description = "Prints the specs of all devices, or of those with the labels of -l, or writes them into a "
+                        "folder. 'ublkctl apply -f' makes the same devices of them; uid, kernel number and history "
+                        "are not in a spec.",
+         .settings = BIT(FOLDER) | BIT(LABEL), .arguments_max = 0, .run = verb_export},
         {.name = "events", .arguments = "[NAME...]", .summary = "show what happened",
          .description = "Shows what happened to all devices, or to those named. With -f it goes on, over restarts of "
                         "ublkd as well. With -o wide every line begins with the revision of the event, which --since "
@@ -122,8 +135,8 @@ static const struct verb verbs[] = {
          .settings = BIT(BATCH) | BIT(ROUNDS) | BIT(INTERVAL),
          .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_top},
         {.name = "host", .arguments = "", .summary = "check this machine",
-         .description = "Tells what the kernel can do and what is wrong on this machine. The exit status is 1 when "
-                        "something is.",
+         .description = "Tells what the kernel can do, what is wrong on this machine and which disks 'ublkctl adopt' "
+                        "can take over (-o name prints those alone). The exit status is 1 when something is wrong.",
          .settings = BIT(OUTPUT), .arguments_max = 0, .run = verb_host},
         {.name = "targets", .arguments = "", .summary = "list what can serve a device",
          .description = "Lists the targets of this ublkd.",

@@ -44,6 +44,8 @@ enum exit_status verb_top(struct context *context, int argc, char *argv[]);     
 enum exit_status verb_recover(struct context *context, int argc, char *argv[]);    /* act.c */
 enum exit_status verb_restart(struct context *context, int argc, char *argv[]);    /* act.c */
 enum exit_status verb_host(struct context *context, int argc, char *argv[]);       /* host.c */
+enum exit_status verb_adopt(struct context *context, int argc, char *argv[]);      /* adopt.c */
+enum exit_status verb_export(struct context *context, int argc, char *argv[]);     /* export.c */
 enum exit_status verb_targets(struct context *context, int argc, char *argv[]);    /* host.c */
 enum exit_status verb_attach(struct context *context, int argc, char *argv[]);     /* attach.c */
 enum exit_status verb_detach(struct context *context, int argc, char *argv[]);     /* attach.c */

@@ -1,0 +1,112 @@
+/* export: the specs of all devices, for a backup that 'ublkctl apply' takes. */
+#include "ublkctl/file_fault.h"
+#include "ublkctl/json_path.h"
+#include "ublkctl/show.h"
+#include "ublkctl/verbs.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A name comes from a server, and may not lead out of the folder. */
+static bool is_file_name(const char *name)
+{
+        return *name && *name != '.' && !strchr(name, '/');
+}
+
+static int write_text(const char *path, const char *text)
+{
+        _cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+
+        if (fd < 0)
+                return -errno;
+        return dprintf(fd, "%s\n", text) < 0 || fsync(fd) < 0 ? -errno : 0;
+}
+
+/* As a whole or not at all: it may be in the place of an older one. */
+static int write_whole(const char *folder, const char *name, const char *text)
+{
+        char path[PATH_MAX], fresh[PATH_MAX];
+        int r;
+
+        if (snprintf(path, sizeof(path), "%s/%s.json", folder, name) >= (int)sizeof(path)
+                || snprintf(fresh, sizeof(fresh), "%s/.%s.json.new", folder, name) >= (int)sizeof(fresh))
+                return -ENAMETOOLONG;
+        r = write_text(fresh, text);
+        if (r >= 0 && rename(fresh, path) < 0)
+                r = -errno;
+        if (r < 0)
+                (void)unlink(fresh);
+        return r;
+}
+
+static enum exit_status export_one(const char *folder, const char *name, const cJSON *spec)
+{
+        char *text = cJSON_Print(spec);
+        int r = !text ? -ENOMEM : is_file_name(name) ? write_whole(folder, name, text) : -EINVAL;
+
+        cJSON_free(text);
+        return r < 0 ? say_file_fault(folder, -r) : STATUS_OK;
+}
+
+/* What is not as the device is now is told. */
+static enum exit_status check_device(const cJSON *device)
+{
+        const char *name = json_text(device, "name"), *message;
+        const cJSON *condition = cJSON_GetArrayItem(json_find(device, "status.conditions"), 0);
+        const char *reason = json_text(condition, "reason");
+
+        if (!name)
+                return STATUS_FAILED;
+        if (!cJSON_IsObject(json_find(device, "spec"))) {
+                say(name, "The stored spec cannot be used; it is left out.");
+                return STATUS_FAILED;
+        }
+        if (!reason || strcmp(reason, "RecordOutdated") != 0)
+                return STATUS_OK;
+        message = json_text(condition, "message");
+        say(name, "This spec is an older one. %s", message ? message : "");
+        return STATUS_FAILED;
+}
+
+static enum exit_status export_devices(const char *folder, cJSON *devices, cJSON *specs)
+{
+        enum exit_status status = STATUS_OK;
+        cJSON *device;
+
+        cJSON_ArrayForEach (device, devices) {
+                cJSON *spec = cJSON_GetObjectItemCaseSensitive(device, "spec");
+                const char *name = json_text(device, "name");
+
+                status = exit_status_merge(status, check_device(device));
+                if (!cJSON_IsObject(spec) || !name)
+                        continue;
+                if (folder)
+                        status = exit_status_merge(status, export_one(folder, name, spec));
+                else
+                        cJSON_AddItemReferenceToArray(specs, spec);
+        }
+        return status;
+}
+
+enum exit_status verb_export(struct context *context, int argc _unused_, char *argv[] _unused_)
+{
+        const char *folder = context->settings->folder;
+        cJSON *devices = NULL, *specs = NULL;
+        enum exit_status status = fetch_devices(context, &context->settings->labels, &devices);
+
+        if (status != STATUS_OK)
+                return status;
+        if (folder && mkdir(folder, 0777) < 0 && errno != EEXIST)
+                status = say_file_fault(folder, errno);
+        specs = cJSON_CreateArray();
+        if (status == STATUS_OK)
+                status = export_devices(folder, devices, specs);
+        if (!folder)
+                status = exit_status_merge(status, show_json(specs));
+        cJSON_Delete(specs);
+        cJSON_Delete(devices);
+        return status;
+}
