@@ -209,8 +209,7 @@ void reply_host(struct request *request)
                 && cJSON_AddStringToObject(object, "kernel", host->kernel ? host->kernel : "")
                 && add_ublk(object, host) && add_limits(object, host)
                 && add_policy(object, &request->api->config)
-                && add_problems(object, host, request->api->config.store)
-                && add_foreign_disks(object, host)
+                && add_problems(object, host, request->api->config.store) && add_foreign_disks(object, host)
                 && add_adoptable(object, host)) {
                 reply_json(request, MHD_HTTP_OK, object);
                 return;

@@ -37,6 +37,23 @@ static int loop_flush(struct target_io *io)
         return await_fdatasync(io, LOOP_FILE);
 }
 
+/* The block layer drops cached pages of the range for whoever has the disk exclusively, and fails with EBUSY
+ * for all others where pages are dirty (truncate_bdev_range(), block/bdev.c). The claim of a disk is the kept
+ * descriptor's. It may also be that of another disk of ours on the same device: then the pages have to be
+ * clean first. */
+static int fallocate_range(struct target_io *io, int mode)
+{
+        const struct target_device *device = io->queue->device;
+        const struct loop_device *loop = device->state;
+        unsigned file = device->store.claimed ? LOOP_KEPT : LOOP_FILE;
+        int r = await_fallocate(io, file, mode, loop->offset + io->offset, io->length);
+
+        if (r != -EBUSY)
+                return r;
+        r = await_fdatasync(io, LOOP_FILE);
+        return r < 0 ? r : await_fallocate(io, file, mode, loop->offset + io->offset, io->length);
+}
+
 /* One way to zero a range: -EOPNOTSUPP when the backing store does not have it. */
 static int zero_by(struct target_io *io, enum zeroing means)
 {
@@ -47,7 +64,7 @@ static int zero_by(struct target_io *io, enum zeroing means)
 
         if (atomic_load_explicit(&loop->refused, memory_order_relaxed) & means)
                 return -EOPNOTSUPP;
-        r = await_fallocate(io, LOOP_FILE, mode, loop->offset + io->offset, io->length);
+        r = fallocate_range(io, mode);
         if (r == -EOPNOTSUPP)
                 atomic_fetch_or_explicit(&loop->refused, means, memory_order_relaxed);
         return r;

@@ -32,6 +32,7 @@
 #include "api/server.h"
 #include "api/wait.h"
 #include "api/watch.h"
+#include "tests/api/api_test_status.h"
 #include "tests/unit/store_faulty.h"
 
 #include <signal.h>
@@ -72,42 +73,6 @@ static struct {
         bool stop;
 } busy = {.number = -1};
 
-static int set_status(struct server *server, const struct device_record *record, enum device_phase phase,
-        const char *reason, const char *text)
-{
-        struct device_status status = {
-                .phase = phase,
-                .observed_generation = record->generation,
-                .observed_restart = record->restart,
-                .observed_asked = record->asked,
-                .settled = phase == PHASE_LIVE && strcmp(reason, "CannotGrow") != 0,
-                .number = record->number >= 0 ? record->number : 0,
-                .disk = phase == PHASE_LIVE || phase == PHASE_RECOVERING || phase == PHASE_QUIESCED,
-                .data_path = phase == PHASE_LIVE ? "copy" : NULL,
-                .data_path_reason = phase == PHASE_LIVE ? "The test has nothing else." : NULL,
-                .worker.restarts = server->restarts,
-        };
-        int r;
-
-        if (strcmp(reason, "BackingChanged") == 0) {
-                status.backing.known = true;
-                status.backing.identity =
-                        (struct backing_identity){.basis = BACKING_DISK_WWID, .lasting = "wwid:first"};
-                status.backing.found =
-                        (struct backing_identity){.basis = BACKING_DISK_SEQUENCE, .boot = "diskseq:9+0"};
-        }
-        if (phase == PHASE_LIVE) {
-                status.worker.pid = getpid();
-                status.worker.started_at = record->created_at;
-                status.kernel_flags = 1 << 3;
-        }
-        r = device_status_explain(&status, reason, "%s", text);
-        if (r >= 0)
-                r = device_store_set_status(server->store, record->name, &status);
-        device_status_clear(&status);
-        return r;
-}
-
 static int reconcile_one(struct server *server, const char *name)
 {
         const struct device_record *record = device_store_get(server->store, name);
@@ -121,9 +86,10 @@ static int reconcile_one(struct server *server, const char *name)
                         && record->status.observed_restart == record->restart
                         && record->status.observed_asked == record->asked))
                 return 0;
-        return record->spec->options.enabled
-                       ? set_status(server, record, PHASE_LIVE, "Live", "It serves.")
-                       : set_status(server, record, PHASE_DISABLED, "Disabled", "It is disabled.");
+        return record->spec->options.enabled ? api_test_set_status(
+                       server->store, server->restarts, record, PHASE_LIVE, "Live", "It serves.")
+                                             : api_test_set_status(server->store, server->restarts, record,
+                                                     PHASE_DISABLED, "Disabled", "It is disabled.");
 }
 
 static int on_reconcile(sd_event_source *source, void *userdata)
@@ -213,7 +179,8 @@ static int command_status(struct server *server, char *arguments)
 
         for (int i = 0; record && i < _PHASE_MAX; i++)
                 if (strcmp(device_phase_to_string(i), phase) == 0)
-                        return set_status(server, record, i, reason, arguments ? arguments : "");
+                        return api_test_set_status(server->store, server->restarts, record, i, reason,
+                                arguments ? arguments : "");
         return -ENOENT;
 }
 

@@ -17,6 +17,7 @@ struct world {
         sd_event *event;
         struct device_store *store;
         struct foreign_disks found;
+        struct adoptables adoptable;
         struct foreign_scan *scan;
         char folder[32], proc[32];
         unsigned done, turns;
@@ -116,6 +117,7 @@ static void world_new(struct world *world)
                                   .event = world->event,
                                   .store = world->store,
                                   .found = &world->found,
+                                  .adoptable = &world->adoptable,
                                   .folder = world->folder,
                                   .proc = world->proc,
                                   .patience_usec = PATIENCE_USEC,

@@ -1,0 +1,41 @@
+/* What the pretended reconciler of the API tests says of a device. */
+#include "tests/api/api_test_status.h"
+
+#include <string.h>
+#include <unistd.h>
+
+int api_test_set_status(struct device_store *store, uint64_t restarts, const struct device_record *record,
+        enum device_phase phase, const char *reason, const char *text)
+{
+        struct device_status status = {
+                .phase = phase,
+                .observed_generation = record->generation,
+                .observed_restart = record->restart,
+                .observed_asked = record->asked,
+                .settled = phase == PHASE_LIVE && strcmp(reason, "CannotGrow") != 0,
+                .number = record->number >= 0 ? record->number : 0,
+                .disk = phase == PHASE_LIVE || phase == PHASE_RECOVERING || phase == PHASE_QUIESCED,
+                .data_path = phase == PHASE_LIVE ? "copy" : NULL,
+                .data_path_reason = phase == PHASE_LIVE ? "The test has nothing else." : NULL,
+                .worker.restarts = restarts,
+        };
+        int r;
+
+        if (strcmp(reason, "BackingChanged") == 0) {
+                status.backing.known = true;
+                status.backing.identity =
+                        (struct backing_identity){.basis = BACKING_DISK_WWID, .lasting = "wwid:first"};
+                status.backing.found =
+                        (struct backing_identity){.basis = BACKING_DISK_SEQUENCE, .boot = "diskseq:9+0"};
+        }
+        if (phase == PHASE_LIVE) {
+                status.worker.pid = getpid();
+                status.worker.started_at = record->created_at;
+                status.kernel_flags = 1 << 3;
+        }
+        r = device_status_explain(&status, reason, "%s", text);
+        if (r >= 0)
+                r = device_store_set_status(store, record->name, &status);
+        device_status_clear(&status);
+        return r;
+}
