@@ -73,26 +73,39 @@ def test_restart_of_a_queue_that_is_full(ext4, file_of, daemon, directory):
     _restart_under_load(daemon, directory, disk, depth=32)
 
 
-@pytest.mark.parametrize("trouble", ["away", "cut"])
-def test_restart_is_refused_where_the_next_worker_could_not_take_over(ext4, file_of, daemon, directory, trouble):
-    """The disk serves on as if nothing had been asked, and once the file is back the restart is a restart."""
-    path = file_of(where=ext4)
-    away = path.with_name("kept")
-    disk = Disk(daemon.api.create(loop_spec("data", path))["status"]["id"])
+def test_restart_is_refused_where_the_next_worker_could_not_take_over(ext4, file_of, make_daemon, directory):
+    """An upgrade that went wrong: the disk serves on as if nothing had been asked, and the right program restarts it."""
+    right, worker = pathlib.Path(programs.worker()).read_bytes(), directory / "ublkd-worker"
+    shutil.copy(programs.worker(), worker)
+    daemon = make_daemon(worker=worker).start()
+    disk = Disk(daemon.api.create(loop_spec("data", file_of(where=ext4)))["status"]["id"])
     before = daemon.api.get("data")["status"]["worker"]
     fio = Fio(directory, disk, jobs=2)
     try:
         fio.wait_running()
-        path.rename(away)
-        if trouble == "cut":
-            path.write_bytes(bytes(1 << 20))
+        _install(directory, worker, pathlib.Path("/bin/false").read_bytes())
         problem = daemon.api.restart("data", status=422)
-        why = str(path) if trouble == "away" else "backing store"
-        assert "not restarted" in problem["detail"] and why in problem["detail"]
+        assert problem["reason"] == "CannotRestart" and "status 1" in problem["detail"], problem
         status = daemon.api.get("data")["status"]
         assert status["phase"] == "Live" and status["worker"] == before
         disk.wait_progress(20)
-        away.rename(path)
+        _install(directory, worker, right)
+        _restart(daemon, fio, disk)
+        fio.finish().assert_clean()
+    finally:
+        fio.kill()
+
+
+def test_restart_needs_no_path(ext4, file_of, daemon, directory):
+    """The file was renamed, and another one that is too small is at the path: the next worker has the store from this one."""
+    path = file_of(where=ext4)
+    disk = Disk(daemon.api.create(loop_spec("data", path))["status"]["id"])
+    fio = Fio(directory, disk, jobs=2)
+    try:
+        fio.wait_running()
+        path.rename(path.with_name("kept"))
+        _restart(daemon, fio, disk)
+        path.write_bytes(bytes(1 << 20))
         _restart(daemon, fio, disk)
         fio.finish().assert_clean()
     finally:
