@@ -57,8 +57,9 @@ static const char *const migrations[] = {
         "ALTER TABLE device ADD COLUMN backing_now TEXT NOT NULL DEFAULT '';"
         "ALTER TABLE device ADD COLUMN backing_lasting TEXT NOT NULL DEFAULT '';"
         "ALTER TABLE device ADD COLUMN backing_boot TEXT NOT NULL DEFAULT '';",
-        "ALTER TABLE store ADD COLUMN database TEXT NOT NULL DEFAULT '';" /* which one it is */
-        "UPDATE store SET database = lower(hex(randomblob(16)));",
+        /* which database it is */
+        ("ALTER TABLE store ADD COLUMN database TEXT NOT NULL DEFAULT '';"
+         "UPDATE store SET database = lower(hex(randomblob(16)));"),
 };
 
 enum statement {
