@@ -40,10 +40,21 @@ static void add_method(char allow[static ALLOW_MAX], enum method method)
         strcat(allow, method_names[method]); /* all of them together are shorter than that */
 }
 
+/* Whether the path is one of the document's own, and not only fits "{name}": then that one alone says what it
+ * knows, though a device may have the same name. */
+static bool is_literal(const char *path)
+{
+        for (const struct route *route = routes; route->path; route++)
+                if (strcmp(route->path, path) == 0)
+                        return true;
+        return false;
+}
+
 int route_find(const char *path, enum method method, const struct route **ret,
         char name[static PATH_NAME_MAX], char allow[static ALLOW_MAX])
 {
         char captured[PATH_NAME_MAX] = "";
+        bool literal = is_literal(path);
 
         *allow = '\0';
         for (const struct route *route = routes; route->path; route++) {
@@ -54,7 +65,8 @@ int route_find(const char *path, enum method method, const struct route **ret,
                         *ret = route;
                         return 0;
                 }
-                add_method(allow, route->method);
+                if (!literal || strcmp(route->path, path) == 0)
+                        add_method(allow, route->method);
         }
         if (!*allow)
                 return -ENOENT;
