@@ -7,7 +7,7 @@
  *
  * Two descriptors, because two things have to live differently long: the one for I/O ends with this worker's
  * last request; the other one, `kept`, has the lock on the bytes of the disk, and of a block device that is
- * written to the exclusive claim (O_EXCL: the kernel refuses mkfs, mount and losetup then, as on a mounted
+ * written to the exclusive claim (O_EXCL: the kernel refuses mkfs and mount then, as on a mounted
  * disk). */
 #include "targets/loop/loop_store.h"
 
