@@ -2,7 +2,7 @@
  * that. */
 #include "ublkd/device_backing.h"
 
-#include "ublkd/close_away.h"
+#include "ublkd/offload/close_away.h"
 #include "ublkd/fd_store.h"
 #include "ublkd/frozen_params.h"
 #include "ublkd/managed_device.h"

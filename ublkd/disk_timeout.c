@@ -1,7 +1,7 @@
 /* How fast the kernel notices the death of a worker. */
 #include "ublkd/disk_timeout.h"
 
-#include "ublkd/apart.h"
+#include "ublkd/offload/apart.h"
 #include "ublkd/base/cleanup.h"
 
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #include "ublkd/fd_store.h"
 
 #include "ublkd/base/cleanup.h"
-#include "ublkd/close_away.h"
+#include "ublkd/offload/close_away.h"
 
 #include <stdbool.h>
 #include <stdio.h>

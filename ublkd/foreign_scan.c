@@ -2,7 +2,7 @@
  * of each what it is. */
 #include "ublkd/foreign_scan.h"
 
-#include "ublkd/apart.h"
+#include "ublkd/offload/apart.h"
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/foreign_disk.h"

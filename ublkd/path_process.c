@@ -4,7 +4,7 @@
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"
-#include "ublkd/proc_spawn.h"
+#include "ublkd/offload/proc_spawn.h"
 
 #include <signal.h>
 #include <sys/epoll.h>

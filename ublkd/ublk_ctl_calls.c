@@ -15,7 +15,7 @@
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"
-#include "ublkd/proc_spawn.h"
+#include "ublkd/offload/proc_spawn.h"
 
 #include <poll.h>
 #include <signal.h>

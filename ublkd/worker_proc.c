@@ -10,7 +10,7 @@
 #include "ublkd/worker_proc_internal.h"
 
 #include "ublkd/base/clock.h"
-#include "ublkd/close_away.h"
+#include "ublkd/offload/close_away.h"
 #include "ublkd/worker_peer.h"
 
 #include <fcntl.h>

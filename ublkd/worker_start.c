@@ -12,7 +12,7 @@
 
 #include "ublkd/backoff.h"
 #include "ublkd/device_spec.h"
-#include "ublkd/proc_spawn.h"
+#include "ublkd/offload/proc_spawn.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -33,16 +33,17 @@ QUOTED = [
     ("ublkd/base/*", BASE),
     ("ublkd/proto/*", BASE + PROTO),
     ("ublkd/paths/*", BASE + ["ublkd/paths/*"]),
-    ("ublkd/path_process.[ch]", BASE + ["ublkd/path_process.h", "ublkd/proc_spawn.h", "ublkd/paths/path_wire.h"]),
+    ("ublkd/path_process.[ch]", BASE + ["ublkd/path_process.h", "ublkd/offload/proc_spawn.h", "ublkd/paths/path_wire.h"]),
     ("ublkd/path_watch.[ch]", BASE + ["ublkd/path_watch.h", "ublkd/path_process.h", "ublkd/paths/path_wire.h"]),
     ("ublkd/plan.[ch]", ["ublkd/plan.h"]),
     ("ublkd/backoff.[ch]", ["ublkd/backoff.h"]),
     ("ublkd/attempt.[ch]", ["ublkd/plan.h", "ublkd/backoff.h", "ublkd/attempt.h"]),
     ("ublkd/claims.[ch]", ["ublkd/claims.h", "ublkd/base/backing_claims.h"]),
     # the manager and main put the parts together, and are the only ones that know the API
-    ("ublkd/manager.c", BASE + PROTO + ["ublkd/*", "api/api.h"]),
-    ("ublkd/main.c", BASE + PROTO + ["ublkd/*", "ublkd/paths/path_watcher.h", "api/api.h"]),
-    ("ublkd/*", BASE + PROTO + ["ublkd/*", "targets/target_desc.h"]),
+    ("ublkd/manager.c", BASE + PROTO + ["ublkd/*", "ublkd/*/*", "api/api.h"]),
+    ("ublkd/main.c", BASE + PROTO + ["ublkd/*", "ublkd/*/*", "api/api.h"]),
+    ("ublkd/*", BASE + PROTO + ["ublkd/*", "ublkd/*/*", "targets/target_desc.h"]),
+    ("ublkd/*/*", BASE + PROTO + ["ublkd/*", "ublkd/*/*", "targets/target_desc.h"]),
     ("api/*", BASE + MODEL + ["api/*", "targets/target_desc.h", "schemas/schema_texts.h"]),
     # a client knows the API and no more, but for a dry run what a good spec is
     ("ublkctl/dry_run.c", BASE + ["ublkctl/*", "ublkd/device_spec.h"]),
@@ -73,7 +74,7 @@ LOGGERS = [
     "targets/worker/report.c",
 ]
 
-PRODUCT = ["ublkd/*", "api/*", "targets/*", "ublkctl/*"]
+PRODUCT = ["ublkd/*", "ublkd/*/*", "api/*", "targets/*", "ublkctl/*"]
 
 
 def fits(path, patterns):

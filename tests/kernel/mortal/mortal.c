@@ -7,7 +7,7 @@
  * there. Who dies leaves the name of the operation in a file beside it, with ".died" behind the name. */
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/ublk_uapi.h"
-#include "ublkd/proc_spawn.h"
+#include "ublkd/offload/proc_spawn.h"
 #include "ublkd/proto/worker_msg.h"
 #include "ublkd/runtime_dir.h"
 #include "ublkd/ublk_ctl_calls.h"

@@ -1,6 +1,6 @@
 /* posix_spawn(): it shares our memory with the child until the exec, so that its cost does not grow with
  * ours. That matters, because a spawn is part of every recovery. */
-#include "ublkd/proc_spawn.h"
+#include "ublkd/offload/proc_spawn.h"
 
 #include <fcntl.h>
 #include <signal.h>

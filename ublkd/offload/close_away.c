@@ -1,5 +1,5 @@
 /* Closing a descriptor that may take its time. The thread touches nothing but that descriptor. */
-#include "ublkd/close_away.h"
+#include "ublkd/offload/close_away.h"
 
 #include "ublkd/base/cleanup.h"
 

@@ -1,5 +1,5 @@
 /* A look that can hang, as an event. */
-#include "ublkd/apart.h"
+#include "ublkd/offload/apart.h"
 
 #include "ublkd/base/cleanup.h"
 
