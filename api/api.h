@@ -3,8 +3,8 @@
 #pragma once
 
 #include "ublkd/adoptable.h"
-#include "ublkd/daemon_counters.h"
-#include "ublkd/device_stats.h"
+#include "ublkd/model/daemon_counters.h"
+#include "ublkd/model/device_stats.h"
 #include "ublkd/device_store.h"
 #include "ublkd/disk_search.h"
 #include "ublkd/host.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "api/query.h"
-#include "ublkd/device_event.h"
+#include "ublkd/model/device_event.h"
 
 /* ?device= and ?label=. The labels are those that the device had then. */
 bool event_filter_matches(const struct query *query, const struct device_event *event);

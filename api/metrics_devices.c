@@ -1,7 +1,7 @@
 /* Metrics of each device: its state, and what its workers have counted. */
 #include "api/metrics.h"
 
-#include "ublkd/device_stats.h"
+#include "ublkd/model/device_stats.h"
 
 /* A bucket is four times as wide as the one before; the first bound is 4.096 µs, the last 17.2 s. All are
  * bounds of the worker's own buckets, so nothing is guessed. */

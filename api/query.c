@@ -4,7 +4,7 @@
 #include "api/utf8.h"
 #include "ublkd/base/backing.h"
 #include "ublkd/base/dispatch.h"
-#include "ublkd/device_spec.h"
+#include "ublkd/model/device_spec.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "api/respond.h"
 #include "api/routes.h"
 #include "api/server.h"
-#include "ublkd/device_stats.h"
+#include "ublkd/model/device_stats.h"
 
 #include "ublkd/base/json_print.h"
 

@@ -483,7 +483,7 @@ def check_targets(source, targets):
 def generate(source, targets):
     """File name → text of everything that is written."""
     check_targets(source, targets)
-    table = Table("device_spec_table", "device_options", "ublkd/device_spec.h")
+    table = Table("device_spec_table", "device_options", "ublkd/model/device_spec.h")
     files = {"device_spec_table.c": table.write(load(source / "device.schema.json"))}
     texts = {"device": Bundle().write(source / "device.schema.json")}
     for target in targets:

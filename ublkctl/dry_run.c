@@ -5,7 +5,7 @@
 #include "ublkctl/remove.h"
 #include "ublkctl/terminal.h"
 
-#include "ublkd/device_spec.h"
+#include "ublkd/model/device_spec.h"
 
 #include <stdio.h>
 #include <string.h>

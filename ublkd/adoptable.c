@@ -1,7 +1,7 @@
 /* Disks and records that a lost or older database knows nothing of. */
 #include "ublkd/adoptable.h"
 
-#include "ublkd/device_cookie.h"
+#include "ublkd/model/device_cookie.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ublkd/device_store.h"
-#include "ublkd/foreign_disk.h"
+#include "ublkd/model/foreign_disk.h"
 
 enum adopt_verdict {
         ADOPT_POSSIBLE,

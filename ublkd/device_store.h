@@ -4,8 +4,8 @@
 #pragma once
 
 #include "ublkd/base/backing.h"
-#include "ublkd/device_spec.h"
-#include "ublkd/device_status.h"
+#include "ublkd/model/device_spec.h"
+#include "ublkd/model/device_status.h"
 #include "ublkd/event_log.h"
 
 enum { UID_TEXT_SIZE = 37, DATABASE_ID_SIZE = 33 };

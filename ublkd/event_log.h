@@ -3,7 +3,7 @@
  * again. Written through or behind by the store. Runs on the supervisor's loop; nothing suspends. */
 #pragma once
 
-#include "ublkd/device_event.h"
+#include "ublkd/model/device_event.h"
 
 #include <stddef.h>
 

@@ -5,7 +5,7 @@
 #include "ublkd/offload/apart.h"
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"
-#include "ublkd/foreign_disk.h"
+#include "ublkd/model/foreign_disk.h"
 #include "ublkd/observe.h"
 
 #include <dirent.h>

@@ -5,7 +5,7 @@
 
 #include "ublkd/adoptable.h"
 #include "ublkd/device_store.h"
-#include "ublkd/foreign_disk.h"
+#include "ublkd/model/foreign_disk.h"
 #include "ublkd/ublk_ctl.h"
 
 struct foreign_scan;

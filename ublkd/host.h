@@ -4,7 +4,7 @@
 
 #include "ublkd/base/problem.h"
 #include "ublkd/adoptable.h"
-#include "ublkd/foreign_disk.h"
+#include "ublkd/model/foreign_disk.h"
 
 #include <stdbool.h>
 #include <stdint.h>

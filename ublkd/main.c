@@ -1,6 +1,6 @@
 /* ublkd, the supervisor: parses argv, builds the manager, runs the loop. */
 #include "ublkd/base/log.h"
-#include "ublkd/device_status.h"
+#include "ublkd/model/device_status.h"
 #include "ublkd/manager.h"
 #include "ublkd/paths/path_watcher.h"
 #include "ublkd/ublk_ctl.h"

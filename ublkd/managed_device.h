@@ -5,7 +5,7 @@
 
 #include "ublkd/attempt.h"
 #include "ublkd/base/clock.h"
-#include "ublkd/daemon_counters.h"
+#include "ublkd/model/daemon_counters.h"
 #include "ublkd/device_backing.h"
 #include "ublkd/device_path.h"
 #include "ublkd/device_store.h"

@@ -1,7 +1,7 @@
 /* The facts of one device, as the kernel and the worker state them. Nothing is cached, nothing is decided. */
 #pragma once
 
-#include "ublkd/device_cookie.h"
+#include "ublkd/model/device_cookie.h"
 #include "ublkd/device_store.h"
 #include "ublkd/plan.h"
 #include "ublkd/ublk_ctl.h"

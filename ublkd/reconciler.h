@@ -2,7 +2,7 @@
  * each. Events only queue a name; every decision reads the facts anew. Runs on the supervisor's loop. */
 #pragma once
 
-#include "ublkd/daemon_counters.h"
+#include "ublkd/model/daemon_counters.h"
 #include "ublkd/device_store.h"
 #include "ublkd/disk_search.h"
 #include "ublkd/disk_timeout.h"

@@ -2,7 +2,7 @@
  * of SQLite; SQLITE_DONE is success. */
 #pragma once
 
-#include "ublkd/device_event.h"
+#include "ublkd/model/device_event.h"
 
 #include <sqlite3.h>
 

@@ -3,7 +3,7 @@
 #include "ublkd/ublk_ctl.h"
 
 #include "ublkd/base/ublk_uapi.h"
-#include "ublkd/device_status.h"
+#include "ublkd/model/device_status.h"
 #include "ublkd/ublk_ctl_calls.h"
 #include "ublkd/ublk_ctl_check.h"
 

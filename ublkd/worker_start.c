@@ -11,7 +11,7 @@
 #include "ublkd/worker_start.h"
 
 #include "ublkd/backoff.h"
-#include "ublkd/device_spec.h"
+#include "ublkd/model/device_spec.h"
 #include "ublkd/offload/proc_spawn.h"
 
 #include <stdio.h>

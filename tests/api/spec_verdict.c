@@ -3,7 +3,7 @@
  * no JSON is {"good":false,"malformed":true}. With --patch a line is [spec,patch]: the verdict is about what
  * the merge patch makes of the spec, which stands in "result". For schema_differential_test.py. */
 #include "api/merge_patch.h"
-#include "ublkd/device_spec.h"
+#include "ublkd/model/device_spec.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Device specs: one that is taken can be written down and read again as the same wish, and one that is
  * refused says why. */
 #include "tests/fuzz/fuzz.h"
-#include "ublkd/device_spec.h"
+#include "ublkd/model/device_spec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

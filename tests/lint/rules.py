@@ -16,12 +16,12 @@ PROTO = ["ublkd/proto/*"]
 CONTRACT = ["targets/target.h", "targets/target_desc.h"]
 MODEL = [
     "ublkd/adoptable.h",
-    "ublkd/daemon_counters.h",
-    "ublkd/device_event.h",
+    "ublkd/model/daemon_counters.h",
+    "ublkd/model/device_event.h",
     "ublkd/device_store.h",
-    "ublkd/device_spec.h",
-    "ublkd/device_stats.h",
-    "ublkd/device_status.h",
+    "ublkd/model/device_spec.h",
+    "ublkd/model/device_stats.h",
+    "ublkd/model/device_status.h",
     "ublkd/disk_search.h",
     "ublkd/event_log.h",
     "ublkd/host.h",
@@ -46,7 +46,7 @@ QUOTED = [
     ("ublkd/*/*", BASE + PROTO + ["ublkd/*", "ublkd/*/*", "targets/target_desc.h"]),
     ("api/*", BASE + MODEL + ["api/*", "targets/target_desc.h", "schemas/schema_texts.h"]),
     # a client knows the API and no more, but for a dry run what a good spec is
-    ("ublkctl/dry_run.c", BASE + ["ublkctl/*", "ublkd/device_spec.h"]),
+    ("ublkctl/dry_run.c", BASE + ["ublkctl/*", "ublkd/model/device_spec.h"]),
     ("ublkctl/assignments.c", BASE + ["ublkctl/*", "schemas/spec_fields.h"]),
     ("ublkctl/*", BASE + ["ublkctl/*"]),
     ("targets/worker/*", BASE + PROTO + CONTRACT + ["targets/registry.h", "targets/worker/*"]),

@@ -2,7 +2,7 @@
  * and nothing may stay behind. The allocator is glibc's with a counter in front, so a sanitizer, which brings
  * its own, has to skip this. */
 #include "tests/unit/check.h"
-#include "ublkd/device_spec.h"
+#include "ublkd/model/device_spec.h"
 
 #include <regex.h>
 

@@ -1,6 +1,6 @@
 /* The rules that depend on what a target can do, with targets made for it. */
 #include "tests/unit/check.h"
-#include "ublkd/device_spec.h"
+#include "ublkd/model/device_spec.h"
 
 struct odd_options {
         cJSON *child;

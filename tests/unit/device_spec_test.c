@@ -1,7 +1,7 @@
 /* Device specs: what the contract promises of parsing and of comparison. */
 #include "tests/unit/check.h"
 #include "targets/loop/loop_options.h"
-#include "ublkd/device_spec.h"
+#include "ublkd/model/device_spec.h"
 
 #define LOOP "\"target\":{\"type\":\"loop\",\"path\":\"/disk\"}"
 #define NAMED(members) "{\"name\":\"data\"," members "}"

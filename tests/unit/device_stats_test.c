@@ -1,5 +1,5 @@
 /* Statistics, read while they are counted and after their worker went mad. */
-#include "ublkd/device_stats.h"
+#include "ublkd/model/device_stats.h"
 #include "check.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* device_status: copies, comparison, and the JSON that the API shows. */
-#include "ublkd/device_status.h"
+#include "ublkd/model/device_status.h"
 
 #include "check.h"
 

@@ -2,7 +2,7 @@
 #include "check.h"
 
 #include "ublkd/base/cleanup.h"
-#include "ublkd/foreign_disk.h"
+#include "ublkd/model/foreign_disk.h"
 #include "ublkd/observe.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* Names of the driver's feature bits. */
-#include "ublkd/device_status.h"
+#include "ublkd/model/device_status.h"
 
 #include "check.h"
 

@@ -19,7 +19,7 @@ if(NOT UBLKD_SANITIZE)
   target_link_options(device_spec_memory_test PRIVATE -Wl,--wrap=regcomp,--wrap=regexec)
 endif()
 # Brings targets of its own, so the registry must not be linked.
-ublkd_unit_test(device_spec_rules_test SOURCES device_spec_rules_test.c ${PROJECT_SOURCE_DIR}/ublkd/device_spec.c
+ublkd_unit_test(device_spec_rules_test SOURCES device_spec_rules_test.c ${PROJECT_SOURCE_DIR}/ublkd/model/device_spec.c
                 LIBS option_tables ublkd_base)
 
 # The daemon and the Python package jsonschema must give the same verdict on the same specs.

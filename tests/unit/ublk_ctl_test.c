@@ -2,7 +2,7 @@
  * CTL_TEST_HELPER names. The real one is driven by the tests with the real driver. */
 #include "ublkd/ublk_ctl.h"
 
-#include "ublkd/device_status.h"
+#include "ublkd/model/device_status.h"
 #include "ublkd/ublk_ctl_calls.h"
 
 #include "check.h"

@@ -1,7 +1,7 @@
 /* Calls to the control plane that wait for their answer, shared by the parts of ctl_test. */
 #pragma once
 
-#include "ublkd/device_status.h"
+#include "ublkd/model/device_status.h"
 #include "ublkd/ublk_ctl.h"
 #include "ublkd/worker_proc.h"
 

@@ -1,7 +1,7 @@
 /* Something that happened to a device, in the user's words. Plain data; no I/O. */
 #pragma once
 
-#include "ublkd/device_status.h"
+#include "ublkd/model/device_status.h"
 
 enum event_type { EVENT_NORMAL, EVENT_WARNING, _EVENT_TYPE_MAX };
 

@@ -1,6 +1,6 @@
 /* Names of the driver's feature bits. The numbers are the kernel's ABI; a test of ublk_ctl, which sees the
  * UAPI, holds the two together. */
-#include "ublkd/device_status.h"
+#include "ublkd/model/device_status.h"
 
 #include <stdio.h>
 #include <string.h>

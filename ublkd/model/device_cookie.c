@@ -1,5 +1,5 @@
 /* What a kernel device carries to be known again. */
-#include "ublkd/device_cookie.h"
+#include "ublkd/model/device_cookie.h"
 
 enum { COOKIE_EPOCH_BITS = 16 };
 

@@ -3,7 +3,7 @@
 
 #include "ublkd/base/backing.h"
 #include "ublkd/base/problem.h"
-#include "ublkd/device_condition.h"
+#include "ublkd/model/device_condition.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* What a ublk device that belongs to no record here is. */
-#include "ublkd/foreign_disk.h"
+#include "ublkd/model/foreign_disk.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/ublk_ctl.h"

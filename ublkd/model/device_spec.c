@@ -3,7 +3,7 @@
  * The generated tables check what a schema can say. Then come the rules that take two fields, or a field and
  * the target, to break; each looks only at fields that were good so far, or it would complain about a default
  * that nobody asked for. */
-#include "ublkd/device_spec.h"
+#include "ublkd/model/device_spec.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Something that happened to a device, in the user's words. */
-#include "ublkd/device_event.h"
+#include "ublkd/model/device_event.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/json_print.h"

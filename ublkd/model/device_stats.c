@@ -4,7 +4,7 @@
  * be made byte by byte, from low to high: a number that carries over meanwhile may be taken for a greater
  * one, never for a smaller. So everything is read twice; numbers only rise, and one that is greater at first
  * than later was no number. */
-#include "ublkd/device_stats.h"
+#include "ublkd/model/device_stats.h"
 
 #include "ublkd/proto/region_space.h"
 

@@ -1,5 +1,5 @@
 /* What the user is told: the status of a device, and its JSON. */
-#include "ublkd/device_status.h"
+#include "ublkd/model/device_status.h"
 
 #include "ublkd/base/json_print.h"
 #include "ublkd/base/json_time.h"

@@ -1,5 +1,5 @@
 /* The conditions of a device beside Ready: copies, comparison, and the JSON that the API shows. */
-#include "ublkd/device_condition.h"
+#include "ublkd/model/device_condition.h"
 
 #include "ublkd/base/json_time.h"
 
