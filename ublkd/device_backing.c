@@ -4,7 +4,7 @@
 
 #include "ublkd/offload/close_away.h"
 #include "ublkd/fd_store.h"
-#include "ublkd/frozen_params.h"
+#include "ublkd/plan/frozen_params.h"
 #include "ublkd/managed_device.h"
 
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include "ublkd/managed_device.h"
 
 #include "ublkd/claim_file.h"
-#include "ublkd/claims.h"
+#include "ublkd/plan/claims.h"
 
 #include <stdio.h>
 #include <string.h>

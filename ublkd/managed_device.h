@@ -3,7 +3,7 @@
  * for others. */
 #pragma once
 
-#include "ublkd/attempt.h"
+#include "ublkd/plan/attempt.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/model/daemon_counters.h"
 #include "ublkd/device_backing.h"

@@ -3,7 +3,7 @@
 
 #include "ublkd/model/device_cookie.h"
 #include "ublkd/device_store.h"
-#include "ublkd/plan.h"
+#include "ublkd/plan/plan.h"
 #include "ublkd/ublk_ctl.h"
 #include "ublkd/worker_proc.h"
 

@@ -1,7 +1,7 @@
 /* What is known of a worker; for worker_proc.c and worker_proc_ask.c only. */
 #pragma once
 
-#include "ublkd/worker_growth.h"
+#include "ublkd/plan/worker_growth.h"
 #include "ublkd/worker_proc.h"
 
 struct worker_proc {

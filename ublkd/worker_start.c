@@ -10,7 +10,7 @@
  * on, so never in the middle of a recovery, and when many workers die at once only for the first of them. */
 #include "ublkd/worker_start.h"
 
-#include "ublkd/backoff.h"
+#include "ublkd/plan/backoff.h"
 #include "ublkd/model/device_spec.h"
 #include "ublkd/offload/proc_spawn.h"
 

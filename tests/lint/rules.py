@@ -35,10 +35,10 @@ QUOTED = [
     ("ublkd/paths/*", BASE + ["ublkd/paths/*"]),
     ("ublkd/path_process.[ch]", BASE + ["ublkd/path_process.h", "ublkd/offload/proc_spawn.h", "ublkd/paths/path_wire.h"]),
     ("ublkd/path_watch.[ch]", BASE + ["ublkd/path_watch.h", "ublkd/path_process.h", "ublkd/paths/path_wire.h"]),
-    ("ublkd/plan.[ch]", ["ublkd/plan.h"]),
-    ("ublkd/backoff.[ch]", ["ublkd/backoff.h"]),
-    ("ublkd/attempt.[ch]", ["ublkd/plan.h", "ublkd/backoff.h", "ublkd/attempt.h"]),
-    ("ublkd/claims.[ch]", ["ublkd/claims.h", "ublkd/base/backing_claims.h"]),
+    ("ublkd/plan/plan.[ch]", ["ublkd/plan/plan.h"]),
+    ("ublkd/plan/backoff.[ch]", ["ublkd/plan/backoff.h"]),
+    ("ublkd/plan/attempt.[ch]", ["ublkd/plan/plan.h", "ublkd/plan/backoff.h", "ublkd/plan/attempt.h"]),
+    ("ublkd/plan/claims.[ch]", ["ublkd/plan/claims.h", "ublkd/base/backing_claims.h"]),
     # the manager and main put the parts together, and are the only ones that know the API
     ("ublkd/manager.c", BASE + PROTO + ["ublkd/*", "ublkd/*/*", "api/api.h"]),
     ("ublkd/main.c", BASE + PROTO + ["ublkd/*", "ublkd/*/*", "api/api.h"]),
@@ -56,7 +56,7 @@ QUOTED = [
 ]
 
 # Headers without which there is no I/O.
-PURE = ["ublkd/plan.[ch]", "ublkd/backoff.[ch]", "ublkd/attempt.[ch]", "ublkd/claims.[ch]", "ublkd/worker_growth.[ch]"]
+PURE = ["ublkd/plan/plan.[ch]", "ublkd/plan/backoff.[ch]", "ublkd/plan/attempt.[ch]", "ublkd/plan/claims.[ch]", "ublkd/plan/worker_growth.[ch]"]
 PURE_SYSTEM = ["errno.h", "limits.h", "stdbool.h", "stddef.h", "stdint.h", "string.h"]
 
 UAPI = ["ublkd/base/ublk_uapi.h", "linux/ublk_cmd.h"]

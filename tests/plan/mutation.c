@@ -7,7 +7,7 @@
 #include "sim.h"
 
 /* The table itself, which is nobody's business elsewhere. */
-#include "ublkd/plan.c"
+#include "ublkd/plan/plan.c"
 
 #include <stdio.h>
 #include <stdlib.h>

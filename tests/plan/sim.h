@@ -10,8 +10,8 @@
  * Everything random comes from the seed, so a seed is a schedule. Times are microseconds. */
 #pragma once
 
-#include "ublkd/attempt.h"
-#include "ublkd/plan.h"
+#include "ublkd/plan/attempt.h"
+#include "ublkd/plan/plan.h"
 #include "walk.h"
 
 #include <stdarg.h>

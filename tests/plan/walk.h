@@ -1,7 +1,7 @@
 /* What must hold for the answer to every combination of facts. */
 #pragma once
 
-#include "ublkd/plan.h"
+#include "ublkd/plan/plan.h"
 
 typedef enum plan_action (*plan_function)(const struct plan_facts *facts);
 

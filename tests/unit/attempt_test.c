@@ -1,6 +1,6 @@
 /* How attempt.c counts, waits, despairs and forgives. */
 #include "check.h"
-#include "ublkd/attempt.h"
+#include "ublkd/plan/attempt.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* The ladders of backoff.c, rung by rung. */
 #include "check.h"
-#include "ublkd/backoff.h"
+#include "ublkd/plan/backoff.h"
 
 #include <limits.h>
 

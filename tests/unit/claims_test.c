@@ -1,6 +1,6 @@
 /* Who collides with whom on one backing store. */
 #include "check.h"
-#include "ublkd/claims.h"
+#include "ublkd/plan/claims.h"
 
 static char one_file[] = "file:8:1:4711", other_file[] = "file:8:1:4712";
 

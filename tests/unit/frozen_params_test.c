@@ -1,7 +1,7 @@
 /* Whether a worker can serve a disk whose parameters the kernel froze. */
 #include "tests/unit/check.h"
 #include "ublkd/base/cleanup.h"
-#include "ublkd/frozen_params.h"
+#include "ublkd/plan/frozen_params.h"
 
 #include <string.h>
 

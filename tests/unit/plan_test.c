@@ -1,6 +1,6 @@
 /* plan(): the rules over every combination, and the ways that a user sees. plan_want(): from wish to want. */
 #include "check.h"
-#include "ublkd/plan.h"
+#include "ublkd/plan/plan.h"
 #include "walk.h"
 
 static enum plan_action decide(

@@ -1,6 +1,6 @@
 /* How a disk comes to be, changes and goes: the reconciler over a pretended kernel and pretended workers. */
 #include "check.h"
-#include "ublkd/attempt.h"
+#include "ublkd/plan/attempt.h"
 
 #include "reconciler_world.h"
 #include "ublkd/base/clock.h"

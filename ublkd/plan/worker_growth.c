@@ -1,5 +1,5 @@
 /* Which sizes of a worker the supervisor believes. */
-#include "ublkd/worker_growth.h"
+#include "ublkd/plan/worker_growth.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Whether two devices would write to one backing store. */
-#include "ublkd/claims.h"
+#include "ublkd/plan/claims.h"
 
 int claims_collide(
         const struct backing_claims *claims, const struct backing_claims *const *others, size_t count)

@@ -1,7 +1,7 @@
 /* How often and how fast one device's steps are tried. */
-#include "ublkd/attempt.h"
+#include "ublkd/plan/attempt.h"
 
-#include "ublkd/backoff.h"
+#include "ublkd/plan/backoff.h"
 
 #include <errno.h>
 

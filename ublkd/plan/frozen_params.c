@@ -4,7 +4,7 @@
  * come at all. What is advice to them (physical block size, preferred sizes, granularity of discards,
  * rotational) may differ: the administrator can change it below a living disk, and nothing breaks. So may the
  * limits of segments: the block layer below splits a request that is beyond them. */
-#include "ublkd/frozen_params.h"
+#include "ublkd/plan/frozen_params.h"
 
 #include "ublkd/base/cleanup.h"
 

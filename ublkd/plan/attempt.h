@@ -13,7 +13,7 @@
  * Times are CLOCK_MONOTONIC microseconds, results 0 or -errno. */
 #pragma once
 
-#include "ublkd/plan.h"
+#include "ublkd/plan/plan.h"
 
 enum {
         ATTEMPT_TRIES = 3, /* steps without effect in one situation → TROUBLE_STUCK */

@@ -9,7 +9,7 @@
  *  - What does not fit together is not mended, it is brought down to something that fits: kill the worker (by
  *    contract that loses nothing), or stop the disk (that fails I/O, so only where nothing else is left).
  *  - There is a second worker only after the first is gone: SPAWN is in rows without a worker only. */
-#include "ublkd/plan.h"
+#include "ublkd/plan/plan.h"
 
 #include <stddef.h>
 

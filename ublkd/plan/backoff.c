@@ -1,5 +1,5 @@
 /* Failures so far → how long to wait. */
-#include "ublkd/backoff.h"
+#include "ublkd/plan/backoff.h"
 
 enum {
         DELAY_FIRST = 100 * 1000,
