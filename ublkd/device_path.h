@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ublkd/device_store.h"
-#include "ublkd/path_watch.h"
+#include "ublkd/paths/path_watch.h"
 
 struct managed_device;
 

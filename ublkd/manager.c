@@ -13,7 +13,7 @@
 #include "ublkd/disk_watch.h"
 #include "ublkd/event_writer.h"
 #include "ublkd/foreign_scan.h"
-#include "ublkd/path_watch.h"
+#include "ublkd/paths/path_watch.h"
 #include "ublkd/reconciler.h"
 #include "ublkd/record_keeper.h"
 

@@ -8,7 +8,7 @@
 #include "ublkd/disk_timeout.h"
 #include "ublkd/fd_store.h"
 #include "ublkd/host.h"
-#include "ublkd/path_watch.h"
+#include "ublkd/paths/path_watch.h"
 #include "ublkd/record_keeper.h"
 #include "ublkd/runtime_dir.h"
 #include "ublkd/ublk_ctl.h"

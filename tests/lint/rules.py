@@ -32,9 +32,9 @@ MODEL = [
 QUOTED = [
     ("ublkd/base/*", BASE),
     ("ublkd/proto/*", BASE + PROTO),
+    ("ublkd/paths/path_process.[ch]", BASE + ["ublkd/paths/path_process.h", "ublkd/offload/proc_spawn.h", "ublkd/paths/path_wire.h"]),
+    ("ublkd/paths/path_watch.[ch]", BASE + ["ublkd/paths/path_watch.h", "ublkd/paths/path_process.h", "ublkd/paths/path_wire.h"]),
     ("ublkd/paths/*", BASE + ["ublkd/paths/*"]),
-    ("ublkd/path_process.[ch]", BASE + ["ublkd/path_process.h", "ublkd/offload/proc_spawn.h", "ublkd/paths/path_wire.h"]),
-    ("ublkd/path_watch.[ch]", BASE + ["ublkd/path_watch.h", "ublkd/path_process.h", "ublkd/paths/path_wire.h"]),
     ("ublkd/plan/plan.[ch]", ["ublkd/plan/plan.h"]),
     ("ublkd/plan/backoff.[ch]", ["ublkd/plan/backoff.h"]),
     ("ublkd/plan/attempt.[ch]", ["ublkd/plan/plan.h", "ublkd/plan/backoff.h", "ublkd/plan/attempt.h"]),
@@ -174,7 +174,7 @@ PROC_USERS = [
     "ublkd/foreign_scan.c",  # where it looks, in a process apart
     "ublkd/ublk_ctl.c",  # the program that the helper is executed from
     "ublkd/ublk_ctl_check.c",  # in the helper
-    "ublkd/path_process.c",  # the program that the path watcher is executed from
+    "ublkd/paths/path_process.c",  # the program that the path watcher is executed from
     "ublkd/paths/path_watcher.c",  # in the path watcher
     "ublkd/runtime_dir.c",  # addresses of sockets, by its own descriptor of their directory
     "api/listen.c",  # the same

@@ -1,7 +1,7 @@
 /* What the tests of path_watch share: real directories, a loop, and this very program as the process. */
 #pragma once
 
-#include "ublkd/path_watch.h"
+#include "ublkd/paths/path_watch.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"

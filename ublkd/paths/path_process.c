@@ -1,6 +1,6 @@
 /* The process behind path_watch. One that is given up is killed, and keeps its place until it is seen dead: a
  * process that hangs in the kernel may never be. */
-#include "ublkd/path_process.h"
+#include "ublkd/paths/path_process.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"
