@@ -1,7 +1,7 @@
 /* ADD_DEV: under which number, and with what. */
 #include "ublkd/managed_device.h"
 
-#include "ublkd/device_route.h"
+#include "ublkd/driver/device_route.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "ublkd/base/clock.h"
 #include "ublkd/base/quantity.h"
 #include "ublkd/device_record.h"
-#include "ublkd/device_route.h"
+#include "ublkd/driver/device_route.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "ublkd/adoptable.h"
 #include "ublkd/device_store.h"
 #include "ublkd/model/foreign_disk.h"
-#include "ublkd/ublk_ctl.h"
+#include "ublkd/driver/ublk_ctl.h"
 
 struct foreign_scan;
 

@@ -3,7 +3,7 @@
 #include "ublkd/model/device_status.h"
 #include "ublkd/manager.h"
 #include "ublkd/paths/path_watcher.h"
-#include "ublkd/ublk_ctl.h"
+#include "ublkd/driver/ublk_ctl.h"
 
 #include <getopt.h>
 #include <limits.h>

@@ -4,7 +4,7 @@
 #include "ublkd/model/device_cookie.h"
 #include "ublkd/device_store.h"
 #include "ublkd/plan/plan.h"
-#include "ublkd/ublk_ctl.h"
+#include "ublkd/driver/ublk_ctl.h"
 #include "ublkd/worker_proc.h"
 
 /* What the kernel's answer to GET_DEV_INFO means for the device `uid` whose worker is that far. `device`:

@@ -11,7 +11,7 @@
 #include "ublkd/paths/path_watch.h"
 #include "ublkd/record_keeper.h"
 #include "ublkd/runtime_dir.h"
-#include "ublkd/ublk_ctl.h"
+#include "ublkd/driver/ublk_ctl.h"
 #include "ublkd/worker_start.h"
 
 struct reconciler;

@@ -60,7 +60,7 @@ PURE = ["ublkd/plan/plan.[ch]", "ublkd/plan/backoff.[ch]", "ublkd/plan/attempt.[
 PURE_SYSTEM = ["errno.h", "limits.h", "stdbool.h", "stddef.h", "stdint.h", "string.h"]
 
 UAPI = ["ublkd/base/ublk_uapi.h", "linux/ublk_cmd.h"]
-UAPI_USERS = ["ublkd/ublk_ctl*", "targets/worker/*", "ublkd/base/ublk_uapi.h"]
+UAPI_USERS = ["ublkd/driver/ublk_ctl*", "targets/worker/*", "ublkd/base/ublk_uapi.h"]
 
 # Failures are logged where they end: by the mains, the reconciler (and its steps), the server's own life.
 LOGGERS = [
@@ -128,7 +128,7 @@ def who_sees_the_uapi(path, text):
         return
     for line, name, _ in includes(text):
         if name in UAPI:
-            yield line, f"may not see the ublk UAPI ({name}); only ublkd/ublk_ctl* and targets/worker do"
+            yield line, f"may not see the ublk UAPI ({name}); only ublkd/driver/ublk_ctl* and targets/worker do"
 
 
 def is_short(_path, text):
@@ -172,8 +172,8 @@ PROC_USERS = [
     "ublkd/manager.c",  # where disk_search looks, in a process of its own
     "ublkd/disk_users.c",  # in that process
     "ublkd/foreign_scan.c",  # where it looks, in a process apart
-    "ublkd/ublk_ctl.c",  # the program that the helper is executed from
-    "ublkd/ublk_ctl_check.c",  # in the helper
+    "ublkd/driver/ublk_ctl.c",  # the program that the helper is executed from
+    "ublkd/driver/ublk_ctl_check.c",  # in the helper
     "ublkd/paths/path_process.c",  # the program that the path watcher is executed from
     "ublkd/paths/path_watcher.c",  # in the path watcher
     "ublkd/runtime_dir.c",  # addresses of sockets, by its own descriptor of their directory

@@ -2,8 +2,8 @@
 #include "control_helper_fake.h"
 
 #include "ublkd/base/cleanup.h"
-#include "ublkd/ublk_ctl.h"
-#include "ublkd/ublk_ctl_wire.h"
+#include "ublkd/driver/ublk_ctl.h"
+#include "ublkd/driver/ublk_ctl_wire.h"
 
 #include <poll.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* Opens the control plane and waits for what comes of it, for tests. */
 #pragma once
 
-#include "ublkd/ublk_ctl.h"
+#include "ublkd/driver/ublk_ctl.h"
 
 struct control_verdict {
         unsigned count;

@@ -1,7 +1,7 @@
 /* Which way a disk goes: what was asked for, what is the fastest, and what the kernel has. */
 #include "tests/unit/check.h"
 #include "ublkd/base/ublk_uapi.h"
-#include "ublkd/device_route.h"
+#include "ublkd/driver/device_route.h"
 
 enum {
         ZERO = UBLK_F_SUPPORT_ZERO_COPY,

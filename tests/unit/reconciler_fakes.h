@@ -2,7 +2,7 @@
  * queue until the test lets it be answered, and a worker does only what the test says. */
 #pragma once
 
-#include "ublkd/ublk_ctl.h"
+#include "ublkd/driver/ublk_ctl.h"
 #include "ublkd/worker_proc.h"
 
 enum { FAKE_NUMBERS = 64, FAKE_STRANGER = 1 /* a cookie */ };

@@ -1,5 +1,5 @@
 /* The sentences about a machine on which the control plane cannot be had. */
-#include "ublkd/ublk_ctl_check.h"
+#include "ublkd/driver/ublk_ctl_check.h"
 
 #include "check.h"
 

@@ -1,9 +1,9 @@
 /* The control plane against helpers that are made for it: this program is the helper, too, and plays what
  * CTL_TEST_HELPER names. The real one is driven by the tests with the real driver. */
-#include "ublkd/ublk_ctl.h"
+#include "ublkd/driver/ublk_ctl.h"
 
 #include "ublkd/model/device_status.h"
-#include "ublkd/ublk_ctl_calls.h"
+#include "ublkd/driver/ublk_ctl_calls.h"
 
 #include "check.h"
 #include "control_helper_fake.h"

@@ -2,7 +2,7 @@
 #include "ublkd/model/foreign_disk.h"
 
 #include "ublkd/base/cleanup.h"
-#include "ublkd/ublk_ctl.h"
+#include "ublkd/driver/ublk_ctl.h"
 
 #include <dirent.h>
 #include <fcntl.h>

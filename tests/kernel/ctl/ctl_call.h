@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ublkd/model/device_status.h"
-#include "ublkd/ublk_ctl.h"
+#include "ublkd/driver/ublk_ctl.h"
 #include "ublkd/worker_proc.h"
 
 #include "check.h"

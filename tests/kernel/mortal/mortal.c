@@ -10,7 +10,7 @@
 #include "ublkd/offload/proc_spawn.h"
 #include "ublkd/proto/worker_msg.h"
 #include "ublkd/runtime_dir.h"
-#include "ublkd/ublk_ctl_calls.h"
+#include "ublkd/driver/ublk_ctl_calls.h"
 
 #include <limits.h>
 #include <microhttpd.h>

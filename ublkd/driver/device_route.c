@@ -1,5 +1,5 @@
 /* Which way the bytes of a disk go, and why. The measurements behind it are in bench/RESULTS.md. */
-#include "ublkd/device_route.h"
+#include "ublkd/driver/device_route.h"
 
 static bool kernel_has(enum data_path path, uint64_t features)
 {

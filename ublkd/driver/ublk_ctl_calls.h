@@ -2,7 +2,7 @@
  * ublk_ctl. Runs on the supervisor's loop. */
 #pragma once
 
-#include "ublkd/ublk_ctl_wire.h"
+#include "ublkd/driver/ublk_ctl_wire.h"
 
 #include <stdbool.h>
 #include <sys/queue.h>

@@ -1,5 +1,5 @@
 /* Why the control plane cannot be had on this machine, in words. */
-#include "ublkd/ublk_ctl_check.h"
+#include "ublkd/driver/ublk_ctl_check.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -1,11 +1,11 @@
 /* The control plane: what each command carries, and what its answer means. How it gets to the driver and back
  * is the business of ublk_ctl_calls and, in another process, of ublk_ctl_helper. */
-#include "ublkd/ublk_ctl.h"
+#include "ublkd/driver/ublk_ctl.h"
 
 #include "ublkd/base/ublk_uapi.h"
 #include "ublkd/model/device_status.h"
-#include "ublkd/ublk_ctl_calls.h"
-#include "ublkd/ublk_ctl_check.h"
+#include "ublkd/driver/ublk_ctl_calls.h"
+#include "ublkd/driver/ublk_ctl_check.h"
 
 #include <stdio.h>
 #include <string.h>

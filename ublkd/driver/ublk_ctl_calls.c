@@ -11,7 +11,7 @@
  *
  * Finished calls are delivered one by one from an event source of their own, so that a callback may do what
  * it likes, even free everything. */
-#include "ublkd/ublk_ctl_calls.h"
+#include "ublkd/driver/ublk_ctl_calls.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ublkd/base/ublk_uapi.h"
-#include "ublkd/ublk_ctl.h"
+#include "ublkd/driver/ublk_ctl.h"
 
 #include <stdint.h>
 

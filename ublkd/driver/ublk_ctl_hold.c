@@ -1,5 +1,5 @@
 /* The disk that the control helper holds while a command is under way. */
-#include "ublkd/ublk_ctl_hold.h"
+#include "ublkd/driver/ublk_ctl_hold.h"
 
 #include "ublkd/base/cleanup.h"
 

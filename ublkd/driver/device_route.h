@@ -1,7 +1,7 @@
 /* Which way the bytes of a disk go, and why. Pure. */
 #pragma once
 
-#include "ublkd/ublk_ctl.h"
+#include "ublkd/driver/ublk_ctl.h"
 
 /* What `auto` and the rest come to for a new disk. wanted: from the spec; fastest: what its worker says of
  * the backing store; may_batch: batches pay, and a restart may replay what is in flight (a disk in batches

@@ -12,10 +12,10 @@
  * costs one thread of the ring however often it is tried. */
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"
-#include "ublkd/ublk_ctl.h"
-#include "ublkd/ublk_ctl_check.h"
-#include "ublkd/ublk_ctl_hold.h"
-#include "ublkd/ublk_ctl_wire.h"
+#include "ublkd/driver/ublk_ctl.h"
+#include "ublkd/driver/ublk_ctl_check.h"
+#include "ublkd/driver/ublk_ctl_hold.h"
+#include "ublkd/driver/ublk_ctl_wire.h"
 
 #include <fcntl.h>
 #include <liburing.h>

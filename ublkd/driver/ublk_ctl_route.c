@@ -1,6 +1,6 @@
 /* The flags of a disk that say which way its bytes go. */
 #include "ublkd/base/ublk_uapi.h"
-#include "ublkd/ublk_ctl.h"
+#include "ublkd/driver/ublk_ctl.h"
 
 uint64_t ublk_ctl_path_flags(enum data_path path)
 {
