@@ -6,7 +6,7 @@
 #include "ublkd/model/daemon_counters.h"
 #include "ublkd/model/device_stats.h"
 #include "ublkd/device_store.h"
-#include "ublkd/disk_search.h"
+#include "ublkd/disk_users/disk_search.h"
 #include "ublkd/host.h"
 
 #include <systemd/sd-event.h>

@@ -7,7 +7,7 @@
 
 #include "api/request.h"
 
-#include "ublkd/disk_search.h"
+#include "ublkd/disk_users/disk_search.h"
 
 struct disk_check;
 

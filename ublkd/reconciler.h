@@ -4,7 +4,7 @@
 
 #include "ublkd/model/daemon_counters.h"
 #include "ublkd/device_store.h"
-#include "ublkd/disk_search.h"
+#include "ublkd/disk_users/disk_search.h"
 #include "ublkd/disk_timeout.h"
 #include "ublkd/fd_store.h"
 #include "ublkd/host.h"

@@ -26,7 +26,7 @@
  *   stats-error ERRNO               what comes instead of its statistics; 0: they do
  * It ends when stdin does. */
 #include "api/api.h"
-#include "ublkd/disk_search.h"
+#include "ublkd/disk_users/disk_search.h"
 #include "api/first_pass.h"
 #include "ublkd/record_keeper.h"
 #include "api/server.h"

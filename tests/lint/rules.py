@@ -22,7 +22,7 @@ MODEL = [
     "ublkd/model/device_spec.h",
     "ublkd/model/device_stats.h",
     "ublkd/model/device_status.h",
-    "ublkd/disk_search.h",
+    "ublkd/disk_users/disk_search.h",
     "ublkd/event_log.h",
     "ublkd/host.h",
     "ublkd/proto/latency_buckets.h",
@@ -170,7 +170,7 @@ def asks_no_name_service(path, text):
 PROC_USERS = [
     "ublkd/main.c",  # before the loop: its own program
     "ublkd/manager.c",  # where disk_search looks, in a process of its own
-    "ublkd/disk_users.c",  # in that process
+    "ublkd/disk_users/disk_users.c",  # in that process
     "ublkd/foreign_scan.c",  # where it looks, in a process apart
     "ublkd/driver/ublk_ctl.c",  # the program that the helper is executed from
     "ublkd/driver/ublk_ctl_check.c",  # in the helper

@@ -1,5 +1,5 @@
 /* disk_search: real processes and pipes; what they find is mostly told by the test. */
-#include "ublkd/disk_search.h"
+#include "ublkd/disk_users/disk_search.h"
 
 #include "check.h"
 

@@ -2,7 +2,7 @@
  * "map_files" that leads below /dev is a block node. */
 #pragma once
 
-#include "ublkd/disk_users.h"
+#include "ublkd/disk_users/disk_users.h"
 
 enum { FAKE_SUPERVISOR = 4711 /* whose control helpers are known */ };
 

@@ -1,5 +1,5 @@
 /* seen_set: against a plain table of what was added. */
-#include "ublkd/seen_set.h"
+#include "ublkd/disk_users/seen_set.h"
 
 #include "check.h"
 

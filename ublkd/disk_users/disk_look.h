@@ -2,8 +2,8 @@
  * and disk_bystanders.c. */
 #pragma once
 
-#include "ublkd/disk_users.h"
-#include "ublkd/seen_set.h"
+#include "ublkd/disk_users/disk_users.h"
+#include "ublkd/disk_users/seen_set.h"
 
 #include <dirent.h>
 #include <stdio.h>

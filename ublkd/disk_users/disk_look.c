@@ -1,5 +1,5 @@
 /* One look at who uses disks: what its parts share. */
-#include "ublkd/disk_look.h"
+#include "ublkd/disk_users/disk_look.h"
 
 #include "ublkd/disk_name.h"
 

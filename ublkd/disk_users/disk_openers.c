@@ -8,7 +8,7 @@
  * io_uring whose descriptor was closed). Nor can a look at process after process see a descriptor that is
  * passed on behind it. TRY_STOP_DEV sees all of them; older kernels see them where the disk was opened
  * exclusively. */
-#include "ublkd/disk_look.h"
+#include "ublkd/disk_users/disk_look.h"
 
 #include "ublkd/disk_name.h"
 

@@ -1,5 +1,5 @@
 /* A set of pairs of numbers: a hash table with open addressing, half full at most. */
-#include "ublkd/seen_set.h"
+#include "ublkd/disk_users/seen_set.h"
 
 #include <errno.h>
 #include <stdlib.h>

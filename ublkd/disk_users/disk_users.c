@@ -3,11 +3,11 @@
  * The answer is complete or none: what could not be read is noted, and then nobody found does not mean nobody
  * there. Every thread counts, for it may have descriptors and a mount namespace of its own. The mappings come
  * last, and only for those whose disks have no user yet: they take the longest to read. */
-#include "ublkd/disk_users.h"
+#include "ublkd/disk_users/disk_users.h"
 
-#include "ublkd/disk_look.h"
+#include "ublkd/disk_users/disk_look.h"
 #include "ublkd/disk_name.h"
-#include "ublkd/disk_stack.h"
+#include "ublkd/disk_users/disk_stack.h"
 
 #include <fcntl.h>
 #include <limits.h>

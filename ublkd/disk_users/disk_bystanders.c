@@ -3,7 +3,7 @@
  * Nobody is recognised by what he can choose, as the name of his command is: udev by the file of its program,
  * while it runs as root of this user namespace; a control helper by its parent and its program. The names
  * that udev's processes have only narrow that down, so that "udevadm lock" of an administrator counts. */
-#include "ublkd/disk_look.h"
+#include "ublkd/disk_users/disk_look.h"
 
 #include <fcntl.h>
 #include <limits.h>

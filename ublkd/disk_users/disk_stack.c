@@ -1,5 +1,5 @@
 /* What the kernel has built on disks. */
-#include "ublkd/disk_stack.h"
+#include "ublkd/disk_users/disk_stack.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/disk_name.h"

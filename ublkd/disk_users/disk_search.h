@@ -6,7 +6,7 @@
  * alone; with several of those nothing is searched any more until one of them is gone. */
 #pragma once
 
-#include "ublkd/disk_users.h"
+#include "ublkd/disk_users/disk_users.h"
 
 #include <stdint.h>
 #include <systemd/sd-event.h>

@@ -4,7 +4,7 @@
  * another root sees is a part of that, and is read as long as nobody was found who sees all. A namespace that
  * no process is in (one that is only kept by a bind mount of it) is not among them, nor is a mount that was
  * unmounted lazily: those the kernel's own looks find (disk_stack.h, and an exclusive open). */
-#include "ublkd/disk_look.h"
+#include "ublkd/disk_users/disk_look.h"
 
 #include "ublkd/disk_name.h"
 

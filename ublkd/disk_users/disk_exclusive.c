@@ -3,7 +3,7 @@
  * It is refused while a mount (in any mount namespace, also without processes, or unmounted lazily), a swap
  * area, dm, md, another exclusive opener or one of a partition holds the disk. Read-only, so that no udev
  * event follows the close; O_NONBLOCK as those who only want to look. */
-#include "ublkd/disk_look.h"
+#include "ublkd/disk_users/disk_look.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -2,7 +2,7 @@
  *
  * The process writes one record for each disk, in their order, each ended by a NUL: "N" (nobody), "Y" and by
  * whom, or "E" and what was not found out. What is missing at the end of the pipe is not known. */
-#include "ublkd/disk_search.h"
+#include "ublkd/disk_users/disk_search.h"
 
 #include <assert.h>
 #include <fcntl.h>
