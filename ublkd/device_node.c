@@ -2,7 +2,7 @@
  * same when that fails. */
 #include "ublkd/managed_device.h"
 
-#include "ublkd/disk_node.h"
+#include "ublkd/disks/disk_node.h"
 
 #include <string.h>
 

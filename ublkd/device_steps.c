@@ -3,7 +3,7 @@
 #include "ublkd/device_faults.h"
 #include "ublkd/device_space.h"
 
-#include "ublkd/disk_timeout.h"
+#include "ublkd/disks/disk_timeout.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "api/api.h"
 #include "ublkd/base/log.h"
 #include "ublkd/disk_users/disk_search.h"
-#include "ublkd/disk_watch.h"
+#include "ublkd/disks/disk_watch.h"
 #include "ublkd/event_writer.h"
 #include "ublkd/foreign_scan.h"
 #include "ublkd/paths/path_watch.h"

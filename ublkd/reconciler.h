@@ -5,7 +5,7 @@
 #include "ublkd/model/daemon_counters.h"
 #include "ublkd/device_store.h"
 #include "ublkd/disk_users/disk_search.h"
-#include "ublkd/disk_timeout.h"
+#include "ublkd/disks/disk_timeout.h"
 #include "ublkd/fd_store.h"
 #include "ublkd/host.h"
 #include "ublkd/paths/path_watch.h"

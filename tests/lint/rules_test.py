@@ -56,7 +56,7 @@ BAD = [
     ("ublkd/observe.c", "sleep(1);\n", "sleeps"),
     ("targets/worker/disk.c", "usleep (1);\n", "sleeps"),
     ("api/wait.c", "nanosleep(&t, NULL);\n", "sleeps"),
-    ("ublkd/disk_node.c", 'struct group *group = getgrnam("disk");\n', "name service"),
+    ("ublkd/disks/disk_node.c", 'struct group *group = getgrnam("disk");\n', "name service"),
     ("ublkd/worker_proc.c", 'snprintf(path, sizeof(path), "/proc/%d/stat", pid);\n', "names /proc"),
     ("api/host.c", 'opendir("/proc");\n', "names /proc"),
     ("api/access.c", "r = getpwuid_r(uid, &user);\n", "name service"),

@@ -1,5 +1,5 @@
 /* disk_node: what udev reads of a disk. */
-#include "ublkd/disk_node.h"
+#include "ublkd/disks/disk_node.h"
 
 #include "ublkd/base/cleanup.h"
 

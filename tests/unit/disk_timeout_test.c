@@ -1,6 +1,6 @@
 /* disk_timeout: a disk whose timeout cannot be set for now holds up neither the loop nor other disks. In the
  * place of an attribute that hangs in the kernel is a pipe that nobody reads. */
-#include "ublkd/disk_timeout.h"
+#include "ublkd/disks/disk_timeout.h"
 
 #include "ublkd/base/cleanup.h"
 

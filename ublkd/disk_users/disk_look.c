@@ -1,7 +1,7 @@
 /* One look at who uses disks: what its parts share. */
 #include "ublkd/disk_users/disk_look.h"
 
-#include "ublkd/disk_name.h"
+#include "ublkd/disks/disk_name.h"
 
 #include <fcntl.h>
 #include <stdarg.h>

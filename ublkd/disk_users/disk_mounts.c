@@ -6,7 +6,7 @@
  * unmounted lazily: those the kernel's own looks find (disk_stack.h, and an exclusive open). */
 #include "ublkd/disk_users/disk_look.h"
 
-#include "ublkd/disk_name.h"
+#include "ublkd/disks/disk_name.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -10,7 +10,7 @@
  * exclusively. */
 #include "ublkd/disk_users/disk_look.h"
 
-#include "ublkd/disk_name.h"
+#include "ublkd/disks/disk_name.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -2,7 +2,7 @@
 #include "ublkd/disk_users/disk_stack.h"
 
 #include "ublkd/base/cleanup.h"
-#include "ublkd/disk_name.h"
+#include "ublkd/disks/disk_name.h"
 
 #include <fcntl.h>
 #include <glob.h>

@@ -6,7 +6,7 @@
 #include "ublkd/disk_users/disk_users.h"
 
 #include "ublkd/disk_users/disk_look.h"
-#include "ublkd/disk_name.h"
+#include "ublkd/disks/disk_name.h"
 #include "ublkd/disk_users/disk_stack.h"
 
 #include <fcntl.h>

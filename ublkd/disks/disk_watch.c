@@ -1,8 +1,8 @@
 /* What udev tells everybody about block devices, reduced to whole disks of the ublk driver. */
-#include "ublkd/disk_watch.h"
+#include "ublkd/disks/disk_watch.h"
 
 #include "ublkd/base/cleanup.h"
-#include "ublkd/disk_name.h"
+#include "ublkd/disks/disk_name.h"
 
 #include <stdlib.h>
 #include <systemd/sd-device.h>

@@ -1,5 +1,5 @@
 /* How fast the kernel notices the death of a worker. */
-#include "ublkd/disk_timeout.h"
+#include "ublkd/disks/disk_timeout.h"
 
 #include "ublkd/offload/apart.h"
 #include "ublkd/base/cleanup.h"

@@ -1,5 +1,5 @@
 /* Owner, mode and link of a live disk's block node. */
-#include "ublkd/disk_node.h"
+#include "ublkd/disks/disk_node.h"
 
 #include "ublkd/base/cleanup.h"
 

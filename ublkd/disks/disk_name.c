@@ -1,5 +1,5 @@
 /* The number of a disk, from its name. */
-#include "ublkd/disk_name.h"
+#include "ublkd/disks/disk_name.h"
 
 #include <stdlib.h>
 #include <string.h>
