@@ -3,7 +3,7 @@
 #include "ublkd/device_backing.h"
 
 #include "ublkd/offload/close_away.h"
-#include "ublkd/fd_store.h"
+#include "ublkd/runtime/fd_store.h"
 #include "ublkd/plan/frozen_params.h"
 #include "ublkd/managed_device.h"
 

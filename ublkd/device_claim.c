@@ -4,7 +4,7 @@
  * first disk wins. */
 #include "ublkd/managed_device.h"
 
-#include "ublkd/claim_file.h"
+#include "ublkd/runtime/claim_file.h"
 #include "ublkd/plan/claims.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * is protected by this alone. */
 #include "ublkd/managed_device.h"
 
-#include "ublkd/claim_file.h"
+#include "ublkd/runtime/claim_file.h"
 #include "ublkd/plan/claims.h"
 
 #include <stdio.h>

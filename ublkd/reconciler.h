@@ -6,11 +6,11 @@
 #include "ublkd/device_store.h"
 #include "ublkd/disk_users/disk_search.h"
 #include "ublkd/disks/disk_timeout.h"
-#include "ublkd/fd_store.h"
+#include "ublkd/runtime/fd_store.h"
 #include "ublkd/host.h"
 #include "ublkd/paths/path_watch.h"
 #include "ublkd/record_keeper.h"
-#include "ublkd/runtime_dir.h"
+#include "ublkd/runtime/runtime_dir.h"
 #include "ublkd/driver/ublk_ctl.h"
 #include "ublkd/worker_start.h"
 

@@ -4,7 +4,7 @@
 
 #include "ublkd/adoptable.h"
 #include "ublkd/device_store.h"
-#include "ublkd/runtime_dir.h"
+#include "ublkd/runtime/runtime_dir.h"
 
 struct record_keeper;
 

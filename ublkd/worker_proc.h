@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ublkd/proto/worker_msg.h"
-#include "ublkd/runtime_dir.h"
+#include "ublkd/runtime/runtime_dir.h"
 #include "ublkd/worker_death.h"
 #include "ublkd/worker_start.h"
 #include "ublkd/worker_store.h"

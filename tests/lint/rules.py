@@ -176,7 +176,7 @@ PROC_USERS = [
     "ublkd/driver/ublk_ctl_check.c",  # in the helper
     "ublkd/paths/path_process.c",  # the program that the path watcher is executed from
     "ublkd/paths/path_watcher.c",  # in the path watcher
-    "ublkd/runtime_dir.c",  # addresses of sockets, by its own descriptor of their directory
+    "ublkd/runtime/runtime_dir.c",  # addresses of sockets, by its own descriptor of their directory
     "api/listen.c",  # the same
     "api/metrics_process.c",  # its own: see there
 ]

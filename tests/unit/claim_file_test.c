@@ -1,6 +1,6 @@
 /* What is written of claims is read back, and nothing else is taken for some. */
 #include "check.h"
-#include "ublkd/claim_file.h"
+#include "ublkd/runtime/claim_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 /* The runtime directory: one holder, sockets of workers, paths of any length. */
-#include "ublkd/runtime_dir.h"
+#include "ublkd/runtime/runtime_dir.h"
 
 #include "check.h"
 

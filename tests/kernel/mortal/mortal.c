@@ -9,7 +9,7 @@
 #include "ublkd/base/ublk_uapi.h"
 #include "ublkd/offload/proc_spawn.h"
 #include "ublkd/proto/worker_msg.h"
-#include "ublkd/runtime_dir.h"
+#include "ublkd/runtime/runtime_dir.h"
 #include "ublkd/driver/ublk_ctl_calls.h"
 
 #include <limits.h>

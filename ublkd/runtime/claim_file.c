@@ -1,6 +1,6 @@
 /* The claims of a disk on its backing store, kept in the runtime directory. For each a line with its range,
  * whether the disk writes, and " 1" if it is mapped; then a line with its key. */
-#include "ublkd/claim_file.h"
+#include "ublkd/runtime/claim_file.h"
 
 #include "ublkd/base/cleanup.h"
 

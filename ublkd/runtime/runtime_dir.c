@@ -2,7 +2,7 @@
  *
  * The address of a Unix socket has room for 107 bytes, a path may have 4095. So sockets are named through the
  * descriptor of their directory: /proc/self/fd/N/UID.sock. */
-#include "ublkd/runtime_dir.h"
+#include "ublkd/runtime/runtime_dir.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * The name of each tells the disk, with the epoch: a descriptor of a disk that was made anew since is another
  * one. What the service manager does not take is no failure: it is a second way, the first is to ask the
  * worker that lives. */
-#include "ublkd/fd_store.h"
+#include "ublkd/runtime/fd_store.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/offload/close_away.h"
