@@ -5,7 +5,7 @@
 #include "ublkd/adoptable.h"
 #include "ublkd/model/daemon_counters.h"
 #include "ublkd/model/device_stats.h"
-#include "ublkd/device_store.h"
+#include "ublkd/store/device_store.h"
 #include "ublkd/disk_users/disk_search.h"
 #include "ublkd/host.h"
 

@@ -3,7 +3,7 @@
 
 #include "api/request.h"
 
-#include "ublkd/device_store.h"
+#include "ublkd/store/device_store.h"
 
 /* Whether the policy allows the path of the spec's target, which is the one of `record` (NULL: a new device)
  * or another; a device that has it already keeps it. Read from the spec alone. False: there is a reply. */

@@ -2,7 +2,7 @@
  * for the API. */
 #pragma once
 
-#include "ublkd/device_store.h"
+#include "ublkd/store/device_store.h"
 #include "ublkd/model/foreign_disk.h"
 
 enum adopt_verdict {

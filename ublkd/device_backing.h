@@ -9,7 +9,7 @@
  * finds, and refuses another store. */
 #pragma once
 
-#include "ublkd/device_store.h"
+#include "ublkd/store/device_store.h"
 #include "ublkd/proto/worker_msg.h"
 #include "ublkd/worker_proc.h"
 

@@ -2,7 +2,7 @@
  * of a device only (managed_device.h). */
 #pragma once
 
-#include "ublkd/device_store.h"
+#include "ublkd/store/device_store.h"
 #include "ublkd/paths/path_watch.h"
 
 struct managed_device;

@@ -5,7 +5,7 @@
 
 #include "ublkd/base/clock.h"
 #include "ublkd/base/quantity.h"
-#include "ublkd/device_record.h"
+#include "ublkd/store/device_record.h"
 #include "ublkd/driver/device_route.h"
 
 #include <stdio.h>

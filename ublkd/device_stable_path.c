@@ -2,7 +2,7 @@
  * the store. */
 #include "ublkd/managed_device.h"
 
-#include "ublkd/device_record.h"
+#include "ublkd/store/device_record.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "ublkd/adoptable.h"
-#include "ublkd/device_store.h"
+#include "ublkd/store/device_store.h"
 #include "ublkd/model/foreign_disk.h"
 #include "ublkd/driver/ublk_ctl.h"
 

@@ -8,7 +8,7 @@
 #include "ublkd/model/daemon_counters.h"
 #include "ublkd/device_backing.h"
 #include "ublkd/device_path.h"
-#include "ublkd/device_store.h"
+#include "ublkd/store/device_store.h"
 #include "ublkd/observe.h"
 #include "ublkd/proto/region_faults.h"
 #include "ublkd/reconciler.h"

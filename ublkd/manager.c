@@ -11,7 +11,7 @@
 #include "ublkd/base/log.h"
 #include "ublkd/disk_users/disk_search.h"
 #include "ublkd/disks/disk_watch.h"
-#include "ublkd/event_writer.h"
+#include "ublkd/store/event_writer.h"
 #include "ublkd/foreign_scan.h"
 #include "ublkd/paths/path_watch.h"
 #include "ublkd/reconciler.h"

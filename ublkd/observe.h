@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ublkd/model/device_cookie.h"
-#include "ublkd/device_store.h"
+#include "ublkd/store/device_store.h"
 #include "ublkd/plan/plan.h"
 #include "ublkd/driver/ublk_ctl.h"
 #include "ublkd/worker_proc.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ublkd/model/daemon_counters.h"
-#include "ublkd/device_store.h"
+#include "ublkd/store/device_store.h"
 #include "ublkd/disk_users/disk_search.h"
 #include "ublkd/disks/disk_timeout.h"
 #include "ublkd/runtime/fd_store.h"

@@ -1,7 +1,7 @@
 /* The record of a device as a JSON document. One row for each member: a new field of a record is one more. */
 #include "ublkd/record_file.h"
 
-#include "ublkd/device_record.h"
+#include "ublkd/store/device_record.h"
 
 #include <assert.h>
 #include <stddef.h>

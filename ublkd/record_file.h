@@ -2,7 +2,7 @@
  * whose database is lost, or is an older copy, finds in it what its disks are. No I/O here. */
 #pragma once
 
-#include "ublkd/device_store.h"
+#include "ublkd/store/device_store.h"
 
 enum {
         RECORD_FILE_VERSION = 1,

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ublkd/adoptable.h"
-#include "ublkd/device_store.h"
+#include "ublkd/store/device_store.h"
 #include "ublkd/runtime/runtime_dir.h"
 
 struct record_keeper;

@@ -1,7 +1,7 @@
 /* What the pretended reconciler of the API tests says of a device. */
 #pragma once
 
-#include "ublkd/device_store.h"
+#include "ublkd/store/device_store.h"
 
 /* Sets a status of this phase, with a disk and a worker where the phase has them. 0, -ENOENT or -ENOMEM. */
 int api_test_set_status(struct device_store *store, uint64_t restarts, const struct device_record *record,

@@ -12,7 +12,7 @@ GOOD = [
     ("ublkd/driver/ublk_ctl_helper.c", '#include "ublkd/base/ublk_uapi.h"\n'),
     ("targets/worker/ublk_queue.c", '#include "ublkd/base/ublk_uapi.h"\n#include "targets/registry.h"\n'),
     ("targets/loop/loop.c", '#include "targets/target.h"\n#include "targets/loop/loop.h"\n'),
-    ("api/devices.c", '#include "ublkd/device_store.h"\n#include "api/respond.h"\n'),
+    ("api/devices.c", '#include "ublkd/store/device_store.h"\n#include "api/respond.h"\n'),
     ("ublkctl/apply.c", '#include "ublkctl/call.h"\n#include "ublkd/base/quantity.h"\n'),
     ("ublkd/reconciler.c", 'static void f(void)\n{\n        log_error(NULL, "x");\n}\n'),
     ("ublkd/observe.c", "/* It never sleeps: sleep(1) would be wrong, log_error() as well. */\n"),

@@ -1,5 +1,5 @@
 /* device_store: the rules of the records, over a backend that remembers and that can fail. */
-#include "ublkd/device_store.h"
+#include "ublkd/store/device_store.h"
 #include "check.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* event_log: order, repetitions, and the bounds. */
-#include "ublkd/event_log.h"
+#include "ublkd/store/event_log.h"
 
 #include "check.h"
 

@@ -4,8 +4,8 @@
 #include "store_faulty.h"
 
 #include "ublkd/base/clock.h"
-#include "ublkd/event_log.h"
-#include "ublkd/event_writer.h"
+#include "ublkd/store/event_log.h"
+#include "ublkd/store/event_writer.h"
 #include "ublkd/host.h"
 
 #include <stdlib.h>

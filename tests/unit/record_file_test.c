@@ -3,7 +3,7 @@
 #include "check.h"
 #include "ublkd/record_file.h"
 
-#include "ublkd/device_record.h"
+#include "ublkd/store/device_record.h"
 
 #include <errno.h>
 

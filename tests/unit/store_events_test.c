@@ -1,5 +1,5 @@
 /* The events of a store in a real database: which changes make one, what survives, what costs a write. */
-#include "ublkd/device_store.h"
+#include "ublkd/store/device_store.h"
 
 #include "check.h"
 

@@ -1,7 +1,7 @@
 /* A backend of the store in front of a real one, whose writes fail when a test says so. */
 #pragma once
 
-#include "ublkd/device_store.h"
+#include "ublkd/store/device_store.h"
 
 /* The test's own; to be passed to device_store_new() with store_faulty_backend. `real` and `real_context` are
  * filled by whichever store_*_open(), and closed with the store. */

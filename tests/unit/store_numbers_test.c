@@ -1,5 +1,5 @@
 /* store_numbers: which number is free, and how much work it is to find out. */
-#include "ublkd/store_numbers.h"
+#include "ublkd/store/store_numbers.h"
 
 #include "check.h"
 

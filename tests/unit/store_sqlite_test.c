@@ -1,5 +1,5 @@
 /* store_sqlite: what is stored comes back; and each way in which a database can be wrong is one sentence. */
-#include "ublkd/device_store.h"
+#include "ublkd/store/device_store.h"
 
 #include "check.h"
 

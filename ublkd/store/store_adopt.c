@@ -1,7 +1,7 @@
 /* Records that come back from the runtime directory, and records that are older than what is there. */
-#include "ublkd/device_store_internal.h"
+#include "ublkd/store/device_store_internal.h"
 
-#include "ublkd/device_record.h"
+#include "ublkd/store/device_record.h"
 
 #include <assert.h>
 #include <string.h>

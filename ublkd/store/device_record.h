@@ -2,7 +2,7 @@
  */
 #pragma once
 
-#include "ublkd/device_store.h"
+#include "ublkd/store/device_store.h"
 
 /* CLOCK_REALTIME, microseconds. */
 uint64_t device_record_now(void);

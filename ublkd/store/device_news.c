@@ -1,7 +1,7 @@
 /* What a change of a device is told as. */
-#include "ublkd/device_news.h"
+#include "ublkd/store/device_news.h"
 
-#include "ublkd/device_record.h"
+#include "ublkd/store/device_record.h"
 
 #include "ublkd/base/json_print.h"
 

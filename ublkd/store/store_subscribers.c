@@ -1,5 +1,5 @@
 /* Who is told of changes. */
-#include "ublkd/store_subscribers.h"
+#include "ublkd/store/store_subscribers.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Which kernel numbers the records of the store have. */
-#include "ublkd/store_numbers.h"
+#include "ublkd/store/store_numbers.h"
 
 #include <string.h>
 

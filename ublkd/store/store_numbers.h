@@ -1,7 +1,7 @@
 /* Which kernel numbers the records of the store have. For the store only. */
 #pragma once
 
-#include "ublkd/store_entries.h"
+#include "ublkd/store/store_entries.h"
 
 /* The record other than `name` that has `number` or asks for it, or NULL. */
 const struct device_record *store_numbers_owner(

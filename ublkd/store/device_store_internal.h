@@ -1,10 +1,10 @@
 /* What the files of the store share; for device_store*.c and store_adopt.c only. */
 #pragma once
 
-#include "ublkd/device_news.h"
-#include "ublkd/device_store.h"
-#include "ublkd/store_entries.h"
-#include "ublkd/store_subscribers.h"
+#include "ublkd/store/device_news.h"
+#include "ublkd/store/device_store.h"
+#include "ublkd/store/store_entries.h"
+#include "ublkd/store/store_subscribers.h"
 
 struct device_store {
         const struct device_backend *backend;

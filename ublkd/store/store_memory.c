@@ -1,5 +1,5 @@
 /* The backend that keeps nothing: for tests. */
-#include "ublkd/device_store.h"
+#include "ublkd/store/device_store.h"
 
 typedef int (*load_each)(void *userdata, const struct device_record *record, const char *document);
 

@@ -1,7 +1,7 @@
 /* Who is told of changes. For the store only. */
 #pragma once
 
-#include "ublkd/device_store.h"
+#include "ublkd/store/device_store.h"
 
 struct store_subscribers {
         struct store_subscriber_entry {

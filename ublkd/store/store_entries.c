@@ -1,7 +1,7 @@
 /* A sorted array: devices are looked up by name far more often than they come and go. */
-#include "ublkd/store_entries.h"
+#include "ublkd/store/store_entries.h"
 
-#include "ublkd/device_record.h"
+#include "ublkd/store/device_record.h"
 
 #include <assert.h>
 #include <string.h>

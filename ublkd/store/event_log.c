@@ -1,5 +1,5 @@
 /* The events that are kept: a sorted array that grows at its end. */
-#include "ublkd/event_log.h"
+#include "ublkd/store/event_log.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"

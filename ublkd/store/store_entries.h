@@ -1,7 +1,7 @@
 /* The records of the store in memory, sorted by name. For the store only. */
 #pragma once
 
-#include "ublkd/device_store.h"
+#include "ublkd/store/device_store.h"
 
 struct store_entry {
         struct device_record record;

@@ -1,5 +1,5 @@
 /* One record: made, read back from where it was stored, shown. */
-#include "ublkd/device_record.h"
+#include "ublkd/store/device_record.h"
 
 #include "ublkd/base/clock.h"
 #include "ublkd/base/json_print.h"

@@ -1,7 +1,7 @@
 /* What a change of a device is told as. For the store only. */
 #pragma once
 
-#include "ublkd/device_store.h"
+#include "ublkd/store/device_store.h"
 
 /* Texts are lent. */
 struct device_news {

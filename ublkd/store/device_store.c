@@ -9,12 +9,12 @@
  *
  * Events share the revisions. Those of what the user asked for are written with the record that they are
  * about; those of what was seen happening wait in the log for device_store_save_events(). */
-#include "ublkd/device_store_internal.h"
+#include "ublkd/store/device_store_internal.h"
 
-#include "ublkd/device_news.h"
-#include "ublkd/device_record.h"
-#include "ublkd/put_check.h"
-#include "ublkd/store_numbers.h"
+#include "ublkd/store/device_news.h"
+#include "ublkd/store/device_record.h"
+#include "ublkd/store/put_check.h"
+#include "ublkd/store/store_numbers.h"
 
 #include "ublkd/base/json_print.h"
 

@@ -2,7 +2,7 @@
  * never waits for a disk. A repetition raises the count of its event and is written as soon as a new one. */
 #pragma once
 
-#include "ublkd/device_store.h"
+#include "ublkd/store/device_store.h"
 
 #include <systemd/sd-event.h>
 

@@ -1,7 +1,7 @@
 /* What must hold for a put. For the store only. */
 #pragma once
 
-#include "ublkd/device_store.h"
+#include "ublkd/store/device_store.h"
 
 /* `record`: the device of that name, or NULL. 0, or -errno as device_store_put() with a problem that says
  * why. */

@@ -1,5 +1,5 @@
 /* The events in the database. */
-#include "ublkd/store_sqlite_events.h"
+#include "ublkd/store/store_sqlite_events.h"
 
 #include "ublkd/base/cleanup.h"
 

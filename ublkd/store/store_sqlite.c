@@ -3,8 +3,8 @@
  * WAL with synchronous=FULL: what was acknowledged survives a crash of the machine. locking_mode=EXCLUSIVE:
  * SQLite itself keeps a second ublkd away from the file, and needs no shared memory. A database from a newer
  * ublkd is left as it is, down to its write-ahead log. */
-#include "ublkd/device_store.h"
-#include "ublkd/store_sqlite_events.h"
+#include "ublkd/store/device_store.h"
+#include "ublkd/store/store_sqlite_events.h"
 
 #include <assert.h>
 #include <fcntl.h>

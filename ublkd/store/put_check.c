@@ -1,7 +1,7 @@
 /* What must hold for a put. */
-#include "ublkd/put_check.h"
+#include "ublkd/store/put_check.h"
 
-#include "ublkd/device_record.h"
+#include "ublkd/store/device_record.h"
 
 int put_check(const struct device_store *store, const struct device_spec *spec,
         const struct device_record *record, const struct put_condition *condition,

@@ -1,8 +1,8 @@
 /* What is wanted of a device beside its spec, and what the reconciler has to remember of it: each is one
  * column of its record. */
-#include "ublkd/device_store_internal.h"
+#include "ublkd/store/device_store_internal.h"
 
-#include "ublkd/device_record.h"
+#include "ublkd/store/device_record.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Writes the events that wait in the store's log, and has those forgotten that fell out of it. */
-#include "ublkd/event_writer.h"
+#include "ublkd/store/event_writer.h"
 
 #include "ublkd/base/cleanup.h"
 

@@ -6,7 +6,7 @@
 #include "ublkd/base/backing.h"
 #include "ublkd/model/device_spec.h"
 #include "ublkd/model/device_status.h"
-#include "ublkd/event_log.h"
+#include "ublkd/store/event_log.h"
 
 enum { UID_TEXT_SIZE = 37, DATABASE_ID_SIZE = 33 };
 
