@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ublkd/base/problem.h"
-#include "ublkd/adoptable.h"
+#include "ublkd/records/adoptable.h"
 #include "ublkd/model/foreign_disk.h"
 
 #include <stdbool.h>

@@ -15,7 +15,7 @@
 #include "ublkd/foreign_scan.h"
 #include "ublkd/paths/path_watch.h"
 #include "ublkd/reconciler.h"
-#include "ublkd/record_keeper.h"
+#include "ublkd/records/record_keeper.h"
 
 #include <limits.h>
 #include <signal.h>

@@ -9,7 +9,7 @@
 #include "ublkd/runtime/fd_store.h"
 #include "ublkd/host.h"
 #include "ublkd/paths/path_watch.h"
-#include "ublkd/record_keeper.h"
+#include "ublkd/records/record_keeper.h"
 #include "ublkd/runtime/runtime_dir.h"
 #include "ublkd/driver/ublk_ctl.h"
 #include "ublkd/worker_start.h"

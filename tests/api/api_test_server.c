@@ -28,7 +28,7 @@
 #include "api/api.h"
 #include "ublkd/disk_users/disk_search.h"
 #include "api/first_pass.h"
-#include "ublkd/record_keeper.h"
+#include "ublkd/records/record_keeper.h"
 #include "api/server.h"
 #include "api/wait.h"
 #include "api/watch.h"

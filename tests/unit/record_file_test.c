@@ -1,7 +1,7 @@
 /* The record beside the region: what is written is read back, nothing else is taken for one, and which record
  * is newer is told by the database's revisions. */
 #include "check.h"
-#include "ublkd/record_file.h"
+#include "ublkd/records/record_file.h"
 
 #include "ublkd/store/device_record.h"
 

@@ -1,9 +1,9 @@
 /* A database that is lost, is an older copy, or is another one: what its records are then, and how they come
  * back. */
 #include "check.h"
-#include "ublkd/record_keeper.h"
+#include "ublkd/records/record_keeper.h"
 
-#include "ublkd/record_file.h"
+#include "ublkd/records/record_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

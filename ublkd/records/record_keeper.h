@@ -2,7 +2,7 @@
  * the supervisor's loop; subscribes to the store, before the reconciler does. */
 #pragma once
 
-#include "ublkd/adoptable.h"
+#include "ublkd/records/adoptable.h"
 #include "ublkd/store/device_store.h"
 #include "ublkd/runtime/runtime_dir.h"
 

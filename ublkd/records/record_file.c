@@ -1,5 +1,5 @@
 /* The record of a device as a JSON document. One row for each member: a new field of a record is one more. */
-#include "ublkd/record_file.h"
+#include "ublkd/records/record_file.h"
 
 #include "ublkd/store/device_record.h"
 

@@ -1,5 +1,5 @@
 /* Disks and records that a lost or older database knows nothing of. */
-#include "ublkd/adoptable.h"
+#include "ublkd/records/adoptable.h"
 
 #include "ublkd/model/device_cookie.h"
 

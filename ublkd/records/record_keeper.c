@@ -12,9 +12,9 @@
  * `database` in the same directory says which database ran here last in this boot, and how far it was. With
  * it a database is known to be older although the record that shows it was removed, copy and all: such a
  * record is not current either, and that is written down in a copy that says "removed". */
-#include "ublkd/record_keeper.h"
+#include "ublkd/records/record_keeper.h"
 
-#include "ublkd/record_file.h"
+#include "ublkd/records/record_file.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
