@@ -11,7 +11,7 @@
 
 #include "ublkd/store/device_store.h"
 #include "ublkd/proto/worker_msg.h"
-#include "ublkd/worker_proc.h"
+#include "ublkd/workers/worker_proc.h"
 
 struct managed_device;
 

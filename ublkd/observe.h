@@ -5,7 +5,7 @@
 #include "ublkd/store/device_store.h"
 #include "ublkd/plan/plan.h"
 #include "ublkd/driver/ublk_ctl.h"
-#include "ublkd/worker_proc.h"
+#include "ublkd/workers/worker_proc.h"
 
 /* What the kernel's answer to GET_DEV_INFO means for the device `uid` whose worker is that far. `device`:
  * NULL when there is none. *ret_stranger: the number is taken by a device that is not ours. */

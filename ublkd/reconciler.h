@@ -12,7 +12,7 @@
 #include "ublkd/records/record_keeper.h"
 #include "ublkd/runtime/runtime_dir.h"
 #include "ublkd/driver/ublk_ctl.h"
-#include "ublkd/worker_start.h"
+#include "ublkd/workers/worker_start.h"
 
 struct reconciler;
 

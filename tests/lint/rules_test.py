@@ -32,7 +32,7 @@ BAD = [
     ("ublkd/reconciler.c", '#include "api/api.h"\n', "may not include"),
     ("ublkd/reconciler.c", '#include "targets/worker/disk.h"\n', "may not include"),
     ("api/devices.c", '#include "ublkd/reconciler.h"\n', "may not include"),
-    ("api/devices.c", '#include "ublkd/worker_proc.h"\n', "may not include"),
+    ("api/devices.c", '#include "ublkd/workers/worker_proc.h"\n', "may not include"),
     ("api/devices.c", '#include "ublkd/driver/ublk_ctl.h"\n', "may not include"),
     ("api/devices.c", '#include "ublkd/plan/plan.h"\n', "may not include"),
     ("targets/worker/main.c", '#include "ublkd/model/device_spec.h"\n', "may not include"),
@@ -57,7 +57,7 @@ BAD = [
     ("targets/worker/disk.c", "usleep (1);\n", "sleeps"),
     ("api/wait.c", "nanosleep(&t, NULL);\n", "sleeps"),
     ("ublkd/disks/disk_node.c", 'struct group *group = getgrnam("disk");\n', "name service"),
-    ("ublkd/worker_proc.c", 'snprintf(path, sizeof(path), "/proc/%d/stat", pid);\n', "names /proc"),
+    ("ublkd/workers/worker_proc.c", 'snprintf(path, sizeof(path), "/proc/%d/stat", pid);\n', "names /proc"),
     ("api/host.c", 'opendir("/proc");\n', "names /proc"),
     ("api/access.c", "r = getpwuid_r(uid, &user);\n", "name service"),
 ]

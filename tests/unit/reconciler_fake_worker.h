@@ -1,7 +1,7 @@
 /* A pretended worker, for reconciler_fakes.c and tests that have it say what is unusual. */
 #pragma once
 
-#include "ublkd/worker_proc.h"
+#include "ublkd/workers/worker_proc.h"
 
 #include <sys/queue.h>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ublkd/driver/ublk_ctl.h"
-#include "ublkd/worker_proc.h"
+#include "ublkd/workers/worker_proc.h"
 
 enum { FAKE_NUMBERS = 64, FAKE_STRANGER = 1 /* a cookie */ };
 

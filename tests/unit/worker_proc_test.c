@@ -1,6 +1,6 @@
 /* Worker processes: real children that speak the protocol, or do not. This program is the worker, too:
  * started as "ublkd-worker NAME" it behaves as NAME says. */
-#include "ublkd/worker_proc.h"
+#include "ublkd/workers/worker_proc.h"
 
 #include "check.h"
 #include "worker_fake.h"

@@ -1,5 +1,5 @@
 /* The spare worker, with real processes. This program is the worker, too: see worker_fake.h. */
-#include "ublkd/worker_start.h"
+#include "ublkd/workers/worker_start.h"
 
 #include "check.h"
 #include "worker_fake.h"

@@ -3,7 +3,7 @@
 
 #include "ublkd/model/device_status.h"
 #include "ublkd/driver/ublk_ctl.h"
-#include "ublkd/worker_proc.h"
+#include "ublkd/workers/worker_proc.h"
 
 #include "check.h"
 

@@ -7,11 +7,11 @@
  *
  * A worker that breaks the protocol is killed: it can be replaced without loss, and what it would do next
  * cannot be known. */
-#include "ublkd/worker_proc_internal.h"
+#include "ublkd/workers/worker_proc_internal.h"
 
 #include "ublkd/base/clock.h"
 #include "ublkd/offload/close_away.h"
-#include "ublkd/worker_peer.h"
+#include "ublkd/workers/worker_peer.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -4,9 +4,9 @@
 
 #include "ublkd/proto/worker_msg.h"
 #include "ublkd/runtime/runtime_dir.h"
-#include "ublkd/worker_death.h"
-#include "ublkd/worker_start.h"
-#include "ublkd/worker_store.h"
+#include "ublkd/workers/worker_death.h"
+#include "ublkd/workers/worker_start.h"
+#include "ublkd/workers/worker_store.h"
 
 #include <systemd/sd-event.h>
 

@@ -1,5 +1,5 @@
 /* The store that a worker has opened, or has refused to serve. */
-#include "ublkd/worker_store.h"
+#include "ublkd/workers/worker_store.h"
 
 #include <stdio.h>
 

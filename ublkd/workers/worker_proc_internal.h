@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ublkd/plan/worker_growth.h"
-#include "ublkd/worker_proc.h"
+#include "ublkd/workers/worker_proc.h"
 
 struct worker_proc {
         sd_event *event;

@@ -1,5 +1,5 @@
 /* What others ask of a worker. */
-#include "ublkd/worker_proc_internal.h"
+#include "ublkd/workers/worker_proc_internal.h"
 
 #include "ublkd/base/cleanup.h"
 

@@ -3,7 +3,7 @@
  * The kernel gives a pidfd of that very process. Its number alone is not enough: the process may be dead,
  * with a child of it that holds the socket, and the number be another process's by now. That one would be
  * killed at the first protocol error. So no number is ever looked up. */
-#include "ublkd/worker_peer.h"
+#include "ublkd/workers/worker_peer.h"
 
 #include "ublkd/base/cleanup.h"
 

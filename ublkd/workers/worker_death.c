@@ -1,5 +1,5 @@
 /* How a worker ended, in words. */
-#include "ublkd/worker_death.h"
+#include "ublkd/workers/worker_death.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,7 @@
  * Nothing depends on it. One that is dead, or was executed from a file that has been replaced since, is let
  * go, and a process is started as if there had been none. It is started on a timer that every start pushes
  * on, so never in the middle of a recovery, and when many workers die at once only for the first of them. */
-#include "ublkd/worker_start.h"
+#include "ublkd/workers/worker_start.h"
 
 #include "ublkd/plan/backoff.h"
 #include "ublkd/model/device_spec.h"
