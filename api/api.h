@@ -7,7 +7,7 @@
 #include "ublkd/model/device_stats.h"
 #include "ublkd/store/device_store.h"
 #include "ublkd/disk_users/disk_search.h"
-#include "ublkd/host.h"
+#include "ublkd/host/host.h"
 
 #include <systemd/sd-event.h>
 

@@ -1,7 +1,7 @@
 /* GET /host: what this machine can do, and what is wrong with it. */
 #include "api/host.h"
 
-#include "ublkd/host.h"
+#include "ublkd/host/host.h"
 
 #include "api/head_check.h"
 #include "api/json_check.h"

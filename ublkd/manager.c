@@ -12,7 +12,7 @@
 #include "ublkd/disk_users/disk_search.h"
 #include "ublkd/disks/disk_watch.h"
 #include "ublkd/store/event_writer.h"
-#include "ublkd/foreign_scan.h"
+#include "ublkd/host/foreign_scan.h"
 #include "ublkd/paths/path_watch.h"
 #include "ublkd/reconciler.h"
 #include "ublkd/records/record_keeper.h"

@@ -7,7 +7,7 @@
 #include "ublkd/disk_users/disk_search.h"
 #include "ublkd/disks/disk_timeout.h"
 #include "ublkd/runtime/fd_store.h"
-#include "ublkd/host.h"
+#include "ublkd/host/host.h"
 #include "ublkd/paths/path_watch.h"
 #include "ublkd/records/record_keeper.h"
 #include "ublkd/runtime/runtime_dir.h"

@@ -24,7 +24,7 @@ MODEL = [
     "ublkd/model/device_status.h",
     "ublkd/disk_users/disk_search.h",
     "ublkd/store/event_log.h",
-    "ublkd/host.h",
+    "ublkd/host/host.h",
     "ublkd/proto/latency_buckets.h",
 ]
 
@@ -171,7 +171,7 @@ PROC_USERS = [
     "ublkd/main.c",  # before the loop: its own program
     "ublkd/manager.c",  # where disk_search looks, in a process of its own
     "ublkd/disk_users/disk_users.c",  # in that process
-    "ublkd/foreign_scan.c",  # where it looks, in a process apart
+    "ublkd/host/foreign_scan.c",  # where it looks, in a process apart
     "ublkd/driver/ublk_ctl.c",  # the program that the helper is executed from
     "ublkd/driver/ublk_ctl_check.c",  # in the helper
     "ublkd/paths/path_process.c",  # the program that the path watcher is executed from

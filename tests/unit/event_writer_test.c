@@ -6,7 +6,7 @@
 #include "ublkd/base/clock.h"
 #include "ublkd/store/event_log.h"
 #include "ublkd/store/event_writer.h"
-#include "ublkd/host.h"
+#include "ublkd/host/host.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* host: the group that disks belong to, without a name service. */
-#include "ublkd/host.h"
+#include "ublkd/host/host.h"
 
 #include "check.h"
 

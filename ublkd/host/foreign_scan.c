@@ -1,6 +1,6 @@
 /* Finds the ublk devices of the kernel that belong to no record here: /sys lists the numbers, the driver says
  * of each what it is. */
-#include "ublkd/foreign_scan.h"
+#include "ublkd/host/foreign_scan.h"
 
 #include "ublkd/offload/apart.h"
 #include "ublkd/base/cleanup.h"

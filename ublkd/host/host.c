@@ -1,5 +1,5 @@
 /* What this machine can do. */
-#include "ublkd/host.h"
+#include "ublkd/host/host.h"
 
 #include "ublkd/base/cleanup.h"
 
