@@ -14,7 +14,7 @@
 #include "ublkd/store/event_writer.h"
 #include "ublkd/host/foreign_scan.h"
 #include "ublkd/paths/path_watch.h"
-#include "ublkd/reconciler.h"
+#include "ublkd/reconcile/reconciler.h"
 #include "ublkd/records/record_keeper.h"
 
 #include <limits.h>

@@ -14,8 +14,8 @@ GOOD = [
     ("targets/loop/loop.c", '#include "targets/target.h"\n#include "targets/loop/loop.h"\n'),
     ("api/devices.c", '#include "ublkd/store/device_store.h"\n#include "api/respond.h"\n'),
     ("ublkctl/apply.c", '#include "ublkctl/call.h"\n#include "ublkd/base/quantity.h"\n'),
-    ("ublkd/reconciler.c", 'static void f(void)\n{\n        log_error(NULL, "x");\n}\n'),
-    ("ublkd/observe.c", "/* It never sleeps: sleep(1) would be wrong, log_error() as well. */\n"),
+    ("ublkd/reconcile/reconciler.c", 'static void f(void)\n{\n        log_error(NULL, "x");\n}\n'),
+    ("ublkd/reconcile/observe.c", "/* It never sleeps: sleep(1) would be wrong, log_error() as well. */\n"),
     ("api/devices.c", 'const char *text = "usleep(3)";\n'),
     ("targets/loop/loop.c", "int r = await_sleep(io, 5);\n"),
     ("tests/kernel/helper.c", "usleep(3);\n"),
@@ -29,9 +29,9 @@ GOOD = [
 BAD = [
     ("ublkd/base/log.c", '#include "ublkd/proto/worker_msg.h"\n', "may not include"),
     ("ublkd/proto/worker_msg.c", '#include "ublkd/plan/plan.h"\n', "may not include"),
-    ("ublkd/reconciler.c", '#include "api/api.h"\n', "may not include"),
-    ("ublkd/reconciler.c", '#include "targets/worker/disk.h"\n', "may not include"),
-    ("api/devices.c", '#include "ublkd/reconciler.h"\n', "may not include"),
+    ("ublkd/reconcile/reconciler.c", '#include "api/api.h"\n', "may not include"),
+    ("ublkd/reconcile/reconciler.c", '#include "targets/worker/disk.h"\n', "may not include"),
+    ("api/devices.c", '#include "ublkd/reconcile/reconciler.h"\n', "may not include"),
     ("api/devices.c", '#include "ublkd/workers/worker_proc.h"\n', "may not include"),
     ("api/devices.c", '#include "ublkd/driver/ublk_ctl.h"\n', "may not include"),
     ("api/devices.c", '#include "ublkd/plan/plan.h"\n', "may not include"),
@@ -46,14 +46,14 @@ BAD = [
     ("ublkd/plan/plan.c", "#include <unistd.h>\n", "is pure"),
     ("ublkd/plan/attempt.c", "#  include <time.h>\n", "is pure"),
     ("ublkd/plan/plan.c", '#include "ublkd/base/cleanup.h"\n', "may not include"),
-    ("ublkd/observe.c", '#include "ublkd/base/ublk_uapi.h"\n', "UAPI"),
+    ("ublkd/reconcile/observe.c", '#include "ublkd/base/ublk_uapi.h"\n', "UAPI"),
     ("api/host.c", "#include <linux/ublk_cmd.h>\n", "UAPI"),
     ("targets/loop/loop.c", '#include "ublkd/base/ublk_uapi.h"\n', "UAPI"),
-    ("ublkd/observe.c", "int x;\n" * 600, "601 lines"),
+    ("ublkd/reconcile/observe.c", "int x;\n" * 600, "601 lines"),
     ("tests/unit/observe_test.c", "int x;\n" * 600, "601 lines"),
-    ("ublkd/observe.c", 'log_error(NULL, "x");\n', "logs"),
+    ("ublkd/reconcile/observe.c", 'log_error(NULL, "x");\n', "logs"),
     ("targets/loop/loop.c", 'log_debug (NULL, "x");\n', "logs"),
-    ("ublkd/observe.c", "sleep(1);\n", "sleeps"),
+    ("ublkd/reconcile/observe.c", "sleep(1);\n", "sleeps"),
     ("targets/worker/disk.c", "usleep (1);\n", "sleeps"),
     ("api/wait.c", "nanosleep(&t, NULL);\n", "sleeps"),
     ("ublkd/disks/disk_node.c", 'struct group *group = getgrnam("disk");\n', "name service"),
@@ -76,11 +76,11 @@ def test_bad(path, text, words):
 
 @pytest.mark.parametrize("text", ["#pragma once\n", "\n/* late */\n", "/* */\n", ""])
 def test_a_purpose_is_missing(text):
-    assert rules.check_text("ublkd/observe.c", text, [rules.says_its_purpose])
+    assert rules.check_text("ublkd/reconcile/observe.c", text, [rules.says_its_purpose])
 
 
 def test_a_fault_names_its_line():
-    text = HEAD + '\n#include "ublkd/reconciler.h"\n'
+    text = HEAD + '\n#include "ublkd/reconcile/reconciler.h"\n'
     assert rules.check_text("api/devices.c", text)[0].startswith("api/devices.c:3: ")
 
 

@@ -1,6 +1,6 @@
 /* device_report: "why is it not Live?" has an answer in each phase: one text of whole sentences that says
  * what happened, and what is done next or who has to do it. */
-#include "ublkd/managed_device.h"
+#include "ublkd/reconcile/managed_device.h"
 
 #include "check.h"
 

@@ -3,7 +3,7 @@
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/model/foreign_disk.h"
-#include "ublkd/observe.h"
+#include "ublkd/reconcile/observe.h"
 
 #include <fcntl.h>
 #include <linux/net.h>

@@ -3,7 +3,7 @@
 
 #include "reconciler_fake_worker.h"
 
-#include "ublkd/observe.h"
+#include "ublkd/reconcile/observe.h"
 
 #include <stdio.h>
 #include <signal.h>

@@ -4,8 +4,8 @@
 
 #include "reconciler_fakes.h"
 #include "store_faulty.h"
-#include "ublkd/observe.h"
-#include "ublkd/reconciler.h"
+#include "ublkd/reconcile/observe.h"
+#include "ublkd/reconcile/reconciler.h"
 
 /* What world.host.features may say that the kernel has; as in <linux/ublk_cmd.h>. */
 enum {

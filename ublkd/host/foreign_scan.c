@@ -6,7 +6,7 @@
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/model/foreign_disk.h"
-#include "ublkd/observe.h"
+#include "ublkd/reconcile/observe.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* What udev and users see of a disk beside its blocks: owner, mode and link of the node. It is served all the
  * same when that fails. */
-#include "ublkd/managed_device.h"
+#include "ublkd/reconcile/managed_device.h"
 
 #include "ublkd/disks/disk_node.h"
 

@@ -1,5 +1,5 @@
 /* The region that a device's workers share with the supervisor, seen from the device. */
-#include "ublkd/device_space.h"
+#include "ublkd/reconcile/device_space.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* What a spec needs of the kernel's disk, and whether this build and this kernel can give it. */
-#include "ublkd/managed_device.h"
+#include "ublkd/reconcile/managed_device.h"
 
 enum kernel_recovery device_wanted_recovery(const struct device_record *record)
 {

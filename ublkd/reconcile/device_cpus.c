@@ -1,6 +1,6 @@
 /* Where the kernel wants the queues of a disk to run: asked once, when the disk is made, for the block
  * layer's map of its queues never changes after that. A recovery then takes no question. */
-#include "ublkd/managed_device.h"
+#include "ublkd/reconcile/managed_device.h"
 
 #include "ublkd/base/cpu_list.h"
 

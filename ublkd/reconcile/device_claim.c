@@ -2,7 +2,7 @@
  * ADD_DEV until the disk is gone: also while the disk has no worker, for the next one will write what waits.
  * A worker that has merely opened the store writes nothing, and claims nothing: of two that opened it, the
  * first disk wins. */
-#include "ublkd/managed_device.h"
+#include "ublkd/reconcile/managed_device.h"
 
 #include "ublkd/runtime/claim_file.h"
 #include "ublkd/plan/claims.h"

@@ -2,7 +2,7 @@
  *
  * A turn: ask the kernel, look at the worker, plan(), carry out one step. Whatever happens meanwhile only
  * asks for another turn. History (how often, since when) is in struct attempt; decisions read facts. */
-#include "ublkd/device_faults.h"
+#include "ublkd/reconcile/device_faults.h"
 
 #include "ublkd/base/clock.h"
 #include "ublkd/base/log.h"

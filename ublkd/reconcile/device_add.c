@@ -1,5 +1,5 @@
 /* ADD_DEV: under which number, and with what. */
-#include "ublkd/managed_device.h"
+#include "ublkd/reconcile/managed_device.h"
 
 #include "ublkd/driver/device_route.h"
 

@@ -1,5 +1,5 @@
 /* Why the last thing went wrong with a device, in the user's words. */
-#include "ublkd/managed_device.h"
+#include "ublkd/reconcile/managed_device.h"
 
 #include <stdarg.h>
 #include <stdio.h>

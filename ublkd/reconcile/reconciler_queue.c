@@ -1,5 +1,5 @@
 /* The de-duplicating queue of devices that are due for a turn. */
-#include "ublkd/managed_device.h"
+#include "ublkd/reconcile/managed_device.h"
 
 void device_wake(struct managed_device *device)
 {

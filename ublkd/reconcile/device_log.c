@@ -3,7 +3,7 @@
  * Every event comes by here, once. Not a line of the log are the steps by which a decision is carried out, as
  * the line before has told what is done next, and what was said already: a try that fails as the last one did
  * is no news. */
-#include "ublkd/managed_device.h"
+#include "ublkd/reconcile/managed_device.h"
 
 #include "ublkd/base/log.h"
 

@@ -1,5 +1,5 @@
 /* The facts of one device. */
-#include "ublkd/observe.h"
+#include "ublkd/reconcile/observe.h"
 
 #include <fcntl.h>
 #include <stdio.h>

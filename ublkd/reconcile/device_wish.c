@@ -1,5 +1,5 @@
 /* What is wanted of a device, from its record and the facts of a turn. */
-#include "ublkd/device_faults.h"
+#include "ublkd/reconcile/device_faults.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* What the answer to a control command means for the step that sent it, and what the user reads of it. */
-#include "ublkd/managed_device.h"
+#include "ublkd/reconcile/managed_device.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* A command that was given up is out of the way: the device that waited for that goes on. */
-#include "ublkd/managed_device.h"
+#include "ublkd/reconcile/managed_device.h"
 
 void devices_released(void *userdata, int number)
 {

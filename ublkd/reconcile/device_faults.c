@@ -1,6 +1,6 @@
 /* Faults of the backing store that lose acknowledged data, seen from the device. */
-#include "ublkd/device_faults.h"
-#include "ublkd/device_space.h"
+#include "ublkd/reconcile/device_faults.h"
+#include "ublkd/reconcile/device_space.h"
 
 #include <stdio.h>
 #include <string.h>

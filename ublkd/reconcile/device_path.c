@@ -3,9 +3,9 @@
  * A disk keeps its store, so nothing changes for its openers when the path leads elsewhere. But after a
  * reboot the path is all that there is: the administrator has to know it while the right file can still be
  * found. */
-#include "ublkd/device_path.h"
+#include "ublkd/reconcile/device_path.h"
 
-#include "ublkd/managed_device.h"
+#include "ublkd/reconcile/managed_device.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Whether the backing store has room for writes, seen from the device. */
-#include "ublkd/device_space.h"
+#include "ublkd/reconcile/device_space.h"
 
 #include "ublkd/proto/region_space.h"
 

@@ -1,7 +1,7 @@
 /* How the facts of a turn are told to the user: a phase, a reason, and a sentence that says what happened and
  * what will be done next, and when. */
-#include "ublkd/device_faults.h"
-#include "ublkd/device_space.h"
+#include "ublkd/reconcile/device_faults.h"
+#include "ublkd/reconcile/device_space.h"
 
 #include "ublkd/base/clock.h"
 #include "ublkd/base/quantity.h"

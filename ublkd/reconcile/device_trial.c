@@ -1,7 +1,7 @@
 /* A restart takes a disk's worker away, and what waits then waits for the next one. Before that, a worker on
  * trial opens the backing store as the next one will, and leaves: where it cannot, the disk keeps the worker
  * that it has. It serves nothing, claims nothing, and has a socket and a region of its own. */
-#include "ublkd/device_faults.h"
+#include "ublkd/reconcile/device_faults.h"
 
 #include <string.h>
 

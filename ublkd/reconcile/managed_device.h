@@ -6,12 +6,12 @@
 #include "ublkd/plan/attempt.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/model/daemon_counters.h"
-#include "ublkd/device_backing.h"
-#include "ublkd/device_path.h"
+#include "ublkd/reconcile/device_backing.h"
+#include "ublkd/reconcile/device_path.h"
 #include "ublkd/store/device_store.h"
-#include "ublkd/observe.h"
+#include "ublkd/reconcile/observe.h"
 #include "ublkd/proto/region_faults.h"
-#include "ublkd/reconciler.h"
+#include "ublkd/reconcile/reconciler.h"
 
 enum device_turn {
         TURN_IDLE,      /* until something reports or the timer fires */

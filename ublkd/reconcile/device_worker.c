@@ -1,5 +1,5 @@
 /* A device and its worker: started, found again, and mourned. */
-#include "ublkd/managed_device.h"
+#include "ublkd/reconcile/managed_device.h"
 
 #include "ublkd/base/json_print.h"
 

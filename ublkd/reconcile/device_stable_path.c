@@ -1,6 +1,6 @@
 /* Warns of a path that may lead to another disk after the next boot. Only the worker can see that: it opens
  * the store. */
-#include "ublkd/managed_device.h"
+#include "ublkd/reconcile/managed_device.h"
 
 #include "ublkd/store/device_record.h"
 
