@@ -1,6 +1,6 @@
 /* Enters a coroutine ROUNDS times and leaves it again: two switches a round. Prints wall-clock ns a switch.
  */
-#include "targets/worker/co.h"
+#include "targets/worker/io/co.h"
 
 #include <stdio.h>
 #include <stdlib.h>

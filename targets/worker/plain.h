@@ -17,7 +17,7 @@
  * Inline: most requests pass here. On the queue's thread. */
 #pragma once
 
-#include "targets/worker/io_data.h"
+#include "targets/worker/io/io_data.h"
 #include "ublkd/base/ublk_uapi.h"
 
 #include <errno.h>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "targets/worker/durability.h"
-#include "targets/worker/io_data.h"
-#include "targets/worker/io_loop.h"
+#include "targets/worker/io/io_data.h"
+#include "targets/worker/io/io_loop.h"
 #include "targets/worker/plain.h"
 #include "targets/worker/queue_control.h"
 #include "targets/worker/queue_meter.h"

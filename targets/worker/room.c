@@ -1,6 +1,6 @@
 /* Writes that the backing store has no room for. */
 #include "targets/worker/room.h"
-#include "targets/worker/await.h"
+#include "targets/worker/io/await.h"
 #include "ublkd/base/clock.h"
 
 enum {

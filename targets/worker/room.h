@@ -11,7 +11,7 @@
  * On the queue's thread; what the queues share is in the region. */
 #pragma once
 
-#include "targets/worker/io_loop.h"
+#include "targets/worker/io/io_loop.h"
 #include "targets/worker/shared_fault.h"
 
 struct room {

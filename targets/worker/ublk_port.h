@@ -2,7 +2,7 @@
  * for each tag, or (BATCH_IO) one for many. Everything here runs on the queue's thread. */
 #pragma once
 
-#include "targets/worker/io_data.h"
+#include "targets/worker/io/io_data.h"
 #include "ublkd/base/ublk_uapi.h"
 
 /* Tags in the order of arrival; never more than there are. */

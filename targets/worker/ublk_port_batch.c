@@ -11,7 +11,7 @@
  *
  * A queue is over when FETCH comes back as aborted, all that has arrived is committed, and no COMMIT is under
  * way: after that the driver has nothing of ours. */
-#include "targets/worker/ublk_command.h"
+#include "targets/worker/io/ublk_command.h"
 #include "targets/worker/ublk_port.h"
 #include "ublkd/base/cleanup.h"
 

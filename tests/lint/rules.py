@@ -49,7 +49,8 @@ QUOTED = [
     ("ublkctl/dry_run.c", BASE + ["ublkctl/*", "ublkd/model/device_spec.h"]),
     ("ublkctl/assignments.c", BASE + ["ublkctl/*", "schemas/spec_fields.h"]),
     ("ublkctl/*", BASE + ["ublkctl/*"]),
-    ("targets/worker/*", BASE + PROTO + CONTRACT + ["targets/registry.h", "targets/worker/*"]),
+    ("targets/worker/*/*", BASE + PROTO + CONTRACT + ["targets/registry.h", "targets/worker/*", "targets/worker/*/*"]),
+    ("targets/worker/*", BASE + PROTO + CONTRACT + ["targets/registry.h", "targets/worker/*", "targets/worker/*/*"]),
     ("targets/*/*", BASE + CONTRACT + ["{folder}/*"]),
     ("targets/registry.c", BASE + CONTRACT + ["targets/registry.h", "targets/*/*.h"]),
     ("targets/*", BASE + CONTRACT + ["targets/registry.h"]),
@@ -60,7 +61,7 @@ PURE = ["ublkd/plan/plan.[ch]", "ublkd/plan/backoff.[ch]", "ublkd/plan/attempt.[
 PURE_SYSTEM = ["errno.h", "limits.h", "stdbool.h", "stddef.h", "stdint.h", "string.h"]
 
 UAPI = ["ublkd/base/ublk_uapi.h", "linux/ublk_cmd.h"]
-UAPI_USERS = ["ublkd/driver/ublk_ctl*", "targets/worker/*", "ublkd/base/ublk_uapi.h"]
+UAPI_USERS = ["ublkd/driver/ublk_ctl*", "targets/worker/*", "targets/worker/*/*", "ublkd/base/ublk_uapi.h"]
 
 # Failures are logged where they end: by the mains, the reconciler (and its steps), the server's own life.
 LOGGERS = [

@@ -36,7 +36,7 @@ BAD = [
     ("api/devices.c", '#include "ublkd/driver/ublk_ctl.h"\n', "may not include"),
     ("api/devices.c", '#include "ublkd/plan/plan.h"\n', "may not include"),
     ("targets/worker/main.c", '#include "ublkd/model/device_spec.h"\n', "may not include"),
-    ("targets/loop/loop.c", '#include "targets/worker/await.h"\n', "may not include"),
+    ("targets/loop/loop.c", '#include "targets/worker/io/await.h"\n', "may not include"),
     ("targets/loop/loop.c", '#include "targets/null/null.h"\n', "may not include"),
     ("targets/loop/loop.c", '#include "ublkd/proto/worker_msg.h"\n', "may not include"),
     ("ublkctl/apply.c", '#include "ublkd/model/device_spec.h"\n', "may not include"),

@@ -4,7 +4,7 @@
 
 #include "targets/worker/disk.h"
 #include "targets/worker/durability.h"
-#include "targets/worker/io_loop.h"
+#include "targets/worker/io/io_loop.h"
 
 enum { HOST_DEPTH = 64, HOST_DATA_SIZE = 64 * 1024 };
 

@@ -1,6 +1,6 @@
 /* One operation, one return value: short transfers, EAGAIN, ends and errors, and a submission queue that is
  * full. */
-#include "targets/worker/await.h"
+#include "targets/worker/io/await.h"
 #include "tests/unit/check.h"
 #include "tests/unit/loop_driver.h"
 

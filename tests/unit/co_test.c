@@ -1,5 +1,5 @@
 /* Coroutines: order, depth, reuse, exhaustion, and what lies below a stack. */
-#include "targets/worker/co.h"
+#include "targets/worker/io/co.h"
 #include "tests/unit/check.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
  *
  * In the driver's place a socket: a read of it that waits in the ring ends as a command of the driver does,
  * in task work that copies the bytes and completes the request. */
-#include "targets/worker/idle_pages.h"
+#include "targets/worker/io/idle_pages.h"
 #include "tests/unit/check.h"
 #include "ublkd/base/cleanup.h"
 

@@ -1,7 +1,7 @@
 /* Turns an io_loop by hand, for tests that have no ublk queue around it. */
 #pragma once
 
-#include "targets/worker/io_loop.h"
+#include "targets/worker/io/io_loop.h"
 
 #include <errno.h>
 

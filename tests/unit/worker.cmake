@@ -6,10 +6,10 @@ if(CMAKE_C_COMPILER_ID STREQUAL "Clang") # valgrind 3.19 gives up at clang's DWA
   target_compile_options(worker_core PRIVATE -gdwarf-4)
 endif()
 # The same over ucontext(3), which machines without assembly here use.
-ublkd_unit_test(co_ucontext_test SOURCES co_test.c ${worker}/co.c ${worker}/co_switch_ucontext.c)
+ublkd_unit_test(co_ucontext_test SOURCES co_test.c ${worker}/io/co.c ${worker}/io/co_switch_ucontext.c)
 target_compile_definitions(co_ucontext_test PRIVATE UBLKD_COROUTINE_UCONTEXT)
 # The same as on a kernel without guard markers.
-ublkd_unit_test(co_mprotect_test SOURCES co_test.c ${worker}/co.c LIBS worker_core)
+ublkd_unit_test(co_mprotect_test SOURCES co_test.c ${worker}/io/co.c LIBS worker_core)
 target_compile_definitions(co_mprotect_test PRIVATE MADV_GUARD_INSTALL=-1)
 # The same on the other CPU, and under valgrind, which cannot run what a sanitizer is in.
 ublkd_test(co_aarch64_test ${CMAKE_CURRENT_SOURCE_DIR}/co_aarch64_test ${PROJECT_SOURCE_DIR})

@@ -6,10 +6,10 @@
  * while we are inside io_uring_enter(). So when all completions are taken, and before the next submission,
  * nothing can be on its way. On other rings it runs at any time: see idle_pages.c. With user copy it is we
  * who move the bytes, and a tag without a request has none. */
-#include "targets/worker/io_data.h"
-#include "targets/worker/await.h"
-#include "targets/worker/idle_pages.h"
-#include "targets/worker/ublk_command.h"
+#include "targets/worker/io/io_data.h"
+#include "targets/worker/io/await.h"
+#include "targets/worker/io/idle_pages.h"
+#include "targets/worker/io/ublk_command.h"
 #include "ublkd/base/cleanup.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The submission entries of commands to the driver. Inline: one is filled for every request. */
 #pragma once
 
-#include "targets/worker/io_loop.h"
+#include "targets/worker/io/io_loop.h"
 #include "ublkd/base/ublk_uapi.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Switching stacks by ucontext(3), for CPUs that have no assembly here. */
-#include "targets/worker/co_switch.h"
+#include "targets/worker/io/co_switch.h"
 
 #if CO_SWITCH_UCONTEXT
 

@@ -3,7 +3,7 @@
  * Short transfers, EINTR and EAGAIN end here. A kernel that says EAGAIN has run out of something for a
  * moment: the operation is repeated on a kernel thread, which may sleep for it, and from the second time on
  * after a pause. */
-#include "targets/worker/await.h"
+#include "targets/worker/io/await.h"
 
 #include <string.h>
 

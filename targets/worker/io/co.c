@@ -8,7 +8,7 @@
  * that has to be cheap. Where the kernel has guard markers (6.13) the whole area is one writable mapping, and
  * a stack costs one marker. Elsewhere the area is inaccessible, and mprotect() cuts a stack out of it, which
  * makes two mappings of one under the lock that all page faults of the process need. */
-#include "targets/worker/co.h"
+#include "targets/worker/io/co.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "targets/target.h"
-#include "targets/worker/co.h"
-#include "targets/worker/io_ring.h"
+#include "targets/worker/io/co.h"
+#include "targets/worker/io/io_ring.h"
 
 #include <assert.h>
 

@@ -6,7 +6,7 @@
  * that an overflow is a crash (which recovery survives) and not a corrupted neighbour. */
 #pragma once
 
-#include "targets/worker/co_switch.h"
+#include "targets/worker/io/co_switch.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* One io_uring operation, one return value: the building block beneath the await_*() of target.h. */
 #pragma once
 
-#include "targets/worker/io_loop.h"
+#include "targets/worker/io/io_loop.h"
 
 /* Inside a coroutine of `loop`: a free submission entry, for the operation to be filled in. Suspends while
  * the submission queue is full. */

@@ -1,5 +1,5 @@
 /* One thread's world: an io_uring, its coroutines, and those of them that may go on. */
-#include "targets/worker/io_loop.h"
+#include "targets/worker/io/io_loop.h"
 
 #include "ublkd/base/clock.h"
 

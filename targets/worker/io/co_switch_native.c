@@ -1,5 +1,5 @@
 /* The first frame of a new stack, laid out as co_context_switch() in assembly will pop it. */
-#include "targets/worker/co_switch.h"
+#include "targets/worker/io/co_switch.h"
 
 #if !CO_SWITCH_UCONTEXT
 

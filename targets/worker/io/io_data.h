@@ -10,7 +10,7 @@
  * Memory is given back by io_data_tick(): what no request has used for one or two ticks. */
 #pragma once
 
-#include "targets/worker/io_loop.h"
+#include "targets/worker/io/io_loop.h"
 #include "ublkd/base/data_path.h"
 
 struct io_data_tag {

@@ -19,7 +19,7 @@
  * the first page need be looked at: requests begin in front of it and have no gaps. Two bits of its entry are
  * enough (62: swapped, 63: present), which everybody may read of his own memory; the others are zero, for the
  * file was opened without capabilities. */
-#include "targets/worker/idle_pages.h"
+#include "targets/worker/io/idle_pages.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* Opens a ring in the best way that the kernel has, and hands over its entries. */
-#include "targets/worker/io_ring.h"
+#include "targets/worker/io/io_ring.h"
 #include "ublkd/base/cleanup.h"
 
 #include <errno.h>
