@@ -117,7 +117,7 @@ struct target_device {
         uint64_t linear_offset; /* bytes */
         bool linear_end_known; /* lseek(SEEK_END) on that file says at once, without a lock and without asking
                                   a server, where it ends: the core looks before it answers requests, see
-                                  targets/worker/store_end.h */
+                                  targets/worker/queue/store_end.h */
         bool linear_in_memory; /* that file has no device below it: the core need not wait for a short read or
                                   write of it, and does it in place */
         /* May be set in open(), where no write of ours to the backing store can go on without this process:
@@ -126,7 +126,7 @@ struct target_device {
          * (shmem_file_write_iter(), shmem_fallocate(), mm/shmem.c); not where a device or a server is told to
          * write (O_DIRECT, disks, network file systems), and not for sure anywhere else. When such a process
          * is gone nothing of it can come late, which makes its recovery shorter: see
-         * targets/worker/ublk_queue.c. In doubt: false.
+         * targets/worker/queue/ublk_queue.c. In doubt: false.
          */
         bool io_ends_with_process;
         struct target_store store;

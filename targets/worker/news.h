@@ -2,7 +2,7 @@
 #pragma once
 
 #include "targets/worker/chan.h"
-#include "targets/worker/shared.h"
+#include "targets/worker/queue/shared.h"
 
 struct news {
         uint64_t told; /* how much of it the supervisor was told */

@@ -5,7 +5,7 @@
 #include "targets/worker/config.h"
 #include "targets/worker/disk.h"
 #include "targets/worker/news.h"
-#include "targets/worker/queue_threads.h"
+#include "targets/worker/queue/queue_threads.h"
 
 enum exit_status { EXIT_LEFT = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, STAY = -1 };
 

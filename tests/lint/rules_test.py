@@ -10,7 +10,7 @@ GOOD = [
     ("ublkd/proto/worker_msg.c", '#include "ublkd/base/problem.h"\n'),
     ("ublkd/plan/plan.c", '#include "ublkd/plan/plan.h"\n#include <stddef.h>\n'),
     ("ublkd/driver/ublk_ctl_helper.c", '#include "ublkd/base/ublk_uapi.h"\n'),
-    ("targets/worker/ublk_queue.c", '#include "ublkd/base/ublk_uapi.h"\n#include "targets/registry.h"\n'),
+    ("targets/worker/queue/ublk_queue.c", '#include "ublkd/base/ublk_uapi.h"\n#include "targets/registry.h"\n'),
     ("targets/loop/loop.c", '#include "targets/target.h"\n#include "targets/loop/loop.h"\n'),
     ("api/devices.c", '#include "ublkd/store/device_store.h"\n#include "api/respond.h"\n'),
     ("ublkctl/apply.c", '#include "ublkctl/call.h"\n#include "ublkd/base/quantity.h"\n'),

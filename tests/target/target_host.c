@@ -1,6 +1,6 @@
 /* Serves a target without a driver. */
 #include "tests/target/target_host.h"
-#include "targets/worker/perform.h"
+#include "targets/worker/queue/perform.h"
 #include "tests/unit/loop_driver.h"
 #include "tests/unit/shared_region.h"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "targets/worker/disk.h"
-#include "targets/worker/durability.h"
+#include "targets/worker/queue/durability.h"
 #include "targets/worker/io/io_loop.h"
 
 enum { HOST_DEPTH = 64, HOST_DATA_SIZE = 64 * 1024 };

@@ -1,5 +1,5 @@
 /* What the core does around a target's callback: checks, FUA, and answers that must not pass for success. */
-#include "targets/worker/perform.h"
+#include "targets/worker/queue/perform.h"
 #include "tests/unit/check.h"
 #include "tests/unit/shared_region.h"
 

@@ -1,7 +1,7 @@
 /* That a request is plain exactly when perform_co() would have found nothing wrong with it, and that what a
  * linear disk's plain request becomes moves its bytes. */
-#include "targets/worker/perform.h"
-#include "targets/worker/plain.h"
+#include "targets/worker/queue/perform.h"
+#include "targets/worker/queue/plain.h"
 #include "tests/unit/check.h"
 #include "tests/unit/loop_driver.h"
 #include "tests/unit/shared_region.h"

@@ -1,6 +1,6 @@
 /* What a queue counts about its requests. The rounds' times are set here, but for those of the clock itself.
  */
-#include "targets/worker/queue_meter.h"
+#include "targets/worker/queue/queue_meter.h"
 #include "check.h"
 
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 /* Writes without room: the count of those that wait, and when an episode begins and ends. */
-#include "targets/worker/room.h"
+#include "targets/worker/queue/room.h"
 #include "tests/unit/check.h"
 #include "tests/unit/shared_region.h"
 

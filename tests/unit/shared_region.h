@@ -1,7 +1,7 @@
 /* What a worker's queues share, for tests: a region of its own that nobody else has open. */
 #pragma once
 
-#include "targets/worker/shared_fault.h"
+#include "targets/worker/queue/shared_fault.h"
 
 #include <assert.h>
 #include <sys/mman.h>

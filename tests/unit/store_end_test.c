@@ -1,5 +1,5 @@
 /* The look at the end of a backing file that may be cut off. */
-#include "targets/worker/store_end.h"
+#include "targets/worker/queue/store_end.h"
 #include "tests/unit/check.h"
 #include "tests/unit/shared_region.h"
 #include "ublkd/base/cleanup.h"

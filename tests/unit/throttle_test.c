@@ -1,5 +1,5 @@
 /* What a queue holds back, in which order, and when it lets go; with a time of our own. */
-#include "targets/worker/throttle.h"
+#include "targets/worker/queue/throttle.h"
 #include "check.h"
 
 #include <sys/mman.h>

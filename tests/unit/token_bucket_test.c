@@ -1,5 +1,5 @@
 /* The token bucket, with a time of our own. */
-#include "targets/worker/token_bucket.h"
+#include "targets/worker/queue/token_bucket.h"
 #include "check.h"
 
 #define SECOND UINT64_C(1000000000)

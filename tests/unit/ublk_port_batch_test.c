@@ -1,7 +1,7 @@
 /* What a queue makes of a driver that takes fewer answers than it was given, or has run out of buffers. The
  * entries are read where they wait to be submitted, and the driver's completions are made up. */
 #include "targets/worker/io/ublk_command.h"
-#include "targets/worker/ublk_port.h"
+#include "targets/worker/queue/ublk_port.h"
 #include "tests/unit/check.h"
 
 enum { DEPTH = 4, ROUNDS = 20, SENT_MAX = 8 };

@@ -31,5 +31,5 @@ ublkd_unit_test(round_clock_test LIBS worker_core)
 ublkd_unit_test(queue_meter_test LIBS worker_core)
 ublkd_unit_test(token_bucket_test LIBS worker_core)
 ublkd_unit_test(throttle_test LIBS worker_core)
-ublkd_unit_test(ublk_port_batch_test SOURCES ublk_port_batch_test.c ${worker}/ublk_port.c
-                ${worker}/ublk_port_batch.c LIBS worker_core)
+ublkd_unit_test(ublk_port_batch_test SOURCES ublk_port_batch_test.c ${worker}/queue/ublk_port.c
+                ${worker}/queue/ublk_port_batch.c LIBS worker_core)

@@ -98,7 +98,7 @@ struct region_fault_state {
 
 enum region_on_full { REGION_ON_FULL_ERROR, REGION_ON_FULL_WAIT };
 
-/* Writes for which the backing store has no room: see targets/worker/room.h. */
+/* Writes for which the backing store has no room: see targets/worker/queue/room.h. */
 struct region_space {
         uint64_t
                 full_since; /* CLOCK_REALTIME, microseconds, of the first that found none; 0: there is room */
@@ -115,7 +115,7 @@ struct region_space {
 struct region_control {
         uint32_t sequence, unused;
         struct region_values values;
-        /* The state of the limits (targets/worker/token_bucket.h), which all queues share, each in lines of
+        /* The state of the limits (targets/worker/queue/token_bucket.h), which all queues share, each in lines of
          * its own. */
         struct {
                 uint64_t paid_until, unused[15];

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "targets/worker/disk.h"
-#include "targets/worker/shared.h"
+#include "targets/worker/queue/shared.h"
 
 struct queue_threads;
 

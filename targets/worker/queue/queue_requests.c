@@ -1,8 +1,8 @@
 /* A queue's requests, from arrival to answer.
  *
  * Every request that arrives is committed exactly once, because a callback returns exactly once. */
-#include "targets/worker/queue_requests.h"
-#include "targets/worker/perform.h"
+#include "targets/worker/queue/queue_requests.h"
+#include "targets/worker/queue/perform.h"
 
 #include <string.h>
 

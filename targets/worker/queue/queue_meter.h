@@ -10,7 +10,7 @@
 
 #include "targets/target.h"
 #include "targets/worker/round_clock.h"
-#include "targets/worker/shared.h"
+#include "targets/worker/queue/shared.h"
 #include "ublkd/proto/device_region.h"
 
 struct queue_meter {

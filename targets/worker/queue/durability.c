@@ -1,5 +1,5 @@
 /* Whether flushes of a disk may still succeed. */
-#include "targets/worker/durability.h"
+#include "targets/worker/queue/durability.h"
 
 #include <errno.h>
 #include <fcntl.h>

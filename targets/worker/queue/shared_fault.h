@@ -2,7 +2,7 @@
  * Any thread. */
 #pragma once
 
-#include "targets/worker/shared.h"
+#include "targets/worker/queue/shared.h"
 #include "ublkd/proto/region_faults.h"
 
 #include <sys/eventfd.h>

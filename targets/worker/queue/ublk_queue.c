@@ -17,8 +17,8 @@
  * look-up of the descriptor for each command: where there is one for each request, and with user copy, where
  * /dev/ublkcN is read and written for each, the ring stays the fence; with zero copy the driver waits for the
  * ring in any case (ublk_ch_release_work_fn()). */
-#include "targets/worker/ublk_queue.h"
-#include "targets/worker/queue_requests.h"
+#include "targets/worker/queue/ublk_queue.h"
+#include "targets/worker/queue/queue_requests.h"
 
 #include <sys/mman.h>
 

@@ -1,5 +1,5 @@
 /* Holds a queue's requests back where the device has limits. */
-#include "targets/worker/throttle.h"
+#include "targets/worker/queue/throttle.h"
 
 #include "ublkd/base/clock.h"
 

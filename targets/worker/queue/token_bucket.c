@@ -1,5 +1,5 @@
 /* A limit on how much may pass per second, held by several takers together. */
-#include "targets/worker/token_bucket.h"
+#include "targets/worker/queue/token_bucket.h"
 
 #include <stdbool.h>
 

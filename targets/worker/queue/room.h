@@ -12,7 +12,7 @@
 #pragma once
 
 #include "targets/worker/io/io_loop.h"
-#include "targets/worker/shared_fault.h"
+#include "targets/worker/queue/shared_fault.h"
 
 struct room {
         const struct shared *shared;

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "targets/target.h"
-#include "targets/worker/token_bucket.h"
+#include "targets/worker/queue/token_bucket.h"
 #include "ublkd/proto/device_region.h"
 
 /* In each request. */

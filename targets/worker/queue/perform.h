@@ -1,7 +1,7 @@
 /* From a request to its answer: what the core does around a target's callback. */
 #pragma once
 
-#include "targets/worker/durability.h"
+#include "targets/worker/queue/durability.h"
 
 /* Checks the request (known operation, range, alignment, read-only), calls the target, and makes IO_FUA true
  * where the target does not do so itself. Suspends unless the target NEVER_WAITS. Returns what the kernel is

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "targets/target.h"
-#include "targets/worker/shared.h"
+#include "targets/worker/queue/shared.h"
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/data_path.h"
 

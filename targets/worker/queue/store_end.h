@@ -15,7 +15,7 @@
 #pragma once
 
 #include "targets/target.h"
-#include "targets/worker/shared_fault.h"
+#include "targets/worker/queue/shared_fault.h"
 
 struct store_end {
         const struct target_device *device;

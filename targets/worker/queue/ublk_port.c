@@ -2,7 +2,7 @@
  *
  * The life of a tag: FETCH, then (request arrives, performed, COMMIT_AND_FETCH) over and over, until a
  * command comes back as aborted: the driver has taken the tag back. */
-#include "targets/worker/ublk_port.h"
+#include "targets/worker/queue/ublk_port.h"
 #include "targets/worker/io/ublk_command.h"
 #include "ublkd/base/cleanup.h"
 

@@ -1,5 +1,5 @@
 /* Whether the backing store still reaches to the end of the disk. */
-#include "targets/worker/store_end.h"
+#include "targets/worker/queue/store_end.h"
 
 #include <errno.h>
 #include <unistd.h>

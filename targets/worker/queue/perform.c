@@ -1,5 +1,5 @@
 /* From a request to its answer: what the core does around a target's callback. */
-#include "targets/worker/perform.h"
+#include "targets/worker/queue/perform.h"
 
 enum { ERRNO_MAX = 4095 };
 

@@ -1,5 +1,5 @@
 /* Writes that the backing store has no room for. */
-#include "targets/worker/room.h"
+#include "targets/worker/queue/room.h"
 #include "targets/worker/io/await.h"
 #include "ublkd/base/clock.h"
 

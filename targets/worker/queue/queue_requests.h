@@ -2,17 +2,17 @@
  * the queue's thread. */
 #pragma once
 
-#include "targets/worker/durability.h"
+#include "targets/worker/queue/durability.h"
 #include "targets/worker/io/io_data.h"
 #include "targets/worker/io/io_loop.h"
-#include "targets/worker/plain.h"
-#include "targets/worker/queue_control.h"
-#include "targets/worker/queue_meter.h"
-#include "targets/worker/room.h"
-#include "targets/worker/store_end.h"
-#include "targets/worker/throttle.h"
-#include "targets/worker/ublk_port.h"
-#include "targets/worker/ublk_queue.h"
+#include "targets/worker/queue/plain.h"
+#include "targets/worker/queue/queue_control.h"
+#include "targets/worker/queue/queue_meter.h"
+#include "targets/worker/queue/room.h"
+#include "targets/worker/queue/store_end.h"
+#include "targets/worker/queue/throttle.h"
+#include "targets/worker/queue/ublk_port.h"
+#include "targets/worker/queue/ublk_queue.h"
 
 /* One per tag. */
 struct request {

@@ -19,7 +19,7 @@
 #pragma once
 
 #include "targets/target.h"
-#include "targets/worker/shared_fault.h"
+#include "targets/worker/queue/shared_fault.h"
 
 struct durability {
         const struct shared *shared;
