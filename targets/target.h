@@ -110,7 +110,7 @@ struct target_device {
          * N of files[linear_file]. The core then moves the bytes of reads and of writes without FUA by
          * itself, on shorter ways than a callback could; read() and write() are called for all others, and
          * for the whole of a request that could not be moved so. It also locks those bytes against other
-         * servers (targets/worker/backing_lock.h): the file must be open for writing unless the disk is
+         * servers (targets/worker/disk/backing_lock.h): the file must be open for writing unless the disk is
          * read-only. */
         bool linear;
         unsigned linear_file;

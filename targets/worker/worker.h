@@ -2,8 +2,8 @@
 #pragma once
 
 #include "targets/worker/chan.h"
-#include "targets/worker/config.h"
-#include "targets/worker/disk.h"
+#include "targets/worker/disk/config.h"
+#include "targets/worker/disk/disk.h"
 #include "targets/worker/news.h"
 #include "targets/worker/queue/queue_threads.h"
 

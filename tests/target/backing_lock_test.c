@@ -1,5 +1,5 @@
 /* The lock on the bytes that a disk lies in, between processes and open files. */
-#include "targets/worker/backing_lock.h"
+#include "targets/worker/disk/backing_lock.h"
 #include "tests/target/scratch.h"
 #include "tests/unit/check.h"
 #include "ublkd/base/cleanup.h"

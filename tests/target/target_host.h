@@ -2,7 +2,7 @@
  * test. */
 #pragma once
 
-#include "targets/worker/disk.h"
+#include "targets/worker/disk/disk.h"
 #include "targets/worker/queue/durability.h"
 #include "targets/worker/io/io_loop.h"
 

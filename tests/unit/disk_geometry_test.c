@@ -1,5 +1,5 @@
 /* From wish and backing store to disk: what is chosen, and what is refused in which words. */
-#include "targets/worker/disk_geometry.h"
+#include "targets/worker/disk/disk_geometry.h"
 #include "tests/unit/check.h"
 
 static int callback(struct target_io *io)

@@ -1,6 +1,6 @@
 /* What the worker takes out of a CONFIG message. */
 #include "targets/loop/loop_options.h"
-#include "targets/worker/config.h"
+#include "targets/worker/disk/config.h"
 #include "tests/unit/check.h"
 
 static int parse(const char *spec, struct worker_config *config, struct problem_list *problems)

@@ -1,7 +1,7 @@
 /* The threads that serve: one per hardware queue. The main thread is told through an eventfd. */
 #pragma once
 
-#include "targets/worker/disk.h"
+#include "targets/worker/disk/disk.h"
 #include "targets/worker/queue/shared.h"
 
 struct queue_threads;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "targets/target.h"
-#include "targets/worker/disk_geometry.h"
+#include "targets/worker/disk/disk_geometry.h"
 #include "ublkd/proto/worker_msg.h"
 
 #include <sched.h>

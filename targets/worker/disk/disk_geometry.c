@@ -1,7 +1,7 @@
 /* From what is wished for and what the backing store offers to the disk that the kernel shows.
  *
  * The driver takes most sizes as powers of two, so that is what comes out here. */
-#include "targets/worker/disk_geometry.h"
+#include "targets/worker/disk/disk_geometry.h"
 
 #include "ublkd/base/quantity.h"
 

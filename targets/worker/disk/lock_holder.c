@@ -1,5 +1,5 @@
 /* Which process has locked what, read from /proc. */
-#include "targets/worker/lock_holder.h"
+#include "targets/worker/disk/lock_holder.h"
 #include "ublkd/base/cleanup.h"
 
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /* The lock on the bytes of a file that a disk lies in. */
-#include "targets/worker/backing_lock.h"
-#include "targets/worker/lock_holder.h"
+#include "targets/worker/disk/backing_lock.h"
+#include "targets/worker/disk/lock_holder.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -2,7 +2,7 @@
  *
  * The supervisor has checked the spec against the schema. Here only the fields that are used are looked at,
  * so that a new field of the spec does not concern the worker. */
-#include "targets/worker/config.h"
+#include "targets/worker/disk/config.h"
 #include "targets/registry.h"
 #include "ublkd/base/cpu_list.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "targets/target.h"
-#include "targets/worker/config.h"
+#include "targets/worker/disk/config.h"
 
 enum disk_lock {
         DISK_LOCK_NONE, /* nothing to lock, or not to be locked, or it cannot be */

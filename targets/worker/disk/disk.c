@@ -1,7 +1,7 @@
 /* The open backend of this worker's device, and the disk that comes of it. */
-#include "targets/worker/disk.h"
+#include "targets/worker/disk/disk.h"
 
-#include "targets/worker/backing_lock.h"
+#include "targets/worker/disk/backing_lock.h"
 
 #include <inttypes.h>
 #include <string.h>
