@@ -3,10 +3,10 @@
  * The main thread only talks: it takes the configuration, opens the backend, starts the threads that serve,
  * and then answers supervisors as they come and go. Nothing that happens to them touches the I/O. How far it
  * has got is one value, `stage`, and each step is taken when its facts are there. */
-#include "targets/worker/device_node.h"
+#include "targets/worker/os/device_node.h"
 #include "targets/worker/queue/queue_threads.h"
-#include "targets/worker/round_clock.h"
-#include "targets/worker/sandbox.h"
+#include "targets/worker/os/round_clock.h"
+#include "targets/worker/os/sandbox.h"
 #include "targets/worker/queue/ublk_queue.h"
 #include "targets/worker/worker.h"
 #include "ublkd/base/clock.h"

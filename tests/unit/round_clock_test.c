@@ -1,5 +1,5 @@
 /* The cheap clock keeps the pace of the real one, and goes back only where its counter does. */
-#include "targets/worker/round_clock.h"
+#include "targets/worker/os/round_clock.h"
 #include "check.h"
 
 #include <time.h>

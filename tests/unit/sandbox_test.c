@@ -1,5 +1,5 @@
 /* sandbox: what a worker keeps open shows no more than it needs. */
-#include "targets/worker/sandbox.h"
+#include "targets/worker/os/sandbox.h"
 #include "tests/unit/check.h"
 #include "ublkd/base/cleanup.h"
 

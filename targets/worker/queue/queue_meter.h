@@ -9,7 +9,7 @@
 #pragma once
 
 #include "targets/target.h"
-#include "targets/worker/round_clock.h"
+#include "targets/worker/os/round_clock.h"
 #include "targets/worker/queue/shared.h"
 #include "ublkd/proto/device_region.h"
 

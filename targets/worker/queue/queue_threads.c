@@ -1,9 +1,9 @@
 /* The threads that serve: one per hardware queue. The main thread is told through an eventfd. */
 #include "targets/worker/queue/queue_threads.h"
 #include "targets/worker/queue/durability.h"
-#include "targets/worker/queue_place.h"
+#include "targets/worker/os/queue_place.h"
 #include "targets/worker/queue/room.h"
-#include "targets/worker/sandbox.h"
+#include "targets/worker/os/sandbox.h"
 #include "targets/worker/queue/ublk_queue.h"
 
 #include <pthread.h>

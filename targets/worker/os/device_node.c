@@ -1,5 +1,5 @@
 /* The driver's node for a device, /dev/ublkcN. */
-#include "targets/worker/device_node.h"
+#include "targets/worker/os/device_node.h"
 #include "ublkd/base/cleanup.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* What the worker gives up, step by step, because it does not need it to serve. */
-#include "targets/worker/sandbox.h"
+#include "targets/worker/os/sandbox.h"
 #include "ublkd/base/cleanup.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* Where a queue's thread runs, and that its memory is near. */
-#include "targets/worker/queue_place.h"
+#include "targets/worker/os/queue_place.h"
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/cpu_list.h"
 

@@ -1,5 +1,5 @@
 /* The time, cheaply enough to look at it in every round of a queue. */
-#include "targets/worker/round_clock.h"
+#include "targets/worker/os/round_clock.h"
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"
 
