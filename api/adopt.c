@@ -1,7 +1,7 @@
 /* POST /devices/adopt: disks whose record a lost or older database does not have. */
-#include "api/respond.h"
-#include "api/routes.h"
-#include "api/server.h"
+#include "api/http/respond.h"
+#include "api/http/routes.h"
+#include "api/http/server.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,10 +2,10 @@
 #include "api/disk_check.h"
 #include "api/merge_patch.h"
 #include "api/path_policy.h"
-#include "api/precondition.h"
-#include "api/respond.h"
-#include "api/routes.h"
-#include "api/server.h"
+#include "api/http/precondition.h"
+#include "api/http/respond.h"
+#include "api/http/routes.h"
+#include "api/http/server.h"
 #include "api/wait.h"
 
 #include <stdio.h>

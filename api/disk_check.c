@@ -1,8 +1,8 @@
 /* Who uses the disk of a request's device. */
 #include "api/disk_check.h"
 
-#include "api/respond.h"
-#include "api/server.h"
+#include "api/http/respond.h"
+#include "api/http/server.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * If-Match) is seen. */
 #pragma once
 
-#include "api/request.h"
+#include "api/http/request.h"
 
 #include "ublkd/disk_users/disk_search.h"
 

@@ -1,7 +1,7 @@
 /* Which events a request asks for. */
 #pragma once
 
-#include "api/query.h"
+#include "api/http/query.h"
 #include "ublkd/model/device_event.h"
 
 /* ?device= and ?label=. The labels are those that the device had then. */

@@ -1,8 +1,8 @@
 /* GET /events: a stream for who watches, a list (the newest first) for who asks for JSON and nothing else. */
 #include "api/event_filter.h"
-#include "api/respond.h"
-#include "api/routes.h"
-#include "api/server.h"
+#include "api/http/respond.h"
+#include "api/http/routes.h"
+#include "api/http/server.h"
 #include "api/watch.h"
 
 #include "ublkd/base/json_print.h"

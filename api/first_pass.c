@@ -1,9 +1,9 @@
 /* A request waits for the first pass at most once. */
 #include "api/first_pass.h"
 
-#include "api/respond.h"
-#include "api/routes.h"
-#include "api/server.h"
+#include "api/http/respond.h"
+#include "api/http/routes.h"
+#include "api/http/server.h"
 
 /* A worker that is stopped is waited for by the reconciler for 5 s; then the pass goes on without it. */
 enum { FIRST_PASS_USEC = 7 * 1000 * 1000 };

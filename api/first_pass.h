@@ -4,7 +4,7 @@
  * device that was not looked at is told to be so (PHASE_UNKNOWN). */
 #pragma once
 
-#include "api/request.h"
+#include "api/http/request.h"
 
 struct first_pass;
 

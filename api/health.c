@@ -1,7 +1,7 @@
 /* GET /healthz: the loop runs. GET /readyz: every device has had its first look. */
-#include "api/respond.h"
-#include "api/routes.h"
-#include "api/server.h"
+#include "api/http/respond.h"
+#include "api/http/routes.h"
+#include "api/http/server.h"
 
 void handle_health(struct request *request)
 {

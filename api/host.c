@@ -3,12 +3,12 @@
 
 #include "ublkd/host/host.h"
 
-#include "api/head_check.h"
-#include "api/json_check.h"
+#include "api/http/head_check.h"
+#include "api/http/json_check.h"
 #include "api/path_policy.h"
-#include "api/respond.h"
-#include "api/routes.h"
-#include "api/server.h"
+#include "api/http/respond.h"
+#include "api/http/routes.h"
+#include "api/http/server.h"
 #include "api/wait.h"
 #include "api/watch.h"
 

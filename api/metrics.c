@@ -1,8 +1,8 @@
 /* GET /metrics: Prometheus text. */
 #include "api/metrics.h"
 
-#include "api/respond.h"
-#include "api/routes.h"
+#include "api/http/respond.h"
+#include "api/http/routes.h"
 
 void handle_metrics(struct request *request)
 {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "api/metric.h"
-#include "api/server.h"
+#include "api/http/server.h"
 
 enum {
         METRICS_DEVICES_MAX = 256, /* in the order of their names; the rest is counted only */

@@ -1,7 +1,7 @@
 /* Metrics of the daemon: its work, its clients, its store. */
 #include "api/metrics.h"
 
-#include "api/routes.h"
+#include "api/http/routes.h"
 #include "api/wait.h"
 #include "api/watch.h"
 

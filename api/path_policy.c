@@ -1,8 +1,8 @@
 /* Which paths a spec may name, by the policy of this ublkd. */
 #include "api/path_policy.h"
 
-#include "api/respond.h"
-#include "api/server.h"
+#include "api/http/respond.h"
+#include "api/http/server.h"
 #include "ublkd/base/kernel_name.h"
 #include "ublkd/base/path_text.h"
 

@@ -1,7 +1,7 @@
 /* Which paths a spec may name, by the policy of this ublkd. */
 #pragma once
 
-#include "api/request.h"
+#include "api/http/request.h"
 
 #include "ublkd/store/device_store.h"
 

@@ -1,8 +1,8 @@
 /* GET /schemas, GET /schemas/…: what this build checks specs against. GET /openapi.json: what it answers. */
 #include "schemas/schema_texts.h"
 
-#include "api/respond.h"
-#include "api/routes.h"
+#include "api/http/respond.h"
+#include "api/http/routes.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* GET /devices/{name}/stats: what the device's worker has counted, per queue and in sum. */
-#include "api/respond.h"
-#include "api/routes.h"
-#include "api/server.h"
+#include "api/http/respond.h"
+#include "api/http/routes.h"
+#include "api/http/server.h"
 #include "ublkd/model/device_stats.h"
 
 #include "ublkd/base/json_print.h"

@@ -3,8 +3,8 @@
 
 #include "ublkd/base/data_path.h"
 
-#include "api/respond.h"
-#include "api/routes.h"
+#include "api/http/respond.h"
+#include "api/http/routes.h"
 
 #include <stdio.h>
 

@@ -2,9 +2,9 @@
 #include "api/wait.h"
 
 #include "api/host.h"
-#include "api/precondition.h"
-#include "api/respond.h"
-#include "api/server.h"
+#include "api/http/precondition.h"
+#include "api/http/respond.h"
+#include "api/http/server.h"
 
 #include <inttypes.h>
 #include <stdio.h>

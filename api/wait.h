@@ -3,7 +3,7 @@
  * client's leaving wake it. */
 #pragma once
 
-#include "api/request.h"
+#include "api/http/request.h"
 
 enum wait_kind {
         WAIT_READY,     /* or a reason why it will not be */

@@ -2,9 +2,9 @@
 #include "api/watch.h"
 
 #include "api/event_filter.h"
-#include "api/respond.h"
-#include "api/server.h"
-#include "api/utf8.h"
+#include "api/http/respond.h"
+#include "api/http/server.h"
+#include "api/http/utf8.h"
 
 #include "ublkd/base/json_print.h"
 

@@ -5,7 +5,7 @@
  * events the connection is suspended. Runs on the supervisor's loop. */
 #pragma once
 
-#include "api/request.h"
+#include "api/http/request.h"
 
 enum {
         WATCHES_MAX = 64,

@@ -29,7 +29,7 @@
 #include "ublkd/disk_users/disk_search.h"
 #include "api/first_pass.h"
 #include "ublkd/records/record_keeper.h"
-#include "api/server.h"
+#include "api/http/server.h"
 #include "api/wait.h"
 #include "api/watch.h"
 #include "tests/api/api_test_status.h"

@@ -1,6 +1,6 @@
 /* What the fuzzers share: texts, JSON as the API takes it, and how a finding ends the program. */
 #include "tests/fuzz/fuzz.h"
-#include "api/json_check.h"
+#include "api/http/json_check.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The HTTP server: whatever bytes a connection brings, in however many pieces (a 0xff byte ends one), it goes
  * on and still answers the next client. */
 #include "api/api.h"
-#include "api/server.h"
+#include "api/http/server.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>

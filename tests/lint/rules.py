@@ -44,7 +44,8 @@ QUOTED = [
     ("ublkd/main.c", BASE + PROTO + ["ublkd/*", "ublkd/*/*", "api/api.h"]),
     ("ublkd/*", BASE + PROTO + ["ublkd/*", "ublkd/*/*", "targets/target_desc.h"]),
     ("ublkd/*/*", BASE + PROTO + ["ublkd/*", "ublkd/*/*", "targets/target_desc.h"]),
-    ("api/*", BASE + MODEL + ["api/*", "targets/target_desc.h", "schemas/schema_texts.h"]),
+    ("api/*/*", BASE + MODEL + ["api/*", "api/*/*", "targets/target_desc.h", "schemas/schema_texts.h"]),
+    ("api/*", BASE + MODEL + ["api/*", "api/*/*", "targets/target_desc.h", "schemas/schema_texts.h"]),
     # a client knows the API and no more, but for a dry run what a good spec is
     ("ublkctl/dry_run.c", BASE + ["ublkctl/*", "ublkd/model/device_spec.h"]),
     ("ublkctl/assignments.c", BASE + ["ublkctl/*", "schemas/spec_fields.h"]),
@@ -70,7 +71,7 @@ LOGGERS = [
     "ublkd/manager.c",
     "ublkd/reconcile/reconciler.c",
     "ublkd/reconcile/device_log.c",
-    "api/http_server.c",
+    "api/http/http_server.c",
     "targets/worker/main.c",
     "targets/worker/report.c",
 ]
@@ -160,7 +161,7 @@ def does_not_sleep(path, text):
 
 def asks_no_name_service(path, text):
     """ublkd has one loop, and a name service may be a server that does not answer."""
-    if not fits(path, ["ublkd/*", "ublkd/*/*", "api/*"]):
+    if not fits(path, ["ublkd/*", "ublkd/*/*", "api/*", "api/*/*"]):
         return
     functions = r"\b(?:get(?:gr|pw)(?:nam|[ug]id|ent)(?:_r)?|getgrouplist|initgroups|getaddrinfo|gethostby\w+)\s*\("
     for match in re.finditer(functions, without_comments(text)):
@@ -178,14 +179,14 @@ PROC_USERS = [
     "ublkd/paths/path_process.c",  # the program that the path watcher is executed from
     "ublkd/paths/path_watcher.c",  # in the path watcher
     "ublkd/runtime/runtime_dir.c",  # addresses of sockets, by its own descriptor of their directory
-    "api/listen.c",  # the same
+    "api/http/listen.c",  # the same
     "api/metrics_process.c",  # its own: see there
 ]
 
 
 def reads_no_proc(path, text):
     """What /proc tells of a process can hang behind it (its memory map's lock), and ublkd has one loop."""
-    if not fits(path, ["ublkd/*", "ublkd/*/*", "api/*"]) or fits(path, PROC_USERS):
+    if not fits(path, ["ublkd/*", "ublkd/*/*", "api/*", "api/*/*"]) or fits(path, PROC_USERS):
         return
     for match in re.finditer(r'"/proc\b', re.sub(r"/\*.*?\*/", lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.DOTALL)):
         yield line_of(text, match.start()), "names /proc; a process apart (apart.h) looks there"

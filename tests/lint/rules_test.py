@@ -12,7 +12,7 @@ GOOD = [
     ("ublkd/driver/ublk_ctl_helper.c", '#include "ublkd/base/ublk_uapi.h"\n'),
     ("targets/worker/queue/ublk_queue.c", '#include "ublkd/base/ublk_uapi.h"\n#include "targets/registry.h"\n'),
     ("targets/loop/loop.c", '#include "targets/target.h"\n#include "targets/loop/loop.h"\n'),
-    ("api/devices.c", '#include "ublkd/store/device_store.h"\n#include "api/respond.h"\n'),
+    ("api/devices.c", '#include "ublkd/store/device_store.h"\n#include "api/http/respond.h"\n'),
     ("ublkctl/apply.c", '#include "ublkctl/call.h"\n#include "ublkd/base/quantity.h"\n'),
     ("ublkd/reconcile/reconciler.c", 'static void f(void)\n{\n        log_error(NULL, "x");\n}\n'),
     ("ublkd/reconcile/observe.c", "/* It never sleeps: sleep(1) would be wrong, log_error() as well. */\n"),
@@ -59,7 +59,7 @@ BAD = [
     ("ublkd/disks/disk_node.c", 'struct group *group = getgrnam("disk");\n', "name service"),
     ("ublkd/workers/worker_proc.c", 'snprintf(path, sizeof(path), "/proc/%d/stat", pid);\n', "names /proc"),
     ("api/host.c", 'opendir("/proc");\n', "names /proc"),
-    ("api/access.c", "r = getpwuid_r(uid, &user);\n", "name service"),
+    ("api/http/access.c", "r = getpwuid_r(uid, &user);\n", "name service"),
 ]
 
 

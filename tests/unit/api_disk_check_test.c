@@ -1,7 +1,7 @@
 /* disk_check: what counts as an answer. The search is real, what it finds is told by the test. */
 #include "api/disk_check.h"
 
-#include "api/server.h"
+#include "api/http/server.h"
 
 #include "check.h"
 

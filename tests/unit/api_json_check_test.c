@@ -1,6 +1,6 @@
 /* json_check: RFC 8259 to the letter, and where the fault is. What it accepts, the parser behind it accepts
  * too. */
-#include "api/json_check.h"
+#include "api/http/json_check.h"
 
 #include "check.h"
 

@@ -1,7 +1,7 @@
 /* routes, percent-encoding, the token: what needs no socket. */
-#include "api/access.h"
-#include "api/respond.h"
-#include "api/routes.h"
+#include "api/http/access.h"
+#include "api/http/respond.h"
+#include "api/http/routes.h"
 
 #include "check.h"
 

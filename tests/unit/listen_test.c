@@ -1,5 +1,5 @@
 /* Listening sockets in a directory of somebody else, who acts between two calls of ublkd. */
-#include "api/listen.h"
+#include "api/http/listen.h"
 
 #include "check.h"
 

@@ -1,9 +1,9 @@
 /* What the files of api/ share: the state of the server. */
 #pragma once
 
-#include "api/connection.h"
-#include "api/listen.h"
-#include "api/request.h"
+#include "api/http/connection.h"
+#include "api/http/listen.h"
+#include "api/http/request.h"
 
 struct api {
         struct api_config

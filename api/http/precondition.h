@@ -6,7 +6,7 @@
  * will do as well. For GET the whole tag decides. The tag of anything else is the digest. */
 #pragma once
 
-#include "api/request.h"
+#include "api/http/request.h"
 
 /* For a change of the device `record` (NULL: there is none): reads both headers. 0 and a condition for
  * device_store_put(); -EINVAL and there is a reply. */

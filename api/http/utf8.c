@@ -1,5 +1,5 @@
 /* UTF-8, as RFC 3629 has it. */
-#include "api/utf8.h"
+#include "api/http/utf8.h"
 
 size_t utf8_length(const char *text, size_t size)
 {

@@ -1,8 +1,8 @@
 /* Replies: JSON, and problems after RFC 9457. */
-#include "api/respond.h"
+#include "api/http/respond.h"
 
-#include "api/precondition.h"
-#include "api/utf8.h"
+#include "api/http/precondition.h"
+#include "api/http/utf8.h"
 
 #include "ublkd/base/json_print.h"
 

@@ -1,7 +1,7 @@
 /* ETag, If-Match and If-None-Match. */
-#include "api/precondition.h"
+#include "api/http/precondition.h"
 
-#include "api/respond.h"
+#include "api/http/respond.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Whether the head of a request says one thing only. Private to api/. */
 #pragma once
 
-#include "api/request.h"
+#include "api/http/request.h"
 
 enum { HEADERS_MAX = 64, HEAD_SIZE_MAX = 16 * 1024, TARGET_SIZE_MAX = 8 * 1024 };
 

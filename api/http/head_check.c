@@ -4,10 +4,10 @@
  * Transfer-Encoding it ignores, and a text ends for it at a NUL. A proxy that reads the same bytes in another
  * way could be made to pass somebody a request of somebody else. So what can be read in two ways is refused
  * here. */
-#include "api/head_check.h"
+#include "api/http/head_check.h"
 
-#include "api/connection.h"
-#include "api/respond.h"
+#include "api/http/connection.h"
+#include "api/http/respond.h"
 
 #include <string.h>
 #include <strings.h>

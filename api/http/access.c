@@ -1,5 +1,5 @@
 /* Who asks, and what they may do. */
-#include "api/access.h"
+#include "api/http/access.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -5,7 +5,7 @@
  * for ever, so each thing that a client does has an end of its own here. */
 #pragma once
 
-#include "api/access.h"
+#include "api/http/access.h"
 
 #include <microhttpd.h>
 #include <systemd/sd-event.h>

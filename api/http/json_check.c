@@ -1,7 +1,7 @@
 /* Whether a text is JSON: a recursive descent that builds nothing. */
-#include "api/json_check.h"
+#include "api/http/json_check.h"
 
-#include "api/utf8.h"
+#include "api/http/utf8.h"
 
 #include <errno.h>
 #include <math.h>

@@ -3,14 +3,14 @@
  * libmicrohttpd runs without threads and without a listening socket: its epoll descriptor is one event source
  * here, its next deadline another, and connections are accepted here and handed to it. So one server answers
  * on any number of sockets, and a full house stops to accept instead of turning people away. */
-#include "api/server.h"
+#include "api/http/server.h"
 
 #include "api/disk_check.h"
 #include "api/first_pass.h"
-#include "api/head_check.h"
+#include "api/http/head_check.h"
 #include "api/metrics.h"
-#include "api/respond.h"
-#include "api/routes.h"
+#include "api/http/respond.h"
+#include "api/http/routes.h"
 #include "api/wait.h"
 #include "api/watch.h"
 #include "ublkd/base/log.h"

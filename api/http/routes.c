@@ -1,5 +1,5 @@
 /* {method, path} → handler. The table is generated from schemas/openapi/. */
-#include "api/routes.h"
+#include "api/http/routes.h"
 
 #include <assert.h>
 #include <string.h>

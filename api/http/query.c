@@ -1,7 +1,7 @@
 /* What stands behind the '?', and percent-encoding. */
-#include "api/query.h"
+#include "api/http/query.h"
 
-#include "api/utf8.h"
+#include "api/http/utf8.h"
 #include "ublkd/base/backing.h"
 #include "ublkd/base/dispatch.h"
 #include "ublkd/model/device_spec.h"

@@ -5,10 +5,10 @@
  * until the body has been read, and a reply can be made in an event. */
 #pragma once
 
-#include "api/access.h"
+#include "api/http/access.h"
 #include "api/api.h"
-#include "api/connection.h"
-#include "api/query.h"
+#include "api/http/connection.h"
+#include "api/http/query.h"
 
 #include <microhttpd.h>
 

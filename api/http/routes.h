@@ -1,7 +1,7 @@
 /* {method, path} → handler. */
 #pragma once
 
-#include "api/request.h"
+#include "api/http/request.h"
 
 enum route_flag {
         ROUTE_CHANGES = 1 << 0,     /* only for those who may change things */

@@ -1,5 +1,5 @@
 /* Listening sockets: made from addresses, or passed by systemd. */
-#include "api/listen.h"
+#include "api/http/listen.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* The Accept header: RFC 9110, section 12.5.1. */
-#include "api/accept.h"
+#include "api/http/accept.h"
 
 #include "ublkd/base/cleanup.h"
 

@@ -1,7 +1,7 @@
 /* Replies: JSON, and problems after RFC 9457. When memory runs out for one, a fixed text takes its place. */
 #pragma once
 
-#include "api/request.h"
+#include "api/http/request.h"
 
 enum problem_type {
         PROBLEM_BAD_REQUEST,

@@ -1,14 +1,14 @@
 /* One HTTP request, from its headers to its reply. */
-#include "api/request.h"
+#include "api/http/request.h"
 
-#include "api/accept.h"
+#include "api/http/accept.h"
 #include "api/disk_check.h"
 #include "api/first_pass.h"
-#include "api/json_check.h"
-#include "api/precondition.h"
-#include "api/respond.h"
-#include "api/routes.h"
-#include "api/server.h"
+#include "api/http/json_check.h"
+#include "api/http/precondition.h"
+#include "api/http/respond.h"
+#include "api/http/routes.h"
+#include "api/http/server.h"
 #include "api/wait.h"
 #include "api/watch.h"
 

@@ -1,8 +1,8 @@
 /* The clients' connections. */
-#include "api/connection.h"
+#include "api/http/connection.h"
 
-#include "api/respond.h"
-#include "api/server.h"
+#include "api/http/respond.h"
+#include "api/http/server.h"
 
 #include <assert.h>
 #include <stdio.h>
