@@ -1,12 +1,12 @@
 /* /devices/{name}: create, read, replace, patch, remove, recover, restart. */
-#include "api/disk_check.h"
+#include "api/held/disk_check.h"
 #include "api/merge_patch.h"
 #include "api/path_policy.h"
 #include "api/http/precondition.h"
 #include "api/http/respond.h"
 #include "api/http/routes.h"
 #include "api/http/server.h"
-#include "api/wait.h"
+#include "api/held/wait.h"
 
 #include <stdio.h>
 #include <string.h>

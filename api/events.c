@@ -1,9 +1,9 @@
 /* GET /events: a stream for who watches, a list (the newest first) for who asks for JSON and nothing else. */
-#include "api/event_filter.h"
+#include "api/held/event_filter.h"
 #include "api/http/respond.h"
 #include "api/http/routes.h"
 #include "api/http/server.h"
-#include "api/watch.h"
+#include "api/held/watch.h"
 
 #include "ublkd/base/json_print.h"
 

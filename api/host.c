@@ -9,8 +9,8 @@
 #include "api/http/respond.h"
 #include "api/http/routes.h"
 #include "api/http/server.h"
-#include "api/wait.h"
-#include "api/watch.h"
+#include "api/held/wait.h"
+#include "api/held/watch.h"
 
 #include <stdio.h>
 

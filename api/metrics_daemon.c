@@ -2,8 +2,8 @@
 #include "api/metrics.h"
 
 #include "api/http/routes.h"
-#include "api/wait.h"
-#include "api/watch.h"
+#include "api/held/wait.h"
+#include "api/held/watch.h"
 
 #include <assert.h>
 #include <limits.h>

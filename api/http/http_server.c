@@ -5,14 +5,14 @@
  * on any number of sockets, and a full house stops to accept instead of turning people away. */
 #include "api/http/server.h"
 
-#include "api/disk_check.h"
-#include "api/first_pass.h"
+#include "api/held/disk_check.h"
+#include "api/held/first_pass.h"
 #include "api/http/head_check.h"
 #include "api/metrics.h"
 #include "api/http/respond.h"
 #include "api/http/routes.h"
-#include "api/wait.h"
-#include "api/watch.h"
+#include "api/held/wait.h"
+#include "api/held/watch.h"
 #include "ublkd/base/log.h"
 
 #include <inttypes.h>

@@ -2,15 +2,15 @@
 #include "api/http/request.h"
 
 #include "api/http/accept.h"
-#include "api/disk_check.h"
-#include "api/first_pass.h"
+#include "api/held/disk_check.h"
+#include "api/held/first_pass.h"
 #include "api/http/json_check.h"
 #include "api/http/precondition.h"
 #include "api/http/respond.h"
 #include "api/http/routes.h"
 #include "api/http/server.h"
-#include "api/wait.h"
-#include "api/watch.h"
+#include "api/held/wait.h"
+#include "api/held/watch.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -27,11 +27,11 @@
  * It ends when stdin does. */
 #include "api/api.h"
 #include "ublkd/disk_users/disk_search.h"
-#include "api/first_pass.h"
+#include "api/held/first_pass.h"
 #include "ublkd/records/record_keeper.h"
 #include "api/http/server.h"
-#include "api/wait.h"
-#include "api/watch.h"
+#include "api/held/wait.h"
+#include "api/held/watch.h"
 #include "tests/api/api_test_status.h"
 #include "tests/unit/store_faulty.h"
 

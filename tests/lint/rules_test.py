@@ -55,7 +55,7 @@ BAD = [
     ("targets/loop/loop.c", 'log_debug (NULL, "x");\n', "logs"),
     ("ublkd/reconcile/observe.c", "sleep(1);\n", "sleeps"),
     ("targets/worker/disk/disk.c", "usleep (1);\n", "sleeps"),
-    ("api/wait.c", "nanosleep(&t, NULL);\n", "sleeps"),
+    ("api/held/wait.c", "nanosleep(&t, NULL);\n", "sleeps"),
     ("ublkd/disks/disk_node.c", 'struct group *group = getgrnam("disk");\n', "name service"),
     ("ublkd/workers/worker_proc.c", 'snprintf(path, sizeof(path), "/proc/%d/stat", pid);\n', "names /proc"),
     ("api/host.c", 'opendir("/proc");\n', "names /proc"),

@@ -1,5 +1,5 @@
 /* disk_check: what counts as an answer. The search is real, what it finds is told by the test. */
-#include "api/disk_check.h"
+#include "api/held/disk_check.h"
 
 #include "api/http/server.h"
 

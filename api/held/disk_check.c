@@ -1,5 +1,5 @@
 /* Who uses the disk of a request's device. */
-#include "api/disk_check.h"
+#include "api/held/disk_check.h"
 
 #include "api/http/respond.h"
 #include "api/http/server.h"

@@ -1,5 +1,5 @@
 /* A request whose reply is held until its device is ready, or gone, or until the host was looked at. */
-#include "api/wait.h"
+#include "api/held/wait.h"
 
 #include "api/host.h"
 #include "api/http/precondition.h"

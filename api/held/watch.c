@@ -1,7 +1,7 @@
 /* GET /events as a stream: Server-Sent Events. */
-#include "api/watch.h"
+#include "api/held/watch.h"
 
-#include "api/event_filter.h"
+#include "api/held/event_filter.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
 #include "api/http/utf8.h"

@@ -1,5 +1,5 @@
 /* A request waits for the first pass at most once. */
-#include "api/first_pass.h"
+#include "api/held/first_pass.h"
 
 #include "api/http/respond.h"
 #include "api/http/routes.h"

@@ -1,5 +1,5 @@
 /* Which events a request asks for. */
-#include "api/event_filter.h"
+#include "api/held/event_filter.h"
 
 #include <string.h>
 
