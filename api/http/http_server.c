@@ -8,7 +8,7 @@
 #include "api/held/disk_check.h"
 #include "api/held/first_pass.h"
 #include "api/http/head_check.h"
-#include "api/metrics.h"
+#include "api/metrics/metrics.h"
 #include "api/http/respond.h"
 #include "api/http/routes.h"
 #include "api/held/wait.h"

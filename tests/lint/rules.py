@@ -180,7 +180,7 @@ PROC_USERS = [
     "ublkd/paths/path_watcher.c",  # in the path watcher
     "ublkd/runtime/runtime_dir.c",  # addresses of sockets, by its own descriptor of their directory
     "api/http/listen.c",  # the same
-    "api/metrics_process.c",  # its own: see there
+    "api/metrics/metrics_process.c",  # its own: see there
 ]
 
 

@@ -21,7 +21,7 @@ GOOD = [
     ("tests/kernel/helper.c", "usleep(3);\n"),
     ("ublkd/host/host.c", "group = fgetgrent(file);\n"),
     ("ublkd/host/host.c", '/* As "/proc/PID/comm" has it. */\n'),
-    ("api/metrics_process.c", 'fopen("/proc/self/stat", "re");\n'),
+    ("api/metrics/metrics_process.c", 'fopen("/proc/self/stat", "re");\n'),
     ("targets/worker/main.c", 'open("/proc/self/pagemap", O_RDONLY);\n'),
     ("tests/unit/observe_test.c", "int x;\n" * 599),
 ]

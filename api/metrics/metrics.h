@@ -1,7 +1,7 @@
 /* GET /metrics, by what is measured. Private to api/. */
 #pragma once
 
-#include "api/metric.h"
+#include "api/metrics/metric.h"
 #include "api/http/server.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* The Prometheus text format, version 0.0.4. */
-#include "api/metric.h"
+#include "api/metrics/metric.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* Metrics of each device: its state, and what its workers have counted. */
-#include "api/metrics.h"
+#include "api/metrics/metrics.h"
 
 #include "ublkd/model/device_stats.h"
 

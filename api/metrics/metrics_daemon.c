@@ -1,5 +1,5 @@
 /* Metrics of the daemon: its work, its clients, its store. */
-#include "api/metrics.h"
+#include "api/metrics/metrics.h"
 
 #include "api/http/routes.h"
 #include "api/held/wait.h"

@@ -1,5 +1,5 @@
 /* GET /metrics: Prometheus text. */
-#include "api/metrics.h"
+#include "api/metrics/metrics.h"
 
 #include "api/http/respond.h"
 #include "api/http/routes.h"

@@ -3,7 +3,7 @@
  * It is the one place where the supervisor's loop reads files of /proc, and they are its own. They wait for
  * no other process: "stat" and "fd" take locks of this very process only (its signals, its table of
  * descriptors, of which it has one thread), not its memory map's, and "stat" reads counters of its memory. */
-#include "api/metrics.h"
+#include "api/metrics/metrics.h"
 
 #include "ublkd/base/clock.h"
 
