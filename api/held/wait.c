@@ -1,7 +1,7 @@
 /* A request whose reply is held until its device is ready, or gone, or until the host was looked at. */
 #include "api/held/wait.h"
 
-#include "api/host.h"
+#include "api/resources/host.h"
 #include "api/http/precondition.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"

@@ -2,7 +2,7 @@
  * {"good":true} or {"good":false,"errors":[{"pointer":…,"reason":…,"detail":…}],"dropped":0}. A line that is
  * no JSON is {"good":false,"malformed":true}. With --patch a line is [spec,patch]: the verdict is about what
  * the merge patch makes of the spec, which stands in "result". For schema_differential_test.py. */
-#include "api/merge_patch.h"
+#include "api/resources/merge_patch.h"
 #include "ublkd/model/device_spec.h"
 
 #include <stdio.h>

@@ -12,11 +12,11 @@ GOOD = [
     ("ublkd/driver/ublk_ctl_helper.c", '#include "ublkd/base/ublk_uapi.h"\n'),
     ("targets/worker/queue/ublk_queue.c", '#include "ublkd/base/ublk_uapi.h"\n#include "targets/registry.h"\n'),
     ("targets/loop/loop.c", '#include "targets/target.h"\n#include "targets/loop/loop.h"\n'),
-    ("api/devices.c", '#include "ublkd/store/device_store.h"\n#include "api/http/respond.h"\n'),
+    ("api/resources/devices.c", '#include "ublkd/store/device_store.h"\n#include "api/http/respond.h"\n'),
     ("ublkctl/apply.c", '#include "ublkctl/call.h"\n#include "ublkd/base/quantity.h"\n'),
     ("ublkd/reconcile/reconciler.c", 'static void f(void)\n{\n        log_error(NULL, "x");\n}\n'),
     ("ublkd/reconcile/observe.c", "/* It never sleeps: sleep(1) would be wrong, log_error() as well. */\n"),
-    ("api/devices.c", 'const char *text = "usleep(3)";\n'),
+    ("api/resources/devices.c", 'const char *text = "usleep(3)";\n'),
     ("targets/loop/loop.c", "int r = await_sleep(io, 5);\n"),
     ("tests/kernel/helper.c", "usleep(3);\n"),
     ("ublkd/host/host.c", "group = fgetgrent(file);\n"),
@@ -31,10 +31,10 @@ BAD = [
     ("ublkd/proto/worker_msg.c", '#include "ublkd/plan/plan.h"\n', "may not include"),
     ("ublkd/reconcile/reconciler.c", '#include "api/api.h"\n', "may not include"),
     ("ublkd/reconcile/reconciler.c", '#include "targets/worker/disk/disk.h"\n', "may not include"),
-    ("api/devices.c", '#include "ublkd/reconcile/reconciler.h"\n', "may not include"),
-    ("api/devices.c", '#include "ublkd/workers/worker_proc.h"\n', "may not include"),
-    ("api/devices.c", '#include "ublkd/driver/ublk_ctl.h"\n', "may not include"),
-    ("api/devices.c", '#include "ublkd/plan/plan.h"\n', "may not include"),
+    ("api/resources/devices.c", '#include "ublkd/reconcile/reconciler.h"\n', "may not include"),
+    ("api/resources/devices.c", '#include "ublkd/workers/worker_proc.h"\n', "may not include"),
+    ("api/resources/devices.c", '#include "ublkd/driver/ublk_ctl.h"\n', "may not include"),
+    ("api/resources/devices.c", '#include "ublkd/plan/plan.h"\n', "may not include"),
     ("targets/worker/main.c", '#include "ublkd/model/device_spec.h"\n', "may not include"),
     ("targets/loop/loop.c", '#include "targets/worker/io/await.h"\n', "may not include"),
     ("targets/loop/loop.c", '#include "targets/null/null.h"\n', "may not include"),
@@ -47,7 +47,7 @@ BAD = [
     ("ublkd/plan/attempt.c", "#  include <time.h>\n", "is pure"),
     ("ublkd/plan/plan.c", '#include "ublkd/base/cleanup.h"\n', "may not include"),
     ("ublkd/reconcile/observe.c", '#include "ublkd/base/ublk_uapi.h"\n', "UAPI"),
-    ("api/host.c", "#include <linux/ublk_cmd.h>\n", "UAPI"),
+    ("api/resources/host.c", "#include <linux/ublk_cmd.h>\n", "UAPI"),
     ("targets/loop/loop.c", '#include "ublkd/base/ublk_uapi.h"\n', "UAPI"),
     ("ublkd/reconcile/observe.c", "int x;\n" * 600, "601 lines"),
     ("tests/unit/observe_test.c", "int x;\n" * 600, "601 lines"),
@@ -58,7 +58,7 @@ BAD = [
     ("api/held/wait.c", "nanosleep(&t, NULL);\n", "sleeps"),
     ("ublkd/disks/disk_node.c", 'struct group *group = getgrnam("disk");\n', "name service"),
     ("ublkd/workers/worker_proc.c", 'snprintf(path, sizeof(path), "/proc/%d/stat", pid);\n', "names /proc"),
-    ("api/host.c", 'opendir("/proc");\n', "names /proc"),
+    ("api/resources/host.c", 'opendir("/proc");\n', "names /proc"),
     ("api/http/access.c", "r = getpwuid_r(uid, &user);\n", "name service"),
 ]
 
@@ -81,7 +81,7 @@ def test_a_purpose_is_missing(text):
 
 def test_a_fault_names_its_line():
     text = HEAD + '\n#include "ublkd/reconcile/reconciler.h"\n'
-    assert rules.check_text("api/devices.c", text)[0].startswith("api/devices.c:3: ")
+    assert rules.check_text("api/resources/devices.c", text)[0].startswith("api/resources/devices.c:3: ")
 
 
 def test_a_tree_without_git(tmp_path):

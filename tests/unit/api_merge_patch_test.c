@@ -1,5 +1,5 @@
 /* merge_patch: the examples of RFC 7396, and what it says nothing about. */
-#include "api/merge_patch.h"
+#include "api/resources/merge_patch.h"
 
 #include "check.h"
 

@@ -1,7 +1,7 @@
 /* /devices/{name}: create, read, replace, patch, remove, recover, restart. */
 #include "api/held/disk_check.h"
-#include "api/merge_patch.h"
-#include "api/path_policy.h"
+#include "api/resources/merge_patch.h"
+#include "api/resources/path_policy.h"
 #include "api/http/precondition.h"
 #include "api/http/respond.h"
 #include "api/http/routes.h"

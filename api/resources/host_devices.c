@@ -1,5 +1,5 @@
 /* What is wrong with devices that serve their disks all the same, as problems of GET /host. */
-#include "api/host.h"
+#include "api/resources/host.h"
 
 #include <stdio.h>
 

@@ -1,11 +1,11 @@
 /* GET /host: what this machine can do, and what is wrong with it. */
-#include "api/host.h"
+#include "api/resources/host.h"
 
 #include "ublkd/host/host.h"
 
 #include "api/http/head_check.h"
 #include "api/http/json_check.h"
-#include "api/path_policy.h"
+#include "api/resources/path_policy.h"
 #include "api/http/respond.h"
 #include "api/http/routes.h"
 #include "api/http/server.h"

@@ -1,5 +1,5 @@
 /* Which paths a spec may name, by the policy of this ublkd. */
-#include "api/path_policy.h"
+#include "api/resources/path_policy.h"
 
 #include "api/http/respond.h"
 #include "api/http/server.h"
