@@ -1,8 +1,8 @@
 /* recover and restart: what is done to the worker of a device. */
 #include "ublkctl/await.h"
 #include "ublkctl/change.h"
-#include "ublkctl/json_path.h"
-#include "ublkctl/terminal.h"
+#include "ublkctl/text/json_path.h"
+#include "ublkctl/text/terminal.h"
 #include "ublkctl/url.h"
 #include "ublkctl/verbs.h"
 

@@ -1,7 +1,7 @@
 /* adopt: disks whose record a lost or older database does not have. */
 #include "ublkctl/await.h"
-#include "ublkctl/json_path.h"
-#include "ublkctl/terminal.h"
+#include "ublkctl/text/json_path.h"
+#include "ublkctl/text/terminal.h"
 #include "ublkctl/verbs.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "ublkctl/assignments.h"
 
 #include "schemas/spec_fields.h"
-#include "ublkctl/amounts.h"
+#include "ublkctl/text/amounts.h"
 #include "ublkctl/call.h"
 
 #include <string.h>

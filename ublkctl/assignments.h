@@ -1,7 +1,7 @@
 /* FIELD=VALUE arguments into JSON. */
 #pragma once
 
-#include "ublkctl/exit_status.h"
+#include "ublkctl/text/exit_status.h"
 
 #include <cjson/cJSON.h>
 

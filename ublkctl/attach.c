@@ -1,14 +1,14 @@
 /* attach and detach: disks as losetup makes them, by file and by node. */
-#include "ublkctl/amounts.h"
+#include "ublkctl/text/amounts.h"
 #include "ublkctl/await.h"
 #include "ublkctl/change.h"
 #include "ublkctl/disk_name.h"
 #include "ublkctl/file_fault.h"
-#include "ublkctl/json_path.h"
+#include "ublkctl/text/json_path.h"
 #include "ublkctl/place.h"
 #include "ublkctl/remove.h"
 #include "ublkctl/show.h"
-#include "ublkctl/terminal.h"
+#include "ublkctl/text/terminal.h"
 #include "ublkctl/verbs.h"
 
 #include "ublkd/base/json_print.h"

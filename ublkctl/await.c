@@ -2,8 +2,8 @@
 #include "ublkctl/await.h"
 
 #include "ublkctl/device_news.h"
-#include "ublkctl/json_path.h"
-#include "ublkctl/terminal.h"
+#include "ublkctl/text/json_path.h"
+#include "ublkctl/text/terminal.h"
 #include "ublkctl/verbs.h"
 #include "ublkd/base/clock.h"
 

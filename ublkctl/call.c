@@ -1,9 +1,9 @@
 /* A request whose failure is told to the user, in the daemon's own words. */
 #include "ublkctl/call.h"
 
-#include "ublkctl/json_path.h"
-#include "ublkctl/terminal.h"
-#include "ublkctl/text.h"
+#include "ublkctl/text/json_path.h"
+#include "ublkctl/text/terminal.h"
+#include "ublkctl/text/text.h"
 #include "ublkctl/url.h"
 
 #include <stdarg.h>

@@ -1,15 +1,15 @@
 /* create, set, patch, resize, enable, disable: one request that changes one device. */
 #include "ublkctl/change.h"
 
-#include "ublkctl/amounts.h"
+#include "ublkctl/text/amounts.h"
 #include "ublkctl/assignments.h"
 #include "ublkctl/await.h"
 #include "ublkctl/documents.h"
 #include "ublkctl/growth.h"
-#include "ublkctl/json_path.h"
+#include "ublkctl/text/json_path.h"
 #include "ublkctl/show.h"
 #include "ublkctl/shrink.h"
-#include "ublkctl/terminal.h"
+#include "ublkctl/text/terminal.h"
 #include "ublkctl/verbs.h"
 
 #include "ublkd/base/quantity.h"

@@ -2,7 +2,7 @@
  * that another request can be made while the answer to a first one is waited for (progress). */
 #include "ublkctl/client.h"
 
-#include "ublkctl/text.h"
+#include "ublkctl/text/text.h"
 
 #include "ublkd/base/json_print.h"
 

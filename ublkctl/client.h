@@ -1,7 +1,7 @@
 /* HTTP to ublkd, over its Unix socket or TCP. */
 #pragma once
 
-#include "ublkctl/exit_status.h"
+#include "ublkctl/text/exit_status.h"
 #include "ublkctl/settings.h"
 
 #include "ublkd/base/cleanup.h"

@@ -1,7 +1,7 @@
 /* What a verb gets to work with. */
 #pragma once
 
-#include "ublkctl/exit_status.h"
+#include "ublkctl/text/exit_status.h"
 #include "ublkctl/settings.h"
 
 struct client;

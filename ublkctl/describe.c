@@ -1,9 +1,9 @@
 /* describe: all about a device, for people. */
-#include "ublkctl/amounts.h"
+#include "ublkctl/text/amounts.h"
 #include "ublkctl/await.h"
 #include "ublkctl/event_list.h"
-#include "ublkctl/json_path.h"
-#include "ublkctl/table.h"
+#include "ublkctl/text/json_path.h"
+#include "ublkctl/text/table.h"
 #include "ublkctl/verbs.h"
 
 #include "ublkd/base/json_print.h"

@@ -3,7 +3,7 @@
 
 #include "ublkctl/call.h"
 #include "ublkctl/file_fault.h"
-#include "ublkctl/json_path.h"
+#include "ublkctl/text/json_path.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* Specs from files: one, several one after the other, arrays, and lists ("items"). */
 #pragma once
 
-#include "ublkctl/exit_status.h"
+#include "ublkctl/text/exit_status.h"
 
 #include <cjson/cJSON.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* What a change would come to, as far as can be told without making it. */
 #include "ublkctl/dry_run.h"
 
-#include "ublkctl/json_path.h"
+#include "ublkctl/text/json_path.h"
 #include "ublkctl/remove.h"
-#include "ublkctl/terminal.h"
+#include "ublkctl/text/terminal.h"
 
 #include "ublkd/model/device_spec.h"
 

@@ -1,8 +1,8 @@
 /* The events that ublkd keeps, and how one is printed. */
 #include "ublkctl/event_list.h"
 
-#include "ublkctl/json_path.h"
-#include "ublkctl/terminal.h"
+#include "ublkctl/text/json_path.h"
+#include "ublkctl/text/terminal.h"
 #include "ublkctl/url.h"
 #include "ublkd/base/printable.h"
 

@@ -1,6 +1,6 @@
 /* events: what happened, and what happens. The stream is resumed where it was cut off. */
 #include "ublkctl/event_list.h"
-#include "ublkctl/json_path.h"
+#include "ublkctl/text/json_path.h"
 #include "ublkctl/sse.h"
 #include "ublkctl/url.h"
 #include "ublkctl/verbs.h"

@@ -1,6 +1,6 @@
 /* export: the specs of all devices, for a backup that 'ublkctl apply' takes. */
 #include "ublkctl/file_fault.h"
-#include "ublkctl/json_path.h"
+#include "ublkctl/text/json_path.h"
 #include "ublkctl/show.h"
 #include "ublkctl/verbs.h"
 

@@ -4,7 +4,7 @@
 
 #include "ublkctl/await.h"
 #include "ublkctl/change.h"
-#include "ublkctl/json_path.h"
+#include "ublkctl/text/json_path.h"
 
 #include <stdio.h>
 #include <string.h>

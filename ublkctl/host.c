@@ -1,8 +1,8 @@
 /* host and targets: what this machine and this build can do. */
 #include "ublkctl/call.h"
-#include "ublkctl/json_path.h"
+#include "ublkctl/text/json_path.h"
 #include "ublkctl/show.h"
-#include "ublkctl/table.h"
+#include "ublkctl/text/table.h"
 #include "ublkctl/verbs.h"
 
 #include <stdio.h>

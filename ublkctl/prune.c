@@ -2,10 +2,10 @@
 #include "ublkctl/prune.h"
 
 #include "ublkctl/await.h"
-#include "ublkctl/json_path.h"
+#include "ublkctl/text/json_path.h"
 #include "ublkctl/remove.h"
 #include "ublkctl/show.h"
-#include "ublkctl/terminal.h"
+#include "ublkctl/text/terminal.h"
 
 #include <stdio.h>
 #include <string.h>

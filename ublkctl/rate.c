@@ -1,7 +1,7 @@
 /* What a device did between two looks at its counters. */
 #include "ublkctl/rate.h"
 
-#include "ublkctl/json_path.h"
+#include "ublkctl/text/json_path.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #include "ublkctl/remove.h"
 
 #include "ublkctl/await.h"
-#include "ublkctl/json_path.h"
-#include "ublkctl/terminal.h"
+#include "ublkctl/text/json_path.h"
+#include "ublkctl/text/terminal.h"
 #include "ublkctl/verbs.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* The options of the command line: one table for all verbs, parsed into one struct. */
 #pragma once
 
-#include "ublkctl/exit_status.h"
+#include "ublkctl/text/exit_status.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* get and list: devices as a table, as JSON, or by name. */
 #include "ublkctl/show.h"
 
-#include "ublkctl/amounts.h"
-#include "ublkctl/json_path.h"
-#include "ublkctl/table.h"
+#include "ublkctl/text/amounts.h"
+#include "ublkctl/text/json_path.h"
+#include "ublkctl/text/table.h"
 #include "ublkctl/url.h"
 #include "ublkctl/verbs.h"
 

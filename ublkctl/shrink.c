@@ -1,8 +1,8 @@
 /* A disk that becomes smaller: what is beyond its new end is cut off, so that has to be asked for. */
 #include "ublkctl/shrink.h"
 
-#include "ublkctl/amounts.h"
-#include "ublkctl/json_path.h"
+#include "ublkctl/text/amounts.h"
+#include "ublkctl/text/json_path.h"
 
 #include "ublkd/base/quantity.h"
 

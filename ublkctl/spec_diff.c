@@ -1,7 +1,7 @@
 /* What differs between two specs, field by field. */
 #include "ublkctl/spec_diff.h"
 
-#include "ublkctl/json_path.h"
+#include "ublkctl/text/json_path.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/quantity.h"

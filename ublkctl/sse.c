@@ -1,7 +1,7 @@
 /* Server-Sent Events, from pieces of any size. */
 #include "ublkctl/sse.h"
 
-#include "ublkctl/text.h"
+#include "ublkctl/text/text.h"
 
 #include <string.h>
 

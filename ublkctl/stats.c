@@ -1,10 +1,10 @@
 /* stats: the counters of devices. */
 #include "ublkctl/stats.h"
 
-#include "ublkctl/amounts.h"
-#include "ublkctl/json_path.h"
+#include "ublkctl/text/amounts.h"
+#include "ublkctl/text/json_path.h"
 #include "ublkctl/show.h"
-#include "ublkctl/table.h"
+#include "ublkctl/text/table.h"
 #include "ublkctl/verbs.h"
 
 #include <stdio.h>

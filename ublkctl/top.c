@@ -1,10 +1,10 @@
 /* top: the load of devices, from the differences of their counters. */
-#include "ublkctl/amounts.h"
+#include "ublkctl/text/amounts.h"
 #include "ublkctl/await.h"
-#include "ublkctl/json_path.h"
+#include "ublkctl/text/json_path.h"
 #include "ublkctl/rate.h"
 #include "ublkctl/stats.h"
-#include "ublkctl/table.h"
+#include "ublkctl/text/table.h"
 #include "ublkctl/verbs.h"
 
 #include <poll.h>

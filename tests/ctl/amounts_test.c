@@ -1,6 +1,6 @@
 /* Numbers for people. */
 #include "tests/unit/check.h"
-#include "ublkctl/amounts.h"
+#include "ublkctl/text/amounts.h"
 #include "ublkd/base/cleanup.h"
 
 int main(void)

@@ -1,6 +1,6 @@
 /* Aligned columns. */
 #include "tests/unit/check.h"
-#include "ublkctl/table.h"
+#include "ublkctl/text/table.h"
 
 static char *print(const struct table *table, bool colours, size_t rows, size_t columns)
 {

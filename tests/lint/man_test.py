@@ -49,7 +49,7 @@ def test_ublkctl_names_every_verb_option_and_exit_status():
         assert re.search(rf"^     {verb}( |$)", page, re.MULTILINE), verb
         wanted = options_in(help_of("ublkctl", verb, "--help").split("Options:")[1])
         assert wanted <= options_in(page), verb
-    statuses = re.findall(r"STATUS_\w+ = (\d)", (ROOT / "ublkctl/exit_status.h").read_text())
+    statuses = re.findall(r"STATUS_\w+ = (\d)", (ROOT / "ublkctl/text/exit_status.h").read_text())
     told = page.split("EXIT STATUS")[1].split("EXAMPLES")[0]
     assert len(statuses) == 8 and all(re.search(rf"^     {status} ", told, re.MULTILINE) for status in statuses)
 

@@ -47,9 +47,10 @@ QUOTED = [
     ("api/*/*", BASE + MODEL + ["api/*", "api/*/*", "targets/target_desc.h", "schemas/schema_texts.h"]),
     ("api/*", BASE + MODEL + ["api/*", "api/*/*", "targets/target_desc.h", "schemas/schema_texts.h"]),
     # a client knows the API and no more, but for a dry run what a good spec is
-    ("ublkctl/dry_run.c", BASE + ["ublkctl/*", "ublkd/model/device_spec.h"]),
-    ("ublkctl/assignments.c", BASE + ["ublkctl/*", "schemas/spec_fields.h"]),
-    ("ublkctl/*", BASE + ["ublkctl/*"]),
+    ("ublkctl/dry_run.c", BASE + ["ublkctl/*", "ublkctl/*/*", "ublkd/model/device_spec.h"]),
+    ("ublkctl/assignments.c", BASE + ["ublkctl/*", "ublkctl/*/*", "schemas/spec_fields.h"]),
+    ("ublkctl/*/*", BASE + ["ublkctl/*", "ublkctl/*/*"]),
+    ("ublkctl/*", BASE + ["ublkctl/*", "ublkctl/*/*"]),
     ("targets/worker/*/*", BASE + PROTO + CONTRACT + ["targets/registry.h", "targets/worker/*", "targets/worker/*/*"]),
     ("targets/worker/*", BASE + PROTO + CONTRACT + ["targets/registry.h", "targets/worker/*", "targets/worker/*/*"]),
     ("targets/*/*", BASE + CONTRACT + ["{folder}/*"]),

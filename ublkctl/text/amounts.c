@@ -1,5 +1,5 @@
 /* Numbers for people. */
-#include "ublkctl/amounts.h"
+#include "ublkctl/text/amounts.h"
 
 #include "ublkd/base/cleanup.h"
 

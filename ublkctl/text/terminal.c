@@ -1,5 +1,5 @@
 /* What goes to a terminal: colours, the line of progress, and nothing that could harm it. */
-#include "ublkctl/terminal.h"
+#include "ublkctl/text/terminal.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/printable.h"

@@ -1,7 +1,7 @@
 /* Aligned columns of text. */
-#include "ublkctl/table.h"
+#include "ublkctl/text/table.h"
 
-#include "ublkctl/text.h"
+#include "ublkctl/text/text.h"
 #include "ublkd/base/printable.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Reading answers: members by a dotted path. */
-#include "ublkctl/json_path.h"
+#include "ublkctl/text/json_path.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Texts in memory. */
-#include "ublkctl/text.h"
+#include "ublkctl/text/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Aligned columns of text. */
 #pragma once
 
-#include "ublkctl/terminal.h"
+#include "ublkctl/text/terminal.h"
 
 #include "ublkd/base/cleanup.h"
 
