@@ -3,7 +3,7 @@
 #include "ublkctl/change.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/terminal.h"
-#include "ublkctl/url.h"
+#include "ublkctl/client/url.h"
 #include "ublkctl/verbs.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "ublkctl/shrink.h"
 #include "ublkctl/spec_diff.h"
 #include "ublkctl/text/terminal.h"
-#include "ublkctl/url.h"
+#include "ublkctl/client/url.h"
 #include "ublkctl/verbs.h"
 
 #include "ublkd/base/json_print.h"

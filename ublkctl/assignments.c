@@ -3,7 +3,7 @@
 
 #include "schemas/spec_fields.h"
 #include "ublkctl/text/amounts.h"
-#include "ublkctl/call.h"
+#include "ublkctl/client/call.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Waiting for devices, with a line of progress on a terminal. */
 #include "ublkctl/await.h"
 
-#include "ublkctl/device_news.h"
+#include "ublkctl/client/device_news.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/terminal.h"
 #include "ublkctl/verbs.h"

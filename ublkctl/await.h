@@ -1,7 +1,7 @@
 /* Waiting for devices, with a line of progress on a terminal. */
 #pragma once
 
-#include "ublkctl/call.h"
+#include "ublkctl/client/call.h"
 
 #include <cjson/cJSON.h>
 

@@ -1,7 +1,7 @@
 /* describe: all about a device, for people. */
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/await.h"
-#include "ublkctl/event_list.h"
+#include "ublkctl/client/event_list.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/table.h"
 #include "ublkctl/verbs.h"

@@ -1,7 +1,7 @@
 /* Specs from files. */
 #include "ublkctl/documents.h"
 
-#include "ublkctl/call.h"
+#include "ublkctl/client/call.h"
 #include "ublkctl/file_fault.h"
 #include "ublkctl/text/json_path.h"
 

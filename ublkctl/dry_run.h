@@ -1,7 +1,7 @@
 /* What a change would come to, as far as can be told without making it. */
 #pragma once
 
-#include "ublkctl/call.h"
+#include "ublkctl/client/call.h"
 
 #include <cjson/cJSON.h>
 

@@ -1,8 +1,8 @@
 /* events: what happened, and what happens. The stream is resumed where it was cut off. */
-#include "ublkctl/event_list.h"
+#include "ublkctl/client/event_list.h"
 #include "ublkctl/text/json_path.h"
-#include "ublkctl/sse.h"
-#include "ublkctl/url.h"
+#include "ublkctl/client/sse.h"
+#include "ublkctl/client/url.h"
 #include "ublkctl/verbs.h"
 
 #include "ublkd/base/json_print.h"

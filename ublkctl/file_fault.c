@@ -1,7 +1,7 @@
 /* A file of the user's that cannot be used: why, and what to do. */
 #include "ublkctl/file_fault.h"
 
-#include "ublkctl/call.h"
+#include "ublkctl/client/call.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* A disk that could not get the size that was asked for: a command that fails changes nothing. */
 #pragma once
 
-#include "ublkctl/call.h"
+#include "ublkctl/client/call.h"
 
 #include <cjson/cJSON.h>
 

@@ -1,5 +1,5 @@
 /* host and targets: what this machine and this build can do. */
-#include "ublkctl/call.h"
+#include "ublkctl/client/call.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/show.h"
 #include "ublkctl/text/table.h"

@@ -1,5 +1,5 @@
 /* ublkctl: a client of ublkd for the command line. Finds the verb and runs it. */
-#include "ublkctl/client.h"
+#include "ublkctl/client/client.h"
 #include "ublkctl/help.h"
 #include "ublkctl/verbs.h"
 

@@ -1,7 +1,7 @@
 /* apply --prune: what no file names is removed. */
 #pragma once
 
-#include "ublkctl/call.h"
+#include "ublkctl/client/call.h"
 
 /* Removes the devices with the labels of -l that `is_described` does not know, or with --dry-run says what
  * would be removed and who uses it. A disk in use is removed only if --prune-in-use names its device. Says

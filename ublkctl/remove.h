@@ -1,7 +1,7 @@
 /* Removing devices. */
 #pragma once
 
-#include "ublkctl/call.h"
+#include "ublkctl/client/call.h"
 
 #include <cjson/cJSON.h>
 

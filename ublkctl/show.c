@@ -4,7 +4,7 @@
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/table.h"
-#include "ublkctl/url.h"
+#include "ublkctl/client/url.h"
 #include "ublkctl/verbs.h"
 
 #include "ublkd/base/json_print.h"

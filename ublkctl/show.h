@@ -1,7 +1,7 @@
 /* Devices as a table, as JSON, or by name. */
 #pragma once
 
-#include "ublkctl/call.h"
+#include "ublkctl/client/call.h"
 
 /* Prints one device, or an array of them. OUTPUT_DEFAULT is the table. */
 enum exit_status show_devices(struct context *context, const cJSON *devices, enum output_format format);

@@ -1,7 +1,7 @@
 /* A disk that becomes smaller: what is beyond its new end is cut off, so that has to be asked for. */
 #pragma once
 
-#include "ublkctl/call.h"
+#include "ublkctl/client/call.h"
 
 #include <cjson/cJSON.h>
 

@@ -1,7 +1,7 @@
 /* The verbs: help, completion, the manual and the dispatch of main() are all made from this table. */
 #pragma once
 
-#include "ublkctl/context.h"
+#include "ublkctl/client/context.h"
 
 struct verb {
         const char *name;

@@ -1,6 +1,6 @@
 /* Server-Sent Events, in pieces of every size. */
 #include "tests/unit/check.h"
-#include "ublkctl/sse.h"
+#include "ublkctl/client/sse.h"
 #include "ublkd/base/cleanup.h"
 
 struct sink {

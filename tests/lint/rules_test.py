@@ -13,7 +13,7 @@ GOOD = [
     ("targets/worker/queue/ublk_queue.c", '#include "ublkd/base/ublk_uapi.h"\n#include "targets/registry.h"\n'),
     ("targets/loop/loop.c", '#include "targets/target.h"\n#include "targets/loop/loop.h"\n'),
     ("api/resources/devices.c", '#include "ublkd/store/device_store.h"\n#include "api/http/respond.h"\n'),
-    ("ublkctl/apply.c", '#include "ublkctl/call.h"\n#include "ublkd/base/quantity.h"\n'),
+    ("ublkctl/apply.c", '#include "ublkctl/client/call.h"\n#include "ublkd/base/quantity.h"\n'),
     ("ublkd/reconcile/reconciler.c", 'static void f(void)\n{\n        log_error(NULL, "x");\n}\n'),
     ("ublkd/reconcile/observe.c", "/* It never sleeps: sleep(1) would be wrong, log_error() as well. */\n"),
     ("api/resources/devices.c", 'const char *text = "usleep(3)";\n'),

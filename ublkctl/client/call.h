@@ -1,8 +1,8 @@
 /* A request whose failure is told to the user, in the daemon's own words. */
 #pragma once
 
-#include "ublkctl/client.h"
-#include "ublkctl/context.h"
+#include "ublkctl/client/client.h"
+#include "ublkctl/client/context.h"
 
 /* Begins a line about a failure on stderr: "ublkctl: NAME: "; about: a device, or NULL. */
 void say_about(const char *about);

@@ -1,5 +1,5 @@
 /* The options of the command line: one table for all verbs, parsed into one struct. */
-#include "ublkctl/settings.h"
+#include "ublkctl/client/settings.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/quantity.h"

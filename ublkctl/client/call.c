@@ -1,10 +1,10 @@
 /* A request whose failure is told to the user, in the daemon's own words. */
-#include "ublkctl/call.h"
+#include "ublkctl/client/call.h"
 
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/terminal.h"
 #include "ublkctl/text/text.h"
-#include "ublkctl/url.h"
+#include "ublkctl/client/url.h"
 
 #include <stdarg.h>
 #include <stdio.h>

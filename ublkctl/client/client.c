@@ -1,6 +1,6 @@
 /* HTTP to ublkd, with libcurl. Every request runs on one multi handle, so that connections are kept, and so
  * that another request can be made while the answer to a first one is waited for (progress). */
-#include "ublkctl/client.h"
+#include "ublkctl/client/client.h"
 
 #include "ublkctl/text/text.h"
 

@@ -1,7 +1,7 @@
 /* The events that ublkd keeps, and how one is printed. */
 #pragma once
 
-#include "ublkctl/call.h"
+#include "ublkctl/client/call.h"
 
 #include <cjson/cJSON.h>
 

@@ -1,5 +1,5 @@
 /* Parts of URLs. */
-#include "ublkctl/url.h"
+#include "ublkctl/client/url.h"
 
 #include "ublkd/base/cleanup.h"
 

@@ -1,9 +1,9 @@
 /* The events that ublkd keeps, and how one is printed. */
-#include "ublkctl/event_list.h"
+#include "ublkctl/client/event_list.h"
 
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/terminal.h"
-#include "ublkctl/url.h"
+#include "ublkctl/client/url.h"
 #include "ublkd/base/printable.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ublkctl/text/exit_status.h"
-#include "ublkctl/settings.h"
+#include "ublkctl/client/settings.h"
 
 #include "ublkd/base/cleanup.h"
 

@@ -1,7 +1,7 @@
 /* Being woken by what happens to a device, so that nobody has to ask again and again. */
 #pragma once
 
-#include "ublkctl/context.h"
+#include "ublkctl/client/context.h"
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* Server-Sent Events, from pieces of any size. */
-#include "ublkctl/sse.h"
+#include "ublkctl/client/sse.h"
 
 #include "ublkctl/text/text.h"
 

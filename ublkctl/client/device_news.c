@@ -2,11 +2,11 @@
  *
  * The stream ends with the first event, because the client cannot be asked anything else from within it; the
  * next one goes on after that event, so nothing is lost between the two. */
-#include "ublkctl/device_news.h"
+#include "ublkctl/client/device_news.h"
 
-#include "ublkctl/event_list.h"
-#include "ublkctl/sse.h"
-#include "ublkctl/url.h"
+#include "ublkctl/client/event_list.h"
+#include "ublkctl/client/sse.h"
+#include "ublkctl/client/url.h"
 
 #include <inttypes.h>
 #include <poll.h>
