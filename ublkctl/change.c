@@ -2,9 +2,9 @@
 #include "ublkctl/change.h"
 
 #include "ublkctl/text/amounts.h"
-#include "ublkctl/assignments.h"
+#include "ublkctl/spec/assignments.h"
 #include "ublkctl/await.h"
-#include "ublkctl/documents.h"
+#include "ublkctl/spec/documents.h"
 #include "ublkctl/growth.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/show.h"

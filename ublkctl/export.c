@@ -1,5 +1,5 @@
 /* export: the specs of all devices, for a backup that 'ublkctl apply' takes. */
-#include "ublkctl/file_fault.h"
+#include "ublkctl/spec/file_fault.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/show.h"
 #include "ublkctl/verbs.h"

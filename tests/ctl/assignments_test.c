@@ -1,6 +1,6 @@
 /* FIELD=VALUE arguments. */
 #include "tests/unit/check.h"
-#include "ublkctl/assignments.h"
+#include "ublkctl/spec/assignments.h"
 #include "ublkd/base/cleanup.h"
 
 static void check_one(const char *argument, const char *wanted)

@@ -1,6 +1,6 @@
 /* Names of devices made from names of files. */
 #include "tests/unit/check.h"
-#include "ublkctl/disk_name.h"
+#include "ublkctl/spec/disk_name.h"
 #include "ublkd/base/cleanup.h"
 
 static bool is_below(void *userdata, const char *name)

@@ -1,6 +1,6 @@
 /* Specs from files: all the forms that a list of them has. */
 #include "tests/unit/check.h"
-#include "ublkctl/documents.h"
+#include "ublkctl/spec/documents.h"
 #include "ublkd/base/cleanup.h"
 
 static void check_parse(const char *text, enum exit_status status, const char *names)

@@ -1,6 +1,6 @@
 /* What differs between two specs. */
 #include "tests/unit/check.h"
-#include "ublkctl/spec_diff.h"
+#include "ublkctl/spec/spec_diff.h"
 #include "ublkd/base/cleanup.h"
 
 static void note(void *userdata, const char *field, const cJSON *old, const cJSON *new)

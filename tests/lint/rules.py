@@ -47,8 +47,8 @@ QUOTED = [
     ("api/*/*", BASE + MODEL + ["api/*", "api/*/*", "targets/target_desc.h", "schemas/schema_texts.h"]),
     ("api/*", BASE + MODEL + ["api/*", "api/*/*", "targets/target_desc.h", "schemas/schema_texts.h"]),
     # a client knows the API and no more, but for a dry run what a good spec is
-    ("ublkctl/dry_run.c", BASE + ["ublkctl/*", "ublkctl/*/*", "ublkd/model/device_spec.h"]),
-    ("ublkctl/assignments.c", BASE + ["ublkctl/*", "ublkctl/*/*", "schemas/spec_fields.h"]),
+    ("ublkctl/spec/dry_run.c", BASE + ["ublkctl/*", "ublkctl/*/*", "ublkd/model/device_spec.h"]),
+    ("ublkctl/spec/assignments.c", BASE + ["ublkctl/*", "ublkctl/*/*", "schemas/spec_fields.h"]),
     ("ublkctl/*/*", BASE + ["ublkctl/*", "ublkctl/*/*"]),
     ("ublkctl/*", BASE + ["ublkctl/*", "ublkctl/*/*"]),
     ("targets/worker/*/*", BASE + PROTO + CONTRACT + ["targets/registry.h", "targets/worker/*", "targets/worker/*/*"]),

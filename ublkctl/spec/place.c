@@ -1,5 +1,5 @@
 /* A file or block device as the command line names it. */
-#include "ublkctl/place.h"
+#include "ublkctl/spec/place.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/path_text.h"

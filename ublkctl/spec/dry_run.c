@@ -1,5 +1,5 @@
 /* What a change would come to, as far as can be told without making it. */
-#include "ublkctl/dry_run.h"
+#include "ublkctl/spec/dry_run.h"
 
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/remove.h"

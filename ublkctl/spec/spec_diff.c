@@ -1,5 +1,5 @@
 /* What differs between two specs, field by field. */
-#include "ublkctl/spec_diff.h"
+#include "ublkctl/spec/spec_diff.h"
 
 #include "ublkctl/text/json_path.h"
 

@@ -1,5 +1,5 @@
 /* A file of the user's that cannot be used: why, and what to do. */
-#include "ublkctl/file_fault.h"
+#include "ublkctl/spec/file_fault.h"
 
 #include "ublkctl/client/call.h"
 

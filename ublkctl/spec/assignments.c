@@ -1,5 +1,5 @@
 /* FIELD=VALUE arguments into JSON. */
-#include "ublkctl/assignments.h"
+#include "ublkctl/spec/assignments.h"
 
 #include "schemas/spec_fields.h"
 #include "ublkctl/text/amounts.h"

@@ -1,5 +1,5 @@
 /* Names of devices made from names of files. */
-#include "ublkctl/disk_name.h"
+#include "ublkctl/spec/disk_name.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Specs from files. */
-#include "ublkctl/documents.h"
+#include "ublkctl/spec/documents.h"
 
 #include "ublkctl/client/call.h"
-#include "ublkctl/file_fault.h"
+#include "ublkctl/spec/file_fault.h"
 #include "ublkctl/text/json_path.h"
 
 #include <dirent.h>
