@@ -1,6 +1,6 @@
 /* Rates and percentiles from two looks at the counters. */
 #include "tests/unit/check.h"
-#include "ublkctl/rate.h"
+#include "ublkctl/verbs/rate.h"
 #include "ublkd/base/cleanup.h"
 
 static cJSON *stats(const char *uid, unsigned reads, const char *histogram, unsigned flushes)

@@ -2,7 +2,7 @@
 #include "ublkctl/spec/dry_run.h"
 
 #include "ublkctl/text/json_path.h"
-#include "ublkctl/remove.h"
+#include "ublkctl/verbs/remove.h"
 #include "ublkctl/text/terminal.h"
 
 #include "ublkd/model/device_spec.h"

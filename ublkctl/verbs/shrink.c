@@ -1,5 +1,5 @@
 /* A disk that becomes smaller: what is beyond its new end is cut off, so that has to be asked for. */
-#include "ublkctl/shrink.h"
+#include "ublkctl/verbs/shrink.h"
 
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/text/json_path.h"

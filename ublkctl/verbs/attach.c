@@ -1,13 +1,13 @@
 /* attach and detach: disks as losetup makes them, by file and by node. */
 #include "ublkctl/text/amounts.h"
-#include "ublkctl/await.h"
-#include "ublkctl/change.h"
+#include "ublkctl/verbs/await.h"
+#include "ublkctl/verbs/change.h"
 #include "ublkctl/spec/disk_name.h"
 #include "ublkctl/spec/file_fault.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/spec/place.h"
-#include "ublkctl/remove.h"
-#include "ublkctl/show.h"
+#include "ublkctl/verbs/remove.h"
+#include "ublkctl/verbs/show.h"
 #include "ublkctl/text/terminal.h"
 #include "ublkctl/verbs.h"
 

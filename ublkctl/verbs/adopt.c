@@ -1,5 +1,5 @@
 /* adopt: disks whose record a lost or older database does not have. */
-#include "ublkctl/await.h"
+#include "ublkctl/verbs/await.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/terminal.h"
 #include "ublkctl/verbs.h"

@@ -1,10 +1,10 @@
 /* apply --prune: what no file names is removed. */
-#include "ublkctl/prune.h"
+#include "ublkctl/verbs/prune.h"
 
-#include "ublkctl/await.h"
+#include "ublkctl/verbs/await.h"
 #include "ublkctl/text/json_path.h"
-#include "ublkctl/remove.h"
-#include "ublkctl/show.h"
+#include "ublkctl/verbs/remove.h"
+#include "ublkctl/verbs/show.h"
 #include "ublkctl/text/terminal.h"
 
 #include <stdio.h>

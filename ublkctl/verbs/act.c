@@ -1,6 +1,6 @@
 /* recover and restart: what is done to the worker of a device. */
-#include "ublkctl/await.h"
-#include "ublkctl/change.h"
+#include "ublkctl/verbs/await.h"
+#include "ublkctl/verbs/change.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/terminal.h"
 #include "ublkctl/client/url.h"

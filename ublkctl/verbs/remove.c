@@ -1,7 +1,7 @@
 /* delete: all removals are asked for before the first one is waited for. */
-#include "ublkctl/remove.h"
+#include "ublkctl/verbs/remove.h"
 
-#include "ublkctl/await.h"
+#include "ublkctl/verbs/await.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/terminal.h"
 #include "ublkctl/verbs.h"

@@ -1,9 +1,9 @@
 /* top: the load of devices, from the differences of their counters. */
 #include "ublkctl/text/amounts.h"
-#include "ublkctl/await.h"
+#include "ublkctl/verbs/await.h"
 #include "ublkctl/text/json_path.h"
-#include "ublkctl/rate.h"
-#include "ublkctl/stats.h"
+#include "ublkctl/verbs/rate.h"
+#include "ublkctl/verbs/stats.h"
 #include "ublkctl/text/table.h"
 #include "ublkctl/verbs.h"
 

@@ -1,7 +1,7 @@
 /* Requests that change one device and, as the options say, wait until it is ready. */
 #pragma once
 
-#include "ublkctl/await.h"
+#include "ublkctl/verbs/await.h"
 
 /* Makes "?wait=ready&timeout=…" (with "?", or nothing when `wait` is false) into `ret`. Longer times than the
  * daemon's limit are cut to it. */

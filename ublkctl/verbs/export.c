@@ -1,7 +1,7 @@
 /* export: the specs of all devices, for a backup that 'ublkctl apply' takes. */
 #include "ublkctl/spec/file_fault.h"
 #include "ublkctl/text/json_path.h"
-#include "ublkctl/show.h"
+#include "ublkctl/verbs/show.h"
 #include "ublkctl/verbs.h"
 
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* stats: the counters of devices. */
-#include "ublkctl/stats.h"
+#include "ublkctl/verbs/stats.h"
 
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/text/json_path.h"
-#include "ublkctl/show.h"
+#include "ublkctl/verbs/show.h"
 #include "ublkctl/text/table.h"
 #include "ublkctl/verbs.h"
 

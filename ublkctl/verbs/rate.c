@@ -1,5 +1,5 @@
 /* What a device did between two looks at its counters. */
-#include "ublkctl/rate.h"
+#include "ublkctl/verbs/rate.h"
 
 #include "ublkctl/text/json_path.h"
 

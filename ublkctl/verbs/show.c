@@ -1,5 +1,5 @@
 /* get and list: devices as a table, as JSON, or by name. */
-#include "ublkctl/show.h"
+#include "ublkctl/verbs/show.h"
 
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/text/json_path.h"

@@ -1,9 +1,9 @@
 /* A disk that could not get the size that was asked for. Only opening the backing store tells that, so ublkd
  * has stored the change when it is known, and would try it for ever. */
-#include "ublkctl/growth.h"
+#include "ublkctl/verbs/growth.h"
 
-#include "ublkctl/await.h"
-#include "ublkctl/change.h"
+#include "ublkctl/verbs/await.h"
+#include "ublkctl/verbs/change.h"
 #include "ublkctl/text/json_path.h"
 
 #include <stdio.h>

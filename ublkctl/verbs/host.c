@@ -1,7 +1,7 @@
 /* host and targets: what this machine and this build can do. */
 #include "ublkctl/client/call.h"
 #include "ublkctl/text/json_path.h"
-#include "ublkctl/show.h"
+#include "ublkctl/verbs/show.h"
 #include "ublkctl/text/table.h"
 #include "ublkctl/verbs.h"
 

@@ -1,5 +1,5 @@
 /* Waiting for devices, with a line of progress on a terminal. */
-#include "ublkctl/await.h"
+#include "ublkctl/verbs/await.h"
 
 #include "ublkctl/client/device_news.h"
 #include "ublkctl/text/json_path.h"

@@ -1,6 +1,6 @@
 /* describe: all about a device, for people. */
 #include "ublkctl/text/amounts.h"
-#include "ublkctl/await.h"
+#include "ublkctl/verbs/await.h"
 #include "ublkctl/client/event_list.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/table.h"

@@ -1,14 +1,14 @@
 /* create, set, patch, resize, enable, disable: one request that changes one device. */
-#include "ublkctl/change.h"
+#include "ublkctl/verbs/change.h"
 
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/spec/assignments.h"
-#include "ublkctl/await.h"
+#include "ublkctl/verbs/await.h"
 #include "ublkctl/spec/documents.h"
-#include "ublkctl/growth.h"
+#include "ublkctl/verbs/growth.h"
 #include "ublkctl/text/json_path.h"
-#include "ublkctl/show.h"
-#include "ublkctl/shrink.h"
+#include "ublkctl/verbs/show.h"
+#include "ublkctl/verbs/shrink.h"
 #include "ublkctl/text/terminal.h"
 #include "ublkctl/verbs.h"
 
