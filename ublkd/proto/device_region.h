@@ -115,8 +115,8 @@ struct region_space {
 struct region_control {
         uint32_t sequence, unused;
         struct region_values values;
-        /* The state of the limits (targets/worker/queue/token_bucket.h), which all queues share, each in lines of
-         * its own. */
+        /* The state of the limits (targets/worker/queue/token_bucket.h), which all queues share, each in
+         * lines of its own. */
         struct {
                 uint64_t paid_until, unused[15];
         } buckets[_REGION_DIRECTION_MAX][_REGION_BUCKET_MAX];
