@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The REST API over HTTP: Unix sockets, TCP on loopback, sockets from systemd. Runs on the supervisor's loop
  * and never waits. It sees the store and what the hooks tell, and nothing else of the supervisor. */
 #pragma once

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- What wrk sends for bench/api, and its figures as one line of JSON.
 -- Arguments: TOKEN, then "get" and how many devices there are, or "list" and a path.
 

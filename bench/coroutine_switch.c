@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Enters a coroutine ROUNDS times and leaves it again: two switches a round. Prints wall-clock ns a switch.
  */
 #include "targets/worker/io/co.h"

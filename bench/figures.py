@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the results of guest/instructions.py say, and their tables."""
 
 import statistics

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the benchmarks share on this side of the guest: programs, guest, results."""
 
 import datetime

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Draw what servers need for an I/O: one panel for each case, one bar for each row."""
 
 import fnmatch

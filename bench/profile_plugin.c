@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A plugin of QEMU's emulation: counts the instructions that run while a file is there.
  *
  * usage: -plugin profile_plugin.so,folder=DIR

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Kills the server of a ublk disk and tells when the disk is back, all on one monotonic clock.
  *
  * usage: recovery_probe NUMBER PID [SOCKET DEVICE] [-- RECOVER-COMMAND...]

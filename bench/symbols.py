@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Addresses of a guest → names of functions."""
 
 import bisect

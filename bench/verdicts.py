@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What is asked of ublkd beside its peers, and whether the figures of one run meet it.
 
 Pure: it takes the results of guest/instructions.py, and runs nothing.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # One interface target that every library links privately: the warnings and the sanitizers.
 add_library(ublkd_flags INTERFACE)
 target_compile_definitions(ublkd_flags INTERFACE _GNU_SOURCE UBLKD_VERSION="${PROJECT_VERSION}")

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Writes, from the schemas in this folder, what the programs are built from:
 
     device_spec_table.c          the option table of a device spec (ublkd/base/dispatch.h)

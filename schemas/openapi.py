@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Writes, from schemas/openapi/*.json and the schemas of specs, the document that GET /openapi.json serves and what the
 server is built from, so that neither can know a route or a problem that the other does not:
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The worker's side of the targets of this build: name → callbacks. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The one header that a backend includes.
  *
  * A target is a struct of callbacks. A callback runs on its request's own coroutine, on the thread of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The targets of this build. */
 #include "targets/target_desc.h"
 

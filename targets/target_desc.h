@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What both programs know of a target: plain data, no code. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* completion: scripts for bash and zsh, made from the table of verbs. The scripts ask the daemon for the
  * names of devices, at the place that the command line says. That server may be hostile: a shell must expand
  * nothing of what it answers, and what cannot be the name of a device is not offered. */

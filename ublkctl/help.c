@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* --help, made from the table of verbs. */
 #include "ublkctl/help.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* --help: of the program, and of one verb. */
 #pragma once
 

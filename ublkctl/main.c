@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ublkctl: a client of ublkd for the command line. Finds the verb and runs it. */
 #include "ublkctl/client/client.h"
 #include "ublkctl/help.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* manual: the parts of ublkctl(1) that the table of verbs knows, in mdoc. The build puts them in. */
 #include "ublkctl/verbs.h"
 

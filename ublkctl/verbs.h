@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The verbs: help, completion, the manual and the dispatch of main() are all made from this table. */
 #pragma once
 

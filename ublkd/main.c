@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ublkd, the supervisor: parses argv, builds the manager, runs the loop. */
 #include "ublkd/base/log.h"
 #include "ublkd/model/device_status.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Owns every module of the supervisor and the event loop.
  *
  * Order within one turn of the loop, by sd-event priority (lower runs first):

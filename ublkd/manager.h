@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Owns every module of the supervisor and the event loop. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who uses the disk of a request's device. */
 #include "api/held/disk_check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who uses the disk of a request's device: what a handler has to know before it decides to take a disk away.
  *
  * It is asked once, and the request is suspended until the answer is there. Then its handler runs again from

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which events a request asks for. */
 #include "api/held/event_filter.h"
 

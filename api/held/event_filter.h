@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which events a request asks for. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A request waits for the first pass at most once. */
 #include "api/held/first_pass.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Requests that come before ublkd has looked at every device, as the one that starts it by its socket. What
  * is known of a device is then what the database says, and nothing of its disk: such a request is suspended
  * until the first pass is over, and its handler runs then. After a few seconds it runs all the same, and a

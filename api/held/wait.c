@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A request whose reply is held until its device is ready, or gone, or until the host was looked at. */
 #include "api/held/wait.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A request whose reply is held: with ?wait until its device is ready, or gone; else until the host was
  * looked at. The connection is suspended meanwhile and costs nothing; the store's events, a timer or the
  * client's leaving wake it. */

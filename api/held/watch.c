@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* GET /events as a stream: Server-Sent Events. */
 #include "api/held/watch.h"
 

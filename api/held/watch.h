@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* GET /events as a stream: Server-Sent Events.
  *
  * A watch is a position in the log of events, and the log is its buffer: a client that reads slowly costs

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The Accept header: RFC 9110, section 12.5.1. */
 #include "api/http/accept.h"
 

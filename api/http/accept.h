@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The Accept header. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who asks, and what they may do. */
 #include "api/http/access.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who asks, and what they may do.
  *
  * On a Unix socket the caller is who the kernel says it is: root and the user that ublkd runs as may change

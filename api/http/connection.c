@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The clients' connections. */
 #include "api/http/connection.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The clients' connections: who is on each, what it is doing and how long it may, and how many there can be.
  * Private to api/.
  *

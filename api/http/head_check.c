@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether the head of a request says one thing only.
  *
  * The HTTP library is lenient: of two Content-Length it takes the first, Content-Length beside

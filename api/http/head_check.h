@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether the head of a request says one thing only. Private to api/. */
 #pragma once
 

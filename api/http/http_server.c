@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* HTTP on the supervisor's loop.
  *
  * libmicrohttpd runs without threads and without a listening socket: its epoll descriptor is one event source

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether a text is JSON: a recursive descent that builds nothing. */
 #include "api/http/json_check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether a text is JSON, to the letter of RFC 8259. The parser behind it (cJSON) is more lenient than
  * clients may rely on: it takes control characters, bytes that are not UTF-8, "01", and ends strings at
  * \u0000. */

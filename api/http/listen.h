@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Listening sockets: made from addresses, or passed by systemd. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ETag, If-Match and If-None-Match. */
 #include "api/http/precondition.h"
 

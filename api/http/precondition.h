@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ETag, If-Match and If-None-Match (RFC 9110, 13).
  *
  * The tag of a device is "GENERATION.UID.DIGEST": the generation of its spec, eight digits of its uid, and a

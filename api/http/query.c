@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What stands behind the '?', and percent-encoding. */
 #include "api/http/query.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What stands behind the '?', and percent-encoding. Parameters that a route does not know are faults. */
 #pragma once
 

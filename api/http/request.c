@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One HTTP request, from its headers to its reply. */
 #include "api/http/request.h"
 

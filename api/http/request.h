@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One HTTP request, from its headers to its reply. Private to api/.
  *
  * A handler never talks to the HTTP library: it sets request->reply, begins a wait that will set it, or asks

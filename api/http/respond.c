@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Replies: JSON, and problems after RFC 9457. */
 #include "api/http/respond.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Replies: JSON, and problems after RFC 9457. When memory runs out for one, a fixed text takes its place. */
 #pragma once
 

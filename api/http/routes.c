@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* {method, path} → handler. The table is generated from schemas/openapi/. */
 #include "api/http/routes.h"
 

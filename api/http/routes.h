@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* {method, path} → handler. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the files of api/ share: the state of the server. */
 #pragma once
 

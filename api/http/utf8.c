@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* UTF-8, as RFC 3629 has it. */
 #include "api/http/utf8.h"
 

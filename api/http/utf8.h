@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* UTF-8, as RFC 3629 has it: no surrogates, nothing overlong, nothing beyond U+10FFFF. */
 #pragma once
 

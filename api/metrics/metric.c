@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The Prometheus text format, version 0.0.4. */
 #include "api/metrics/metric.h"
 

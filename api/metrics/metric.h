@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The Prometheus text format. A family first, then all of its samples. No text that users or kernels chose
  * freely goes into a label: names of devices, targets, phases and steps need no escapes. */
 #pragma once

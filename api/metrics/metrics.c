@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* GET /metrics: Prometheus text. */
 #include "api/metrics/metrics.h"
 

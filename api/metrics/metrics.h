@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* GET /metrics, by what is measured. Private to api/. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Metrics of the daemon: its work, its clients, its store. */
 #include "api/metrics/metrics.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Metrics of each device: its state, and what its workers have counted. */
 #include "api/metrics/metrics.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Metrics of the process, by the names that all Prometheus clients use (process_*).
  *
  * It is the one place where the supervisor's loop reads files of /proc, and they are its own. They wait for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* POST /devices/adopt: disks whose record a lost or older database does not have. */
 #include "api/http/respond.h"
 #include "api/http/routes.h"

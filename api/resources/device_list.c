@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* GET /devices: pages in the order of names. The token for the next page is the last name of this one, so
  * that what comes and goes between two pages neither repeats nor hides another device. */
 #include "api/http/respond.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* /devices/{name}: create, read, replace, patch, remove, recover, restart. */
 #include "api/held/disk_check.h"
 #include "api/resources/merge_patch.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* GET /events: a stream for who watches, a list (the newest first) for who asks for JSON and nothing else. */
 #include "api/held/event_filter.h"
 #include "api/http/respond.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* GET /healthz: the loop runs. GET /readyz: every device has had its first look. */
 #include "api/http/respond.h"
 #include "api/http/routes.h"

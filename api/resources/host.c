@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* GET /host: what this machine can do, and what is wrong with it. */
 #include "api/resources/host.h"
 

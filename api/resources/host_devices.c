@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is wrong with devices that serve their disks all the same, as problems of GET /host. */
 #include "api/resources/host.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* JSON merge patch (RFC 7396): members of the patch replace those of the target, null removes them, objects
  * are merged member by member, and everything else is a value as a whole. */
 #include "api/resources/merge_patch.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* JSON merge patch (RFC 7396). Pure. */
 #pragma once
 

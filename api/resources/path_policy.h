@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which paths a spec may name, by the policy of this ublkd. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* GET /schemas, GET /schemas/…: what this build checks specs against. GET /openapi.json: what it answers. */
 #include "schemas/schema_texts.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* GET /devices/{name}/stats: what the device's worker has counted, per queue and in sum. */
 #include "api/http/respond.h"
 #include "api/http/routes.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* GET /targets: the targets of this build. */
 #include "targets/target_desc.h"
 

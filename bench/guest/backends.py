@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a loop target is put on: null_blk disks, files on tmpfs and on ext4."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What is measured: kinds of I/O, and the cases that combine them with targets."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Run a command in the guest, and say why it failed."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Put I/O on a disk with fio, and read what it says."""
 
 import json

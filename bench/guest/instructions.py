@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """In the guest: measure every row of servers on every case, one JSON line each.
 
 usage: instructions.py CONFIGURATION, a JSON file that bench/instructions wrote.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A load of random reads and writes that goes on while something else happens."""
 
 import subprocess

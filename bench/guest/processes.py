@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the kernel tells about the processes of a server."""
 
 import glob

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """In the guest: put a load on a server while the emulator counts where it spends its instructions.
 
 usage: profile_server.py CONFIGURATION, a JSON file that bench/profile wrote.

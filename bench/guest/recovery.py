@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """In the guest: kill the server of a loop disk under load, again and again.
 
 usage: recovery.py CONFIGURATION, a JSON file that bench/recovery wrote.

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """In the guest: make, list and remove many disks over files, with ublkd, losetup and LIO.
 
 usage: scale.py CONFIGURATION, a JSON file that bench/scale wrote.

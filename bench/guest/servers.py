@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The servers that are measured side by side: a table of (server, data path) rows.
 
 A row's start() is a context manager: it puts a disk for a target and yields it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the kernel traces while a disk recovers."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Talk to ublkd over its Unix socket."""
 
 import http.client

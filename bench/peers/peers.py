@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Build the peers that ublkd is measured beside, and keep them in the cache.
 
 Each peer is a bundle of the download cache of tests/vm (see cache.py there),

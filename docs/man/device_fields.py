@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The fields of a device spec and of every target, from the schemas, in mdoc."""
 
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Makes a man page of its template:
     @DATE@      when the template was changed last, from the option --date
     @VERBS@     what the command of --verbs prints

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From an open backing store down to the leaves. */
 #include "targets/loop/backing_stack.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where the bytes of a backing store lie: from what is open down to the leaves, over loop devices,
  * partitions, dm, md and overlays. */
 #pragma once

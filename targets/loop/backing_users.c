@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the kernel serves from the bytes of a backing store. */
 #include "targets/loop/backing_users.h"
 

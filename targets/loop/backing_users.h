@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the kernel serves from the bytes of a backing store, and takes no claim for: attached loop devices,
  * and exports of its NVMe and SCSI targets. */
 #pragma once

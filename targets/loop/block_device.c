@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the kernel says of a block device: by ioctl where there is one, else from sysfs. */
 #include "targets/loop/block_device.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The loop target: a regular file or a block device, or a part of one.
  *
  * A write is answered when the kernel holds it (the page cache, or the disk with direct I/O), which survives

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The loop target: a regular file or a block device, or a part of one. */
 #pragma once
 

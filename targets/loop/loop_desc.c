@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What both programs know of the loop target. */
 #include "targets/loop/loop_options.h"
 #include "targets/target_desc.h"

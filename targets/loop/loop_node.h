@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a loop device of the kernel lies in. */
 #pragma once
 

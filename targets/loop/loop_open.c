@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Opening the backing store of a loop target, and finding out what it can do: every fault in words. */
 #include "targets/loop/backing_stack.h"
 #include "targets/loop/backing_users.h"

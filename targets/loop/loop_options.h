@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The options of the loop target, as the generated table fills them (schemas/targets/loop.schema.json). */
 #pragma once
 

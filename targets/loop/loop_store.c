@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Opening the backing store of a loop target: the very one that the disk was made on, or nothing.
  *
  * A path is followed once, to a descriptor that can do nothing yet (O_PATH). What it is, and whether it is

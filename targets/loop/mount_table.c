@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Lines of /proc/self/mountinfo. */
 #include "targets/loop/mount_table.h"
 

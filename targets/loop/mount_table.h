@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One line of /proc/self/mountinfo: a mount of this process's namespace. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The file behind a file on an overlay.
  *
  * The overlay's mount names its layers, and a file has the same path in its layer as in the overlay, unless a

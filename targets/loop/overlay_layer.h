@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A file on an overlay is a name for a file in one of its layers, which has other numbers. */
 #pragma once
 

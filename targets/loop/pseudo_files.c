@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A file is recognised by the file system that it lies in, whatever path led there. */
 #include "targets/loop/pseudo_files.h"
 

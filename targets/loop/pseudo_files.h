@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Files in which a kernel shows or takes its own state, and which keep no data: those of procfs, sysfs,
  * debugfs and their like. Some have a size, and some do what is written to them. */
 #pragma once

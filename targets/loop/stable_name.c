@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A name of a block device that stays the same over boots, and after it was pulled and plugged in again. */
 #include "targets/loop/stable_name.h"
 

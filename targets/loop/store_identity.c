@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The identity of a file or a block device. */
 #include "targets/loop/store_identity.h"
 

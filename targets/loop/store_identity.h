@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The identity of a file or a block device (ublkd/base/backing.h).
  *
  * A file: the handle that its file system gives it (name_to_handle_at(2)), which has the inode's generation,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Block devices in /sys, by their number. */
 #include "targets/loop/sys_block.h"
 

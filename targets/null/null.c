@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The null target: drops what is written, reads as zeroes.
  *
  * The memory of a tag is zeroes to begin with, and only a write to that tag changes it (the core has put the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The null target: drops what is written, reads as zeroes. For measurements and tests. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What both programs know of the null target. */
 #include "targets/null/null_options.h"
 #include "targets/target_desc.h"

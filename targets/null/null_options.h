@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The options of the null target, as the generated table fills them: there are none. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The link to the supervisor: one connection at a time, and a socket on which later supervisors call. */
 #include "targets/worker/chan.h"
 

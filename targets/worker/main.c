@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ublkd-worker: serves the I/O of one device.
  *
  * The main thread only talks: it takes the configuration, opens the backend, starts the threads that serve,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the queues have put into the region for the supervisor to show. */
 #include "targets/worker/news.h"
 #include "ublkd/proto/region_faults.h"

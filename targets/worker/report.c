@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the worker tells its supervisor. */
 #include "targets/worker/worker.h"
 #include "ublkd/base/log.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The state of the worker's main thread: for main.c and what it is made of. */
 #pragma once
 

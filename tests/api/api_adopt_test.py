@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """POST /devices/adopt: what a lost or older database does not know comes back from the runtime directory."""
 import pathlib
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Devices over the API: create, read, list, replace, remove, recover; and what else can be read."""
 import contextlib
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """GET /events: the list, the stream, where it resumes, and who is cut off."""
 import contextlib
 import http.client

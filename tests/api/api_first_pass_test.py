@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Requests that come before ublkd has looked at every device, as the one that starts it by its socket."""
 import json
 

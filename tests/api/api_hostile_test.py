@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Callers who mean harm: requests that can be read in two ways, that never end, that are too large or too many. Whatever
 they do, they get an answer or are cut off, nothing is changed, and others are served on. Server.stop() fails on a
 sanitizer's report.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """HTTP itself: methods, headers, bodies that are wrong, too big, too slow or never end."""
 import itertools
 import json

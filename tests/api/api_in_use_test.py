@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Who uses a disk is searched for by a process, while the server goes on. Here that process stops itself
 (SIGSTOP) as it begins, and goes on when the test says so."""
 import contextlib

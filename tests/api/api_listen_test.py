@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Where the API listens, and who may come in."""
 import contextlib
 import http.client

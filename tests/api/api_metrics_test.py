@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """GET /metrics, as Prometheus reads it."""
 import os
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """GET /openapi.json: a valid document, and one that says what the server does."""
 import json
 import pathlib

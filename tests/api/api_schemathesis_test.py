@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """schemathesis against the served document: whatever it makes of it, good or bad, gets an answer that the document knows.
 
 UBLKD_SEED=N sets the seed (1 otherwise, so that a change is judged and not the weather), UBLKD_EXAMPLES=N how many

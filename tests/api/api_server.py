@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Starts api_test_server and talks to it. Nothing here sleeps: what has to be waited for is asked for."""
 import contextlib
 import http.client

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """GET /devices/NAME/stats: out of a real region, as a worker fills it."""
 from api_server import check_problem, spec
 

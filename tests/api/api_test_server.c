@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The API with a store and a pretended reconciler behind it, for the tests of the API.
  *
  *   api_test_server [--state-dir DIR] [--sqlite] [--listen ADDRESS]... [--passed N]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the pretended reconciler of the API tests says of a device. */
 #pragma once
 

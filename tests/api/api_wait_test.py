@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """?wait: the answer is held until the device is ready, or gone, or it is clear that it will not be."""
 import json
 import threading

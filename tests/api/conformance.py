@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Holds every answer that a test of the API gets against the OpenAPI document of this build."""
 import functools
 import json

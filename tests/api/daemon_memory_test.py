@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The memory of ublkd itself stays flat, however many devices have come and gone. Without a driver none of them gets a
 disk: that part is in tests/kernel/test_scale.py."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What keeps ublkd from starting is one sentence, before it does anything."""
 
 import os

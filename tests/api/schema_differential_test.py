@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The daemon and its schema accept the same specs.
 
 Random specs, good ones and ones with faults, go to a C program that asks device_spec_parse(), and to the Python package

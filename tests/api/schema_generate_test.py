@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """generate.py refuses a schema that the option tables cannot keep, and bundles what clients get."""
 
 import copy

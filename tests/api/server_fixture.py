@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The fixtures that start api_test_server, for the tests of the API and for those of ublkctl."""
 import os
 import tempfile

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the daemon thinks of specs: one JSON text a line in, one JSON object a line out:
  * {"good":true} or {"good":false,"errors":[{"pointer":…,"reason":…,"detail":…}],"dropped":0}. A line that is
  * no JSON is {"good":false,"malformed":true}. With --patch a line is [spec,patch]: the verdict is about what

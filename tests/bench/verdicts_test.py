@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """bench/compare's verdicts: what is met, what is not, and that what was not measured is never called met."""
 import os
 import sys

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Numbers for people. */
 #include "tests/unit/check.h"
 #include "ublkctl/text/amounts.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* FIELD=VALUE arguments. */
 #include "tests/unit/check.h"
 #include "ublkctl/spec/assignments.h"

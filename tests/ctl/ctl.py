@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Runs ublkctl."""
 import json
 import os

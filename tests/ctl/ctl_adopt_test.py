@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """adopt and export: what a lost database had comes back, from the runtime directory or from a backup."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """apply: what is there becomes what files say."""
 import json
 import socket

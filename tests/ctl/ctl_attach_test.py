@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """attach and detach, as losetup has them."""
 import os
 import threading

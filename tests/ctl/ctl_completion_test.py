@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The completion of bash and zsh does what the table of verbs says."""
 import http.server
 import json

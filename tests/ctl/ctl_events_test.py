@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """events: what is kept, and what happens, over a restart of the daemon as well."""
 import json
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Tables, JSON and names; what reads the output; what is not a terminal."""
 import json
 import os

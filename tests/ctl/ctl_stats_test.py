@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """stats and top: the counters, and what becomes of them over time."""
 import subprocess
 

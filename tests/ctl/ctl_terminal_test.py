@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """On a terminal: colours, and a line of progress that goes away."""
 import fcntl
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Each verb: what it does, what it says when it cannot, and its exit status."""
 import os
 import shutil

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Specs from files: all the forms that a list of them has. */
 #include "tests/unit/check.h"
 #include "ublkctl/spec/documents.h"

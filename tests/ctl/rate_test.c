@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rates and percentiles from two looks at the counters. */
 #include "tests/unit/check.h"
 #include "ublkctl/verbs/rate.h"

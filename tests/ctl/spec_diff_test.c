@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What differs between two specs. */
 #include "tests/unit/check.h"
 #include "ublkctl/spec/spec_diff.h"

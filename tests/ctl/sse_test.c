@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Server-Sent Events, in pieces of every size. */
 #include "tests/unit/check.h"
 #include "ublkctl/client/sse.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Aligned columns. */
 #include "tests/unit/check.h"
 #include "ublkctl/text/table.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the fuzzers share. Each is one file with LLVMFuzzerTestOneInput(), for clang's libFuzzer. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The HTTP server: whatever bytes a connection brings, in however many pieces (a 0xff byte ends one), it goes
  * on and still answers the next client. */
 #include "api/api.h"

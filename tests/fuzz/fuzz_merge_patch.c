@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Merge patches: two JSON texts with a newline between them. Applied twice is applied once (RFC 7396, section
  * 2: nothing in the algorithm depends on what was there, but for what the patch does not name). */
 #include "api/resources/merge_patch.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Device specs: one that is taken can be written down and read again as the same wish, and one that is
  * refused says why. */
 #include "tests/fuzz/fuzz.h"

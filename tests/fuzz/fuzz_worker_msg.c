@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Messages between the programs: what is understood can be said again, and means the same. */
 #include "tests/fuzz/fuzz.h"
 #include "ublkd/proto/worker_msg.h"

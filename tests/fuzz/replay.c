@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Runs a fuzzer once over every file of its corpus: what was found once stays fixed, with any compiler. */
 #include "tests/fuzz/fuzz.h"
 #include "ublkd/base/cleanup.h"

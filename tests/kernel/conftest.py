@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Every test has daemons, directories and backing stores of its own, and leaves nothing behind.
 
 After each test: no worker, no ublk device, and nothing in the kernel's log

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Supervisors come and go; workers, names and numbers stay."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a disk as backing store is told, and what it tells: flushes, limits of its requests, ranges of zeroes."""
 
 import mmap

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The path of a served disk leads elsewhere: an event and a condition say so at once, and the disk goes on."""
 
 import contextlib

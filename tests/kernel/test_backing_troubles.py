@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Backing stores that cannot be used: told at once with ?wait=ready, and tried again."""
 
 import pytest

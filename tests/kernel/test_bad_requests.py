@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Input that no client should send; most of it is tested without a driver, elsewhere."""
 
 import json

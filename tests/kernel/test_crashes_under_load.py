@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The main promise: whoever is killed, no I/O fails and every block reads back as it was written."""
 
 import contextlib

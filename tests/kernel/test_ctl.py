@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The control plane and worker processes by themselves, without the rest of the daemon (tests/kernel/ctl)."""
 
 from harness import programs

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Every way that the bytes of a request can go: nothing is lost, whoever is killed, whatever the sizes."""
 
 import pathlib

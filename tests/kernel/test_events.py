@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """GET /events over the life of a device: made, killed, recovered, removed; with a supervisor that dies in between."""
 
 import json

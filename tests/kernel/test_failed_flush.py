@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """After a flush failed every later one fails, whoever dies, until the administrator accepts the loss."""
 
 import errno

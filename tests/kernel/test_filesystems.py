@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """File systems on our disks survive the death of workers."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the first request after a start is told of disks that are live: with socket activation it is what starts ublkd."""
 
 import concurrent.futures

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Disks of the kernel that belong to no device here are told as what they are, and left alone."""
 
 from harness import programs, ublk

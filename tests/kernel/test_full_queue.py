@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A worker dies with every tag of its queue in flight, so it has no command waiting that the kernel could cancel.
 Linux 6.12 learned of such a death only from the timeout of a request, by default after 30 s."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A backing store without room for a write: the error is shown, or with onFull "wait" the write waits."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A control command that does not come back costs its own device, and nobody else.
 
 The backing store holds what arrives, so START_DEV hangs in its partition scan

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the host offers, and hosts that lack something: one clear sentence each."""
 
 import os

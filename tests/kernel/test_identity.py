@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A disk's bytes come from the very store that it was made on, or from none: whatever its path leads to by now."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Memory that a disk's requests do not need goes back to the machine, and no byte of a request with it."""
 
 import ctypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A disk that somebody uses: refused with names, and the search for them holds up nobody."""
 
 import contextlib

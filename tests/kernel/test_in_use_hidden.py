@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Who uses a disk without being seen at first sight: a disk in use is never taken away without force."""
 
 import contextlib

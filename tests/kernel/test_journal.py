@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What journald makes of ublkd's records: its fields, and that both programs' records of a device are found by them."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """No write of a dead worker may reach the backing store after its successor has begun.
 
 The store is slow for writes that arrive while it is told so. A worker is

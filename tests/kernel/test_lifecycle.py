@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A device from its creation to its end, as a client sees it."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """limits and busyPollUs: they hold, they change under the disk, and nothing waits for them that must not."""
 
 import contextlib

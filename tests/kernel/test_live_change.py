@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What can be changed under a disk that is in use, and what is refused."""
 
 import concurrent.futures

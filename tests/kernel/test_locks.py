@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Nobody serves a file that somebody else serves: not another ublkd, not after a death, not beside QEMU."""
 
 import contextlib

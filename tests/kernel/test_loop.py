@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The loop target on files and on block devices, through the kernel."""
 
 import errno

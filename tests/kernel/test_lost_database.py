@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A database that is lost, or is an older copy, loses no disk: ublkd adopts what it finds, under load."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The names of a block device: those that the kernel gives out, and those that stay."""
 
 import subprocess

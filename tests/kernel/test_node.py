@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Owner, mode and link of the block node, with the udev rule that is installed with ublkd.
 
 Udev gives every new disk to root:disk in its own time. The rule, which reads

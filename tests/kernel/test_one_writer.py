@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One store has one writer, whatever lies between it and the names that lead to it: loop devices, partitions, dm,
 overlays, disks of our own. Within one ublkd, and against what the kernel has attached or mounted."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A queue that has more to do than it can leaves the others alone, also without limits."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Where queues run, where their memory is, and what the kernel knows of them."""
 
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What recovery.onCrash, trigger and giveUpAfter promise, each with I/O in flight and new I/O."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Many devices, and many generations of them.
 
 UBLKD_SCALE_DEVICES=256 and UBLKD_CHURN_ROUNDS=2000 (tests/kernel/run passes them on) make it as much as it takes to

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A full disk under the database."""
 
 import errno

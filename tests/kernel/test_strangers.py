@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """ublk devices that are not ours are never touched, whatever number they sit on."""
 
 from harness import programs, ublk

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """SIGKILL of the supervisor at every operation of a flow: what was acknowledged or what was asked, never a mixture.
 
 tests/kernel/mortal builds a ublkd that dies at its n-th commit, command to the

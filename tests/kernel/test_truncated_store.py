@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A backing file that is cut off under its disk: the disk fails, and never returns zeroes or old data for it."""
 
 import errno

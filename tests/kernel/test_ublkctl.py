@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """ublkctl with real disks: from a file to a file system and back."""
 
 import json

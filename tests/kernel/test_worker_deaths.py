@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Workers that die before they serve, and the spare that is there for those that die later."""
 
 import os

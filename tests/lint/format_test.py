@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Every C file has the format of .clang-format, as clang-format 14 (Debian 12's) understands it; another version
 breaks lines elsewhere, so the build registers this test only where that one is installed."""
 

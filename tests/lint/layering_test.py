@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The tree keeps to the rules of rules.py."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The man pages render without a warning, and name all that the programs and the schemas know."""
 
 import json

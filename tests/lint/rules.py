@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the source must keep to, checked without compiling it: who may include whom (docs/architecture.md), and
 the conventions that a compiler does not know. Each rule takes a path relative to the root of the tree and the
 file's text, and yields (line, sentence)."""
@@ -8,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 LINES_MAX = 600
+LICENCE = "/* SPDX-License-Identifier: MIT */\n"
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 
@@ -101,6 +103,10 @@ def without_comments(text):
     return pattern.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
 
 
+def without_licence(text):
+    return text.removeprefix(LICENCE)
+
+
 def includes(text):
     """(line, name, quoted) of each #include."""
     for match in INCLUDE.finditer(text):
@@ -135,13 +141,18 @@ def who_sees_the_uapi(path, text):
 
 
 def is_short(_path, text):
-    lines = text.count("\n")
+    lines = without_licence(text).count("\n")
     if lines > LINES_MAX:
         yield LINES_MAX, f"has {lines} lines; past {LINES_MAX}, find the second purpose and give it a file"
 
 
+def names_its_licence(_path, text):
+    if not text.startswith(LICENCE):
+        yield 1, f"does not open with {LICENCE.strip()}"
+
+
 def says_its_purpose(_path, text):
-    comment = re.match(r"/\*(.*?)\*/|//([^\n]*)", text, re.DOTALL)
+    comment = re.match(r"/\*(.*?)\*/|//([^\n]*)", without_licence(text), re.DOTALL)
     if not comment or not (comment.group(1) or comment.group(2) or "").strip(" *\n\t"):
         yield 1, "does not open with a comment that says its purpose"
 
@@ -200,6 +211,7 @@ RULES = [
     pure_files_do_no_io,
     who_sees_the_uapi,
     is_short,
+    names_its_licence,
     says_its_purpose,
     who_logs,
     does_not_sleep,

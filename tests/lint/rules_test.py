@@ -1,9 +1,10 @@
+# SPDX-License-Identifier: MIT
 """Each rule finds what it is there to find, and nothing else."""
 
 import pytest
 import rules
 
-HEAD = "/* A file for a test. */\n"
+HEAD = rules.LICENCE + "/* A file for a test. */\n"
 
 GOOD = [
     ("ublkd/base/log.c", '#include "ublkd/base/log.h"\n#include <stdio.h>\n'),
@@ -77,14 +78,19 @@ def test_bad(path, text, words):
 @pytest.mark.parametrize("text", ["#pragma once\n", "\n/* late */\n", "/* */\n", ""])
 def test_a_purpose_is_missing(text):
     assert rules.check_text("ublkd/reconcile/observe.c", text, [rules.says_its_purpose])
+    assert rules.check_text("ublkd/reconcile/observe.c", rules.LICENCE + text, [rules.says_its_purpose])
+
+
+def test_a_licence_is_missing():
+    assert rules.check_text("api/http/query.c", "/* Purpose. */\n", [rules.names_its_licence])
 
 
 def test_a_fault_names_its_line():
     text = HEAD + '\n#include "ublkd/reconcile/reconciler.h"\n'
-    assert rules.check_text("api/resources/devices.c", text)[0].startswith("api/resources/devices.c:3: ")
+    assert rules.check_text("api/resources/devices.c", text)[0].startswith("api/resources/devices.c:4: ")
 
 
 def test_a_tree_without_git(tmp_path):
     (tmp_path / "api").mkdir()
-    (tmp_path / "api" / "devices.c").write_text("int x;\n", encoding="utf-8")
+    (tmp_path / "api" / "devices.c").write_text(rules.LICENCE + "int x;\n", encoding="utf-8")
     assert len(rules.check_tree(tmp_path)) == 1

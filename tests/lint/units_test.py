@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The units fit into a boot: no cycle, also where /var is a file system of its own and a disk of ours is in fstab."""
 
 import pathlib

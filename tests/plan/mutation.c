@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether the tests of the table would notice a broken table: every row is removed, widened in each column,
  * and given each other action, and the rules over all facts (walk.c) or the simulation must find fault with
  * it; and whether the simulation would notice helpers for control commands that get their part wrong.

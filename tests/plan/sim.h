@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A small world in virtual time: one kernel, one device of ours, its workers, its supervisor, and bad luck.
  *
  *   sim_world.c       random numbers, the queue of events, the trace

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How control commands come and go: through helper processes, as ublk_ctl_calls.c has them. One is active.
  * With a command that misses its deadline it is retired and killed; what was given up and changes a disk is
  * held until that helper is dead or answers after all, and no other command that changes the disk is sent

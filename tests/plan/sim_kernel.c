@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Disks, and what control commands do to them, as the driver has it. */
 #include "sim.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One schedule: what goes wrong and when, what the user does, and what must be true at the end. */
 #include "sim.h"
 

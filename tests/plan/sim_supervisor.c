@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The reconciler around the real plan.c and attempt.c: facts gathered anew for each step, one step at a time,
  * SIGKILLed between any two. */
 #include "sim.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Worker processes: boot, open, GO, fetch, serve, leave, die. */
 #include "sim.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Random numbers, the queue of events, the trace. */
 #include "sim.h"
 

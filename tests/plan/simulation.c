@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Random schedules through the real plan.c, attempt.c and backoff.c:
  *   simulation [--schedules N] [--seed S]     N schedules, seeds S, S + 1, …; S is drawn when it is not given
  *   simulation --trace S                      one schedule, told step by step

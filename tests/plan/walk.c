@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The rules that no answer may break, checked over every combination of facts. */
 #include "walk.h"
 

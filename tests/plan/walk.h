@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What must hold for the answer to every combination of facts. */
 #pragma once
 

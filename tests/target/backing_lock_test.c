@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The lock on the bytes that a disk lies in, between processes and open files. */
 #include "targets/worker/disk/backing_lock.h"
 #include "tests/target/scratch.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the backing store refuses reaches the client as what it is. */
 #include "tests/target/scratch.h"
 #include "tests/target/target_host.h"

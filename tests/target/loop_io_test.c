@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The loop target against a model: random requests, many at a time, on every kind of file that there is here.
  * After each batch the answers, and in the end disk and file, must be what a plain array of bytes would be.
  *

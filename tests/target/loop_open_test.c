@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Opening backing stores: what is reported of good ones, and in which words bad ones are refused. */
 #include "tests/target/scratch.h"
 #include "tests/target/target_host.h"

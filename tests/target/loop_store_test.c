@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Opening the very store that a disk was made on, or nothing. */
 #include "targets/loop/loop_store.h"
 #include "targets/loop/store_identity.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The null target reads as zeroes, also from memory that a write went through. */
 #include "tests/target/target_host.h"
 #include "tests/unit/check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The layers of an overlay, as its mount names them, and lines of /proc/self/mountinfo. */
 #include "targets/loop/mount_table.h"
 #include "targets/loop/overlay_layer.h"

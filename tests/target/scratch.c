@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Files for a test, in folders that vanish with it. */
 #include "tests/target/scratch.h"
 #include "ublkd/base/cleanup.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which name of a disk is advised, and for which. Character devices that every machine has stand for disks.
  */
 #include "targets/loop/stable_name.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Serves a target without a driver. */
 #include "tests/target/target_host.h"
 #include "targets/worker/queue/perform.h"

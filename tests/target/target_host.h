@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Serves a target without a driver: the real callbacks, coroutines and io_uring, with requests made up by a
  * test. */
 #pragma once

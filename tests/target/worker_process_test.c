@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The real ublkd-worker as a process, as far as it goes without a driver: what it says, to whom, and when it
  * leaves. */
 #include "tests/target/scratch.h"

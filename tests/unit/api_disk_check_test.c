@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* disk_check: what counts as an answer. The search is real, what it finds is told by the test. */
 #include "api/held/disk_check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* merge_patch: the examples of RFC 7396, and what it says nothing about. */
 #include "api/resources/merge_patch.h"
 

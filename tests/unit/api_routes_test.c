@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* routes, percent-encoding, the token: what needs no socket. */
 #include "api/http/access.h"
 #include "api/http/respond.h"

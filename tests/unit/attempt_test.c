@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How attempt.c counts, waits, despairs and forgives. */
 #include "check.h"
 #include "ublkd/plan/attempt.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One operation, one return value: short transfers, EAGAIN, ends and errors, and a submission queue that is
  * full. */
 #include "targets/worker/io/await.h"

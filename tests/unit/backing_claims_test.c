@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A list of claims: what it takes, how it grows, and what its copies are. */
 #include "ublkd/base/backing_claims.h"
 

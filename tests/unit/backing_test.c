@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether a store is the one that a disk was made on. */
 #include "tests/unit/check.h"
 #include "ublkd/base/backing.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The ladders of backoff.c, rung by rung. */
 #include "check.h"
 #include "ublkd/plan/backoff.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Assertions that go on after a failure: each prints where and what, and main() ends in check_report().
  * A test that cannot run here returns CHECK_SKIP. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is written of claims is read back, and nothing else is taken for some. */
 #include "check.h"
 #include "ublkd/runtime/claim_file.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who collides with whom on one backing store. */
 #include "check.h"
 #include "ublkd/plan/claims.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Coroutines: order, depth, reuse, exhaustion, and what lies below a stack. */
 #include "targets/worker/io/co.h"
 #include "tests/unit/check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Control helpers for the test of ublk_ctl: each plays one part. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Opens the control plane and waits for what comes of it, for tests. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* CPU lists. */
 #include "tests/unit/check.h"
 #include "ublkd/base/cleanup.h"

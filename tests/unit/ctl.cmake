@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 ublkd_unit_test(worker_msg_test LIBS ublkd_proto)
 ublkd_unit_test(kernel_feature_test LIBS ublkd_model)
 ublkd_unit_test(runtime_dir_test LIBS ublkd_supervisor)

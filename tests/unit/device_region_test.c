@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The memory that workers share: made, found again, and never misread. */
 #include "ublkd/base/cleanup.h"
 #include "ublkd/proto/device_region.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* device_report: "why is it not Live?" has an answer in each phase: one text of whole sentences that says
  * what happened, and what is done next or who has to do it. */
 #include "ublkd/reconcile/managed_device.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which way a disk goes: what was asked for, what is the fastest, and what the kernel has. */
 #include "tests/unit/check.h"
 #include "ublkd/base/ublk_uapi.h"

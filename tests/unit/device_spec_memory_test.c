@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Every allocation of device_spec_parse() fails once, the n-th in the n-th round: the answer must be -ENOMEM,
  * and nothing may stay behind. The allocator is glibc's with a counter in front, so a sanitizer, which brings
  * its own, has to skip this. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The rules that depend on what a target can do, with targets made for it. */
 #include "tests/unit/check.h"
 #include "ublkd/model/device_spec.h"

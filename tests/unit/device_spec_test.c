@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Device specs: what the contract promises of parsing and of comparison. */
 #include "tests/unit/check.h"
 #include "targets/loop/loop_options.h"

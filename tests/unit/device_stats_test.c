@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Statistics, read while they are counted and after their worker went mad. */
 #include "ublkd/model/device_stats.h"
 #include "check.h"

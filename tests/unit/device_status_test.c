@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* device_status: copies, comparison, and the JSON that the API shows. */
 #include "ublkd/model/device_status.h"
 

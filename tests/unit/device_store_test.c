@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* device_store: the rules of the records, over a backend that remembers and that can fail. */
 #include "ublkd/store/device_store.h"
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From wish and backing store to disk: what is chosen, and what is refused in which words. */
 #include "targets/worker/disk/disk_geometry.h"
 #include "tests/unit/check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* disk_node: what udev reads of a disk. */
 #include "ublkd/disks/disk_node.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* disk_search: real processes and pipes; what they find is mostly told by the test. */
 #include "ublkd/disk_users/disk_search.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* disk_timeout: a disk whose timeout cannot be set for now holds up neither the loop nor other disks. In the
  * place of an attribute that hangs in the kernel is a pipe that nobody reads. */
 #include "ublkd/disks/disk_timeout.h"

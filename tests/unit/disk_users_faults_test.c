@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* disk_users: whatever cannot be read makes the answer "not known", never "nobody". */
 #include "check.h"
 #include "fake_proc.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* disk_users: on a made-up /proc and /sys. disk_search_test looks at the real ones. */
 #include "check.h"
 #include "fake_proc.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reading JSON by option tables, with tables of every kind. */
 #include "tests/unit/check.h"
 #include "ublkd/base/dispatch.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* event_log: order, repetitions, and the bounds. */
 #include "ublkd/store/event_log.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is told when events cannot be written, once and when it is over; and of what is wrong with their
  * place. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A made-up /proc and /sys for the tests of disk_users. */
 #include "fake_proc.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A made-up /proc and /sys for the tests of disk_users: in a directory of its own, where a link below "fd" or
  * "map_files" that leads below /dev is a block node. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a ublk device is that belongs to no record: by its cookie and by the process that serves it. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* foreign_scan: a look at the process behind a foreign disk may hang, and the loop goes on. In the driver's
  * place a function that knows two disks; in the place of a stuck process a pipe that nobody writes to. */
 #include "ublkd/host/foreign_scan.h"

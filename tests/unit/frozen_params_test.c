@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether a worker can serve a disk whose parameters the kernel froze. */
 #include "tests/unit/check.h"
 #include "ublkd/base/cleanup.h"

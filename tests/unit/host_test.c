@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* host: the group that disks belong to, without a name service. */
 #include "ublkd/host/host.h"
 

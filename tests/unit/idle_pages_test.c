@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory that is given back while somebody writes to it: no byte may be lost, whenever it comes.
  *
  * In the driver's place a socket: a read of it that waits in the ring ends as a command of the driver does,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* json_print: whole numbers are written as such, however large. */
 #include "ublkd/base/json_print.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* json_time: points of time in JSON. */
 #include "ublkd/base/json_time.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Names of the driver's feature bits. */
 #include "ublkd/model/device_status.h"
 

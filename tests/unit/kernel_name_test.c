@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which names of block devices may stand for another disk after the next boot. */
 #include "tests/unit/check.h"
 #include "ublkd/base/cleanup.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The buckets of a latency histogram: that they meet, and how wide they are. */
 #include "ublkd/proto/latency_buckets.h"
 #include "check.h"

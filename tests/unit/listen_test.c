@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Listening sockets in a directory of somebody else, who acts between two calls of ublkd. */
 #include "api/http/listen.h"
 

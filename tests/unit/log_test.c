@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* log: records with fields for the journal, lines for everybody else. */
 #include "ublkd/base/log.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Turns an io_loop by hand, for tests that have no ublk queue around it. */
 #pragma once
 

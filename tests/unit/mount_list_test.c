@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mount_list: what has changed between two readings of mountinfo. */
 #include "ublkd/paths/mount_list.h"
 

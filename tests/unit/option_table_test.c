@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Defaults, comparison and names of option tables. */
 #include "tests/unit/check.h"
 #include "ublkd/base/dispatch.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* path_names: who depends on which name, and when a place is left. */
 #include "ublkd/paths/path_names.h"
 

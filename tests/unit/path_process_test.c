@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* path_watch: what can happen to its process. */
 #include "path_world.h"
 

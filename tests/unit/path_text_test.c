@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Absolute paths made of text alone. */
 #include "tests/unit/check.h"
 #include "ublkd/base/cleanup.h"

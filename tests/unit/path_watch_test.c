@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* path_watch: what can happen to a path. Real directories, links and mounts. */
 #include "path_world.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests of path_watch share. */
 #include "path_world.h"
 

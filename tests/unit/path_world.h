@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests of path_watch share: real directories, a loop, and this very program as the process. */
 #pragma once
 

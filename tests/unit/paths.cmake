@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 ublkd_unit_test(path_names_test LIBS ublkd_paths)
 ublkd_unit_test(mount_list_test LIBS ublkd_paths)
 # The tests are the watcher process as well. Looks that hang, directories that cannot be watched, processes that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the core does around a target's callback: checks, FUA, and answers that must not pass for success. */
 #include "targets/worker/queue/perform.h"
 #include "tests/unit/check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* That a request is plain exactly when perform_co() would have found nothing wrong with it, and that what a
  * linear disk's plain request becomes moves its bytes. */
 #include "targets/worker/queue/perform.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* plan(): the rules over every combination, and the ways that a user sees. plan_want(): from wish to want. */
 #include "check.h"
 #include "ublkd/plan/plan.h"

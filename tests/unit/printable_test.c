@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* printable: nothing of a text moves the cursor, begins a line or rings a bell. */
 #include "ublkd/base/printable.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The list of problems: bounded, copied, reusable. */
 #include "tests/unit/check.h"
 #include "ublkd/base/problem.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Amounts with a unit. */
 #include "tests/unit/check.h"
 #include "ublkd/base/cleanup.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a queue counts about its requests. The rounds' times are set here, but for those of the clock itself.
  */
 #include "targets/worker/queue/queue_meter.h"

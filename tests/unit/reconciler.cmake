@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The reconciler with a pretended kernel and pretended workers: their real modules are not linked.
 add_library(reconciler_world OBJECT reconciler_fakes.c reconciler_world.c store_faulty.c)
 target_link_libraries(reconciler_world PRIVATE ublkd_flags ublkd_supervisor)

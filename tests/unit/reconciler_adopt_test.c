@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A device whose record is older than its disk is left alone; one that is adopted is found as at a start. */
 #include "reconciler_world.h"
 

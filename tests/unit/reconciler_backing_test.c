@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which store a disk goes on with: the reconciler over a pretended kernel and pretended workers. */
 #include "check.h"
 #include "reconciler_world.h"

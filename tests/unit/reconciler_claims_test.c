@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whom a backing store belongs to: the reconciler over a pretended kernel and pretended workers. */
 #include "check.h"
 #include "reconciler_fake_worker.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A pretended worker, for reconciler_fakes.c and tests that have it say what is unusual. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Stands in for ublk_ctl.c and worker_proc.c. */
 #include "reconciler_fakes.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A kernel and workers that are pretended, for tests of the reconciler: every control command waits in a
  * queue until the test lets it be answered, and a worker does only what the test says. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Faults that lose acknowledged data: shown once, cleared with the next worker, and only what was accepted.
  */
 #include "tests/unit/check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How a disk comes to be, changes and goes: the reconciler over a pretended kernel and pretended workers. */
 #include "check.h"
 #include "ublkd/plan/attempt.h"

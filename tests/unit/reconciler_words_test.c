@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a try came to is told of the words of the user that it was made for, and of no others: the reconciler
  * over a pretended kernel and pretended workers. */
 #include "check.h"

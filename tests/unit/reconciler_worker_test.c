@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* When a worker is started, replaced and mourned: the reconciler over a pretended kernel and pretended
  * workers. */
 #include "check.h"

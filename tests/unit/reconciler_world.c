@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The store in memory, the directory under /tmp, and the loop that drives them. */
 #include "reconciler_world.h"
 

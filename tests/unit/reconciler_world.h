@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A world for a reconciler: a store in memory, a runtime directory, and the kernel and workers of
  * reconciler_fakes.h. One at a time, since the fakes are the process's. */
 #pragma once

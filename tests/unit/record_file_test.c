@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The record beside the region: what is written is read back, nothing else is taken for one, and which record
  * is newer is told by the database's revisions. */
 #include "check.h"

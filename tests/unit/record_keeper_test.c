@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A database that is lost, is an older copy, or is another one: what its records are then, and how they come
  * back. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Faults in a region: latched once, read by the supervisor, cleared with their number. */
 #include "ublkd/base/cleanup.h"
 #include "ublkd/proto/region_faults.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Writes without room: the count of those that wait, and when an episode begins and ends. */
 #include "targets/worker/queue/room.h"
 #include "tests/unit/check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The cheap clock keeps the pace of the real one, and goes back only where its counter does. */
 #include "targets/worker/os/round_clock.h"
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The runtime directory: one holder, sockets of workers, paths of any length. */
 #include "ublkd/runtime/runtime_dir.h"
 

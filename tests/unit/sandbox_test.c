@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sandbox: what a worker keeps open shows no more than it needs. */
 #include "targets/worker/os/sandbox.h"
 #include "tests/unit/check.h"

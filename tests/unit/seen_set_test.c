@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* seen_set: against a plain table of what was added. */
 #include "ublkd/disk_users/seen_set.h"
 

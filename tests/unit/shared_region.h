@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a worker's queues share, for tests: a region of its own that nobody else has open. */
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 ublkd_unit_test(backing_test LIBS ublkd_base)
 ublkd_unit_test(backing_claims_test LIBS ublkd_base)
 ublkd_unit_test(problem_test LIBS ublkd_base)

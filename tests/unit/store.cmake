@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 ublkd_unit_test(device_status_test LIBS ublkd_model)
 ublkd_unit_test(device_store_test LIBS ublkd_model PkgConfig::SYSTEMD)
 ublkd_unit_test(record_file_test LIBS ublkd_model)

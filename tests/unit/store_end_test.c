@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The look at the end of a backing file that may be cut off. */
 #include "targets/worker/queue/store_end.h"
 #include "tests/unit/check.h"

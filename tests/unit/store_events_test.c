@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The events of a store in a real database: which changes make one, what survives, what costs a write. */
 #include "ublkd/store/device_store.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Hands every call on, unless it is to fail. */
 #include "store_faulty.h"
 

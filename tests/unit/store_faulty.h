@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A backend of the store in front of a real one, whose writes fail when a test says so. */
 #pragma once
 

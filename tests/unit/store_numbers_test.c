@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* store_numbers: which number is free, and how much work it is to find out. */
 #include "ublkd/store/store_numbers.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* store_sqlite: what is stored comes back; and each way in which a database can be wrong is one sentence. */
 #include "ublkd/store/device_store.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The registry of targets, and the structs that their generated tables fill. */
 #include "targets/loop/loop_options.h"
 #include "targets/null/null_options.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a queue holds back, in which order, and when it lets go; with a time of our own. */
 #include "targets/worker/queue/throttle.h"
 #include "check.h"

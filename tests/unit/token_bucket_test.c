@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The token bucket, with a time of our own. */
 #include "targets/worker/queue/token_bucket.h"
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The sentences about a machine on which the control plane cannot be had. */
 #include "ublkd/driver/ublk_ctl_check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How the control plane is opened, against helpers that are made for it: this program is the helper, too, and
  * plays what CTL_TEST_HELPER names. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The control plane against helpers that are made for it: this program is the helper, too, and plays what
  * CTL_TEST_HELPER names. The real one is driven by the tests with the real driver. */
 #include "ublkd/driver/ublk_ctl.h"

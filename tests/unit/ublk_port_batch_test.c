@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a queue makes of a driver that takes fewer answers than it was given, or has run out of buffers. The
  * entries are read where they wait to be submitted, and the driver's completions are made up. */
 #include "targets/worker/io/ublk_command.h"

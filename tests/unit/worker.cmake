@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 set(worker ${PROJECT_SOURCE_DIR}/targets/worker)
 
 ublkd_unit_test(co_test LIBS worker_core)

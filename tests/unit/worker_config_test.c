@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the worker takes out of a CONFIG message. */
 #include "targets/loop/loop_options.h"
 #include "targets/worker/disk/config.h"

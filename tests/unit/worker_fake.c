@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Workers for the test of worker_proc: they speak the protocol, or do not. */
 #include "worker_fake.h"
 

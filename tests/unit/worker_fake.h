@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Workers for the test of worker_proc, in several characters. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Messages between supervisor and worker: what is written can be read, and nothing else can. */
 #include "ublkd/proto/worker_msg.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Worker processes: real children that speak the protocol, or do not. This program is the worker, too:
  * started as "ublkd-worker NAME" it behaves as NAME says. */
 #include "ublkd/workers/worker_proc.h"

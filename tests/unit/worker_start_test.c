@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The spare worker, with real processes. This program is the worker, too: see worker_fake.h. */
 #include "ublkd/workers/worker_start.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The download cache: bundles that are made once, published whole, and shared.
 
 A bundle NAME is the symlink $CACHE/vm/NAME to a directory

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Fetch Debian packages of other suites without touching the machine's apt.
 
 Each suite gets a private apt: own sources, state and cache in a scratch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """QEMU and virtiofsd: where they are, and how they are started.
 
 QEMU 7.2 (Debian 12) corrupts a guest with several threads under TCG now and

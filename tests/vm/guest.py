@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One guest, from its temporary directory to its result.
 
 Guest.run() starts virtiofsd and QEMU, passes the command's output on as it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The rate of this machine's time stamp counter, which is that of an emulated guest.
 
 A guest that is left to find it out compares the counter with an emulated

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Search a guest's kernel log for lines that fail a test."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Debian's cloud kernels as bundles: DIR/vmlinux and DIR/root/lib/modules/RELEASE."""
 
 import os

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A request whose failure is told to the user, in the daemon's own words. */
 #include "ublkctl/client/call.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* HTTP to ublkd, with libcurl. Every request runs on one multi handle, so that connections are kept, and so
  * that another request can be made while the answer to a first one is waited for (progress). */
 #include "ublkctl/client/client.h"

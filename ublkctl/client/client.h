@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* HTTP to ublkd, over its Unix socket or TCP. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a verb gets to work with. */
 #pragma once
 

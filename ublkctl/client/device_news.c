@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Being woken by what happens to a device: GET /events, one event at a time.
  *
  * The stream ends with the first event, because the client cannot be asked anything else from within it; the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Being woken by what happens to a device, so that nobody has to ask again and again. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The events that ublkd keeps, and how one is printed. */
 #pragma once
 

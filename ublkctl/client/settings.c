@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The options of the command line: one table for all verbs, parsed into one struct. */
 #include "ublkctl/client/settings.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Server-Sent Events, from pieces of any size. */
 #include "ublkctl/client/sse.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Server-Sent Events (WHATWG HTML, "9.2 Server-sent events"), from pieces of any size. Pure. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parts of URLs. */
 #include "ublkctl/client/url.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parts of URLs. Pure. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* FIELD=VALUE arguments into JSON. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Names of devices made from names of files. */
 #include "ublkctl/spec/disk_name.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Specs from files. */
 #include "ublkctl/spec/documents.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Specs from files: one, several one after the other, arrays, and lists ("items"). */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a change would come to, as far as can be told without making it. */
 #pragma once
 

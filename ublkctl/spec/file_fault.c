@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A file of the user's that cannot be used: why, and what to do. */
 #include "ublkctl/spec/file_fault.h"
 

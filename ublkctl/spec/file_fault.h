@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A file of the user's that cannot be used. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A file or block device as the command line names it. */
 #include "ublkctl/spec/place.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A file or block device as the command line names it. The name is kept: what a link leads to today is not
  * what it leads to after the next boot. Two names are compared by what they lead to. */
 #pragma once

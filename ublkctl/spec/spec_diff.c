@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What differs between two specs, field by field. */
 #include "ublkctl/spec/spec_diff.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What ublkctl says with its exit status. ublkctl(1) documents the same numbers. */
 #pragma once
 

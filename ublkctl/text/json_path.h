@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reading answers: members by a dotted path ("status.worker.pid"). Pure. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Aligned columns of text. */
 #include "ublkctl/text/table.h"
 

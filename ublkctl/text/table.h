@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Aligned columns of text. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What goes to a terminal: colours, the line of progress, and nothing that could harm it. */
 #pragma once
 

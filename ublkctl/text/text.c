@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Texts in memory. */
 #include "ublkctl/text/text.h"
 

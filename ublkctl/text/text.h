@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Texts in memory: one that grows, and one that is printed into. Pure. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* recover and restart: what is done to the worker of a device. */
 #include "ublkctl/verbs/await.h"
 #include "ublkctl/verbs/change.h"

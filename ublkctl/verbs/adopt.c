@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* adopt: disks whose record a lost or older database does not have. */
 #include "ublkctl/verbs/await.h"
 #include "ublkctl/text/json_path.h"

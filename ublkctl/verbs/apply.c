@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* apply: makes devices as files describe them. */
 #include "ublkctl/verbs/await.h"
 #include "ublkctl/spec/documents.h"

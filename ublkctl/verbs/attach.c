@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* attach and detach: disks as losetup makes them, by file and by node. */
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/verbs/await.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Waiting for devices, with a line of progress on a terminal. */
 #include "ublkctl/verbs/await.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* create, set, patch, resize, enable, disable: one request that changes one device. */
 #include "ublkctl/verbs/change.h"
 

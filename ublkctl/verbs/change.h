@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Requests that change one device and, as the options say, wait until it is ready. */
 #pragma once
 

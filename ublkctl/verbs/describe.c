@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* describe: all about a device, for people. */
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/verbs/await.h"

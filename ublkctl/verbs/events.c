@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* events: what happened, and what happens. The stream is resumed where it was cut off. */
 #include "ublkctl/client/event_list.h"
 #include "ublkctl/text/json_path.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* export: the specs of all devices, for a backup that 'ublkctl apply' takes. */
 #include "ublkctl/spec/file_fault.h"
 #include "ublkctl/text/json_path.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A disk that could not get the size that was asked for. Only opening the backing store tells that, so ublkd
  * has stored the change when it is known, and would try it for ever. */
 #include "ublkctl/verbs/growth.h"

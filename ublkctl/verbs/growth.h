@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A disk that could not get the size that was asked for: a command that fails changes nothing. */
 #pragma once
 

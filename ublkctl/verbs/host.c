@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* host and targets: what this machine and this build can do. */
 #include "ublkctl/client/call.h"
 #include "ublkctl/text/json_path.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* apply --prune: what no file names is removed. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a device did between two looks at its counters. Pure. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* delete: all removals are asked for before the first one is waited for. */
 #include "ublkctl/verbs/remove.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Removing devices. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* get and list: devices as a table, as JSON, or by name. */
 #include "ublkctl/verbs/show.h"
 

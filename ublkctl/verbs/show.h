@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Devices as a table, as JSON, or by name. */
 #pragma once
 

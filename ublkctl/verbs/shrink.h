@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A disk that becomes smaller: what is beyond its new end is cut off, so that has to be asked for. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* stats: the counters of devices. */
 #include "ublkctl/verbs/stats.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The counters of devices. */
 #pragma once
 

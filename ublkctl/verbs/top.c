@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* top: the load of devices, from the differences of their counters. */
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/verbs/await.h"

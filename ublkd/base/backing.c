@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which backing store a disk was made on: comparing two identities. */
 #include "ublkd/base/backing.h"
 

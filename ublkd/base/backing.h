@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which backing store a disk was made on, told apart from every other store.
  *
  * A path is only a name, and a name can lead elsewhere tomorrow. An identity is a token that the kernel or

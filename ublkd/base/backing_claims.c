@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where the bytes of a disk lie. */
 #include "ublkd/base/backing_claims.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where the bytes of a disk lie: ranges of a file or a disk, and of everything below it that is known. Two
  * disks that write to one range would destroy each other's data. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Ownership in the type: variables that free themselves, and macros that hand ownership on. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The time of a clock as one number. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* CPU lists as the kernel writes them: "0-3,8". */
 #include "ublkd/base/cpu_list.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* CPU lists as the kernel writes them: "0-3,8". */
 #pragma once
 

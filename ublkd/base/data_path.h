@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How the bytes of a request get between the kernel and a worker: what both programs call it. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Option tables: JSON objects into structs, with every fault reported.
  *
  * The walk never stops at a fault. A field is written only once its value has proved good; until then it

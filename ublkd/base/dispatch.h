@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Option tables: JSON objects into structs, with every fault reported. The tables are generated from
  * schemas/ at build time (schemas/generate.py), so that schema and daemon cannot disagree. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cJSON writes numbers with %1.15g where those digits are enough, which gives an exponent from 1e15 on. */
 #include "ublkd/base/json_print.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* JSON as text, in which a whole number is written as one: 1000000000000000 bytes, where cJSON writes 1e+15.
  */
 #pragma once

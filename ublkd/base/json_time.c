@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Points of time in JSON: RFC 3339, UTC. */
 #include "ublkd/base/json_time.h"
 

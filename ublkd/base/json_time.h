@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Points of time in JSON. */
 #pragma once
 

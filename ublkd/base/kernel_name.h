@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Names that the kernel gives to block devices in the order in which it finds them. Pure. */
 #pragma once
 

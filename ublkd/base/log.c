@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One logging layer.
  *
  * The journal's own protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL) is a datagram of NAME=value lines. It is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One logging layer: records with fields when stderr is connected to the journal, else lines on stderr.
  * Only main, reconciler, http_server and worker/main log failures; everything else returns them. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What can be done with an option table and no document: defaults, release, comparison, names. */
 #include "ublkd/base/dispatch.h"
 

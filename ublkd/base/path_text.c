@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Paths as text: nothing is looked up, so a link stays the name that it is. */
 #include "ublkd/base/path_text.h"
 

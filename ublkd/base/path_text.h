@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Paths as text: nothing is looked up, so a link stays the name that it is. Pure. */
 #pragma once
 

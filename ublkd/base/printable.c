@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Text that came from elsewhere, for a terminal or a log. */
 #include "ublkd/base/printable.h"
 

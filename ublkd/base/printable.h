@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Text that came from elsewhere (names of processes, messages of workers and servers), for a terminal or a
  * log: what is shown of it is all that happens. */
 #pragma once

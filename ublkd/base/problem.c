@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is wrong, in words meant for a user. */
 #include "ublkd/base/problem.h"
 

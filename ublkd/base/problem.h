@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is wrong, in words meant for a user: a list of {errno, JSON pointer, reason, sentence}. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Amounts with a unit, as users write them. */
 #include "ublkd/base/quantity.h"
 #include "ublkd/base/cleanup.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Amounts with a unit, as users write them. What is accepted is what schemas/types.schema.json says. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* <linux/ublk_cmd.h>, plus what older copies of it lack. Only ublk_ctl and ublk_queue may include this.
  *
  * The header of Debian 12 stops at Linux 6.1. The numbers below are the kernel's ABI; each is guarded so that

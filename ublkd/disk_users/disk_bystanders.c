@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who has disks open without using them: udev, and the control helpers of this very ublkd.
  *
  * Nobody is recognised by what he can choose, as the name of his command is: udev by the file of its program,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The kernel's own word on who uses a disk, by an exclusive open that is closed at once.
  *
  * It is refused while a mount (in any mount namespace, also without processes, or unmounted lazily), a swap

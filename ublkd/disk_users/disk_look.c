@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One look at who uses disks: what its parts share. */
 #include "ublkd/disk_users/disk_look.h"
 

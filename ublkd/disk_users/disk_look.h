@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One look at who uses disks: what its parts share. Private to disk_users.c, disk_mounts.c, disk_openers.c
  * and disk_bystanders.c. */
 #pragma once

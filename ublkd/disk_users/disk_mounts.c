@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The mounts of every mount namespace that has a process.
  *
  * However many there are: each is read once, from the first process that sees all of it. What a process with

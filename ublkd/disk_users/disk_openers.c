@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The disks that processes have open or mapped.
  *
  * What a descriptor leads to is known by the number of the device, whatever its node is called: anybody can

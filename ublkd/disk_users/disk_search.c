@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who uses a disk, as an event.
  *
  * The process writes one record for each disk, in their order, each ended by a NUL: "N" (nobody), "Y" and by

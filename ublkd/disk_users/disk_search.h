@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who uses a disk, as an event. A process of its own looks at /proc and /sys, and the loop goes on meanwhile.
  *
  * One search runs at a time, for all who had asked when it began; who asks later waits for the next one, so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the kernel has built on disks. */
 #include "ublkd/disk_users/disk_stack.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the kernel has built on disks /dev/ublkbN or on their partitions: disks that are made of them (dm, md,
  * bcache), and what has them open as a backing file, of which the kernel tells no holder (loop, zram, the
  * targets of NVMe and SCSI). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who uses disks: what /proc and /sys tell, in one pass for all that are asked about.
  *
  * The answer is complete or none: what could not be read is noted, and then nobody found does not mean nobody

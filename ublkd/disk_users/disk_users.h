@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who uses disks /dev/ublkbN: processes that hold them (or their partitions) open or mapped, mounts in any
  * mount namespace, what the kernel has built on top (disk_stack.h), swap. Probes by udev do not count, nor do
  * files that are only called like a node. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A set of pairs of numbers: a hash table with open addressing, half full at most. */
 #include "ublkd/disk_users/seen_set.h"
 

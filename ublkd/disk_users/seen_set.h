@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A set of pairs of numbers that grows as needed. */
 #pragma once
 

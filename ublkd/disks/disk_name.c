@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The number of a disk, from its name. */
 #include "ublkd/disks/disk_name.h"
 

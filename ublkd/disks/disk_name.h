@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The number of a disk, from its name or that of one of its partitions. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Owner, mode and link of a live disk's block node. */
 #include "ublkd/disks/disk_node.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What others see of a live disk: the owner and mode of its block node, and its link /dev/ublk/by-name/NAME.
  *
  * Where udev runs, it sets owner and mode again at every event, so the rule in units/ must know them: they

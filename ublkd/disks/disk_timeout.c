@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How fast the kernel notices the death of a worker. */
 #include "ublkd/disks/disk_timeout.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How fast the kernel notices that a worker with all tags of a queue in flight is dead.
  *
  * A driver without a release hook on /dev/ublkcN (6.12: ublk_timeout() in ublk_drv.c) learns of a death from

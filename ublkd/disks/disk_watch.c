@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What udev tells everybody about block devices, reduced to whole disks of the ublk driver. */
 #include "ublkd/disks/disk_watch.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which way the bytes of a disk go, and why. The measurements behind it are in bench/RESULTS.md. */
 #include "ublkd/driver/device_route.h"
 

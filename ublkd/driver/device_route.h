@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which way the bytes of a disk go, and why. Pure. */
 #pragma once
 

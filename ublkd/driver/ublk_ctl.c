@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The control plane: what each command carries, and what its answer means. How it gets to the driver and back
  * is the business of ublk_ctl_calls and, in another process, of ublk_ctl_helper. */
 #include "ublkd/driver/ublk_ctl.h"

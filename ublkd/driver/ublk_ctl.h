@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The kernel control plane: asynchronous control commands with deadlines, issued by a helper process that can
  * be given up. The only place of the supervisor that sees the ublk UAPI. Runs on the supervisor's loop. */
 #pragma once

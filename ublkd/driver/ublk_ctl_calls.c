@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Calls in flight, and the helpers that carry them.
  *
  * A helper is ACTIVE (one at most: it gets the new calls), RETIRED (one of its calls passed its deadline; it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Calls in flight to the control helper: deadlines, and helpers that are given up and replaced. Private to
  * ublk_ctl. Runs on the supervisor's loop. */
 #pragma once

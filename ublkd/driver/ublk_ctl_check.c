@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Why the control plane cannot be had on this machine, in words. */
 #include "ublkd/driver/ublk_ctl_check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Why the control plane cannot be had on this machine, in words. Private to ublk_ctl. */
 #pragma once
 

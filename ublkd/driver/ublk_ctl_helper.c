@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The control helper: a process that does nothing but pass control commands to the driver, through one ring,
  * so that a command which never comes back holds up nobody but a process that can be given up.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The disk that the control helper holds while a command is under way. */
 #include "ublkd/driver/ublk_ctl_hold.h"
 

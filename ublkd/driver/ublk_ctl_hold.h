@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The disk that the control helper holds while a command is under way: whether what it has opened is that
  * disk. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The flags of a disk that say which way its bytes go. */
 #include "ublkd/base/ublk_uapi.h"
 #include "ublkd/driver/ublk_ctl.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Between the supervisor and its control helper: the same program on both ends, so plain structs, one in each
  * message of a SOCK_SEQPACKET socket. Requests are answered in any order. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Finds the ublk devices of the kernel that belong to no record here: /sys lists the numbers, the driver says
  * of each what it is. */
 #include "ublkd/host/foreign_scan.h"

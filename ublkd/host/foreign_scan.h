@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Finds the ublk devices of the kernel that belong to no record here. Nothing is ever done to them. Runs on
  * the supervisor's loop and never waits: a process apart looks at the processes that serve them. Of one that
  * cannot be looked at in time is told what was known of it before, or that it is not known. */

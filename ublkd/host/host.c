@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What this machine can do. */
 #include "ublkd/host/host.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What this machine can do: facts gathered at start, for GET /host and for checks of specs; and what is wrong
  * with it. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What ublkd counts of its own work, for GET /metrics. Plain data; counts from the start of the process. */
 #pragma once
 

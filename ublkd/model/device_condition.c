@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The conditions of a device beside Ready: copies, comparison, and the JSON that the API shows. */
 #include "ublkd/model/device_condition.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The conditions of a device beside Ready. Plain data; no I/O.
  *
  * To add one: a value of enum condition_type, its name in device_condition.c, a function in the table of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a kernel device carries to be known again. */
 #include "ublkd/model/device_cookie.h"
 

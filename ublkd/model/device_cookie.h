@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The kernel keeps 64 bits for us with every device: 48 of the device's uid, 16 of its epoch. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Something that happened to a device, in the user's words. Plain data; no I/O. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the user wants: a device spec, parsed and checked.
  *
  * The generated tables check what a schema can say. Then come the rules that take two fields, or a field and

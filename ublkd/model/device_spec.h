@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the user wants: a device spec, parsed and checked. No I/O. */
 #pragma once
 

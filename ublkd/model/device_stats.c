@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a device's worker has counted.
  *
  * The worker goes on counting while it is read. Its stores are whole words, but a copy made by the kernel may

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a device's worker has counted, read out of the region that it shares (proto/device_region.h). The
  * worker is not asked and not disturbed, and need not live. */
 #pragma once

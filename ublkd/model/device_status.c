@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the user is told: the status of a device, and its JSON. */
 #include "ublkd/model/device_status.h"
 

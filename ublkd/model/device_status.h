@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the user is told: phase, conditions, what serves the disk. No I/O. */
 #pragma once
 

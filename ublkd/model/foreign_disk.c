@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a ublk device that belongs to no record here is. */
 #include "ublkd/model/foreign_disk.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ublk devices of the kernel that belong to no record here: what each is, and what to do about it. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Names of the driver's feature bits. The numbers are the kernel's ABI; a test of ublk_ctl, which sees the
  * UAPI, holds the two together. */
 #include "ublkd/model/device_status.h"

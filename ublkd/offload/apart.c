@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A look that can hang, as an event. */
 #include "ublkd/offload/apart.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A look that can hang (at /proc: behind a process that is stuck), as an event. A process of its own takes
  * it, which is forked for it and dead after it; the loop goes on meanwhile.
  *

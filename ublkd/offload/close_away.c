@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Closing a descriptor that may take its time. The thread touches nothing but that descriptor. */
 #include "ublkd/offload/close_away.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Closing a descriptor that may take its time. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* posix_spawn(): it shares our memory with the child until the exec, so that its cost does not grow with
  * ours. That matters, because a spawn is part of every recovery. */
 #include "ublkd/offload/proc_spawn.h"

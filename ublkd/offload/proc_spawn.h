@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Starts a program of ours in the background, with descriptors in known places. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The mounts that this process sees: mountinfo, kept as a sorted array and compared with the next one. */
 #include "ublkd/paths/mount_list.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The mounts that this process sees, and which of them have changed since the last look. */
 #pragma once
 

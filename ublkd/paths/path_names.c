@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which paths depend on a name in a place: a hash table of names, and a sorted array of places. */
 #include "ublkd/paths/path_names.h"
 

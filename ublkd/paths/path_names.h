@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which paths depend on a name in a place. A place is a directory (known by its inotify watch descriptor), or
  * PATH_PLACE_MOUNTS, whose names are mount points. Memory only; no I/O but through `leave`. */
 #pragma once

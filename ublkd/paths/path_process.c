@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The process behind path_watch. One that is given up is killed, and keeps its place until it is seen dead: a
  * process that hangs in the kernel may never be. */
 #include "ublkd/paths/path_process.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The process behind path_watch: started when it is wanted, asked for signs of life, given up and replaced.
  * For path_watch only. */
 #pragma once

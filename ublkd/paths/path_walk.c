@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Follows a path as the kernel does, one name after the other.
  *
  * `rest` is what is still to be followed; a link puts its target before it. The bounds are the kernel's: 40

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Follows a path as the kernel does, one name after the other, to learn which directories and names its end
  * depends on. May block for ever, as every look at a path may. */
 #pragma once

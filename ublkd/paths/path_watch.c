@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where paths lead, as events.
  *
  * A watch has a slot for its whole life. An order waits in a queue until it fits into the socket: WATCH, when

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where paths lead, as events. A process of its own looks at them (ublkd/paths), and the loop goes on
  * meanwhile.
  *

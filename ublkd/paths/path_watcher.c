@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The path watcher: one loop over the supervisor's orders, inotify and mountinfo.
  *
  * A look at a path follows it (path_walk), and links the path to every name on the way and to every mount

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The path watcher: a process of the supervisor that looks where paths lead, now and whenever that may have
  * changed. A look may hang (a server that does not answer, an automount), and then costs this process. */
 #pragma once

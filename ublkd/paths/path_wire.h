@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the supervisor and its path watcher send each other, one message each, over a SOCK_SEQPACKET. Both are
  * the same program, so there are no versions. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How often and how fast one device's steps are tried. */
 #include "ublkd/plan/attempt.h"
 

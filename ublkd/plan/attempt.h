@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* PURE: how often and how fast one device's steps are tried, and when they are in trouble. History, which
  * plan() does not have; lost with the supervisor, and nothing depends on it but patience.
  *

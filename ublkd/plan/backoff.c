@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Failures so far → how long to wait. */
 #include "ublkd/plan/backoff.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* PURE: failures so far → how long to wait before the next try. Microseconds. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether two devices would write to one backing store. */
 #include "ublkd/plan/claims.h"
 

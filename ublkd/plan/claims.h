@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* PURE: whether two devices would write to one backing store and destroy each other's data. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether a worker can serve a disk whose parameters the kernel froze.
  *
  * What openers rely on must hold: the block size, how large and how aligned a request may be, whether flushes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* PURE: whether a worker can serve a disk whose parameters the kernel froze when it was started (SET_PARAMS
  * is refused from then on). */
 #pragma once

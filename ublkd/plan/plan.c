@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The one table that decides what happens to a device.
  *
  * Read it from the top: the first row that matches wins, and a column that a row does not name matches

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* PURE: what is wanted and what is there → the one next step. No I/O header may be included here. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which sizes of a worker the supervisor believes. */
 #include "ublkd/plan/worker_growth.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* PURE: which sizes of a worker the supervisor believes. A worker may lie; what it says of its size goes to
  * the kernel, and decides which part of the backing store belongs to its disk. */
 #pragma once

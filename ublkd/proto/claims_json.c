@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The claims of a disk in PARAMS. */
 #include "ublkd/proto/claims_json.h"
 

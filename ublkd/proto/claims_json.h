@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The claims of a disk in PARAMS: "claims", an array, and the first of them once more as "claimKey",
  * "claimStart", "claimEnd" and "claimWrites", which is all that an older program sends and reads. */
 #pragma once

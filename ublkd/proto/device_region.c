@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The memory of a device that outlives its worker. */
 #include "ublkd/proto/device_region.h"
 #include "ublkd/base/cleanup.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The memory of a device that outlives its worker: a file in the supervisor's runtime directory, which the
  * worker maps and its successor maps again.
  *

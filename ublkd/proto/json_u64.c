@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Numbers that may pass 2^53, in JSON. */
 #include "ublkd/proto/json_u64.h"
 

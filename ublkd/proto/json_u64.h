@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Numbers that may pass 2^53 travel as decimal strings, because JSON numbers are doubles. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The buckets of a latency histogram: log-linear, 16 to each doubling.
  *
  * A bucket is at most a sixteenth as wide as its lower bound, so a value told as the middle of its bucket is

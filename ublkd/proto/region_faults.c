@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Faults of a backing store that lose acknowledged data, kept in the region of a device. */
 #include "ublkd/proto/region_faults.h"
 #include "ublkd/base/clock.h"

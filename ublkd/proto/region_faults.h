@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Faults of a backing store that lose acknowledged data, kept in the region of a device.
  *
  * A worker latches a fault before it fails the request that found it. The fault then outlives the worker and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the supervisor reads and writes of struct region_space. */
 #include "ublkd/proto/region_space.h"
 

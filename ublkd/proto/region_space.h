@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the supervisor reads and writes of struct region_space. */
 #pragma once
 

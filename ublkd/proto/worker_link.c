@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Messages of worker_msg.c over a socket, and descriptors beside them. */
 #include "ublkd/proto/worker_msg.h"
 

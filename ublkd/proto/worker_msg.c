@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Messages between supervisor and worker: one table of fields per type, both to write and to read.
  *
  * What comes in is not trusted: every field is checked for its type and range, and only then is anything

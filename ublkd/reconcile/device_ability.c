@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a spec needs of the kernel's disk, and whether this build and this kernel can give it. */
 #include "ublkd/reconcile/managed_device.h"
 

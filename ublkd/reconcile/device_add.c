@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ADD_DEV: under which number, and with what. */
 #include "ublkd/reconcile/managed_device.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the answer to a control command means for the step that sent it, and what the user reads of it. */
 #include "ublkd/reconcile/managed_device.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The backing store of a device: kept by a descriptor while its disk exists, recognised by its identity after
  * that.
  *

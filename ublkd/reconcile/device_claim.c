@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Two writers on one backing store would destroy each other's data. So a store belongs to a disk, from before
  * ADD_DEV until the disk is gone: also while the disk has no worker, for the next one will write what waits.
  * A worker that has merely opened the store writes nothing, and claims nothing: of two that opened it, the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The claims of disks that a lost database knew: their records are gone from the store, but what waits in
  * them is still to be written. A worker that serves such a disk has the lock on its bytes; one that has none
  * is protected by this alone. */

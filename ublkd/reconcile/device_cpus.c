@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where the kernel wants the queues of a disk to run: asked once, when the disk is made, for the block
  * layer's map of its queues never changes after that. A recovery then takes no question. */
 #include "ublkd/reconcile/managed_device.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Faults of the backing store that lose acknowledged data, seen from the device. */
 #include "ublkd/reconcile/device_faults.h"
 #include "ublkd/reconcile/device_space.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Faults of the backing store that lose acknowledged data (proto/region_faults.h), seen from the device. */
 #pragma once
 

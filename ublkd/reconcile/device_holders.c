@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A removal that waits for those who still have the disk: says who they are. They are looked for while the
  * device goes on with its turns, at once and then ever less often: a disk may be held for days. */
 #include "ublkd/reconcile/managed_device.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The log of what happens to devices: one line for each decision, which is the sentence of its event.
  *
  * Every event comes by here, once. Not a line of the log are the steps by which a decision is carried out, as

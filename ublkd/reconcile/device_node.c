@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What udev and users see of a disk beside its blocks: owner, mode and link of the node. It is served all the
  * same when that fails. */
 #include "ublkd/reconcile/managed_device.h"

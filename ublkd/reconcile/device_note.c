@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Why the last thing went wrong with a device, in the user's words. */
 #include "ublkd/reconcile/managed_device.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether the path of a device's spec still leads to what its disk is served from.
  *
  * A disk keeps its store, so nothing changes for its openers when the path leads elsewhere. But after a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether the path of a device's spec still leads to what its disk is served from. For the supervisor's part
  * of a device only (managed_device.h). */
 #pragma once

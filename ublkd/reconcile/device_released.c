@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A command that was given up is out of the way: the device that waited for that goes on. */
 #include "ublkd/reconcile/managed_device.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How the facts of a turn are told to the user: a phase, a reason, and a sentence that says what happened and
  * what will be done next, and when. */
 #include "ublkd/reconcile/device_faults.h"

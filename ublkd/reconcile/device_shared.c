@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The region that a device's workers share with the supervisor, seen from the device. */
 #include "ublkd/reconcile/device_space.h"
 

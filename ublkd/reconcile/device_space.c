@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether the backing store has room for writes, seen from the device. */
 #include "ublkd/reconcile/device_space.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether the backing store has room for writes (proto/region_space.h), seen from the device. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Warns of a path that may lead to another disk after the next boot. Only the worker can see that: it opens
  * the store. */
 #include "ublkd/reconcile/managed_device.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A restart takes a disk's worker away, and what waits then waits for the next one. Before that, a worker on
  * trial opens the backing store as the next one will, and leaves: where it cannot, the disk keeps the worker
  * that it has. It serves nothing, claims nothing, and has a socket and a region of its own. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is wanted of a device, from its record and the facts of a turn. */
 #include "ublkd/reconcile/device_faults.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A device and its worker: started, found again, and mourned. */
 #include "ublkd/reconcile/managed_device.h"
 

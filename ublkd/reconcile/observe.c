@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The facts of one device. */
 #include "ublkd/reconcile/observe.h"
 

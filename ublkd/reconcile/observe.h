@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The facts of one device, as the kernel and the worker state them. Nothing is cached, nothing is decided. */
 #pragma once
 

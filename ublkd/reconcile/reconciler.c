@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* When a device gets its turn.
  *
  * A turn: ask the kernel, look at the worker, plan(), carry out one step. Whatever happens meanwhile only

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Brings what is there to what is wanted: a de-duplicating queue of device names, one step at a time for
  * each. Events only queue a name; every decision reads the facts anew. Runs on the supervisor's loop. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The de-duplicating queue of devices that are due for a turn. */
 #include "ublkd/reconcile/managed_device.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Disks and records that a lost or older database knows nothing of. */
 #include "ublkd/records/adoptable.h"
 

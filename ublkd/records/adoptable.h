@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Disks and records that a lost or older database knows nothing of, and what came of an adoption: plain data,
  * for the API. */
 #pragma once

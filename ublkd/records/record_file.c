@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The record of a device as a JSON document. One row for each member: a new field of a record is one more. */
 #include "ublkd/records/record_file.h"
 

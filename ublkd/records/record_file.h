@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The record of a device as the runtime directory keeps it (workers/UID.record): a JSON document. A ublkd
  * whose database is lost, or is an older copy, finds in it what its disks are. No I/O here. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Keeps a copy of every record beside the region of its disk, and knows from it what a database has lost.
  *
  * The database is written first, the copy next, before anything is done about the change: the keeper is the

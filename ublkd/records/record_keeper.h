@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Keeps a copy of every record in the runtime directory, and knows from it what a database has lost. Runs on
  * the supervisor's loop; subscribes to the store, before the reconciler does. */
 #pragma once

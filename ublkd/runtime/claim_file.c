@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The claims of a disk on its backing store, kept in the runtime directory. For each a line with its range,
  * whether the disk writes, and " 1" if it is mapped; then a line with its key. */
 #include "ublkd/runtime/claim_file.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The claims of a disk on its backing store, kept in the runtime directory: the next ublkd has to know of
  * them before any worker could tell, for a disk that waits for its recovery has none. Gone with a reboot, as
  * the disk is. */

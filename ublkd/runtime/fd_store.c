@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Descriptors that the service manager keeps for us while ublkd is away.
  *
  * The name of each tells the disk, with the epoch: a descriptor of a disk that was made anew since is another

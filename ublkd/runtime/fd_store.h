@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Descriptors that the service manager keeps for us while ublkd is away (systemd's FDSTORE=,
  * sd_pid_notify_with_fds(3)): those of the stores of disks. Without a service manager nothing is kept, and
  * the living worker is asked instead. On the supervisor's loop; nothing suspends. All functions take NULL for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* /run/ublkd: one lock, and for every device the socket of its worker and the region that its workers share.
  *
  * The address of a Unix socket has room for 107 bytes, a path may have 4095. So sockets are named through the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* /run/ublkd: what is ours while the machine is up. One supervisor holds it at a time. */
 #pragma once
 

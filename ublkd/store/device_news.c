@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a change of a device is told as. */
 #include "ublkd/store/device_news.h"
 

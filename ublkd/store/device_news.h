@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a change of a device is told as. For the store only. */
 #pragma once
 

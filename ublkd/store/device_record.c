@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One record: made, read back from where it was stored, shown. */
 #include "ublkd/store/device_record.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One record of the store: what device_store.c does to a record without its neighbours. For the store only.
  */
 #pragma once

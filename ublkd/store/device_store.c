@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The records of all devices: kept in memory (store_entries), written through to a backend.
  *
  * Every change goes the same way: build the record as it shall be, have the backend save it, then (nothing

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The records of all devices: kept in memory, written through to a backend (SQLite, or none in tests) before
  * anything is acknowledged, announced to subscribers after. Runs on the supervisor's loop; nothing suspends.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is wanted of a device beside its spec, and what the reconciler has to remember of it: each is one
  * column of its record. */
 #include "ublkd/store/device_store_internal.h"

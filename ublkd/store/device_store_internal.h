@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the files of the store share; for device_store*.c and store_adopt.c only. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The events that are kept: a sorted array that grows at its end. */
 #include "ublkd/store/event_log.h"
 

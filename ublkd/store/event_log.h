@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The events that are kept: in memory, in the order of their revisions, bounded by number and by age. What
  * falls out of the bounds is compacted away: who has seen less than that has missed something and is to list
  * again. Written through or behind by the store. Runs on the supervisor's loop; nothing suspends. */

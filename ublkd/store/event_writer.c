@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Writes the events that wait in the store's log, and has those forgotten that fell out of it. */
 #include "ublkd/store/event_writer.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Writes the events that wait in the store's log: within a second, in one transaction, so that a recovery
  * never waits for a disk. A repetition raises the count of its event and is written as soon as a new one. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What must hold for a put. */
 #include "ublkd/store/put_check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What must hold for a put. For the store only. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Records that come back from the runtime directory, and records that are older than what is there. */
 #include "ublkd/store/device_store_internal.h"
 

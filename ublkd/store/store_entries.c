@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A sorted array: devices are looked up by name far more often than they come and go. */
 #include "ublkd/store/store_entries.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The records of the store in memory, sorted by name. For the store only. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The backend that keeps nothing: for tests. */
 #include "ublkd/store/device_store.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which kernel numbers the records of the store have. */
 #include "ublkd/store/store_numbers.h"
 

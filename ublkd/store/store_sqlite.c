@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The durable backend: STATE_DIR/ublkd.db.
  *
  * WAL with synchronous=FULL: what was acknowledged survives a crash of the machine. locking_mode=EXCLUSIVE:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The events in the database. */
 #include "ublkd/store/store_sqlite_events.h"
 

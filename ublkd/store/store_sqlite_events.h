@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The events in the database. For store_sqlite.c only, which owns the transactions. All return a result code
  * of SQLite; SQLITE_DONE is success. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who is told of changes. */
 #include "ublkd/store/store_subscribers.h"
 

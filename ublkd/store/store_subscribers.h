@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who is told of changes. For the store only. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How a worker ended, in words. */
 #pragma once
 

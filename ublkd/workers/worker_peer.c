@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which process listens on a worker's socket.
  *
  * The kernel gives a pidfd of that very process. Its number alone is not enough: the process may be dead,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which process listens on a worker's socket. */
 #pragma once
 

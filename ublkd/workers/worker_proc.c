@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One worker process: how it is started or found again, what it says, how it ends.
  *
  * Two event sources feed one object: the channel (priority -20) and the pidfd (-10), so that what a worker

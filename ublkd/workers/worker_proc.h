@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One worker process, spawned or adopted: its pidfd, its messages, how it died. Runs on the supervisor's
  * loop. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What others ask of a worker. */
 #include "ublkd/workers/worker_proc_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is known of a worker; for worker_proc.c and worker_proc_ask.c only. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Starts worker processes, and keeps a spare.
  *
  * A spare is a worker that has not been told for which device: it holds its end of a socket pair and nothing

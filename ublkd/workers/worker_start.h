@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Starts worker processes, and keeps a spare: one that was started ahead of need, and waits for its CONFIG.
  * The next worker to be started takes it, so that a recovery does not wait for a process to begin. Another
  * one is started when nothing has been for a second. There is a spare only while there are workers. Runs on

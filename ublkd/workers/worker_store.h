@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The store that a worker has opened, or has refused to serve. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The lock on the bytes of a file that a disk lies in. */
 #include "targets/worker/disk/backing_lock.h"
 #include "targets/worker/disk/lock_holder.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who serves a part of a file keeps every other server off it, also one that another ublkd has started: by an
  * OFD lock (F_OFD_SETLK) on the very bytes that the disk lies in, for writing, or shared where the disk is
  * read-only. So disks may lie side by side in one file, a hard link or a bind mount hides nothing, and QEMU

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the worker reads out of a CONFIG message: the few fields of a spec that are its business.
  *
  * The supervisor has checked the spec against the schema. Here only the fields that are used are looked at,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The open backend of this worker's device, and the disk that comes of it. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From what is wished for and what the backing store offers to the disk that the kernel shows. Pure. */
 #pragma once
 

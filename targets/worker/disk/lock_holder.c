@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which process has locked what, read from /proc. */
 #include "targets/worker/disk/lock_holder.h"
 #include "ublkd/base/cleanup.h"

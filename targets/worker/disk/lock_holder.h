@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which process has locked what: of OFD locks the kernel tells no pid, but /proc/PID/fdinfo shows them. */
 #pragma once
 

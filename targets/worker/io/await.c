@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The await_*() functions of target.h: each suspends its coroutine until io_uring is done.
  *
  * Short transfers, EINTR and EAGAIN end here. A kernel that says EAGAIN has run out of something for a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One io_uring operation, one return value: the building block beneath the await_*() of target.h. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Stackful coroutines, and the pool of their stacks.
  *
  * A coroutine that has ended is not torn down: it waits inside body() for its next entry, so that starting

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Stackful coroutines: a request's code runs on a stack of its own and may stop in the middle of it.
  *
  * A pool belongs to one thread, and so do its coroutines: none is ever resumed elsewhere. Idle stacks are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The part of a coroutine that depends on the CPU: save one stack, go on with another.
  *
  * co_switch_x86_64.S and co_switch_aarch64.S are a dozen instructions each; co_switch_ucontext.c is the same

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Switching stacks on AArch64 (AAPCS64): x19 to x30 and the low halves of v8 to v15 belong to the callee. `br` rather
  * than `ret` leaves the CPU's stack of return addresses alone. */
         .text

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The first frame of a new stack, laid out as co_context_switch() in assembly will pop it. */
 #include "targets/worker/io/co_switch.h"
 

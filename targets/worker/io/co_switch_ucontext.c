@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Switching stacks by ucontext(3), for CPUs that have no assembly here. */
 #include "targets/worker/io/co_switch.h"
 

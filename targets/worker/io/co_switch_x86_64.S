@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Switching stacks on x86-64 (System V ABI).
  *
  * The callee-saved registers are pushed on the old stack and popped from the new one. MXCSR and the x87 control word

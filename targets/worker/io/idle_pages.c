@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory is given back that the driver may write to meanwhile.
  *
  * The pages are not dropped but moved elsewhere first, in one system call that leaves an empty place at the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory is given back that the driver may write to meanwhile.
  *
  * On a ring without DEFER_TASKRUN the driver puts the bytes of a write into the memory of its tag in task

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where a request's bytes live, and how they get there.
  *
  * On giving memory back. With plain copy the driver may put the bytes of a write into a tag's memory at any

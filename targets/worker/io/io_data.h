@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where a request's bytes live, and how they get there. Nothing else of the worker knows.
  *
  * copy       Each tag has a stretch of memory of this process. The driver copies a write's bytes into it

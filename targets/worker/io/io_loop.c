@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One thread's world: an io_uring, its coroutines, and those of them that may go on. */
 #include "targets/worker/io/io_loop.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One thread's world: an io_uring, its coroutines, and those of them that may go on.
  *
  * The owner of the loop (ublk_queue, or a test) turns it in rounds: submit everything and wait, look at every

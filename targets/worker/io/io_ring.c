@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Opens a ring in the best way that the kernel has, and hands over its entries. */
 #include "targets/worker/io/io_ring.h"
 #include "ublkd/base/cleanup.h"

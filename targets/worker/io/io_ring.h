@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A queue's way into the kernel: liburing's rings, with entries that are handed over by us.
  *
  * Since Linux 6.6 a ring can do without its array of indices (IORING_SETUP_NO_SQARRAY); on older ones the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The submission entries of commands to the driver. Inline: one is filled for every request. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The driver's node for a device, /dev/ublkcN. */
 #include "targets/worker/os/device_node.h"
 #include "ublkd/base/cleanup.h"

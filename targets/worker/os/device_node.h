@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The driver's node for a device, /dev/ublkcN. */
 #pragma once
 

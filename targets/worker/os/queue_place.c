@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where a queue's thread runs, and that its memory is near. */
 #include "targets/worker/os/queue_place.h"
 #include "ublkd/base/cleanup.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The time, cheaply enough to look at it in every round of a queue. */
 #include "targets/worker/os/round_clock.h"
 #include "ublkd/base/cleanup.h"

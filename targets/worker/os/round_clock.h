@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The time, cheaply enough to look at it in every round of a queue: nanoseconds that rise steadily, within
  * 0.01 % of CLOCK_MONOTONIC's pace but without its zero.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the worker gives up, step by step, because it does not need it to serve. */
 #pragma once
 

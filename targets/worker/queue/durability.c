@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether flushes of a disk may still succeed. */
 #include "targets/worker/queue/durability.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether flushes of a disk may still succeed.
  *
  * The kernel reports a write that it could not write back once, to the first fdatasync() after it. The next

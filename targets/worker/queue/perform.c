@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From a request to its answer: what the core does around a target's callback. */
 #include "targets/worker/queue/perform.h"
 

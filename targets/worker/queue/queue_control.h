@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the supervisor may change while a queue serves, read out of the region. On the queue's thread. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a queue counts about its requests, in memory that outlives the worker (proto/device_region.h).
  *
  * Everything here runs on the queue's thread. There is one look at the clock in each round of the loop, so a

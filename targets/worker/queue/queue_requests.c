@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A queue's requests, from arrival to answer.
  *
  * Every request that arrives is committed exactly once, because a callback returns exactly once. */

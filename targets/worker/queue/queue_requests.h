@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a queue consists of, and its requests from arrival to answer. Private to the queue (ublk_queue.h). On
  * the queue's thread. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The threads that serve: one per hardware queue. The main thread is told through an eventfd. */
 #include "targets/worker/queue/queue_threads.h"
 #include "targets/worker/queue/durability.h"

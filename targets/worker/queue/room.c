@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Writes that the backing store has no room for. */
 #include "targets/worker/queue/room.h"
 #include "targets/worker/io/await.h"

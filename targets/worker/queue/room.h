@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Writes that the backing store has no room for (ENOSPC, EDQUOT).
  *
  * With onFull "error" the client gets the error. With "wait" the write is tried again, with pauses, until

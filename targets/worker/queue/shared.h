@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the threads of a worker get to know of the machine and of the memory that they share with others,
  * found by the main thread before it leaves the host's files. */
 #pragma once

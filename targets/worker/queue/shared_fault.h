@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Latches a fault in the region of the device, and wakes the main thread, which reports it to the supervisor.
  * Any thread. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether the backing store still reaches to the end of the disk. */
 #include "targets/worker/queue/store_end.h"
 

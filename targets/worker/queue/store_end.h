@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether the backing store still reaches to the end of the disk.
  *
  * A file that is cut off under its disk has lost acknowledged data. A read beyond its end then comes back

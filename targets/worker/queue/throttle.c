@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Holds a queue's requests back where the device has limits. */
 #include "targets/worker/queue/throttle.h"
 

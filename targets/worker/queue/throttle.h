@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Holds a queue's requests back where the device has limits. The buckets are shared with the device's other
  * queues and outlive the worker (proto/device_region.h); the rest is the queue thread's own.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A limit on how much may pass per second, held by several takers together. */
 #include "targets/worker/queue/token_bucket.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A limit on how much may pass per second, held by several takers together.
  *
  * The state is one number, so that queues can share it without a lock: the time until which all that was

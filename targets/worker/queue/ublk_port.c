@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How a queue talks to the driver: what both ways have in common, and the way of one command for each tag.
  *
  * The life of a tag: FETCH, then (request arrives, performed, COMMIT_AND_FETCH) over and over, until a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How a queue talks to the driver: its tags are offered, requests arrive, answers are committed. One command
  * for each tag, or (BATCH_IO) one for many. Everything here runs on the queue's thread. */
 #pragma once

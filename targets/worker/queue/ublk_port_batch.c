@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How a queue talks to the driver in batches (BATCH_IO, Linux 7.0).
  *
  * PREP offers all tags at once. One FETCH stays with the driver; each time that requests have arrived it

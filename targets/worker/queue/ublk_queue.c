@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One hardware queue: its loop, its opening and closing. What becomes of its requests is in queue_requests.c.
  *
  * The fence. /dev/ublkcN is fixed file 0 of the ring, and there is no other reference to it but the mapping

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One hardware queue: fetches its requests, has them performed, commits the answers.
  *
  * Everything here runs on one thread, which the driver remembers from the first FETCH: it accepts commits

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Calls to the control plane that wait for their answer, shared by the parts of ctl_test. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ctl_test: when a disk in use is stopped, and when not. */
 #include "ctl_call.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ublk_ctl and worker_proc against the real driver, without the rest of the supervisor: every command, the
  * answers that the reconciler relies on, and one disk from birth through a recovery to its end.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One life of the machine: check what the lives before have left, then write until somebody pulls the plug.
 
 The journal lies on the host, and outlives the guest. "try" is written before a

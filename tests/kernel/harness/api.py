@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A client of the REST API."""
 
 from urllib.parse import quote

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A backing store with a temper."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A ublkd of a test's own."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A block device as an application sees it."""
 
 import errno

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Load that checks what it reads."""
 
 import contextlib

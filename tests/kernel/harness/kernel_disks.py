@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Disks that the kernel makes out of memory, to be backing stores with the limits that a test wants."""
 
 import contextlib

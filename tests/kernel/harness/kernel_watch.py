@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The kernel's log of one test, and the lines of it that are forgiven.
 
 Which lines are complaints is known to tests/vm/kernel_log.py, which also reads

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Disks of device mapper: what the kernel calls them depends on the order in which they are made."""
 
 import os

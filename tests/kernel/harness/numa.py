@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """On which NUMA node a process's memory lies, read from the page tables: also that of rings, which numa_maps leaves out."""
 
 import os

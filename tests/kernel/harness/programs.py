@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Where the programs under test are."""
 
 import os

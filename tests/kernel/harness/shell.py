@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Run programs."""
 
 import subprocess

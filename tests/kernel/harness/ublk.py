@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the kernel shows of ublk, without ublkd."""
 
 import json

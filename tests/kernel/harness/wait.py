@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Wait for a condition; the only place of the suite that sleeps."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The ways that the bytes of a request can go: data paths, and the daemons whose disks go each of them."""
 
 import dataclasses

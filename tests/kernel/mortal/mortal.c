@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Makes a ublkd that dies at the n-th operation which somebody else can see: a commit to the database, a
  * copy of a record, a command to the driver, a process or a message for a worker, an answer to a caller. The
  * linker puts these in the place of the real ones (--wrap), so the program under test is the one that is

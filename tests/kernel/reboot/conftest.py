@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The tests over a reboot: tests/kernel/run boots one machine twice."""
 
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Stores whose kernel names change places between two boots. Each holds a block of its own letter."""
 
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The second boot: an empty kernel, and every enabled device back under its number."""
 
 import world

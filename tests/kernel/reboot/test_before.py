@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The first boot: devices are made, and the machine goes down without a word to ublkd."""
 
 import world

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The second boot: the disks have come in another order. Each device has the right one, or none."""
 
 import names

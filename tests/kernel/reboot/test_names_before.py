@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The first boot: devices on block devices, by names that stay and by one that does not."""
 
 import subprocess

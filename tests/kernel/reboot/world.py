@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the first boot leaves for the second, on a disk that both have."""
 
 import json

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* For the worker that gives memory back in every round: takes its time just before the pages are moved, and
  * just after, so that requests come then which would else do so once in a million times. The linker puts this
  * in the place of the real call (--wrap). */

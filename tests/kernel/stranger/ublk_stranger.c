@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A ublk device that is not ours, and the bare control commands: for tests of how ublkd treats strangers, and
  * to clean up after a test that failed.
  *

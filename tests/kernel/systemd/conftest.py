@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The tests under systemd: tests/kernel/run boots a guest of their own, with systemd as PID 1."""
 
 import pathlib

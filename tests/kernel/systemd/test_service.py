@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """ublkd as a service: what systemd keeps for it while it is away."""
 
 import os

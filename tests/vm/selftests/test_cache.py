@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Bundles are made once, whole, and are kept while they are used."""
 
 import multiprocessing

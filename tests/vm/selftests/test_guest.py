@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What tests rely on in a guest, on both kernels."""
 
 import pytest

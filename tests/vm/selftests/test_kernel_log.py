@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Which lines of a kernel's log are complaints."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What comes out of a guest: exit codes, output, files, and its failures."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Run tests/vm/run from a test."""
 
 import os
