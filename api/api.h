@@ -3,7 +3,7 @@
  * and never waits. It sees the store and what the hooks tell, and nothing else of the supervisor. */
 #pragma once
 
-#include "ublkd/records/adoptable.h"
+#include "ublkd/host/adoptable.h"
 #include "ublkd/model/daemon_counters.h"
 #include "ublkd/model/device_stats.h"
 #include "ublkd/store/device_store.h"

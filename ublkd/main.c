@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ublkd, the supervisor: parses argv, builds the manager, runs the loop. */
+#include "ublkd/base/kernel_feature.h"
 #include "ublkd/base/log.h"
 #include "ublkd/model/device_status.h"
 #include "ublkd/manager.h"

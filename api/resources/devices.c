@@ -8,6 +8,7 @@
 #include "api/http/routes.h"
 #include "api/http/server.h"
 #include "api/held/wait.h"
+#include "ublkd/base/kernel_feature.h"
 
 #include <stdio.h>
 #include <string.h>

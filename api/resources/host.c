@@ -2,6 +2,7 @@
 /* GET /host: what this machine can do, and what is wrong with it. */
 #include "api/resources/host.h"
 
+#include "ublkd/base/kernel_feature.h"
 #include "ublkd/host/host.h"
 
 #include "api/http/head_check.h"

@@ -34,7 +34,7 @@
 #include "api/held/wait.h"
 #include "api/held/watch.h"
 #include "tests/api/api_test_status.h"
-#include "tests/unit/store_faulty.h"
+#include "tests/unit/ublkd/store/store_faulty.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -17,7 +17,7 @@ BASE = ["ublkd/base/*"]
 PROTO = ["ublkd/proto/*"]
 CONTRACT = ["targets/target.h", "targets/target_desc.h"]
 MODEL = [
-    "ublkd/records/adoptable.h",
+    "ublkd/host/adoptable.h",
     "ublkd/model/daemon_counters.h",
     "ublkd/model/device_event.h",
     "ublkd/store/device_store.h",

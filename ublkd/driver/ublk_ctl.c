@@ -4,7 +4,7 @@
 #include "ublkd/driver/ublk_ctl.h"
 
 #include "ublkd/base/ublk_uapi.h"
-#include "ublkd/model/device_status.h"
+#include "ublkd/base/kernel_feature.h"
 #include "ublkd/driver/ublk_ctl_calls.h"
 #include "ublkd/driver/ublk_ctl_check.h"
 

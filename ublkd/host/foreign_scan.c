@@ -6,8 +6,8 @@
 #include "ublkd/offload/apart.h"
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"
-#include "ublkd/model/foreign_disk.h"
-#include "ublkd/reconcile/observe.h"
+#include "ublkd/host/foreign_disk.h"
+#include "ublkd/model/device_cookie.h"
 
 #include <dirent.h>
 #include <stdio.h>

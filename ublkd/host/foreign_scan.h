@@ -4,9 +4,9 @@
  * cannot be looked at in time is told what was known of it before, or that it is not known. */
 #pragma once
 
-#include "ublkd/records/adoptable.h"
+#include "ublkd/host/adoptable.h"
 #include "ublkd/store/device_store.h"
-#include "ublkd/model/foreign_disk.h"
+#include "ublkd/host/foreign_disk.h"
 #include "ublkd/driver/ublk_ctl.h"
 
 struct foreign_scan;

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "ublkd/base/problem.h"
-#include "ublkd/records/adoptable.h"
-#include "ublkd/model/foreign_disk.h"
+#include "ublkd/host/adoptable.h"
+#include "ublkd/host/foreign_disk.h"
 
 #include <stdbool.h>
 #include <stdint.h>

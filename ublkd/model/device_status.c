@@ -4,6 +4,7 @@
 
 #include "ublkd/base/json_print.h"
 #include "ublkd/base/json_time.h"
+#include "ublkd/base/kernel_feature.h"
 
 #include <assert.h>
 #include <stdarg.h>

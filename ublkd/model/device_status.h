@@ -83,18 +83,3 @@ void device_status_clear(struct device_status *status);
 
 /* The "status" object of the API for the device called `name`. NULL when out of memory. */
 cJSON *device_status_to_json(const struct device_status *status, const char *name);
-
-/* What only some kernels can do to a live disk. */
-enum kernel_ability {
-        KERNEL_ABILITY_GROW,     /* UPDATE_SIZE */
-        KERNEL_ABILITY_QUIESCE,  /* QUIESCE_DEV */
-        KERNEL_ABILITY_TRY_STOP, /* TRY_STOP_DEV */
-        _KERNEL_ABILITY_MAX
-};
-/* Whether a disk with these flags (as negotiated) has it (kernel_feature.c). */
-bool kernel_can(uint64_t flags, enum kernel_ability ability);
-
-/* The driver's name of flag bit N without UBLK_F_, or NULL (kernel_feature.c). */
-const char *kernel_feature_name(unsigned bit);
-/* A JSON array of the names of all bits set. NULL when out of memory. */
-cJSON *kernel_features_to_json(uint64_t flags);

@@ -41,7 +41,6 @@ struct field {
 
 enum {
         UID_LENGTH_MAX = 64,
-        NAME_LENGTH_MAX = 63,
         VERSION_LENGTH_MAX = WORKER_VERSION_SIZE - 1,
         NUMBER_MAX = (1 << 20) - 1,
         QUEUE_CPUS_MAX = WORKER_MSG_SIZE_MAX / 2,
@@ -53,7 +52,7 @@ enum {
 
 /* clang-format off */
 static const struct field config_fields[] = {
-        {.name = "name", .kind = FIELD_STRING, .offset = AT(config.name), .length_max = NAME_LENGTH_MAX},
+        {.name = "name", .kind = FIELD_STRING, .offset = AT(config.name), .length_max = WORKER_NAME_MAX},
         {.name = "uid", .kind = FIELD_STRING, .offset = AT(config.uid), .length_max = UID_LENGTH_MAX},
         {.name = "epoch", .kind = FIELD_U16, .offset = AT(config.epoch), .max = UINT16_MAX},
         {.name = "restart", .kind = FIELD_U32, .offset = AT(config.restart), .optional = true, .max = UINT32_MAX},

@@ -44,6 +44,8 @@ enum worker_config_fd {
 /* The NAME of a process that has no device yet. */
 #define WORKER_SPARE_NAME "(spare)"
 
+enum { WORKER_NAME_MAX = 63 }; /* bytes of a NAME, without the end */
+
 enum worker_msg_type {
         WORKER_MSG_CONFIG,
         WORKER_MSG_GO,

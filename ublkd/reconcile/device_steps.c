@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What each step does. A step is one change of the world; whether it worked is read from the facts of the
  * next turn, its result only feeds patience and the sentence that the user reads. */
+#include "ublkd/base/kernel_feature.h"
 #include "ublkd/reconcile/device_faults.h"
 #include "ublkd/reconcile/device_space.h"
 

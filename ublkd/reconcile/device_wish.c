@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is wanted of a device, from its record and the facts of a turn. */
+#include "ublkd/base/kernel_feature.h"
 #include "ublkd/reconcile/device_faults.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
  * the supervisor's loop; subscribes to the store, before the reconciler does. */
 #pragma once
 
-#include "ublkd/records/adoptable.h"
+#include "ublkd/host/adoptable.h"
 #include "ublkd/store/device_store.h"
 #include "ublkd/runtime/runtime_dir.h"
 

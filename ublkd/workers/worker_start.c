@@ -12,7 +12,6 @@
 #include "ublkd/workers/worker_start.h"
 
 #include "ublkd/plan/backoff.h"
-#include "ublkd/model/device_spec.h"
 #include "ublkd/offload/proc_spawn.h"
 
 #include <stdio.h>
@@ -144,10 +143,10 @@ static int on_spare_death(sd_event_source *source _unused_, int fd, uint32_t eve
 
 static int start_spare(struct worker_start *start)
 {
-        char name[DEVICE_NAME_MAX + 1]; /* room for the name of any device, to be shown later */
+        char name[WORKER_NAME_MAX + 1]; /* room for the name of any device, to be shown later */
         int r;
 
-        snprintf(name, sizeof(name), "%-*s", DEVICE_NAME_MAX, WORKER_SPARE_NAME);
+        snprintf(name, sizeof(name), "%-*s", WORKER_NAME_MAX, WORKER_SPARE_NAME);
         if (stat(start->program, &start->spare_file) < 0)
                 return -errno;
         r = start_process(start, name, NULL, NULL, &start->spare);

@@ -2,11 +2,12 @@
 /* Calls to the control plane that wait for their answer, shared by the parts of ctl_test. */
 #pragma once
 
+#include "ublkd/base/kernel_feature.h"
 #include "ublkd/model/device_status.h"
 #include "ublkd/driver/ublk_ctl.h"
 #include "ublkd/workers/worker_proc.h"
 
-#include "check.h"
+#include "tests/unit/check.h"
 
 enum { NUMBER = 7, PATIENCE_USEC = 60 * 1000 * 1000 };
 

@@ -7,7 +7,8 @@
  * Run as root in a machine that may be thrown away. It is its own control helper. */
 #include "ctl_call.h"
 
-#include "control_open.h"
+#include "tests/unit/ublkd/driver/control_open.h"
+#include "ublkd/base/kernel_feature.h"
 
 #include <fcntl.h>
 #include <signal.h>

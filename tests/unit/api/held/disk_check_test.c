@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* disk_check: what counts as an answer. The search is real, what it finds is told by the test. */
+#include "api/held/disk_check.h"
+
+#include "api/http/server.h"
+
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static sd_event *event;
+static unsigned suspended, resumed;
+
+void __wrap_MHD_suspend_connection(struct MHD_Connection *connection);
+void __wrap_MHD_resume_connection(struct MHD_Connection *connection);
+int __wrap_request_watch_client(
+        struct request *request, sd_event_io_handler_t left, void *userdata, sd_event_source **ret);
+void __wrap_api_run_soon(struct api *api);
+
+void __wrap_MHD_suspend_connection(struct MHD_Connection *connection)
+{
+        (void)connection;
+        suspended++;
+}
+
+void __wrap_MHD_resume_connection(struct MHD_Connection *connection)
+{
+        (void)connection;
+        resumed++;
+}
+
+int __wrap_request_watch_client(
+        struct request *request, sd_event_io_handler_t left, void *userdata, sd_event_source **ret)
+{
+        (void)request;
+        (void)left;
+        (void)userdata;
+        *ret = NULL;
+        return 0;
+}
+
+void __wrap_api_run_soon(struct api *api)
+{
+        (void)api;
+}
+
+static int find_nobody(const struct disk_users_roots *roots, struct disk_users *disks, size_t count)
+{
+        (void)roots;
+        (void)disks;
+        (void)count;
+        return 0;
+}
+
+static void test_nothing_is_no_answer(void)
+{
+        const struct disk_answer nothing = {};
+
+        CHECK_INT(nothing.use, DISK_USE_UNKNOWN);
+        CHECK(nothing.use != DISK_UNUSED);
+}
+
+/* The disk 0 has the number that an answer has which was never given. */
+static void test_a_question_that_is_asked_again_too_early(void)
+{
+        struct api api = {};
+        struct request request = {.api = &api};
+        struct device_record record = {.generation = 1};
+        const struct disk_answer *answer;
+
+        CHECK_INT(disk_search_new(
+                          event, &(struct disk_search_options){.find = find_nobody}, &api.config.disk_search),
+                0);
+        CHECK(!disk_check(&request, &record, 0));
+        CHECK(!disk_check(&request, &record, 0)); /* nobody has looked yet */
+        CHECK_INT(suspended, 1);
+        while (disk_check_is_pending(&request))
+                CHECK(sd_event_run(event, UINT64_MAX) >= 0);
+        CHECK_INT(resumed, 1);
+        answer = disk_check(&request, &record, 0);
+        if (CHECK(answer))
+                CHECK_INT(answer->use, DISK_UNUSED);
+        CHECK_INT(suspended, 1);
+        disk_check_free(request.disk_check);
+        disk_search_free(api.config.disk_search);
+}
+
+int main(void)
+{
+        CHECK_INT(sd_event_new(&event), 0);
+        test_nothing_is_no_answer();
+        test_a_question_that_is_asked_again_too_early();
+        sd_event_unref(event);
+        return check_report();
+}

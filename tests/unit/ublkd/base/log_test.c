@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* log: records with fields for the journal, lines for everybody else. */
+#include "ublkd/base/log.h"
+
+#include "tests/unit/check.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+static char journal_path[64];
+
+static int open_journal(void)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+        snprintf(journal_path, sizeof(journal_path), "/tmp/log_test.%d", (int)getpid());
+        strcpy(address.sun_path, journal_path);
+        CHECK_INT(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+        CHECK_INT(setenv("UBLKD_JOURNAL_SOCKET", journal_path, 1), 0);
+        return fd;
+}
+
+/* As systemd connects stderr: a descriptor, and its device and inode in the environment. */
+static int open_stream(bool told)
+{
+        struct stat info;
+        char text[64];
+        int ends[2];
+
+        CHECK_INT(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+        CHECK_INT(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+        CHECK_INT(fstat(STDERR_FILENO, &info), 0);
+        snprintf(text, sizeof(text), "%llu:%llu", (unsigned long long)info.st_dev,
+                (unsigned long long)info.st_ino + (told ? 0 : 1));
+        CHECK_INT(setenv("JOURNAL_STREAM", text, 1), 0);
+        return ends[0];
+}
+
+static void check_read(int fd, const char *wanted, size_t size)
+{
+        char got[4096];
+        ssize_t n = read(fd, got, sizeof(got));
+
+        if (!CHECK_INT(n, size) || !CHECK(memcmp(got, wanted, size) == 0))
+                printf("got: %.*s\n", (int)(n > 0 ? n : 0), got);
+}
+
+#define CHECK_READ(fd, text) check_read(fd, text, sizeof(text) - 1)
+
+int main(void)
+{
+        int saved = dup(STDERR_FILENO), journal = open_journal(), stream = open_stream(false);
+
+        /* Stderr is something else than JOURNAL_STREAM says, as on a terminal of a user's session: no prefix.
+         */
+        log_open(0);
+        log_warning("data", "It %s.", "happened");
+        CHECK_READ(stream, "data: It happened.\n");
+        /* A worker's text cannot forge a line, nor the name of a process act on a terminal. */
+        log_warning("data", "%s", "It failed\n<3>other: All is lost \x1b[2J\xc2\x9b");
+        CHECK_READ(stream, "data: It failed?<3>other: All is lost ?[2J??\n");
+        close(stream);
+
+        stream = open_stream(true);
+        log_open(0);
+        log_record(LOG_WARNING,
+                &(const struct log_fields){
+                        .device = "data", .worker = 42, .reason = "WorkerDied", .error = -5},
+                "It happened; %d more.", 2);
+        CHECK_READ(journal,
+                "PRIORITY=4\nSYSLOG_IDENTIFIER=log_test\nDEVICE=data\nWORKER=42\nREASON=WorkerDied\n"
+                "ERRNO=5\nMESSAGE=data: It happened; 2 more.\n");
+        log_record(LOG_INFO, &(const struct log_fields){.reason = "A\nB=C"}, "Two\nlines");
+        CHECK_READ(journal, "PRIORITY=6\nSYSLOG_IDENTIFIER=log_test\nREASON\n\x05\0\0\0\0\0\0\0A\nB=C\n"
+                            "MESSAGE=Two?lines\n");
+        log_debug(NULL, "Not asked for");
+        CHECK_INT(read(journal, (char[1]){0}, 1), -1);
+        log_open(4711);
+        log_error("data", "It failed.");
+        CHECK_READ(journal, "PRIORITY=3\nSYSLOG_IDENTIFIER=log_test\nDEVICE=data\nWORKER=4711\nMESSAGE=data: "
+                            "It failed.\n");
+
+        close(journal); /* the journal went away: nothing is lost */
+        log_info(NULL, "Still there");
+        CHECK_READ(stream, "<6>Still there\n");
+        CHECK_INT(unlink(journal_path), 0);
+        CHECK_INT(dup2(saved, STDERR_FILENO), STDERR_FILENO);
+        return check_report();
+}

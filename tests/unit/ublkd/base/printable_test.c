@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* printable: nothing of a text moves the cursor, begins a line or rings a bell. */
+#include "ublkd/base/printable.h"
+
+#include "tests/unit/check.h"
+
+static void check_printable(const char *text, const char *wanted)
+{
+        char copy[64];
+
+        snprintf(copy, sizeof(copy), "%s", text);
+        make_printable(copy);
+        CHECK_STR(copy, wanted);
+}
+
+int main(void)
+{
+        check_printable("", "");
+        check_printable("fio (pid 7), mounted at /mnt", "fio (pid 7), mounted at /mnt");
+        check_printable("Grüße, 世界 🙂", "Grüße, 世界 🙂");
+        check_printable("a\nb\r\tc\x7f\x1b[2J", "a?b??c??[2J");
+        check_printable("\xc2\x9b"
+                        "2J\xc2\xa0",
+                "??2J\xc2\xa0"); /* CSI in one character */
+        check_printable("\x9b"
+                        "2J",
+                "?2J");
+        check_printable("cut off \xe4\xb8", "cut off ??");
+        check_printable("\xc0\x8a\xff", "???");
+        return check_report();
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* disk_timeout: a disk whose timeout cannot be set for now holds up neither the loop nor other disks. In the
+ * place of an attribute that hangs in the kernel is a pipe that nobody reads. */
+#include "ublkd/disks/disk_timeout.h"
+
+#include "ublkd/base/cleanup.h"
+
+#include "tests/unit/check.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+enum { PATIENCE_USEC = 200 * 1000, DEADLINE_USEC = 20 * 1000 * 1000 };
+
+static sd_event *event;
+static char sys[] = "/tmp/disk-timeout-XXXXXX";
+static int failed_number = -1, failed_error;
+static unsigned turns;
+
+static void path_of(int number, const char *rest, char path[static 96])
+{
+        snprintf(path, 96, "%s/block/ublkb%d%s", sys, number, rest);
+}
+
+/* `text`: NULL: an attribute that hangs. */
+static void put_disk(int number, const char *text)
+{
+        char path[96];
+        _cleanup_close_ int fd = -1;
+
+        path_of(number, "", path);
+        (void)mkdir(path, 0700);
+        path_of(number, "/queue", path);
+        (void)mkdir(path, 0700);
+        path_of(number, "/queue/io_timeout", path);
+        (void)unlink(path);
+        if (!text) {
+                CHECK_INT(mkfifo(path, 0600), 0);
+                return;
+        }
+        fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        CHECK_INT(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+}
+
+static bool has(int number, const char *wanted)
+{
+        char path[96], text[32] = "";
+        _cleanup_close_ int fd = -1;
+
+        path_of(number, "/queue/io_timeout", path);
+        fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        return read(fd, text, sizeof(text) - 1) >= 0 && strncmp(text, wanted, strlen(wanted)) == 0;
+}
+
+static void on_failed(void *userdata _unused_, int number, int error)
+{
+        failed_number = number;
+        failed_error = error;
+}
+
+static int on_turn(sd_event_source *source, uint64_t usec _unused_, void *userdata _unused_)
+{
+        turns++;
+        CHECK(sd_event_source_set_time_relative(source, 10 * 1000) >= 0);
+        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static uint64_t now(void)
+{
+        uint64_t usec = 0;
+
+        CHECK(sd_event_now(event, CLOCK_MONOTONIC, &usec) >= 0);
+        return usec;
+}
+
+static bool run_until(bool (*done)(void))
+{
+        uint64_t end = now() + DEADLINE_USEC;
+
+        while (!done() && now() < end)
+                CHECK(sd_event_run(event, 100 * 1000) >= 0);
+        return done();
+}
+
+static bool both_are_set(void)
+{
+        return has(1, "500") && has(9, "500");
+}
+
+static bool has_failed(void)
+{
+        return failed_number >= 0;
+}
+
+static struct disk_timeout *timeout_new(void)
+{
+        struct disk_timeout *timeout = NULL;
+
+        CHECK_INT(disk_timeout_new(event,
+                          &(struct disk_timeout_options){
+                                  .sys = sys, .patience_usec = PATIENCE_USEC, .failed = on_failed},
+                          &timeout),
+                0);
+        return timeout;
+}
+
+static void test_one_that_hangs_holds_up_nobody(void)
+{
+        struct disk_timeout *timeout = timeout_new();
+        unsigned before = turns;
+
+        put_disk(1, "30000\n");
+        put_disk(5, NULL);
+        put_disk(9, "30000\n");
+        alarm(60);
+        CHECK_INT(disk_timeout_shorten(timeout, 1, 0), 0);
+        CHECK_INT(disk_timeout_shorten(timeout, 5, 0), 0);
+        CHECK_INT(disk_timeout_shorten(timeout, 9, 0), 0);
+        CHECK(run_until(both_are_set));
+        CHECK(turns > before + 3);
+        CHECK_INT(failed_number, -1); /* it is set when the kernel comes to it */
+        alarm(0);
+        disk_timeout_free(timeout);
+}
+
+static void test_a_disk_that_is_not_there_is_reported(void)
+{
+        struct disk_timeout *timeout = timeout_new();
+
+        put_disk(1, "500\n");
+        CHECK_INT(disk_timeout_shorten(timeout, 1, 0), 0);
+        CHECK_INT(disk_timeout_shorten(timeout, 7, 1000), 0);
+        CHECK(run_until(has_failed));
+        CHECK_INT(failed_number, 7);
+        CHECK_INT(failed_error, -ENOENT);
+        CHECK(has(1, "500\n")); /* untouched */
+        disk_timeout_free(timeout);
+}
+
+int main(void)
+{
+        sd_event_source *source = NULL;
+        char block[64], command[64];
+
+        signal(SIGPIPE, SIG_IGN);
+        if (!CHECK(mkdtemp(sys)) || !CHECK_INT(sd_event_new(&event), 0))
+                return check_report();
+        snprintf(block, sizeof(block), "%s/block", sys);
+        CHECK_INT(mkdir(block, 0700), 0);
+        CHECK_INT(sd_event_add_time_relative(event, &source, CLOCK_MONOTONIC, 0, 1000, on_turn, NULL), 0);
+        test_one_that_hangs_holds_up_nobody();
+        test_a_disk_that_is_not_there_is_reported();
+        sd_event_source_disable_unref(source);
+        sd_event_unref(event);
+        snprintf(command, sizeof(command), "rm -r %s", sys);
+        CHECK_INT(system(command), 0);
+        return check_report();
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* host: the group that disks belong to, without a name service. */
+#include "ublkd/host/host.h"
+
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void write_file(const char *path, const char *text)
+{
+        FILE *file = fopen(path, "we");
+
+        if (CHECK(file)) {
+                CHECK(fputs(text, file) >= 0);
+                fclose(file);
+        }
+}
+
+static void test_the_group_comes_from_the_first_file_that_has_it(const char *folder)
+{
+        char first[64], second[64];
+        const char *paths[] = {"/nonexistent/group", first, second};
+
+        snprintf(first, sizeof(first), "%s/first", folder);
+        snprintf(second, sizeof(second), "%s/second", folder);
+        write_file(first, "root:x:0:\n# no group\ndiskette:x:4:\nfloppy:x:25:someone,disk\n");
+        write_file(second, "disk:x:6:someone\ndisk:x:7:\n");
+        CHECK_INT(host_find_group(paths, 3, "disk"), 6);
+        CHECK_INT(host_find_group(paths, 3, "floppy"), 25);
+        CHECK_INT(host_find_group(paths, 2, "disk"), 0);
+        unlink(first);
+        unlink(second);
+}
+
+/* Nobody ever writes to this one. */
+static void test_what_is_no_file_is_not_waited_for(const char *folder)
+{
+        char pipe[64];
+        const char *paths[] = {pipe};
+
+        snprintf(pipe, sizeof(pipe), "%s/pipe", folder);
+        CHECK_INT(mkfifo(pipe, 0600), 0);
+        alarm(20);
+        CHECK_INT(host_find_group(paths, 1, "disk"), 0);
+        unlink(pipe);
+}
+
+int main(void)
+{
+        char folder[] = "/tmp/host_test.XXXXXX";
+
+        if (CHECK(mkdtemp(folder))) {
+                test_the_group_comes_from_the_first_file_that_has_it(folder);
+                test_what_is_no_file_is_not_waited_for(folder);
+                rmdir(folder);
+        }
+        return check_report();
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* device_report: "why is it not Live?" has an answer in each phase: one text of whole sentences that says
+ * what happened, and what is done next or who has to do it. */
+#include "ublkd/reconcile/managed_device.h"
+
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+
+enum { SECOND = 1000 * 1000 };
+
+static const struct row {
+        const char *what;
+        enum device_phase phase;
+        const char *reason;
+        const char *words[3]; /* that the message has */
+        struct plan_facts facts;
+        bool without_control, deleting, disabled, quarantined;
+        bool unseen;
+        const char *note_reason, *note;
+        unsigned deaths, next_try; /* seconds from now; 0: none */
+} rows[] = {
+        {.what = "no driver",
+         .phase = PHASE_PENDING,
+         .reason = "HostNotReady",
+         .words = {"The driver is not loaded", "tried again every few seconds"},
+         .without_control = true                                                                    },
+        {.what = "a driver that cannot be asked",
+         .phase = PHASE_UNKNOWN,
+         .reason = "HostNotReady",
+         .words = {"The driver is not loaded", "not known whether /dev/ublkb3 is there"},
+         .without_control = true,
+         .unseen = true},
+        {.what = "not looked at yet",
+         .phase = PHASE_UNKNOWN,
+         .reason = "NotYetKnown",
+         .words = {"not known yet whether /dev/ublkb3 is there"},
+         .unseen = true                                    },
+        {.what = "the kernel does not answer since ublkd started",
+         .phase = PHASE_UNKNOWN,
+         .reason = "ControlPlane",
+         .words = {"does not say", "not known yet whether /dev/ublkb3 is there"},
+         .unseen = true,
+         .note_reason = "ControlPlane",
+         .note = "The kernel does not say what /dev/ublkb3 is.",
+         .next_try = 1},
+        {.what = "being removed without a driver",
+         .phase = PHASE_STOPPING,
+         .reason = "HostNotReady",
+         .words = {"to be removed", "tell that /dev/ublkb3 is gone", "The driver is not loaded"},
+         .without_control = true,
+         .deleting = true},
+        {.what = "disabled without a driver",
+         .phase = PHASE_DISABLED,
+         .reason = "Disabled",
+         .words = {"until it is enabled"},
+         .without_control = true,
+         .disabled = true},
+        {.what = "quarantined without a driver",
+         .phase = PHASE_FAILED,
+         .reason = "Quarantined",
+         .words = {"its spec is not JSON", "replaced or deleted"},
+         .without_control = true,
+         .quarantined = true},
+        {.what = "its worker was asked to leave",
+         .phase = PHASE_RECOVERING,
+         .reason = "Restarting",
+         .words = {"has left", "A new worker is taking over"},
+         .facts = {.kernel = KERNEL_DOWN},
+         .note_reason = "WorkerRetired",
+         .note = "Worker 12 has left, as it was told.",
+         .next_try = 1},
+        {.what = "being made",
+         .phase = PHASE_STARTING,
+         .reason = "Starting",
+         .words = {"being made", "is next"},
+         .facts = {.want = WANT_PRESENT}                                       },
+        {.what = "serving",
+         .phase = PHASE_LIVE,
+         .reason = "Live",
+         .words = {"Serving /dev/ublkb3"},
+         .facts = {.kernel = KERNEL_LIVE, .worker = PLAN_WORKER_SERVING}                                                       },
+        {.what = "its worker died",
+         .phase = PHASE_RECOVERING,
+         .reason = "Recovering",
+         .words = {"killed by signal 9", "A new worker is taking over"},
+         .facts = {.kernel = KERNEL_DOWN},
+         .note_reason = "WorkerDied",
+         .note = "The worker was killed by signal 9."},
+        {.what = "no backing file",
+         .phase = PHASE_BACKOFF,
+         .reason = "NoSuchFile",
+         .words = {"There is no file /x", "try 3 in a row", "The next try is at 20"},
+         .facts = {.want = WANT_PRESENT},
+         .note_reason = "NoSuchFile",
+         .note = "There is no file /x.",
+         .deaths = 3,
+         .next_try = 30},
+        {.what = "the last try died, the next one is under way",
+         .phase = PHASE_BACKOFF,
+         .reason = "NoSuchFile",
+         .words = {"There is no file /x", "Another one is under way"},
+         .facts = {.want = WANT_PRESENT, .worker = PLAN_WORKER_STARTING},
+         .note_reason = "NoSuchFile",
+         .note = "There is no file /x.",
+         .deaths = 2},
+        {.what = "the kernel refuses a command",
+         .phase = PHASE_BACKOFF,
+         .reason = "ControlPlane",
+         .words = {"failed: Invalid argument", "The next try is at 20"},
+         .facts = {.want = WANT_PRESENT, .worker = PLAN_WORKER_PARAMS},
+         .note_reason = "ControlPlane",
+         .note = "ADD_DEV failed: Invalid argument.",
+         .next_try = 1},
+        {.what = "manual, with a disk that waits",
+         .phase = PHASE_QUIESCED,
+         .reason = "WaitsForRecover",
+         .words = {"killed by signal 9", "'ublkctl recover data' (POST /devices/data/recover)",
+                        "recovery.trigger"},
+         .facts = {.want = WANT_HELD, .kernel = KERNEL_DOWN},
+         .note_reason = "WorkerDied",
+         .note = "The worker was killed by signal 9."},
+        {.what = "manual, with nothing left to recover",
+         .phase = PHASE_FAILED,
+         .reason = "WaitsForRecover",
+         .words = {"no disk left to recover",
+                        "'ublkctl recover data' (POST /devices/data/recover) makes it anew"},
+         .facts = {.want = WANT_HELD}                                                             },
+        {.what = "a record that cannot be used",
+         .phase = PHASE_FAILED,
+         .reason = "Quarantined",
+         .words = {"cannot be used", "replaced or deleted"},
+         .quarantined = true                             },
+        {.what = "I/O has waited too long",
+         .phase = PHASE_STOPPING,
+         .reason = "GaveUp",
+         .words = {"recovery.giveUpAfter", "the disk is removed; it is made anew next"},
+         .facts = {.want = WANT_GIVEN_UP, .kernel = KERNEL_DOWN}                                   },
+        {.what = "deleted",
+         .phase = PHASE_STOPPING,
+         .reason = "Deleting",
+         .words = {"being removed", "the record goes with it"},
+         .facts = {.want = WANT_ABSENT, .kernel = KERNEL_LIVE, .worker = PLAN_WORKER_SERVING},
+         .deleting = true},
+        {.what = "deleted, and STOP_DEV hangs",
+         .phase = PHASE_STOPPING,
+         .reason = "ControlPlaneHangs",
+         .words = {"being removed", "has not answered"},
+         .facts = {.want = WANT_ABSENT, .kernel = KERNEL_LIVE},
+         .deleting = true,
+         .note_reason = "ControlPlaneHangs",
+         .note = "The kernel has not answered in time."},
+        {.what = "on its way to be disabled",
+         .phase = PHASE_STOPPING,
+         .reason = "Disabling",
+         .words = {"being removed", "the record is kept"},
+         .facts = {.want = WANT_ABSENT, .kernel = KERNEL_LIVE},
+         .disabled = true},
+        {.what = "disabled",
+         .phase = PHASE_DISABLED,
+         .reason = "Disabled",
+         .words = {"until it is enabled"},
+         .facts = {.want = WANT_ABSENT},
+         .disabled = true},
+        {.what = "replaced by another spec",
+         .phase = PHASE_STOPPING,
+         .reason = "Replacing",
+         .words = {"old disk is being removed", "made anew"},
+         .facts = {.want = WANT_ABSENT, .kernel = KERNEL_LIVE}       },
+};
+
+struct world {
+        struct device_store *store;
+        struct host host;
+        struct reconciler reconciler;
+        struct managed_device device;
+        struct device_record record; /* a copy: a row may bend it */
+};
+
+static void make_world(struct world *world)
+{
+        cJSON *document = cJSON_Parse("{\"name\":\"data\",\"target\":{\"type\":\"null\"},\"size\":\"1MiB\"}");
+        const struct put_condition condition = {.mode = PUT_CREATE};
+        struct problem_list problems = {};
+        const struct device_backend *backend;
+        const struct device_record *record;
+        struct device_spec *spec = NULL;
+        enum put_outcome outcome;
+        void *context;
+
+        CHECK_INT(store_memory_open(&backend, &context), 0);
+        CHECK_INT(device_store_new(backend, context, &world->store), 0);
+        CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0);
+        CHECK_INT(device_store_put(world->store, spec, &condition, &record, &outcome, &problems), 0);
+        CHECK_INT(device_store_assign_number(world->store, "data", 3), 0);
+        cJSON_Delete(document);
+        CHECK_INT(problem_add(&world->host.problems, ENODEV, "", "NoDriver", "The driver is not loaded."), 0);
+        world->host.features = UINT64_MAX;
+        world->reconciler.config = (struct reconciler_config){.store = world->store, .host = &world->host};
+        world->device.reconciler = &world->reconciler;
+        world->device.name = (char *)"data";
+}
+
+static bool is_text_of_sentences(const char *text)
+{
+        size_t length = strlen(text);
+
+        return length > 10 && text[length - 1] == '.' && !strstr(text, "..") && !strstr(text, "  ")
+               && !strchr(text, '\n') && text[0] != ' ';
+}
+
+static void check_row(struct world *world, const struct row *row)
+{
+        struct managed_device *device = &world->device;
+        uint64_t next_try = row->next_try ? monotonic_now() + (uint64_t)row->next_try * SECOND : UINT64_MAX;
+        const struct device_status *status;
+        unsigned before = check_failures;
+
+        world->record = *device_store_get(world->store, "data");
+        world->record.deleting = row->deleting;
+        world->device.unseen = row->unseen;
+        world->record.spec->options.enabled = !row->disabled;
+        if (row->quarantined) {
+                world->record.spec = NULL;
+                world->record.quarantine = (char *)"its spec is not JSON";
+        }
+        world->reconciler.ctl = row->without_control ? NULL : (struct ublk_ctl *)world; /* not looked into */
+        device->facts = row->facts;
+        device->attempt.deaths = row->deaths;
+        device_note_clear(device);
+        if (row->note)
+                device_note(device, row->note_reason, "%s", row->note);
+        CHECK_INT(device_report(device, &world->record, next_try), 0);
+        status = &device_store_get(world->store, "data")->status;
+        CHECK_STR(device_phase_to_string(status->phase), device_phase_to_string(row->phase));
+        CHECK_STR(status->reason, row->reason);
+        CHECK(is_text_of_sentences(status->message));
+        for (size_t i = 0; i < ARRAY_SIZE(row->words) && row->words[i]; i++)
+                CHECK(strstr(status->message, row->words[i]));
+        if (check_failures > before)
+                fprintf(stderr, "%s: %s\n", row->what, status->message);
+}
+
+int main(void)
+{
+        struct world world = {};
+        bool told[_PHASE_MAX] = {};
+
+        make_world(&world);
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                check_row(&world, &rows[i]);
+                told[rows[i].phase] = true;
+        }
+        for (int i = 0; i < _PHASE_MAX; i++)
+                if (!CHECK(told[i]))
+                        fprintf(stderr, "no row for %s\n", device_phase_to_string((enum device_phase)i));
+        device_note_clear(&world.device);
+        problem_list_clear(&world.host.problems);
+        device_store_free(world.store);
+        return check_report();
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* Which store a disk goes on with: the reconciler over a pretended kernel and pretended workers. */
+#include "tests/unit/check.h"
+#include "tests/unit/ublkd/reconcile/reconciler_world.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+static int new_store(void)
+{
+        return memfd_create("store", MFD_CLOEXEC);
+}
+
+static bool is_same_file(int one, int other)
+{
+        struct stat a, b;
+
+        return fstat(one, &a) == 0 && fstat(other, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
+}
+
+/* Its worker has opened the store `fd`, which stays the caller's. */
+static void bring_up_on(struct world *world, const char *identity, int fd)
+{
+        world_settle(world, 0);
+        fake_worker_store(fake_worker("data"), identity, fcntl(fd, F_DUPFD_CLOEXEC, 0));
+        world_bring_up(world, "data", "file:1");
+}
+
+/* ublkd and the worker die; the next ublkd has nobody to ask. */
+static void lose_the_store(struct world *world)
+{
+        int number = world_record(world, "data")->number;
+
+        world_stop_reconciler(world);
+        fake_disks[number].device.state = KERNEL_STATE_QUIESCED;
+        world_start_reconciler(world);
+        world_settle(world, 5);
+}
+
+static const struct device_status *status_of(const struct world *world)
+{
+        return &world_record(world, "data")->status;
+}
+
+static void the_next_worker_gets_the_store_of_the_one_before(void)
+{
+        int store = new_store();
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        bring_up_on(&world, "file:a", store);
+        CHECK(status_of(&world)->backing.kept);
+        CHECK_STR(status_of(&world)->backing.identity.lasting, "file:a");
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 5);
+        CHECK(is_same_file(fake_worker_given(fake_worker("data")), store));
+        world_bring_up(&world, "data", "file:1"); /* it reports no store: it has the one that it was given */
+        CHECK(status_of(&world)->backing.kept);
+        world_free(&world);
+        close_fd(store);
+}
+
+static void an_adopted_worker_gives_the_store(void)
+{
+        int store = new_store();
+        struct world world;
+        struct worker_proc *worker;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        bring_up_on(&world, "file:a", store);
+        fake_adopt_error = 0;
+        world_stop_reconciler(&world);
+        world_start_reconciler(&world);
+        worker = fake_worker("data");
+        fake_worker_store(worker, "file:a", fcntl(store, F_DUPFD_CLOEXEC, 0));
+        fake_worker_greet(worker, world_record(&world, "data")->epoch, world_record(&world, "data")->number);
+        world_settle(&world, 5);
+        CHECK(status_of(&world)->backing.kept);
+        fake_adopt_error = -ENOENT;
+        world_free(&world);
+        close_fd(store);
+}
+
+/* It may have been taken over since: it is not believed that the disk was made on another store. */
+static void an_adopted_worker_cannot_give_another_store(void)
+{
+        int store = new_store(), other = new_store();
+        struct world world;
+        struct worker_proc *worker;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        bring_up_on(&world, "file:a", store);
+        fake_adopt_error = 0;
+        world_stop_reconciler(&world);
+        world_start_reconciler(&world);
+        worker = fake_worker("data");
+        fake_worker_store(worker, "file:a", fcntl(other, F_DUPFD_CLOEXEC, 0));
+        fake_worker_greet(worker, world_record(&world, "data")->epoch, world_record(&world, "data")->number);
+        world_settle(&world, 5);
+        CHECK(!status_of(&world)->backing.kept);
+        CHECK_STR(status_of(&world)->backing.identity.lasting, "file:a");
+        fake_adopt_error = -ENOENT;
+        world_free(&world);
+        close_fd(store);
+        close_fd(other);
+}
+
+static void check_refused(struct world *world, const char *found)
+{
+        CHECK_INT(world_phase(world, "data"), PHASE_FAILED);
+        CHECK_STR(status_of(world)->reason, "BackingChanged");
+        CHECK_STR(status_of(world)->backing.found.lasting, found);
+        CHECK_STR(status_of(world)->backing.identity.lasting, "file:a");
+}
+
+/* The worker of another version has not compared. */
+static void another_store_is_refused(void)
+{
+        int store = new_store();
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        bring_up_on(&world, "file:a", store);
+        lose_the_store(&world);
+        CHECK_INT(fake_worker_given(fake_worker("data")), -1);
+        fake_worker_store(fake_worker("data"), "file:b", fcntl(store, F_DUPFD_CLOEXEC, 0));
+        fake_worker_open(fake_worker("data"), "file:1");
+        world_settle(&world, 5);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 5);
+        check_refused(&world, "file:b");
+        world_free(&world);
+        close_fd(store);
+}
+
+static void consent_is_to_one_store(void)
+{
+        int store = new_store();
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        bring_up_on(&world, "file:a", store);
+        lose_the_store(&world);
+        CHECK_INT(device_store_accept_backing(world.store, "data", "file:a"),
+                -ESTALE); /* nothing was refused yet */
+        fake_worker_store(fake_worker("data"), "file:b", fcntl(store, F_DUPFD_CLOEXEC, 0));
+        fake_worker_open(fake_worker("data"), "file:1");
+        world_settle(&world, 5);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 5);
+        CHECK_INT(device_store_accept_backing(world.store, "data", "file:c"), -ESTALE);
+        check_refused(&world, "file:b");
+        CHECK_INT(device_store_accept_backing(world.store, "data", "file:b"), 0);
+        bring_up_on(&world, "file:b", store);
+        CHECK_STR(status_of(&world)->backing.identity.lasting, "file:b");
+        CHECK_STR(status_of(&world)->backing.found.lasting, "");
+        world_free(&world);
+        close_fd(store);
+}
+
+static void a_new_disk_may_be_on_another_store(void)
+{
+        int store = new_store();
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        bring_up_on(&world, "file:a", store);
+        world_put_loop(&world, "data", ",\"blockSize\":4096");
+        world_settle(&world, 50);
+        CHECK_INT(fake_worker_given(fake_worker("data")), -1);
+        bring_up_on(&world, "file:b", store);
+        CHECK_STR(status_of(&world)->backing.identity.lasting, "file:b");
+        world_free(&world);
+        close_fd(store);
+}
+
+int main(void)
+{
+        the_next_worker_gets_the_store_of_the_one_before();
+        an_adopted_worker_gives_the_store();
+        an_adopted_worker_cannot_give_another_store();
+        another_store_is_refused();
+        consent_is_to_one_store();
+        a_new_disk_may_be_on_another_store();
+        return check_report();
+}

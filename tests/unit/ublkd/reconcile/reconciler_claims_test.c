@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/* Whom a backing store belongs to: the reconciler over a pretended kernel and pretended workers. */
+#include "tests/unit/check.h"
+#include "tests/unit/ublkd/reconcile/reconciler_fake_worker.h"
+#include "tests/unit/ublkd/reconcile/reconciler_world.h"
+
+#include <stdlib.h>
+
+/* A manual disk whose worker has died. */
+static void world_new_with_orphan(struct world *world)
+{
+        world_new(world);
+        world_put_loop(world, "data", ",\"recovery\":{\"trigger\":\"manual\"}");
+        world_bring_up(world, "data", "file:1");
+        fake_worker_die(fake_worker("data"));
+        world_settle(world, 5);
+        CHECK_INT(world_phase(world, "data"), PHASE_QUIESCED);
+}
+
+static void of_two_that_open_one_store_at_once_one_wins(void)
+{
+        static const char *const names[] = {"one", "two"};
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "one", "");
+        world_put_loop(&world, "two", "");
+        world_settle(&world, 0);
+        fake_worker_open(fake_worker("one"), "file:1");
+        fake_worker_open(fake_worker("two"), "file:1");
+        world_settle(&world, 5);
+        world_churn(&world, names, 2, "file:1");
+        CHECK_INT((world_phase(&world, "one") == PHASE_LIVE) + (world_phase(&world, "two") == PHASE_LIVE), 1);
+        CHECK_STR(
+                world_record(&world, world_phase(&world, "one") == PHASE_LIVE ? "two" : "one")->status.reason,
+                "BackingInUse");
+        world_free(&world);
+}
+
+static void a_disk_does_not_grow_into_another(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world.host.features = WORLD_GROWS;
+        world_put_size(&world, "low", 1024, 0);
+        world_bring_up(&world, "low", "file:1");
+        world_put_size(&world, "high", 1024, 1536 << 10);
+        world_settle(&world, 0);
+        fake_worker_place(fake_worker("high"), 1536 << 10);
+        world_bring_up(&world, "high", "file:1");
+        world_put_size(&world, "low", 2048, 0);
+        world_settle(&world, 5);
+        CHECK_INT(fake_worker_asked(fake_worker("low")), 0);
+        CHECK_STR(world_record(&world, "low")->status.reason, "CannotGrow");
+        CHECK(strstr(world_record(&world, "low")->status.message, "\"high\""));
+        CHECK_INT(world_phase(&world, "low"), PHASE_LIVE);
+        world_free(&world);
+}
+
+/* What waits in a disk without a worker will be written: nobody else may have its store meanwhile. */
+static void a_disk_without_a_worker_keeps_its_store(void)
+{
+        static const char *const names[] = {"thief"};
+        struct world world;
+
+        world_new_with_orphan(&world);
+        world_put_loop(&world, "thief", "");
+        world_churn(&world, names, 1, "file:1");
+        CHECK_STR(world_record(&world, "thief")->status.reason, "BackingInUse");
+        CHECK_INT(device_store_request_recover(world.store, "data"), 0);
+        world_bring_up(&world, "data", "file:1");
+        world_free(&world);
+}
+
+/* The same over a restart of ublkd: nobody is there who could tell what the disk writes to. */
+static void a_disk_without_a_worker_keeps_its_store_over_a_restart(void)
+{
+        static const char *const names[] = {"athief"};
+        struct world world;
+
+        world_new_with_orphan(&world);
+        world_stop_reconciler(&world);
+        world_start_reconciler(&world);
+        world_put_loop(&world, "athief", "");
+        world_churn(&world, names, 1, "file:1");
+        CHECK_INT(world_phase(&world, "data"), PHASE_QUIESCED);
+        CHECK_STR(world_record(&world, "athief")->status.reason, "BackingInUse");
+        CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
+        world_settle(&world, 50);
+        CHECK(!world_record(&world, "data"));
+        world_put_loop(&world, "heir", "");
+        world_bring_up(&world, "heir", "file:1");
+        world_free(&world);
+}
+
+/* ublkd starts again, and finds the worker of "data", which was of `file:1`, with this claim. */
+static void world_new_with_found(struct world *world, const char *key, uint64_t start, uint64_t end)
+{
+        struct worker_proc *worker;
+
+        world_new(world);
+        world->host.features = WORLD_GROWS;
+        world_put_loop(world, "data", "");
+        world_bring_up(world, "data", "file:1");
+        world_stop_reconciler(world);
+        fake_adopt_error = 0;
+        world_start_reconciler(world);
+        fake_adopt_error = -ENOENT;
+        world_settle(world, 0);
+        worker = fake_worker("data");
+        fake_worker_greet(worker, world_record(world, "data")->epoch, 0);
+        CHECK_INT(backing_claims_add(&worker->params.claims,
+                          &(struct backing_claim){
+                                  .key = (char *)key, .start = start, .end = end, .writes = true}),
+                0);
+        worker->changed(worker->userdata, worker);
+        world_settle(world, 5);
+}
+
+static void a_worker_that_is_found_keeps_the_claim_that_was_written_down(void)
+{
+        static const struct {
+                const char *key;
+                uint64_t start, end;
+                bool refused;
+        } cases[] = {
+                {"file:1", 0,    1 << 20,       false},
+                {"file:1", 4096, 1 << 20,       false}, /* less is harmless */
+                {"file:2", 0,    1 << 20,       true }, /* another device's, perhaps */
+                {"file:1", 0,    (1 << 20) + 1, true }, /* more than its disk has */
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct world world;
+
+                world_new_with_found(&world, cases[i].key, cases[i].start, cases[i].end);
+                CHECK_INT(fake_kills, cases[i].refused);
+                CHECK(!fake_worker("data")->fault == !cases[i].refused);
+                if (!cases[i].refused)
+                        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+                world_free(&world);
+        }
+}
+
+/* A worker that names the store of another disk takes it from nobody. */
+static void a_worker_that_is_found_takes_no_store_of_another_disk(void)
+{
+        struct world world;
+
+        world_new_with_found(&world, "file:2", 0, 1 << 20);
+        world_put_loop(&world, "other", "");
+        world_bring_up(&world, "other", "file:2");
+        CHECK_INT(world_phase(&world, "other"), PHASE_LIVE);
+        world_free(&world);
+}
+
+/* A supervisor that has just started, and found no claim, does not know what a disk without a worker writes
+ * to. */
+static void a_recovery_does_not_join_another_writer(void)
+{
+        static const char *const names[] = {"data"};
+        struct world world;
+        char command[128];
+
+        world_new_with_orphan(&world);
+        world_stop_reconciler(&world);
+        snprintf(command, sizeof(command), "rm %s/workers/*.claim",
+                world.path); /* an older ublkd wrote none */
+        CHECK_INT(system(command), 0);
+        world_start_reconciler(&world);
+        world_settle(&world, 5);
+        CHECK_INT(world_phase(&world, "data"), PHASE_QUIESCED);
+        world_put_loop(&world, "thief", "");
+        world_bring_up(&world, "thief", "file:1");
+        CHECK_INT(device_store_request_recover(world.store, "data"), 0);
+        world_settle(&world, 5);
+        world_churn(&world, names, 1, "file:1");
+        CHECK_STR(world_record(&world, "data")->status.reason, "BackingInUse");
+        CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_QUIESCED);
+        world_free(&world);
+}
+
+/* Whether an event holds the words. A status of a back-off that is short may be gone already. */
+static bool was_told(const struct world *world, const char *words)
+{
+        const struct event_log *log = device_store_events(world->store);
+
+        for (size_t i = 0; i < event_log_count(log); i++)
+                if (strstr(event_log_at(log, i)->message, words))
+                        return true;
+        return false;
+}
+
+/* "data" is served; the worker of "thief" finds its store locked, and says so in these words. */
+static void world_new_with_thief(struct world *world, const char *words)
+{
+        world_new(world);
+        world_put_loop(world, "data", "");
+        world_bring_up(world, "data", "file:1");
+        world_put_loop(world, "thief", "");
+        world_settle(world, 0);
+        if (CHECK(fake_worker("thief")))
+                fake_worker_refuse(fake_worker("thief"), "BackingInUse", words);
+        world_settle(world, 5);
+}
+
+/* It is a device of ours, not a process that could be killed. */
+static void a_store_that_a_worker_of_ours_has_locked_is_its_devices(void)
+{
+        struct world world;
+        char words[64];
+
+        snprintf(words, sizeof(words), "/x is in use by process %d (ublkd-worker data); end it.", FAKE_PID);
+        world_new_with_thief(&world, words);
+        CHECK(was_told(&world, "in use by the device \"data\" (/dev/ublkb0)"));
+        CHECK(!was_told(&world, "/x is in use"));
+        world_free(&world);
+        world_new_with_thief(&world, "/x is in use by process 47 (qemu); end it.");
+        CHECK(was_told(&world, "process 47 (qemu)"));
+        world_free(&world);
+}
+
+/* Its store lies on a second one, somewhere in it if `mapped`. */
+static void lie_on(struct worker_proc *worker, const char *key, bool mapped)
+{
+        const struct backing_claim claim = {(char *)(uintptr_t)key, 0, UINT64_MAX, true, mapped};
+
+        CHECK_INT(backing_claims_add(&fake_worker_params(worker)->claims, &claim), 0);
+}
+
+/* Somebody else uses its store (error), or that cannot be known (0). */
+static void share(struct worker_proc *worker, int error, const char *reason, const char *sentence)
+{
+        CHECK_INT(problem_add(&fake_worker_params(worker)->sharing, error, "/target/path", reason, "%s",
+                          sentence),
+                0);
+}
+
+/* Two disks of other names, which lie on the same one. */
+static void world_new_with_two(struct world *world, bool mapped, bool other_mapped)
+{
+        world_new(world);
+        world_put_loop(world, "one", "");
+        world_settle(world, 0);
+        lie_on(fake_worker("one"), "disk:8:16", mapped);
+        world_bring_up(world, "one", "file:1");
+        world_put_loop(world, "two", "");
+        world_settle(world, 0);
+        lie_on(fake_worker("two"), "disk:8:16", other_mapped);
+        fake_worker_open(fake_worker("two"), "file:2");
+        world_settle(world, 5);
+}
+
+static void what_lies_below_a_store_belongs_to_its_disk(void)
+{
+        struct world world;
+
+        world_new_with_two(&world, true, false);
+        CHECK(was_told(&world, "in use by the device \"one\""));
+        CHECK_INT(world_phase(&world, "one"), PHASE_LIVE);
+        world_free(&world);
+        world_new_with_two(&world, true, true);
+        CHECK(!was_told(&world, "in use by the device \"one\""));
+        world_free(&world);
+}
+
+static bool has_event(const struct world *world, const char *reason)
+{
+        const struct event_log *log = device_store_events(world->store);
+
+        for (size_t i = 0; i < event_log_count(log); i++)
+                if (strcmp(event_log_at(log, i)->reason, reason) == 0)
+                        return true;
+        return false;
+}
+
+/* A new disk, whose worker opens its store when it is told. */
+static struct worker_proc *world_new_with_opener(struct world *world)
+{
+        world_new(world);
+        world_put_loop(world, "data", "");
+        world_settle(world, 0);
+        return fake_worker("data");
+}
+
+static void a_new_disk_is_not_made_where_somebody_else_writes(void)
+{
+        struct world world;
+        struct worker_proc *worker = world_new_with_opener(&world);
+        unsigned adds = fake_adds;
+
+        share(worker, EBUSY, "BackingInUse", "It is what /dev/loop0 lies on.");
+        fake_worker_open(worker, "file:1");
+        world_settle(&world, 5);
+        CHECK(was_told(&world, "/dev/loop0"));
+        CHECK_INT(fake_adds, adds);
+        CHECK(world_phase(&world, "data") != PHASE_LIVE);
+        world_free(&world);
+}
+
+static void what_cannot_be_known_is_told_and_refuses_nothing(void)
+{
+        struct world world;
+        struct worker_proc *worker = world_new_with_opener(&world);
+
+        share(worker, 0, "BackingShareUnknown", "It lies on NFS.");
+        world_bring_up(&world, "data", "file:1");
+        CHECK(has_event(&world, "BackingShareUnknown"));
+        world_free(&world);
+}
+
+/* Its I/O waits. */
+static void a_disk_that_exists_recovers_where_somebody_else_writes(void)
+{
+        struct world world;
+
+        world_new_with_orphan(&world);
+        CHECK_INT(device_store_request_recover(world.store, "data"), 0);
+        world_settle(&world, 0);
+        share(fake_worker("data"), EBUSY, "BackingInUse", "It is what /dev/loop0 lies on.");
+        world_bring_up(&world, "data", "file:1");
+        CHECK(has_event(&world, "BackingInUse"));
+        world_free(&world);
+}
+
+int main(void)
+{
+        what_lies_below_a_store_belongs_to_its_disk();
+        a_new_disk_is_not_made_where_somebody_else_writes();
+        what_cannot_be_known_is_told_and_refuses_nothing();
+        a_disk_that_exists_recovers_where_somebody_else_writes();
+        of_two_that_open_one_store_at_once_one_wins();
+        a_disk_does_not_grow_into_another();
+        a_disk_without_a_worker_keeps_its_store();
+        a_disk_without_a_worker_keeps_its_store_over_a_restart();
+        a_recovery_does_not_join_another_writer();
+        a_worker_that_is_found_keeps_the_claim_that_was_written_down();
+        a_worker_that_is_found_takes_no_store_of_another_disk();
+        a_store_that_a_worker_of_ours_has_locked_is_its_devices();
+        return check_report();
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* Faults that lose acknowledged data: shown once, cleared with the next worker, and only what was accepted.
+ */
+#include "tests/unit/check.h"
+#include "tests/unit/ublkd/reconcile/reconciler_world.h"
+#include "ublkd/proto/region_faults.h"
+
+static const char *const names[] = {"data", "(trial)"};
+
+/* The device is live, and *ret is its region as its workers see it. */
+static void bring_up(struct world *world, struct region_control **ret)
+{
+        const struct device_record *record;
+        _cleanup_close_ int fd = -1;
+        void *base = NULL;
+
+        world_new(world);
+        world->host.features = WORLD_QUIESCES;
+        world_put_loop(world, "data", "");
+        record = world_record(world, "data");
+        fd = runtime_dir_provide_region(world->dir, record->uid, &(struct device_region_key){.queues = 1});
+        CHECK(fd >= 0);
+        CHECK_INT(device_region_map(fd, 1, &base), 0);
+        *ret = device_region_control(base);
+        world_bring_up(world, "data", "file:1");
+        CHECK_INT(world_phase(world, "data"), PHASE_LIVE);
+}
+
+static void fail_a_flush(struct world *world, struct region_control *control)
+{
+        CHECK(region_fault_latch(control, REGION_FAULT_FLUSH, STATS_FLUSH, 5, 0));
+        (void)device_store_request_recover(world->store, "data"); /* a turn, as after NEWS */
+        world_settle(world, 20);
+}
+
+static unsigned count_of(const struct world *world, const char *reason)
+{
+        const struct event_log *log = device_store_events(world->store);
+        unsigned count = 0;
+
+        for (size_t i = 0; i < event_log_count(log); i++)
+                count += strcmp(event_log_at(log, i)->reason, reason) == 0
+                                 ? (unsigned)event_log_at(log, i)->count
+                                 : 0;
+        return count;
+}
+
+static const struct device_condition *durable(const struct world *world)
+{
+        return &world_record(world, "data")->status.conditions.of[CONDITION_DURABLE];
+}
+
+static void shown_once_also_by_the_next_supervisor(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        CHECK_INT(durable(&world)->status, CONDITION_ABSENT);
+        fail_a_flush(&world, control);
+        CHECK_INT(durable(&world)->status, CONDITION_FALSE);
+        CHECK_STR(durable(&world)->reason, "FlushFailed");
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        CHECK_INT(count_of(&world, "FlushFailed"), 1);
+        world_stop_reconciler(&world);
+        world_start_reconciler(&world);
+        world_settle(&world, 20);
+        CHECK_INT(count_of(&world, "FlushFailed"), 1);
+        world_free(&world);
+}
+
+static void kept_over_a_restart_that_accepts_nothing(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        fail_a_flush(&world, control);
+        CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
+        world_settle(&world, 20);
+        world_churn(&world, names, 2, "file:1");
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        CHECK(region_fault_is_latched(control, REGION_FAULT_FLUSH));
+        CHECK_INT(durable(&world)->status, CONDITION_FALSE);
+        world_free(&world);
+}
+
+static void cleared_with_the_worker_that_follows(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        fail_a_flush(&world, control);
+        CHECK_INT(device_store_request_restart(world.store, "data", true), 0);
+        CHECK(region_fault_is_latched(control, REGION_FAULT_FLUSH)); /* the old worker serves still */
+        world_settle(&world, 20);
+        world_churn(&world, names, 2, "file:1");
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        CHECK(!region_fault_is_latched(control, REGION_FAULT_FLUSH));
+        CHECK_INT(durable(&world)->status, CONDITION_ABSENT);
+        CHECK_INT(count_of(&world, "WriteErrorsAccepted"), 1);
+        world_free(&world);
+}
+
+/* It happened after the administrator had looked. */
+static void not_what_nobody_had_seen(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        CHECK_INT(device_store_request_restart(world.store, "data", true), 0);
+        CHECK(region_fault_latch(control, REGION_FAULT_FLUSH, STATS_FLUSH, 5, 0));
+        world_settle(&world, 20);
+        world_churn(&world, names, 2, "file:1");
+        CHECK(region_fault_is_latched(control, REGION_FAULT_FLUSH));
+        CHECK_INT(durable(&world)->status, CONDITION_FALSE);
+        world_free(&world);
+}
+
+static void not_by_a_restart_that_was_refused(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        fail_a_flush(&world, control);
+        CHECK_INT(device_store_request_restart(world.store, "data", true), 0);
+        world_settle(&world, 20);
+        fake_worker_die(fake_worker("(trial)"));
+        world_settle(&world, 20);
+        fake_worker_die(fake_worker("data")); /* and later its worker crashes */
+        world_settle(&world, 20);
+        world_churn(&world, names, 2, "file:1");
+        CHECK(region_fault_is_latched(control, REGION_FAULT_FLUSH));
+        world_free(&world);
+}
+
+static void cleared_when_the_disk_was_disabled(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        fail_a_flush(&world, control);
+        world_put_loop(&world, "data", ",\"enabled\":false");
+        world_settle(&world, 20);
+        world_churn(&world, names, 2, "file:1");
+        CHECK_INT(world_phase(&world, "data"), PHASE_DISABLED);
+        CHECK(!region_fault_is_latched(control, REGION_FAULT_FLUSH));
+        world_free(&world);
+}
+
+int main(void)
+{
+        shown_once_also_by_the_next_supervisor();
+        kept_over_a_restart_that_accepts_nothing();
+        cleared_with_the_worker_that_follows();
+        not_what_nobody_had_seen();
+        not_by_a_restart_that_was_refused();
+        cleared_when_the_disk_was_disabled();
+        return check_report();
+}

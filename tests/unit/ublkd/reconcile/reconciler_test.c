@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: MIT */
+/* How a disk comes to be, changes and goes: the reconciler over a pretended kernel and pretended workers. */
+#include "tests/unit/check.h"
+#include "ublkd/plan/attempt.h"
+
+#include "tests/unit/ublkd/reconcile/reconciler_world.h"
+#include "ublkd/base/clock.h"
+
+#include <unistd.h>
+
+enum { DISKS = 8 };
+
+static void many_devices_that_choose_a_number_at_once(void)
+{
+        struct world world;
+        char name[16], key[16];
+
+        world_new(&world);
+        for (int i = 0; i < DISKS; i++) {
+                snprintf(name, sizeof(name), "disk-%d", i);
+                world_put_loop(&world, name, "");
+        }
+        world_settle(&world, 0);
+        for (int i = 0; i < DISKS; i++) {
+                snprintf(name, sizeof(name), "disk-%d", i);
+                snprintf(key, sizeof(key), "file:%d", i);
+                fake_worker_open(fake_worker(name), key);
+        }
+        world_settle(&world, 5);
+        for (int i = 0; i < DISKS; i++)
+                CHECK(fake_disks[i].there);
+        CHECK_INT(fake_kills, 0);
+        world_free(&world);
+}
+
+/* A number of its own is no sign that the kernel has heard of it. */
+static void what_never_had_a_driver_is_forgotten_without_one(void)
+{
+        struct world world;
+
+        world_new(&world);
+        reconciler_set_control(world.reconciler, NULL);
+        world_put_loop(&world, "data", ",\"id\":7");
+        world_settle(&world, 0);
+        CHECK_STR(world_record(&world, "data")->status.reason, "HostNotReady");
+        CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
+        world_settle(&world, 5);
+        CHECK(!world_record(&world, "data"));
+        world_free(&world);
+}
+
+static void a_stranger_that_is_faster_gets_another_number(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        fake_hurried = true;
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(world_record(&world, "data")->number, 1);
+        CHECK_INT(fake_disks[0].device.cookie, FAKE_STRANGER);
+        world_free(&world);
+}
+
+/* From when a deleted disk is not found any more to when its number is free, some milliseconds pass. */
+static void a_number_that_is_being_released_is_waited_for(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", ",\"id\":3");
+        fake_releases = 2;
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(world_record(&world, "data")->number, 3);
+        CHECK_INT(fake_adds, 3);
+        world_free(&world);
+}
+
+static void begin_waiting_for_number_3(struct world *world)
+{
+        world_new(world);
+        world_put_loop(world, "data", ",\"id\":3");
+        fake_releases = 1000;
+        world_settle(world, 0);
+        fake_worker_open(fake_worker("data"), "file:1");
+}
+
+static void a_number_that_is_not_released_is_told_of(void)
+{
+        struct world world;
+
+        begin_waiting_for_number_3(&world);
+        world_wait_told(&world, "data", "not let go of");
+        CHECK_STR(world_record(&world, "data")->status.reason, "NumberTaken");
+        CHECK_INT(world_phase(&world, "data"), PHASE_BACKOFF);
+        world_free(&world);
+}
+
+/* Not for a moment does it look as if nothing were wrong, also while another worker is tried with. */
+static void a_strangers_number_is_told_of_all_the_time(void)
+{
+        struct world world;
+
+        world_new(&world);
+        fake_disks[3] = (struct fake_disk){
+                .there = true, .device = {.number = 3, .cookie = FAKE_STRANGER}
+        };
+        world_put_loop(&world, "data", ",\"id\":3");
+        world_settle(&world, 0);
+        fake_worker_open(fake_worker("data"), "file:1");
+        world_wait_told(&world, "data", "not ours");
+        for (bool killed = false; !killed || !fake_worker("data");) {
+                world_settle(&world, 0);
+                CHECK_INT(world_phase(&world, "data"), PHASE_BACKOFF);
+                CHECK(strstr(world_record(&world, "data")->status.message, "not ours"));
+                if (!killed && fake_kills > 0) {
+                        fake_worker_die(fake_worker("data"));
+                        killed = true;
+                        world_settle(&world, 0);
+                }
+        }
+        CHECK_INT(world_phase(&world, "data"), PHASE_BACKOFF);
+        CHECK(strstr(world_record(&world, "data")->status.message, "not ours"));
+        world_free(&world);
+}
+
+/* What was found at one number is not told of the next. */
+static void a_number_that_is_being_released_is_no_strangers(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        fake_hurried = true;
+        fake_releases = 1;
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(world_record(&world, "data")->number, 1);
+        CHECK_INT(fake_adds, 3); /* a stranger's, one too early, and one */
+        world_free(&world);
+}
+
+static void what_the_kernel_does_not_say_is_told_while_it_releases(void)
+{
+        struct world world;
+
+        begin_waiting_for_number_3(&world);
+        world_settle(&world, 2);
+        fake_get_info_error = -EIO;
+        world_wait_told(&world, "data", "does not say");
+        CHECK_INT(world_phase(&world, "data"), PHASE_BACKOFF);
+        world_free(&world);
+}
+
+/* An ADD_DEV that was given up makes its disk after the user has chosen another number. */
+static void a_late_disk_is_not_forgotten_for_another_number(void)
+{
+        static const char *const names[] = {"data"};
+        struct world world;
+
+        world_new(&world);
+        fake_add_error = -ETIMEDOUT;
+        world_put_loop(&world, "data", ",\"id\":3");
+        world_settle(&world, 0);
+        fake_worker_open(fake_worker("data"), "file:1");
+        world_settle(&world, 5);
+        CHECK_INT(world_record(&world, "data")->number, 3);
+        world_put_loop(&world, "data", ",\"id\":4");
+        fake_add_error = 0;
+        world_churn(&world, names, 1, "file:1");
+        CHECK_INT(world_record(&world, "data")->number, 3);
+        CHECK(!fake_disks[4].there);
+        fake_disks[3] = (struct fake_disk){
+                .there = true,
+                .device = {.number = 3,
+                           .cookie = device_cookie(world_record(&world, "data")->uid, 1),
+                           .flags = 1}
+        };
+        world_churn(&world, names, 1, "file:1");
+        CHECK(!fake_disks[3].there);
+        world_free(&world);
+}
+
+/* A disk that was there before this ublkd may be live, and in use. */
+static void nothing_is_said_of_a_disk_that_the_kernel_has_not_told_of(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        world_stop_reconciler(&world);
+        fake_adopt_error = 0;
+        fake_get_info_error = -EIO;
+        world_start_reconciler(&world);
+        fake_adopt_error = -ENOENT;
+        world_settle(&world, 5);
+        fake_worker_greet(fake_worker("data"), world_record(&world, "data")->epoch, 0);
+        world_settle(&world, 5);
+        CHECK_INT(world_phase(&world, "data"), PHASE_UNKNOWN);
+        CHECK_STR(world_record(&world, "data")->status.reason, "ControlPlane");
+        fake_get_info_error = 0;
+        for (unsigned i = 0; i < 100 && world_phase(&world, "data") != PHASE_LIVE; i++)
+                world_settle(&world, 20);
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        fake_get_info_error = -EIO; /* what was seen is known */
+        world_put_loop(&world, "data", ",\"labels\":{\"a\":\"b\"}");
+        world_settle(&world, 5);
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        world_free(&world);
+}
+
+static void what_the_kernel_leaves_out_is_not_asked_for_again(void)
+{
+        static const char *const names[] = {"data"};
+        struct world world;
+
+        world_new(&world);
+        fake_dropped_flags = 1;
+        world_put_loop(&world, "data", "");
+        world_settle(&world, 0);
+        world_churn(&world, names, 1, "file:1");
+        CHECK_INT(fake_adds, 1);
+        CHECK_INT(world_phase(&world, "data"), PHASE_FAILED);
+        CHECK(!fake_disks[0].there && !fake_worker("data"));
+        fake_dropped_flags = 0;
+        world_put_loop(&world, "data", ",\"queueDepth\":3"); /* the user has another idea */
+        world_settle(&world, 0);
+        world_churn(&world, names, 1, "file:1");
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        world_free(&world);
+}
+
+/* First the worker, then the disk; and what the worker cannot do is told, and asked again. */
+static void a_disk_grows_after_its_worker(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world.host.features = WORLD_GROWS;
+        world_put_size(&world, "data", 1024, 0);
+        world_bring_up(&world, "data", "file:1");
+        world_put_size(&world, "data", 2048, 0);
+        world_settle(&world, 5);
+        CHECK_INT(world_record(&world, "data")->epoch, 1);
+        CHECK_INT(fake_worker_asked(fake_worker("data")), 2 << 20);
+        CHECK_INT(fake_disks[0].size, 0);
+        CHECK_STR(world_record(&world, "data")->status.reason, "Growing");
+        CHECK(!world_record(&world, "data")->status.settled);
+        fake_worker_grow(fake_worker("data"), "It is too small.");
+        world_settle(&world, 5);
+        CHECK_INT(fake_disks[0].size, 0);
+        CHECK_STR(world_record(&world, "data")->status.reason, "CannotGrow");
+        CHECK(strstr(world_record(&world, "data")->status.message, "with 1MiB; it cannot grow to 2MiB"));
+        CHECK(!strstr(
+                world_record(&world, "data")->status.message, "resize")); /* it may have grown by then */
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        fake_worker_grow(fake_worker("data"), NULL);
+        world_settle(&world, 5);
+        CHECK_INT(fake_disks[0].size, 2 << 20);
+        CHECK_STR(world_record(&world, "data")->status.reason, "Live");
+        CHECK_INT(world_record(&world, "data")->status.size, 2 << 20);
+        CHECK(world_record(&world, "data")->status.settled);
+        CHECK_INT(fake_kills, 0);
+        world_free(&world);
+}
+
+/* Somebody came between the question whether the disk is in use and its end. */
+static void a_disk_that_was_opened_since_stays_until_it_is_closed(void)
+{
+        struct world world;
+
+        for (unsigned force = 0; force < 2; force++) {
+                world_new(&world);
+                world.host.features = WORLD_TRIES_TO_STOP;
+                world_put_loop(&world, "data", "");
+                world_bring_up(&world, "data", "file:1");
+                fake_disks[0].device.flags |= WORLD_TRIES_TO_STOP; /* which the driver adds unasked */
+                fake_disks[0].open = true;
+                CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
+                world_wait_told(&world, "data", "/dev/ublkb0 is in use: somebody.");
+                CHECK_STR(world_record(&world, "data")->status.reason, "InUse");
+                CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_LIVE);
+                CHECK_INT(fake_kills, 0);
+                if (force)
+                        CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
+                else
+                        fake_disks[0].open = false;
+                if (force) {
+                        world_wait_told(&world, "data", "waits for the last who use it: somebody.");
+                        CHECK_STR(world_record(&world, "data")->status.reason, "StillHeld");
+                        fake_disks[0].there = false;
+                }
+                world_wait_gone(&world, "data");
+                CHECK(!fake_disks[0].there);
+                world_free(&world);
+        }
+}
+
+/* A kernel without TRY_STOP_DEV is asked by an exclusive open. Not being able to ask is as good as a user,
+ * however often it is tried: it is no reason to kill the worker, and to stop the disk then. */
+static void a_disk_that_may_be_mounted_is_stopped_by_force_only(void)
+{
+        enum { ROUNDS = 2 * ATTEMPT_TRIES };
+        static const int errors[] = {-EBUSY, -ETIME};
+        static const char *const words[] = {"is in use: somebody. Unmount it or end those processes",
+                "/dev/ublkb0 cannot be opened, so that it is not known whether it is in use"};
+        struct world world;
+
+        for (unsigned i = 0; i < 2 * ARRAY_SIZE(errors); i++) {
+                bool force = i % 2;
+
+                world_new(&world);
+                world_put_loop(&world, "data", "");
+                world_bring_up(&world, "data", "file:1");
+                fake_hold_error = errors[i / 2];
+                fake_disks[0].open = i / 2 == 0;
+                CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
+                world_wait_told(&world, "data", words[i / 2]);
+                CHECK_STR(world_record(&world, "data")->status.reason, "InUse");
+                for (unsigned asked = fake_holds; fake_holds < asked + ROUNDS;)
+                        world_settle(&world, 5);
+                CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_LIVE);
+                CHECK_INT(fake_kills, 0);
+                fake_disks[0].open = false;
+                if (force)
+                        CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
+                else
+                        fake_hold_error = 0;
+                world_wait_gone(&world, "data");
+                world_free(&world);
+        }
+}
+
+/* The same question whatever takes the disk away; and none about a disk that nobody serves, whose open may
+ * wait. */
+static void whoever_takes_a_disk_away_asks_the_kernel(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        fake_hold_error = -EBUSY;
+        fake_disks[0].open = true;
+        world_put_loop(&world, "data", ",\"enabled\":false");
+        world_wait_told(&world, "data", "is in use: somebody");
+        CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_LIVE);
+        world_put_loop(&world, "data", "");
+        world_wait_told(&world, "data", "Serving");
+        world_put_loop(&world, "data", ",\"blockSize\":4096");
+        world_wait_told(&world, "data", "is in use: somebody");
+        CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_LIVE);
+        CHECK(fake_holds >= 2);
+        fake_disks[0].open = false;
+        CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
+        world_wait_gone(&world, "data");
+        world_free(&world);
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        fake_hold_error = -EBUSY;
+        fake_worker_die(fake_worker("data"));
+        CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
+        world_wait_gone(&world, "data");
+        CHECK_INT(fake_holds, 0);
+        world_free(&world);
+}
+
+/* As one does whose last user goes: DEL_DEV was asked for before, and takes effect now. */
+static void a_disk_that_is_gone_before_it_is_deleted(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        fake_disks[0].vanishes = true;
+        world_put_loop(&world, "data", ",\"enabled\":false");
+        world_wait_told(&world, "data", "Disabled: ");
+        CHECK_STR(world_record(&world, "data")->status.reason, "Disabled");
+        CHECK(!strstr(world_record(&world, "data")->status.message, "failed"));
+        fake_disks[0].vanishes = false;
+        world_free(&world);
+}
+
+/* The answer of the question who has the disk may come when nobody wants to know any more. */
+static void a_disk_that_goes_while_its_users_are_looked_for(void)
+{
+        struct world world;
+
+        for (unsigned end = 0; end < 2; end++) {
+                world_new(&world);
+                world.host.features = WORLD_TRIES_TO_STOP;
+                world_put_loop(&world, "data", "");
+                world_bring_up(&world, "data", "file:1");
+                fake_disks[0].device.flags |= WORLD_TRIES_TO_STOP;
+                fake_disks[0].open = true;
+                CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
+                while (disk_search_count(world.disk_search) == 0)
+                        CHECK(sd_event_run(world.event, 0) >= 0 && (fake_ctl_answer() || true));
+                fake_disks[0].open = false;
+                if (end == 0)
+                        world_wait_gone(&world, "data");
+                else
+                        world_stop_reconciler(&world);
+                world_settle(&world, 20);
+                world_free(&world);
+        }
+}
+
+/* Those who had the disk first may not be those who have it last; and it may be that nobody can tell. */
+static void users_are_looked_for_again(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        fake_disks[0].open = true;
+        *fake_user = '\0';
+        CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
+        world_wait_told(&world, "data", "waits for the last who use it: an opener, or requests");
+        strcpy(fake_user, "process 4211 (fio)");
+        world_wait_told(&world, "data", "waits for the last who use it: process 4211 (fio).");
+        CHECK_INT(disk_search_count(world.disk_search), 2);
+        fake_disks[0].there = false;
+        world_wait_gone(&world, "data");
+        world_free(&world);
+}
+
+/* What goes by itself within moments is no news. */
+static void a_disk_that_lingers_for_a_moment_is_not_held(void)
+{
+        struct world world;
+        int64_t began;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        fake_disks[0].open = true;
+        began = clock_msec(CLOCK_MONOTONIC);
+        CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
+        world_settle(&world, 100);
+        if (clock_msec(CLOCK_MONOTONIC) - began < 1000) { /* else this process was stopped for longer */
+                CHECK_STR(world_record(&world, "data")->status.reason, "Deleting");
+                CHECK_INT(disk_search_count(world.disk_search), 0);
+        }
+        fake_disks[0].there = false;
+        world_wait_gone(&world, "data");
+        world_free(&world);
+}
+
+static void a_record_that_could_not_be_erased_goes_later(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        world.disk.erase_error = -ENOSPC;
+        CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
+        world_settle(&world, 5);
+        CHECK(world_record(&world, "data"));
+        world.disk.erase_error = 0;
+        world_wait_gone(&world, "data");
+        world_free(&world);
+}
+
+/* Neither Live for a spec that is not served, nor the old spec's reason for the new one. */
+static void nothing_is_said_of_a_new_spec_that_is_true_of_the_old_one(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        fake_get_info_error = -ETIMEDOUT;
+        world_put_loop(&world, "data", ",\"blockSize\":4096");
+        world_settle(&world, 5);
+        CHECK(world_record(&world, "data")->status.observed_generation < 2
+                || world_phase(&world, "data") != PHASE_LIVE);
+        world_free(&world);
+}
+
+/* The number may be somebody else's next, and udev would make that disk look like ours. */
+static void what_udev_is_told_goes_with_the_disk(void)
+{
+        struct world world;
+        char path[96];
+
+        world_new(&world);
+        snprintf(path, sizeof(path), "%s/disks/ublkb0", world.path);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(access(path, F_OK), 0);
+        fake_disks[0].there = false; /* somebody else deleted it */
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 5);
+        CHECK(access(path, F_OK) < 0);
+        world_free(&world);
+}
+
+int main(void)
+{
+        many_devices_that_choose_a_number_at_once();
+        what_never_had_a_driver_is_forgotten_without_one();
+        a_stranger_that_is_faster_gets_another_number();
+        a_number_that_is_being_released_is_waited_for();
+        a_number_that_is_not_released_is_told_of();
+        a_strangers_number_is_told_of_all_the_time();
+        a_number_that_is_being_released_is_no_strangers();
+        what_the_kernel_does_not_say_is_told_while_it_releases();
+        a_late_disk_is_not_forgotten_for_another_number();
+        nothing_is_said_of_a_disk_that_the_kernel_has_not_told_of();
+        what_the_kernel_leaves_out_is_not_asked_for_again();
+        a_disk_grows_after_its_worker();
+        a_disk_that_was_opened_since_stays_until_it_is_closed();
+        a_disk_that_may_be_mounted_is_stopped_by_force_only();
+        whoever_takes_a_disk_away_asks_the_kernel();
+        a_disk_that_is_gone_before_it_is_deleted();
+        a_disk_that_goes_while_its_users_are_looked_for();
+        users_are_looked_for_again();
+        a_disk_that_lingers_for_a_moment_is_not_held();
+        a_record_that_could_not_be_erased_goes_later();
+        nothing_is_said_of_a_new_spec_that_is_true_of_the_old_one();
+        what_udev_is_told_goes_with_the_disk();
+        return check_report();
+}

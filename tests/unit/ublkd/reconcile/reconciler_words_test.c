@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/* What a try came to is told of the words of the user that it was made for, and of no others: the reconciler
+ * over a pretended kernel and pretended workers. */
+#include "tests/unit/check.h"
+#include "tests/unit/ublkd/reconcile/reconciler_world.h"
+
+/* How often it happened to the device. */
+static unsigned count_events(const struct world *world, const char *reason)
+{
+        const struct event_log *log = device_store_events(world->store);
+        unsigned count = 0;
+
+        for (size_t i = 0; i < event_log_count(log); i++)
+                if (strcmp(event_log_at(log, i)->reason, reason) == 0)
+                        count += event_log_at(log, i)->count;
+        return count;
+}
+
+/* The last event of that reason holds `words`. */
+static void check_event(
+        const struct world *world, const char *reason, enum event_type type, const char *words)
+{
+        const struct event_log *log = device_store_events(world->store);
+        size_t i = event_log_count(log);
+
+        while (i > 0 && strcmp(event_log_at(log, i - 1)->reason, reason) != 0)
+                i--;
+        if (!CHECK(i > 0))
+                return;
+        CHECK_INT(event_log_at(log, i - 1)->type, type);
+        if (!CHECK(strstr(event_log_at(log, i - 1)->message, words)))
+                fprintf(stderr, "it says: %s\n", event_log_at(log, i - 1)->message);
+}
+
+/* A new spec is there, the worker of the one before refuses, and the one for the new spec is at its part. */
+static void check_not_judged(struct world *world)
+{
+        const struct device_record *record;
+
+        fake_worker_refuse(fake_worker("data"), "BackingTooSmall", "It is too small.");
+        world_settle(world, 5);
+        record = world_record(world, "data");
+        CHECK_INT(record->status.phase, PHASE_STARTING);
+        CHECK_INT(record->status.observed_generation, record->generation);
+        CHECK(!strstr(record->status.message, "too small"));
+        CHECK_INT(count_events(world, "BackingTooSmall"), 0);
+        CHECK(fake_worker("data"));
+}
+
+/* Every refusal makes the back-off longer, so in the end it is seen however busy the machine is. */
+static void refuse_until_back_off(struct world *world)
+{
+        for (unsigned deaths = 0; fake_worker("data") && deaths < 20; deaths++) {
+                fake_worker_refuse(fake_worker("data"), "BackingTooSmall", "It is too small.");
+                world_settle(world, 0);
+        }
+        CHECK(!fake_worker("data"));
+        CHECK_INT(world_phase(world, "data"), PHASE_BACKOFF);
+}
+
+static void a_refusal_is_no_verdict_about_the_spec_that_came_since(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_settle(&world, 5);
+        CHECK(fake_worker("data"));
+        world_put_loop(&world, "data", ",\"labels\":{\"a\":\"b\"}");
+        check_not_judged(&world);
+        refuse_until_back_off(&world);
+        CHECK(strstr(world_record(&world, "data")->status.message, "It is too small.")); /* that is one */
+        CHECK_STR(world_record(&world, "data")->status.reason, "BackingTooSmall");
+        CHECK_INT(world_record(&world, "data")->status.observed_generation, 2);
+        world_free(&world);
+}
+
+/* Both come within one turn of the loop. */
+static void a_refusal_that_comes_with_the_next_spec_is_no_verdict_about_that(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_settle(&world, 5);
+        world_put_loop(&world, "data", ",\"labels\":{\"a\":\"b\"}");
+        world_settle(&world, 0);
+        check_not_judged(&world);
+        world_free(&world);
+}
+
+static void a_refusal_is_no_verdict_about_a_try_that_was_asked_for_since(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_settle(&world, 5);
+        CHECK_INT(device_store_try_again(world.store, "data"), 0);
+        check_not_judged(&world);
+        CHECK_INT(world_record(&world, "data")->status.observed_asked, 1);
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(device_store_try_again(world.store, "data"), 0); /* of a disk that is well */
+        world_settle(&world, 5);
+        CHECK_INT(world_record(&world, "data")->status.observed_asked, 2);
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        CHECK_INT(device_store_try_again(world.store, "nobody"), -ENOENT);
+        world_free(&world);
+}
+
+static void asking_again_skips_the_back_off(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_settle(&world, 5);
+        refuse_until_back_off(&world);
+        CHECK_INT(device_store_try_again(world.store, "data"), 0);
+        world_settle(&world, 5);
+        CHECK(fake_worker("data"));
+        CHECK_INT(world_phase(&world, "data"), PHASE_STARTING); /* not yet judged */
+        world_free(&world);
+}
+
+/* A worker opens a store that is not wanted any more, or with another size, and may do so for long. */
+static void a_worker_of_another_store_or_size_is_not_waited_for(void)
+{
+        static const char *const changes[] = {",\"size\":\"1MiB\"", ",\"readOnly\":true"};
+        struct worker_proc *first;
+        struct world world;
+
+        for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+                world_new(&world);
+                world_put_loop(&world, "data", changes[i]);
+                world_settle(&world, 5);
+                first = fake_worker("data");
+                world_put_loop(&world, "data", "");
+                world_settle(&world, 5);
+                CHECK_INT(fake_kills, 1);
+                CHECK_INT(world_phase(&world, "data"), PHASE_STARTING);
+                fake_worker_refuse(first, "BackingTooSmall", "It is too small.");
+                world_settle(&world, 5);
+                CHECK_INT(count_events(&world, "BackingTooSmall"), 0);
+                world_bring_up(&world, "data", "file:1");
+                CHECK_INT(fake_kills, 1);
+                world_free(&world);
+        }
+}
+
+/* It was started by an earlier ublkd: for which spec is not known. */
+static void what_an_adopted_worker_refuses_is_no_verdict(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        world_stop_reconciler(&world);
+        fake_disks[0].device.state = KERNEL_STATE_QUIESCED;
+        fake_adopt_error = 0;
+        world_start_reconciler(&world);
+        fake_adopt_error = -ENOENT;
+        world_settle(&world, 0);
+        fake_worker_refuse(fake_worker("data"), "BackingInUse", "Somebody has it.");
+        world_settle(&world, 5);
+        CHECK_INT(world_phase(&world, "data"), PHASE_RECOVERING);
+        CHECK(!strstr(world_record(&world, "data")->status.message, "Somebody"));
+        world_bring_up(&world, "data", "file:1");
+        world_free(&world);
+}
+
+static void a_trial_is_no_verdict_about_the_spec_that_came_since(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world.host.features = WORLD_QUIESCES;
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
+        world_settle(&world, 20);
+        world_put_loop(&world, "data", ",\"labels\":{\"a\":\"b\"}");
+        fake_worker_refuse(fake_worker("(trial)"), "BackingFileMissing", "It is missing.");
+        world_settle(&world, 200);
+        CHECK_INT(count_events(&world, "CannotRestart"), 0);
+        if (CHECK(fake_worker("(trial)"))) /* another one */
+                fake_worker_refuse(fake_worker("(trial)"), "BackingFileMissing", "It is missing.");
+        world_settle(&world, 20);
+        CHECK(count_events(&world, "CannotRestart") > 0);
+        CHECK_STR(world_record(&world, "data")->status.reason, "CannotRestart");
+        world_free(&world);
+}
+
+/* Tried, told that the file is too small, taken back, the file was grown, tried again. */
+static void a_growth_is_judged_by_its_own_try(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world.host.features = WORLD_GROWS;
+        world_put_size(&world, "data", 1024, 0);
+        world_bring_up(&world, "data", "file:1");
+        world_put_size(&world, "data", 2048, 0);
+        world_settle(&world, 5);
+        fake_worker_grow(fake_worker("data"), "It is too small.");
+        world_settle(&world, 5);
+        CHECK_STR(world_record(&world, "data")->status.reason, "CannotGrow");
+        world_put_size(&world, "data", 1024, 0);
+        world_settle(&world, 5);
+        CHECK_STR(world_record(&world, "data")->status.reason, "Live");
+        world_put_size(&world, "data", 2048, 0);
+        world_settle(&world, 5);
+        CHECK_STR(world_record(&world, "data")->status.reason, "Growing");
+        CHECK_INT(count_events(&world, "CannotGrow"), 1);
+        fake_worker_grow(fake_worker("data"), NULL);
+        world_settle(&world, 5);
+        CHECK_STR(world_record(&world, "data")->status.reason, "Live");
+        CHECK_INT(world_record(&world, "data")->status.size, 2 << 20);
+        CHECK_INT(count_events(&world, "CannotGrow"), 1);
+        world_free(&world);
+}
+
+/* The same spec once more. */
+static void a_growth_that_is_asked_for_again_is_judged_by_that_try(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world.host.features = WORLD_GROWS;
+        world_put_size(&world, "data", 1024, 0);
+        world_bring_up(&world, "data", "file:1");
+        world_put_size(&world, "data", 2048, 0);
+        world_settle(&world, 5);
+        fake_worker_grow(fake_worker("data"), "It is too small.");
+        world_settle(&world, 5);
+        CHECK_STR(world_record(&world, "data")->status.reason, "CannotGrow");
+        CHECK_INT(device_store_try_again(world.store, "data"), 0);
+        world_settle(&world, 5);
+        CHECK_INT(world_record(&world, "data")->status.observed_asked, 1);
+        CHECK_STR(world_record(&world, "data")->status.reason, "Growing");
+        fake_worker_grow(fake_worker("data"), "It is still too small.");
+        world_settle(&world, 5);
+        CHECK(strstr(world_record(&world, "data")->status.message, "still too small"));
+        world_free(&world);
+}
+
+static void restart(struct world *world, uint64_t features)
+{
+        world_new(world);
+        world->host.features = features;
+        world_put_loop(world, "data", "");
+        world_bring_up(world, "data", "file:1");
+        CHECK_INT(device_store_request_restart(world->store, "data", false), 0);
+        world_settle(world, 20);
+        if (CHECK(fake_worker("(trial)")))
+                fake_worker_open(fake_worker("(trial)"), "file:1");
+        world_settle(world, 5);
+        if (CHECK(fake_worker("(trial)")))
+                fake_worker_die(fake_worker("(trial)"));
+        world_settle(world, 20);
+}
+
+static void it_is_told_how_a_worker_went_that_was_to_leave(void)
+{
+        struct world world;
+
+        restart(&world, 1);
+        check_event(&world, "WorkerRetired", EVENT_NORMAL, "was killed to be replaced");
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 5);
+        CHECK_INT(count_events(&world, "WorkerRetired"), 1);
+        CHECK_INT(count_events(&world, "WorkerDied"), 0);
+        world_free(&world);
+
+        restart(&world, WORLD_QUIESCES);
+        check_event(&world, "WorkerRetired", EVENT_NORMAL, "and has left;");
+        world_free(&world);
+
+        fake_crashes = true;
+        restart(&world, WORLD_QUIESCES);
+        fake_crashes = false;
+        check_event(&world, "WorkerDied", EVENT_WARNING, "was told to leave, and was killed by SIGSEGV");
+        CHECK_INT(count_events(&world, "WorkerRetired"), 0);
+        world_free(&world);
+}
+
+int main(void)
+{
+        fake_adopt_error = -ENOENT;
+        a_refusal_is_no_verdict_about_the_spec_that_came_since();
+        a_refusal_that_comes_with_the_next_spec_is_no_verdict_about_that();
+        a_refusal_is_no_verdict_about_a_try_that_was_asked_for_since();
+        asking_again_skips_the_back_off();
+        a_worker_of_another_store_or_size_is_not_waited_for();
+        what_an_adopted_worker_refuses_is_no_verdict();
+        a_trial_is_no_verdict_about_the_spec_that_came_since();
+        a_growth_is_judged_by_its_own_try();
+        a_growth_that_is_asked_for_again_is_judged_by_that_try();
+        it_is_told_how_a_worker_went_that_was_to_leave();
+        return check_report();
+}

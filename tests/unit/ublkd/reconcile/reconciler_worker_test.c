@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: MIT */
+/* When a worker is started, replaced and mourned: the reconciler over a pretended kernel and pretended
+ * workers. */
+#include "tests/unit/check.h"
+#include "tests/unit/ublkd/reconcile/reconciler_world.h"
+#include "ublkd/base/clock.h"
+
+#include <sys/mman.h>
+
+/* What was asked for is nothing to warn of. */
+static void check_no_warning(const struct world *world)
+{
+        const struct event_log *log = device_store_events(world->store);
+
+        for (size_t i = 0; i < event_log_count(log); i++)
+                if (event_log_at(log, i)->type == EVENT_WARNING
+                        && strcmp(event_log_at(log, i)->reason, "NodeNotSet") != 0)
+                        CHECK_STR(event_log_at(log, i)->message, "no warning");
+}
+
+static void a_restart_replaces_the_worker_once(void)
+{
+        static const char *const names[] = {"data", "(trial)"};
+        struct world world;
+
+        for (unsigned quiesce = 0; quiesce < 2; quiesce++) {
+                world_new(&world);
+                world.host.features = quiesce ? WORLD_QUIESCES : 1;
+                world_put_loop(&world, "data", ",\"recovery\":{\"trigger\":\"manual\"}");
+                world_bring_up(&world, "data", "file:1");
+                CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
+                world_settle(&world, 20);
+                world_churn(&world, names, 2, "file:1");
+                CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+                CHECK(world_record(&world, "data")->status.settled
+                        && !world_record(&world, "data")->recover_requested);
+                CHECK_INT(world_record(&world, "data")->status.worker.restarts, 1);
+                CHECK_INT(fake_kills, 1 + !quiesce); /* of the trial, too */
+                CHECK_INT(fake_quiesces, quiesce);
+                check_no_warning(&world);
+                world_free(&world);
+        }
+}
+
+static void a_restart_whose_trial_fails_leaves_the_worker_alone(void)
+{
+        struct worker_proc *serving;
+        struct world world;
+
+        world_new(&world);
+        world.host.features = WORLD_QUIESCES;
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        serving = fake_worker("data");
+        CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
+        world_settle(&world, 20);
+        fake_worker_die(fake_worker("(trial)"));
+        world_settle(&world, 20);
+        CHECK(fake_worker("data") == serving && !fake_worker("(trial)"));
+        CHECK_INT(fake_kills, 0);
+        CHECK_INT(fake_quiesces, 0);
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        CHECK_STR(world_record(&world, "data")->status.reason, "CannotRestart");
+        CHECK_INT(device_store_request_restart(world.store, "data", false), 0); /* asked again, tried again */
+        world_settle(&world, 20);
+        CHECK(fake_worker("(trial)"));
+        fake_worker_die(serving); /* and what is lost is recovered at once */
+        world_settle(&world, 20);
+        CHECK(fake_worker("data"));
+        world_free(&world);
+}
+
+/* Who asked has been told so, and may have gone: a later supervisor does not do it all the same. */
+static void a_restart_that_was_refused_stays_refused(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world.host.features = WORLD_QUIESCES;
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
+        world_settle(&world, 20);
+        fake_worker_die(fake_worker("(trial)"));
+        world_settle(&world, 20);
+        world_stop_reconciler(&world);
+        fake_adopt_error = 0;
+        world_start_reconciler(&world);
+        fake_adopt_error = -ENOENT;
+        world_settle(&world, 0);
+        fake_worker_greet(fake_worker("data"), world_record(&world, "data")->epoch, 0);
+        world_settle(&world, 20);
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        CHECK(!fake_worker("(trial)"));
+        CHECK_INT(fake_quiesces, 0);
+        CHECK_STR(world_record(&world, "data")->status.reason, "CannotRestart");
+        CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
+        world_settle(&world, 20);
+        CHECK(fake_worker("(trial)"));
+        world_free(&world);
+}
+
+/* How often the log says so, while recovery is asked for once more for each `again`. */
+static unsigned count_lines(const char *words, unsigned again)
+{
+        int stderr_then = dup(STDERR_FILENO), file = memfd_create("log", MFD_CLOEXEC);
+        char text[4096] = "";
+        struct world world;
+        unsigned count = 0;
+
+        CHECK(stderr_then >= 0 && file >= 0 && dup2(file, STDERR_FILENO) >= 0);
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(device_store_request_restart(world.store, "data", false),
+                0); /* which asks for a recovery, too */
+        for (unsigned i = 0; i < again; i++) {
+                CHECK_INT(device_store_request_recover(world.store, "data"), 0);
+                world_settle(&world, 5);
+        }
+        world_free(&world);
+        CHECK(dup2(stderr_then, STDERR_FILENO) >= 0);
+        CHECK(pread(file, text, sizeof(text) - 1, 0) > 0);
+        for (const char *at = text; (at = strstr(at, words)); at++)
+                count++;
+        close(stderr_then);
+        close(file);
+        return count;
+}
+
+static void what_is_asked_for_again_is_one_line(void)
+{
+        CHECK_INT(count_lines("Another worker was asked for", 0), 1);
+        CHECK_INT(count_lines("Another worker was asked for", 3), 1);
+        CHECK_INT(count_lines("Serving /dev/ublkb0.", 3), 1);
+}
+
+/* In a recovery the dead worker may have the lock until the driver says that its requests are done; but who
+ * has once found somebody else at the store must not have the driver told of another recovery for nothing. */
+static void a_worker_is_told_when_to_lock_its_store(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_settle(&world, 0);
+        CHECK_INT(fake_worker_lock(fake_worker("data")), WORKER_LOCK_TO_OPEN);
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
+        world_settle(&world, 5);
+        if (CHECK(fake_worker("(trial)")))
+                CHECK_INT(fake_worker_lock(fake_worker("(trial)")), WORKER_LOCK_NEVER);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 5);
+        if (!CHECK(fake_worker("data")))
+                return;
+        CHECK_INT(fake_worker_lock(fake_worker("data")), WORKER_LOCK_TO_SERVE);
+        fake_worker_refuse(fake_worker("data"), "BackingInUse", "It cannot.");
+        world_settle(&world, 0);
+        CHECK_INT(device_store_request_recover(world.store, "data"), 0); /* skips the back-off */
+        world_settle(&world, 5);
+        if (!CHECK(fake_worker("data")))
+                return;
+        CHECK_INT(fake_worker_lock(fake_worker("data")), WORKER_LOCK_TO_OPEN);
+        world_bring_up(&world, "data", "file:1");
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 5);
+        if (CHECK(fake_worker("data")))
+                CHECK_INT(fake_worker_lock(fake_worker("data")), WORKER_LOCK_TO_SERVE);
+        world_free(&world);
+}
+
+/* Every death makes the back-off longer, so in the end it is seen however busy the machine is. */
+static void die_until_back_off(struct world *world, const char *name)
+{
+        for (unsigned deaths = 0; fake_worker(name) && deaths < 20; deaths++) {
+                fake_worker_die(fake_worker(name));
+                world_settle(world, 0);
+        }
+        CHECK(!fake_worker(name));
+}
+
+static void a_second_request_to_recover_skips_the_back_off_again(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_settle(&world, 0);
+        for (unsigned i = 0; i < 2; i++) {
+                die_until_back_off(&world, "data");
+                CHECK_INT(device_store_request_recover(world.store, "data"), 0);
+                world_settle(&world, 0);
+                CHECK(fake_worker("data"));
+        }
+        world_free(&world);
+}
+
+/* Another worker beside one that lives would wait for its queues for ever. */
+static void no_worker_is_started_while_one_may_live(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_stop_reconciler(&world);
+        fake_adopt_error = -EMFILE;
+        world_start_reconciler(&world);
+        world_settle(&world, 5);
+        CHECK(!fake_worker("data"));
+        CHECK_STR(world_record(&world, "data")->status.reason, "WorkerUnreachable");
+        CHECK_INT(world_phase(&world, "data"), PHASE_UNKNOWN); /* of its disk nothing is said */
+        fake_adopt_error = -ENOENT;
+        world_put_loop(&world, "data", ",\"labels\":{\"a\":\"b\"}"); /* looks again at once */
+        world_settle(&world, 5);
+        CHECK(fake_worker("data"));
+        world_free(&world);
+}
+
+/* One that a supervisor started as it died leaves without having said whom it was made for. That says nothing
+ * about the disk, whose I/O waits for the next worker. */
+static void a_worker_that_leaves_without_a_word_does_not_take_the_disk_along(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        world_stop_reconciler(&world);
+        fake_disks[0].device.state = KERNEL_STATE_QUIESCED;
+        fake_adopt_error = 0;
+        world_start_reconciler(&world);
+        world_settle(&world, 0);
+        fake_worker_leave(fake_worker("data"));
+        fake_adopt_error = -ENOENT;
+        world_settle(&world, 5);
+        CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_QUIESCED);
+        fake_worker_die(fake_worker("data"));
+        world_bring_up(&world, "data", "file:1");
+        CHECK(fake_disks[0].there);
+        world_free(&world);
+}
+
+/* While a try is under way, its deadline is not the time of the next one. */
+static void a_next_try_is_told_only_while_one_is_waited_for(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_settle(&world, 5);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 5); /* the second starts at once, and does not say anything */
+        CHECK(fake_worker("data"));
+        CHECK(!strstr(world_record(&world, "data")->status.message, "next try"));
+        die_until_back_off(&world, "data");
+        CHECK(strstr(world_record(&world, "data")->status.message, "next try"));
+        world_free(&world);
+}
+
+static void check_counts(const struct world *world, unsigned restarts, unsigned recoveries)
+{
+        const struct device_status *status = &world_record(world, "data")->status;
+
+        CHECK_INT(status->worker.restarts, restarts);
+        CHECK_INT(status->recoveries.count, recoveries);
+        CHECK((status->recoveries.last_ms > 0) == (recoveries > 0));
+}
+
+static void restarts_and_recoveries_are_counted_on_by_the_next_supervisor(void)
+{
+        const struct device_region_key key = {.queues = 1};
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        /* which a real worker is given */
+        close_fd(runtime_dir_provide_region(world.dir, world_record(&world, "data")->uid, &key));
+        world_bring_up(&world, "data", "file:1");
+        fake_worker_die(fake_worker("data"));
+        fake_disks[0].device.state = KERNEL_STATE_QUIESCED;
+        world_settle(&world, 0);
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        check_counts(&world, 1, 1);
+        world_stop_reconciler(&world);
+        fake_adopt_error = 0;
+        world_start_reconciler(&world);
+        world_settle(&world, 0);
+        fake_worker_greet(fake_worker("data"), world_record(&world, "data")->epoch, 0);
+        world_settle(&world, 0);
+        check_counts(&world, 1, 1);
+        world_stop_reconciler(&world);
+        fake_adopt_error = -ENOENT; /* it dies while nobody looks */
+        fake_disks[0].device.state = KERNEL_STATE_QUIESCED;
+        world_start_reconciler(&world);
+        world_settle(&world, 0);
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        check_counts(&world, 2, 2);
+        world_stop_reconciler(&world);
+        fake_adopt_error = 0; /* it dies while it is found */
+        world_start_reconciler(&world);
+        fake_adopt_error = -ENOENT;
+        world_settle(&world, 0);
+        fake_disks[0].device.state = KERNEL_STATE_QUIESCED;
+        fake_worker_leave(fake_worker("data")); /* its channel breaks first */
+        world_settle(&world, 0);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 0);
+        world_bring_up(&world, "data", "file:1");
+        check_counts(&world, 3, 3);
+        world_free(&world);
+}
+
+/* A disk that is served was said to be recovered until the worker that serves it had the CPU. */
+static void nothing_is_told_before_who_was_found_has_spoken(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        world_stop_reconciler(&world);
+        fake_adopt_error = 0;
+        world_start_reconciler(&world);
+        fake_adopt_error = -ENOENT;
+        world_settle(&world, 20);
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        fake_worker_greet(fake_worker("data"), world_record(&world, "data")->epoch, 0);
+        world_settle(&world, 0);
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        world_free(&world);
+}
+
+/* The driver takes its time: a disk that it is about to remove does not wait for anything. */
+static void what_cannot_be_recovered_is_never_said_to_wait(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", ",\"recovery\":{\"trigger\":\"manual\",\"onCrash\":\"none\"}");
+        world_bring_up(&world, "data", "file:1");
+        fake_worker_die(fake_worker("data"));
+        fake_disks[0].device.state = KERNEL_STATE_LIVE;
+        world_settle(&world, 0);
+        CHECK_INT(world_phase(&world, "data"), PHASE_STOPPING);
+        CHECK(strstr(world_record(&world, "data")->status.message, "then 'ublkctl recover data'"));
+        fake_disks[0].device.state = KERNEL_STATE_DEAD;
+        world_wait_told(&world, "data", "There is no disk left");
+        CHECK_INT(world_phase(&world, "data"), PHASE_FAILED);
+        for (unsigned i = 0; i < 1000 && fake_disks[0].there; i++)
+                world_settle(&world, 0);
+        CHECK(!fake_disks[0].there);
+        world_free(&world);
+}
+
+/* Requests of the dead worker hold it up. */
+static void begin_recovery_that_is_held(struct world *world, const char *more)
+{
+        world_new(world);
+        world_put_loop(world, "data", more);
+        world_bring_up(world, "data", "file:1");
+        fake_worker_die(fake_worker("data"));
+        fake_disks[0].device.state = KERNEL_STATE_QUIESCED;
+        fake_held = true;
+        world_settle(world, 0);
+        fake_worker_open(fake_worker("data"), "file:1");
+}
+
+/* A backing store that hangs holds the recovery up; nothing else would say so. */
+static void requests_of_a_dead_worker_are_told_of_until_they_are_done(void)
+{
+        struct world world;
+
+        begin_recovery_that_is_held(&world, "");
+        world_wait_told(&world, "data", "still under way");
+        CHECK_INT(world_phase(&world, "data"), PHASE_RECOVERING);
+        fake_held = false;
+        world_settle(&world, 150);
+        fake_worker_ready(fake_worker("data"));
+        world_settle(&world, 5);
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        CHECK(!strstr(world_record(&world, "data")->status.message, "under way"));
+        world_free(&world);
+}
+
+/* What kept a disk from being recovered, which is told before that, has nothing to do with the next one. */
+static void a_recovery_that_was_given_up_is_no_trouble_of_the_next_disk(void)
+{
+        struct world world;
+
+        begin_recovery_that_is_held(&world, ",\"recovery\":{\"giveUpAfter\":\"2s\"}");
+        for (unsigned i = 0; i < 20000 && fake_disks[0].device.state == KERNEL_STATE_QUIESCED; i++)
+                world_settle(&world, 0);
+        world_settle(&world, 5);
+        CHECK_INT(world_phase(&world, "data"), PHASE_STARTING);
+        world_free(&world);
+}
+
+/* Each look costs a CPU that the worker could have, in the midst of a recovery. */
+static void a_worker_that_was_told_to_go_is_left_alone_for_a_while(void)
+{
+        struct world world;
+        unsigned looks;
+        int64_t began;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        began = clock_msec(CLOCK_MONOTONIC); /* the rest after the start of the next worker begins later */
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 0);
+        looks = fake_looks;
+        fake_worker_open(fake_worker("data"), "file:1");
+        world_settle(&world, 5);
+        CHECK_INT(worker_proc_stage(fake_worker("data")), WORKER_STAGE_FETCHING);
+        CHECK(fake_looks == looks + 1 || clock_msec(CLOCK_MONOTONIC) - began >= 40);
+        world_settle(&world, 60);
+        CHECK(fake_looks > looks + 1);
+        world_free(&world);
+}
+
+/* How many events of this reason there are. */
+static unsigned count_events(const struct world *world, const char *reason)
+{
+        const struct event_log *log = device_store_events(world->store);
+        unsigned count = 0;
+
+        for (size_t i = 0; i < event_log_count(log); i++)
+                count += strcmp(event_log_at(log, i)->reason, reason) == 0;
+        return count;
+}
+
+static const struct device_condition *stable_path(const struct world *world)
+{
+        return &world_record(world, "data")->status.conditions.of[CONDITION_STABLE_PATH];
+}
+
+static void a_path_that_may_change_is_told_once(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_settle(&world, 0);
+        CHECK_INT(stable_path(&world)->status, CONDITION_ABSENT);
+        fake_worker_advise(fake_worker("data"), "/dev/disk/by-id/wwn-1");
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        CHECK_INT(stable_path(&world)->status, CONDITION_FALSE);
+        CHECK_STR(stable_path(&world)->reason, "UnstablePath");
+        CHECK(strstr(stable_path(&world)->message, "/dev/disk/by-id/wwn-1"));
+        CHECK_INT(count_events(&world, "UnstablePath"), 1);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 5);
+        CHECK_INT(stable_path(&world)->status, CONDITION_FALSE);
+        fake_worker_advise(fake_worker("data"), "/dev/disk/by-id/wwn-1");
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(stable_path(&world)->status, CONDITION_FALSE);
+        CHECK_INT(count_events(&world, "UnstablePath"), 1);
+        world_free(&world);
+}
+
+static void a_stable_path_is_no_condition(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_settle(&world, 0);
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(stable_path(&world)->status, CONDITION_ABSENT);
+        CHECK_INT(count_events(&world, "UnstablePath"), 0);
+        world_free(&world);
+}
+
+int main(void)
+{
+        a_worker_that_was_told_to_go_is_left_alone_for_a_while();
+        requests_of_a_dead_worker_are_told_of_until_they_are_done();
+        a_recovery_that_was_given_up_is_no_trouble_of_the_next_disk();
+        a_restart_replaces_the_worker_once();
+        a_restart_whose_trial_fails_leaves_the_worker_alone();
+        a_restart_that_was_refused_stays_refused();
+        what_is_asked_for_again_is_one_line();
+        a_worker_is_told_when_to_lock_its_store();
+        a_second_request_to_recover_skips_the_back_off_again();
+        no_worker_is_started_while_one_may_live();
+        a_worker_that_leaves_without_a_word_does_not_take_the_disk_along();
+        a_next_try_is_told_only_while_one_is_waited_for();
+        restarts_and_recoveries_are_counted_on_by_the_next_supervisor();
+        nothing_is_told_before_who_was_found_has_spoken();
+        what_cannot_be_recovered_is_never_said_to_wait();
+        a_path_that_may_change_is_told_once();
+        a_stable_path_is_no_condition();
+        return check_report();
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* The store in memory, the directory under /tmp, and the loop that drives them. */
+#include "tests/unit/ublkd/reconcile/reconciler_world.h"
+
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+
+enum { WAIT_MS_MAX = 20000 };
+
+static void on_settled(void *userdata _unused_)
+{
+}
+
+void world_start_reconciler(struct world *world)
+{
+        const struct reconciler_config config = {.event = world->event,
+                .store = world->store,
+                .runtime_dir = world->dir,
+                .host = &world->host,
+                .disk_search = world->disk_search,
+                .settled = on_settled};
+
+        CHECK_INT(reconciler_new(&config, &world->reconciler), 0);
+        reconciler_set_control(world->reconciler, (struct ublk_ctl *)world); /* the fakes do not look at it */
+}
+
+void world_stop_reconciler(struct world *world)
+{
+        world->reconciler = reconciler_free(world->reconciler);
+}
+
+/* In a process of its own, which knows what was so when it began. */
+static int find_fake_user(
+        const struct disk_users_roots *roots _unused_, struct disk_users *disks, size_t count)
+{
+        if (!*fake_user)
+                return -EIO;
+        for (size_t i = 0; i < count; i++)
+                if (fake_disks[disks[i].number].open)
+                        disks[i].items[disks[i].count++] = strdup(fake_user);
+        return 0;
+}
+
+void world_new(struct world *world)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+
+        *world = (struct world){
+                .host = {.features = 1, .cpus = 1}
+        };
+        memset(fake_disks, 0, sizeof(fake_disks));
+        strcpy(fake_user, "somebody");
+        fake_kills = fake_quiesces = fake_adds = fake_holds = 0;
+        fake_hold_error = 0;
+        fake_add_error = 0;
+        fake_releases = 0;
+        fake_held = false;
+        fake_dropped_flags = 0;
+        fake_get_info_error = 0;
+        strcpy(world->path, "/tmp/ublkd-reconciler-XXXXXX");
+        CHECK(mkdtemp(world->path));
+        CHECK_INT(sd_event_new(&world->event), 0);
+        CHECK_INT(store_memory_open(&world->disk.real, &world->disk.real_context), 0);
+        CHECK_INT(device_store_new(&store_faulty_backend, &world->disk, &world->store), 0);
+        CHECK_INT(runtime_dir_open(world->path, &world->dir, &problems), 0);
+        CHECK_INT(disk_search_new(world->event, &(struct disk_search_options){.find = find_fake_user},
+                          &world->disk_search),
+                0);
+        world_start_reconciler(world);
+}
+
+void world_free(struct world *world)
+{
+        char command[128];
+
+        reconciler_free(world->reconciler);
+        disk_search_free(world->disk_search);
+        device_store_free(world->store);
+        runtime_dir_free(world->dir);
+        sd_event_unref(world->event);
+        snprintf(command, sizeof(command), "rm -r %s", world->path);
+        CHECK_INT(system(command), 0);
+}
+
+static void put(struct world *world, const char *text)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        const struct put_condition condition = {.mode = PUT_CREATE_OR_REPLACE};
+        cJSON *document = cJSON_Parse(text);
+        const struct device_record *record;
+        enum put_outcome outcome;
+        struct device_spec *spec;
+
+        if (CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0))
+                CHECK_INT(device_store_put(world->store, spec, &condition, &record, &outcome, &problems), 0);
+        cJSON_Delete(document);
+}
+
+void world_put_loop(struct world *world, const char *name, const char *more)
+{
+        char text[256];
+
+        snprintf(text, sizeof(text), "{\"name\":\"%s\",\"target\":{\"type\":\"loop\",\"path\":\"/f\"}%s}",
+                name, more);
+        put(world, text);
+}
+
+void world_put_size(struct world *world, const char *name, uint64_t kib, uint64_t offset)
+{
+        char text[256];
+
+        snprintf(text, sizeof(text),
+                "{\"name\":\"%s\",\"target\":{\"type\":\"loop\",\"path\":\"/"
+                "f\",\"offset\":%llu},\"size\":\"%lluKiB\"}",
+                name, (unsigned long long)offset, (unsigned long long)kib);
+        put(world, text);
+}
+
+/* True: something happened; false: not within a millisecond. */
+static bool step(struct world *world)
+{
+        return sd_event_run(world->event, 0) > 0 || fake_ctl_answer() || sd_event_run(world->event, 1000) > 0;
+}
+
+void world_settle(struct world *world, unsigned milliseconds)
+{
+        for (unsigned quiet = 0; quiet <= milliseconds;)
+                quiet += !step(world);
+}
+
+void world_wait_gone(struct world *world, const char *name)
+{
+        for (unsigned quiet = 0; quiet < WAIT_MS_MAX && world_record(world, name);)
+                quiet += !step(world);
+        CHECK(!world_record(world, name));
+}
+
+void world_wait_told(struct world *world, const char *name, const char *words)
+{
+        for (unsigned quiet = 0; quiet < WAIT_MS_MAX;) {
+                const struct device_record *record = world_record(world, name);
+
+                if (!record || (record->status.message && strstr(record->status.message, words)))
+                        break;
+                quiet += !step(world);
+        }
+        if (CHECK(world_record(world, name))
+                && !CHECK(strstr(world_record(world, name)->status.message, words)))
+                fprintf(stderr, "it says: %s\n", world_record(world, name)->status.message);
+}
+
+const struct device_record *world_record(const struct world *world, const char *name)
+{
+        return device_store_get(world->store, name);
+}
+
+enum device_phase world_phase(const struct world *world, const char *name)
+{
+        return world_record(world, name)->status.phase;
+}
+
+void world_bring_up(struct world *world, const char *name, const char *key)
+{
+        struct worker_proc *worker;
+
+        world_settle(world, 0);
+        worker = fake_worker(name);
+        if (!CHECK(worker))
+                return;
+        fake_worker_open(worker, key);
+        world_settle(world, 5);
+        worker = fake_worker(name);
+        if (!CHECK(worker && worker_proc_number(worker) >= 0))
+                return;
+        fake_worker_ready(worker);
+        world_settle(world, 5);
+        CHECK_INT(world_phase(world, name), PHASE_LIVE);
+}
+
+void world_churn(struct world *world, const char *const *names, size_t count, const char *key)
+{
+        for (unsigned round = 0; round < 10; round++) {
+                for (size_t i = 0; i < count; i++) {
+                        struct worker_proc *worker = fake_worker(names[i]);
+                        enum worker_stage stage = worker ? worker_proc_stage(worker) : WORKER_STAGE_SERVING;
+
+                        if (stage == WORKER_STAGE_LEAVING)
+                                fake_worker_die(worker);
+                        else if (stage == WORKER_STAGE_OPENING)
+                                fake_worker_open(worker, key);
+                        else if (stage == WORKER_STAGE_FETCHING)
+                                fake_worker_ready(worker);
+                }
+                world_settle(world, 20);
+        }
+}
+
+/* ---- what /sys tells of the disks ---- */
+
+int __wrap_observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size);
+int __wrap_observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size)
+{
+        *ret_size = fake_disks[number].size ? fake_disks[number].size : 1 << 20;
+        *ret_logical_block_size = 512;
+        return 0;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* event_log: order, repetitions, and the bounds. */
+#include "ublkd/store/event_log.h"
+
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+
+enum { SECOND = 1000 * 1000 };
+
+static const uint64_t start = UINT64_C(1700000000) * SECOND;
+
+static void happen_to(struct event_log *log, const char *name, const char *uid, const char *reason,
+        uint64_t revision, uint64_t at)
+{
+        struct device_event *event = NULL;
+        const struct device_event happened = {
+                .type = EVENT_WARNING,
+                .device = (char *)name,
+                .uid = (char *)uid,
+                .reason = (char *)reason,
+                .message = (char *)"It happened.",
+                .last_at = at,
+        };
+
+        if (CHECK_INT(event_log_make(log, &happened, revision, &event), 0))
+                event_log_take(log, event, false);
+}
+
+static void happen(struct event_log *log, const char *uid, const char *reason, uint64_t revision, uint64_t at)
+{
+        happen_to(log, "data", uid, reason, revision, at);
+}
+
+static void test_disks_without_a_record_are_told_apart(struct event_log *log)
+{
+        happen_to(log, "/dev/ublkb0", "", "DiskOfNoDevice", 1, start);
+        happen_to(log, "/dev/ublkb1", "", "DiskOfNoDevice", 2, start);
+        happen_to(log, "/dev/ublkb0", "", "DiskOfNoDevice", 3, start + SECOND);
+        CHECK_INT(event_log_count(log), 2);
+        CHECK_INT(event_log_at(log, 1)->count, 2);
+}
+
+static void test_what_was_asked_for_repeats_nothing(struct event_log *log)
+{
+        for (uint64_t revision = 1; revision <= 3; revision++) {
+                const struct device_event happened = {
+                        .device = (char *)"data",
+                        .uid = (char *)"a",
+                        .reason = (char *)"SpecChanged",
+                        .message = (char *)"It was changed.",
+                        .last_at = start,
+                        .asked = true,
+                };
+                struct device_event *event;
+
+                if (CHECK_INT(event_log_make(log, &happened, revision, &event), 0))
+                        event_log_take(log, event, false);
+        }
+        CHECK_INT(event_log_count(log), 3);
+        CHECK_INT(event_log_at(log, 2)->count, 1);
+}
+
+static void test_repetitions_move_to_the_end(struct event_log *log)
+{
+        const struct device_event *event;
+
+        happen(log, "a", "Died", 10, start);
+        happen(log, "b", "Died", 11, start + SECOND);
+        happen(log, "a", "Other", 12, start + 2 * SECOND);
+        happen(log, "a", "Died", 15, start + 3 * SECOND);
+        if (!CHECK_INT(event_log_count(log), 3))
+                return;
+        CHECK_INT(event_log_at(log, 0)->revision, 11);
+        event = event_log_at(log, 2);
+        CHECK_INT(event->revision, 15);
+        CHECK_INT(event->first_revision, 10);
+        CHECK_INT(event->count, 2);
+        CHECK(event->first_at == start && event->last_at == start + 3 * SECOND);
+        CHECK_INT(event_log_after(log, 0), 0);
+        CHECK_INT(event_log_after(log, 11), 1);
+        CHECK_INT(event_log_after(log, 14), 2);
+        CHECK_INT(event_log_after(log, 15), 3);
+        CHECK_INT(event_log_compacted(log), 0);
+}
+
+static void test_long_after_is_no_repetition(struct event_log *log)
+{
+        happen(log, "a", "Live", 1, start);
+        happen(log, "a", "Live", 2, start + (uint64_t)(EVENT_REPEAT_SECONDS + 1) * SECOND);
+        CHECK_INT(event_log_count(log), 2);
+        CHECK_INT(event_log_at(log, 1)->count, 1);
+}
+
+static void test_number_is_bounded(struct event_log *log)
+{
+        char uid[16];
+
+        for (int i = 0; i < EVENTS_MAX + 10; i++) {
+                snprintf(uid, sizeof(uid), "%d", i);
+                happen(log, uid, "Live", (uint64_t)i * 2 + 2, start);
+        }
+        CHECK_INT(event_log_count(log), EVENTS_MAX);
+        CHECK_INT(event_log_compacted(log), 20);
+        CHECK_INT(event_log_at(log, 0)->revision, 22);
+        CHECK_INT(event_log_unsaved(log, NULL, 0), EVENTS_MAX);
+        event_log_saved(log);
+        CHECK_INT(event_log_unsaved(log, NULL, 0), 0);
+}
+
+/* Whoever flaps does not push out what others have done. */
+static void test_flapping_device_keeps_its_place(struct event_log *log)
+{
+        happen(log, "quiet", "Created", 1, start);
+        for (uint64_t i = 0; i < 100000; i++)
+                happen(log, "loud", i % 2 ? "Backoff" : "Starting", 2 + i, start + i * SECOND / 10);
+        CHECK_INT(event_log_count(log), 3);
+        CHECK_STR(event_log_at(log, 0)->uid, "quiet");
+        CHECK_INT(event_log_at(log, 2)->count, 50000);
+}
+
+static void test_age_is_bounded(struct event_log *log)
+{
+        happen(log, "a", "Live", 5, start);
+        happen(log, "b", "Live", 6, start + SECOND);
+        happen(log, "c", "Live", 7, start + (uint64_t)EVENT_AGE_MAX_SECONDS * SECOND + 1);
+        CHECK_INT(event_log_count(log), 2);
+        CHECK_INT(event_log_compacted(log), 5);
+}
+
+static void test_loaded_in_any_order(struct event_log *log)
+{
+        static const uint64_t revisions[] = {30, 10, 20};
+
+        for (size_t i = 0; i < 3; i++)
+                CHECK_INT(event_log_load(log,
+                                  &(struct device_event){
+                                          .revision = revisions[i],
+                                          .first_revision = revisions[i],
+                                          .last_at = start,
+                                          .count = 1,
+                                          .device = (char *)"data",
+                                          .uid = (char *)"a",
+                                          .reason = (char *)"Live",
+                                          .message = (char *)"",
+                                  }),
+                        0);
+        event_log_loaded(log, 7, start);
+        CHECK_INT(event_log_count(log), 3);
+        CHECK_INT(event_log_at(log, 0)->revision, 10);
+        CHECK_INT(event_log_compacted(log), 7);
+        CHECK_INT(event_log_unsaved(log, NULL, 0), 0);
+        happen(log, "a", "Live", 40, start); /* another type: no repetition */
+        CHECK_INT(event_log_count(log), 4);
+        CHECK_INT(event_log_unsaved(log, NULL, 0), 1);
+}
+
+static void test_long_messages_are_cut(struct event_log *log)
+{
+        char message[3 * EVENT_MESSAGE_MAX];
+        struct device_event *event = NULL;
+
+        memset(message, 'x', sizeof(message) - 1);
+        message[sizeof(message) - 1] = '\0';
+        if (!CHECK_INT(event_log_make(log,
+                               &(struct device_event){
+                                       .device = (char *)"data",
+                                       .uid = (char *)"a",
+                                       .reason = message,
+                                       .message = message,
+                               },
+                               1, &event),
+                    0))
+                return;
+        CHECK_INT(strlen(event->message), EVENT_MESSAGE_MAX - 1);
+        CHECK_INT(strlen(event->reason), EVENT_REASON_MAX - 1);
+        device_event_free(event);
+}
+
+int main(void)
+{
+        static void (*const tests[])(struct event_log *) = {test_repetitions_move_to_the_end,
+                test_what_was_asked_for_repeats_nothing, test_disks_without_a_record_are_told_apart,
+                test_long_after_is_no_repetition, test_number_is_bounded,
+                test_flapping_device_keeps_its_place, test_age_is_bounded, test_loaded_in_any_order,
+                test_long_messages_are_cut};
+
+        for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+                struct event_log *log;
+
+                if (!CHECK_INT(event_log_new(&log), 0))
+                        return 1;
+                tests[i](log);
+                event_log_free(log);
+        }
+        return check_report();
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/* The events of a store in a real database: which changes make one, what survives, what costs a write. */
+#include "ublkd/store/device_store.h"
+
+#include "tests/unit/check.h"
+
+#include <ftw.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct place {
+        char directory[96], database[112];
+};
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *ftw)
+{
+        (void)info;
+        (void)kind;
+        (void)ftw;
+        return remove(path);
+}
+
+static struct device_store *open_store(const struct place *place)
+{
+        struct problem_list problems = {};
+        const struct device_backend *backend;
+        struct device_store *store = NULL;
+        void *context;
+
+        if (CHECK_INT(store_sqlite_open(place->directory, &backend, &context, &problems), 0))
+                CHECK_INT(device_store_new(backend, context, &store), 0);
+        for (size_t i = 0; i < problems.count; i++)
+                fprintf(stderr, "%s\n", problems.items[i].detail);
+        problem_list_clear(&problems);
+        if (!store)
+                abort();
+        return store;
+}
+
+static void put(struct device_store *store, const char *text)
+{
+        const struct put_condition condition = {.mode = PUT_CREATE_OR_REPLACE};
+        struct problem_list problems = {};
+        const struct device_record *record;
+        struct device_spec *spec = NULL;
+        enum put_outcome outcome;
+        cJSON *document = cJSON_Parse(text);
+
+        CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0);
+        CHECK_INT(device_store_put(store, spec, &condition, &record, &outcome, &problems), 0);
+        cJSON_Delete(document);
+        problem_list_clear(&problems);
+}
+
+static void set_status(struct device_store *store, enum device_phase phase, const char *reason, int nth)
+{
+        struct device_status status = {.phase = phase, .number = -1};
+
+        CHECK_INT(device_status_explain(&status, reason, "Try %d.", nth), 0);
+        CHECK_INT(device_store_set_status(store, "data", &status), 0);
+        device_status_clear(&status);
+}
+
+static const struct device_event *last_event(const struct device_store *store)
+{
+        const struct event_log *log = device_store_events(store);
+
+        return event_log_at(log, event_log_count(log) - 1);
+}
+
+static void check_last(const struct device_store *store, const char *reason, enum event_type type)
+{
+        const struct device_event *event = last_event(store);
+
+        CHECK_STR(event->reason, reason);
+        CHECK_INT(event->type, type);
+        CHECK_STR(event->device, "data");
+        CHECK_INT(event->revision, device_store_revision(store));
+        CHECK_INT(event->message[strlen(event->message) - 1], '.');
+}
+
+#define SPEC(more) "{\"name\":\"data\",\"target\":{\"type\":\"null\"},\"size\":\"1MiB\"" more "}"
+
+static void test_every_change_is_told(const struct place *place)
+{
+        struct device_store *store = open_store(place);
+        uint64_t revision;
+
+        put(store, SPEC(",\"labels\":{\"app\":\"db\"}"));
+        check_last(store, "Created", EVENT_NORMAL);
+        CHECK_STR(last_event(store)->labels, "{\"app\":\"db\"}");
+        set_status(store, PHASE_STARTING, "Starting", 1);
+        check_last(store, "Starting", EVENT_NORMAL);
+        revision = last_event(store)->revision;
+        set_status(store, PHASE_PENDING, "HostNotReady", 1); /* of the host: not once for each device */
+        CHECK_INT(last_event(store)->revision, revision);
+        set_status(store, PHASE_STARTING, "Starting", 1);
+        revision = last_event(store)->revision;
+        set_status(store, PHASE_STARTING, "Starting", 2); /* only the sentence */
+        CHECK_INT(last_event(store)->revision, revision);
+        set_status(store, PHASE_LIVE, "CannotGrow", 1);
+        check_last(store, "CannotGrow", EVENT_WARNING);
+        set_status(store, PHASE_RECOVERING, "Restarting", 1); /* was asked for */
+        check_last(store, "Restarting", EVENT_NORMAL);
+        set_status(store, PHASE_BACKOFF, "NoSuchFile", 1);
+        check_last(store, "NoSuchFile", EVENT_WARNING);
+        set_status(store, PHASE_BACKOFF, "NotPermitted", 1);
+        check_last(store, "NotPermitted", EVENT_WARNING);
+        CHECK_INT(device_store_note(store, "data", EVENT_WARNING, "WorkerDied", "It died of %d.", 9), 0);
+        check_last(store, "WorkerDied", EVENT_WARNING);
+        CHECK_INT(device_store_note(store, "other", EVENT_WARNING, "WorkerDied", "It died."), -ENOENT);
+        CHECK_INT(device_store_request_recover(store, "data"), 0);
+        check_last(store, "RecoverRequested", EVENT_NORMAL);
+        put(store, SPEC(",\"readOnly\":true"));
+        check_last(store, "SpecChanged", EVENT_NORMAL);
+        CHECK(strstr(last_event(store)->message, "not there yet")); /* no old disk is removed */
+        CHECK(!last_event(store)->labels);
+        CHECK_INT(device_store_request_delete(store, "data", false), 0);
+        check_last(store, "DeleteRequested", EVENT_NORMAL);
+        CHECK_INT(device_store_remove(store, "data"), 0);
+        check_last(store, "Removed", EVENT_NORMAL);
+        device_store_free(store);
+}
+
+/* The files as a crash would leave them: what a store finds that opens them. */
+static struct device_store *open_crashed(const struct place *place)
+{
+        struct place crashed = {};
+        char command[512];
+
+        snprintf(crashed.directory, sizeof(crashed.directory), "%.80s/crashed", place->directory);
+        snprintf(command, sizeof(command), "mkdir -p %s && cp %s/ublkd.db* %s", crashed.directory,
+                place->directory, crashed.directory);
+        CHECK_INT(system(command), 0);
+        return open_store(&crashed);
+}
+
+/* Events of disks that are nobody's: whatever they number, no revision comes twice. */
+static void test_no_revision_comes_twice_after_a_crash(const struct place *place)
+{
+        struct device_store *store = open_store(place), *after;
+        uint64_t newest;
+
+        for (int i = 0; i < 70000; i++) /* more than one block of revisions */
+                device_store_note_disk(store, i % 256, EVENT_WARNING, "DiskOfNoDevice", "It was found.");
+        newest = last_event(store)->revision;
+        CHECK_INT(newest, 70000);
+        after = open_crashed(place);
+        device_store_note_disk(after, 1, EVENT_WARNING, "DiskOfNoDevice", "It was found.");
+        CHECK(last_event(after)->revision > newest);
+        device_store_free(after);
+        device_store_free(store);
+}
+
+/* What was asked for is there after a crash (no device_store_save_events()), with its revisions. */
+static void test_asked_for_survives_a_crash(const struct place *place)
+{
+        struct device_store *store = open_store(place), *crashed;
+        uint64_t before;
+
+        put(store, SPEC());
+        CHECK_INT(device_store_request_delete(store, "data", false), 0);
+        before = device_store_revision(store);
+        crashed = open_crashed(place);
+        device_store_free(store);
+        store = crashed;
+        CHECK_INT(event_log_count(device_store_events(store)), 2);
+        CHECK_STR(last_event(store)->reason, "DeleteRequested");
+        CHECK_INT(last_event(store)->revision, before);
+        CHECK(device_store_revision(store) >= before);
+        device_store_free(store);
+}
+
+static void test_flapping_costs_no_writes(const struct place *place)
+{
+        struct device_store *store = open_store(place);
+        const struct device_event *event;
+        struct stat before, after;
+        char log[128];
+
+        put(store, SPEC());
+        snprintf(log, sizeof(log), "%s-wal", place->database);
+        CHECK_INT(stat(log, &before), 0);
+        for (int i = 0; i < 5000; i++) {
+                set_status(store, PHASE_STARTING, "Starting", i);
+                set_status(store, PHASE_BACKOFF, "NoSuchFile", i);
+        }
+        CHECK_INT(stat(log, &after), 0);
+        CHECK_INT(after.st_size, before.st_size);
+        CHECK_INT(event_log_count(device_store_events(store)), 3);
+        CHECK_INT(device_store_save_events(store), 0);
+        device_store_free(store);
+
+        store = open_store(place);
+        CHECK_INT(event_log_count(device_store_events(store)), 3);
+        event = last_event(store);
+        CHECK_STR(event->reason, "NoSuchFile");
+        CHECK_STR(event->message, "Try 4999.");
+        CHECK_INT(event->count, 5000);
+        CHECK_INT(event->revision - event->first_revision, 2 * 4999);
+        device_store_free(store);
+}
+
+/* Compaction reaches the database, and is remembered. */
+static void test_compaction_is_remembered(const struct place *place)
+{
+        struct device_store *store = open_store(place);
+        uint64_t compacted;
+        char reason[16];
+
+        put(store, SPEC());
+        for (int i = 0; i < EVENTS_MAX + 100; i++) {
+                snprintf(reason, sizeof(reason), "Reason%d", i);
+                CHECK_INT(device_store_note(store, "data", EVENT_NORMAL, reason, "It."), 0);
+                if (i == EVENTS_MAX / 2)
+                        CHECK_INT(device_store_save_events(store), 0);
+        }
+        compacted = event_log_compacted(device_store_events(store));
+        CHECK(compacted > 0);
+        device_store_free(store);
+        store = open_store(place);
+        CHECK_INT(event_log_count(device_store_events(store)), EVENTS_MAX);
+        CHECK_INT(event_log_compacted(device_store_events(store)), compacted);
+        CHECK_INT(event_log_at(device_store_events(store), 0)->revision, compacted + 1);
+        device_store_free(store);
+}
+
+static int stored_events(const struct place *place)
+{
+        sqlite3_stmt *count = NULL;
+        sqlite3 *db = NULL;
+        int rows = -1;
+
+        CHECK_INT(sqlite3_open(place->database, &db), SQLITE_OK);
+        CHECK_INT(sqlite3_prepare_v2(db, "SELECT count(*) FROM event", -1, &count, NULL), SQLITE_OK);
+        if (CHECK_INT(sqlite3_step(count), SQLITE_ROW))
+                rows = sqlite3_column_int(count, 0);
+        CHECK_INT(sqlite3_finalize(count), SQLITE_OK);
+        CHECK_INT(sqlite3_close(db), SQLITE_OK);
+        return rows;
+}
+
+/* Also where all new events are written with their records, so that none ever waits to be written. */
+static void test_the_database_is_bounded(const struct place *place)
+{
+        struct device_store *store = open_store(place);
+        char reason[16];
+
+        put(store, SPEC());
+        for (int i = 0; i < EVENTS_MAX; i++) {
+                snprintf(reason, sizeof(reason), "Reason%d", i);
+                CHECK_INT(device_store_note(store, "data", EVENT_NORMAL, reason, "It."), 0);
+        }
+        CHECK_INT(device_store_save_events(store), 0);
+        CHECK(!event_log_has_dropped(device_store_events(store)));
+        CHECK_INT(device_store_request_delete(store, "data", false), 0);
+        CHECK_INT(device_store_remove(store, "data"), 0);
+        put(store, SPEC());
+        CHECK(event_log_has_dropped(device_store_events(store)));
+        CHECK_INT(device_store_save_events(store), 0);
+        CHECK(!event_log_has_dropped(device_store_events(store)));
+        device_store_free(store);
+        CHECK_INT(stored_events(place), EVENTS_MAX);
+}
+
+/* Revisions were given out that could not be written down, but events with them could later: as after a full
+ * disk and a crash. None is given out again. */
+static void test_revisions_behind_the_events(const struct place *place)
+{
+        struct device_store *store = open_store(place);
+        uint64_t newest;
+        sqlite3 *db = NULL;
+
+        put(store, SPEC());
+        set_status(store, PHASE_BACKOFF, "NoSuchFile", 1);
+        newest = last_event(store)->revision;
+        device_store_free(store);
+        CHECK_INT(sqlite3_open(place->database, &db), SQLITE_OK);
+        CHECK_INT(sqlite3_exec(db, "UPDATE store SET revision = 0", NULL, NULL, NULL), SQLITE_OK);
+        CHECK_INT(sqlite3_close(db), SQLITE_OK);
+        store = open_store(place);
+        CHECK(device_store_revision(store) >= newest);
+        CHECK_INT(device_store_request_delete(store, "data", false), 0);
+        check_last(store, "DeleteRequested", EVENT_NORMAL);
+        CHECK(last_event(store)->revision > newest);
+        CHECK_INT(event_log_count(device_store_events(store)), 3);
+        device_store_free(store);
+}
+
+/* A database of the first version, with a device whose spec cannot be used. */
+static void test_old_database_is_taken_over(const struct place *place)
+{
+        sqlite3 *db = NULL;
+        struct device_store *store;
+
+        CHECK_INT(sqlite3_open(place->database, &db), SQLITE_OK);
+        CHECK_INT(
+                sqlite3_exec(db,
+                        "CREATE TABLE store (id INTEGER PRIMARY KEY CHECK (id = 1), revision INTEGER NOT "
+                        "NULL) STRICT; INSERT INTO store VALUES (1, 65536);"
+                        "CREATE TABLE device (name TEXT PRIMARY KEY NOT NULL, uid TEXT NOT NULL UNIQUE,"
+                        " generation INTEGER NOT NULL, revision INTEGER NOT NULL, epoch INTEGER NOT NULL,"
+                        " number INTEGER UNIQUE, deleting INTEGER NOT NULL, recover_requested INTEGER NOT "
+                        "NULL, held_boot TEXT NOT NULL, created_at INTEGER NOT NULL, spec TEXT NOT NULL) "
+                        "STRICT, WITHOUT ROWID;"
+                        "INSERT INTO device VALUES ('data', '11111111-2222-3333-4444-555555555555', 1, 7, 1, "
+                        "NULL, 0, 0, '', 1, '{}');"
+                        "PRAGMA application_id = 1969384555; PRAGMA user_version = 1",
+                        NULL, NULL, NULL),
+                SQLITE_OK);
+        CHECK_INT(sqlite3_close(db), SQLITE_OK);
+        store = open_store(place);
+        CHECK(device_store_get(store, "data"));
+        check_last(store, "Quarantined", EVENT_WARNING);
+        CHECK(last_event(store)->revision > 65536);
+        device_store_free(store);
+}
+
+int main(void)
+{
+        static void (*const tests[])(const struct place *) = {test_every_change_is_told,
+                test_asked_for_survives_a_crash, test_no_revision_comes_twice_after_a_crash,
+                test_flapping_costs_no_writes, test_compaction_is_remembered, test_the_database_is_bounded,
+                test_revisions_behind_the_events, test_old_database_is_taken_over};
+
+        for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+                struct place place = {.directory = "/tmp/store_events_test.XXXXXX"};
+
+                if (!mkdtemp(place.directory))
+                        return 1;
+                snprintf(place.database, sizeof(place.database), "%s/ublkd.db", place.directory);
+                tests[i](&place);
+                CHECK_INT(nftw(place.directory, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+        }
+        return check_report();
+}

@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: MIT */
+/* Worker processes: real children that speak the protocol, or do not. This program is the worker, too:
+ * started as "ublkd-worker NAME" it behaves as NAME says. */
+#include "ublkd/workers/worker_proc.h"
+
+#include "tests/unit/check.h"
+#include "tests/unit/ublkd/workers/worker_fake.h"
+
+#include <linux/sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum { PATIENCE_USEC = 20 * 1000 * 1000 };
+
+struct watch {
+        sd_event *event;
+        struct runtime_dir *dir;
+        struct worker_start *starter; /* of this program */
+        struct worker_proc *worker;
+        unsigned changes;
+        bool in_loop; /* a change may be told only then */
+};
+
+static void on_change(void *userdata, struct worker_proc *worker)
+{
+        struct watch *watch = userdata;
+
+        CHECK(watch->in_loop);
+        CHECK(worker == watch->worker);
+        watch->changes++;
+}
+
+/* Runs the loop until `done`, or long enough to be a failure. */
+static bool run_until(struct watch *watch, bool (*done)(const struct watch *watch))
+{
+        uint64_t start, now;
+
+        sd_event_now(watch->event, CLOCK_MONOTONIC, &start);
+        now = start;
+        while (!done(watch) && now < start + PATIENCE_USEC) {
+                watch->in_loop = true;
+                sd_event_run(watch->event, 100 * 1000);
+                watch->in_loop = false;
+                sd_event_now(watch->event, CLOCK_MONOTONIC, &now);
+        }
+        return done(watch);
+}
+
+static bool is_dead(const struct watch *watch)
+{
+        return worker_proc_death(watch->worker);
+}
+
+static bool is_open(const struct watch *watch)
+{
+        return worker_proc_stage(watch->worker) == WORKER_STAGE_OPEN;
+}
+
+static bool is_ready(const struct watch *watch)
+{
+        return worker_proc_stage(watch->worker) == WORKER_STAGE_READY;
+}
+
+static bool is_serving(const struct watch *watch)
+{
+        return worker_proc_stage(watch->worker) == WORKER_STAGE_SERVING;
+}
+
+static int try_spawn(struct watch *watch, struct worker_start *starter, const char *name, const char *spec)
+{
+        return worker_proc_spawn(watch->event, watch->dir, starter,
+                &(struct worker_msg){
+                        .type = WORKER_MSG_CONFIG,
+                        .config = {.name = (char *)name,
+                                   .uid = (char *)worker_fake_uid,
+                                   .epoch = WORKER_FAKE_EPOCH,
+                                   .spec = (char *)spec,
+                                   .queues = 1,
+                                   .queue_depth = 8},
+        },
+                -1, on_change, watch, &watch->worker);
+}
+
+static void spawn(struct watch *watch, const char *name)
+{
+        watch->changes = 0;
+        CHECK_INT(try_spawn(watch, watch->starter, name, "{}"), 0);
+        CHECK_INT(worker_proc_stage(watch->worker), WORKER_STAGE_OPENING);
+        CHECK_INT(worker_proc_number(watch->worker), -1);
+        CHECK(!worker_proc_params(watch->worker));
+        CHECK(!worker_proc_death(watch->worker));
+        CHECK(!worker_proc_adopted(watch->worker));
+        CHECK(worker_proc_pid(watch->worker) > 0);
+}
+
+static void let_go(struct watch *watch)
+{
+        watch->worker = worker_proc_free(watch->worker);
+}
+
+/* Spawns, and expects this death. */
+static void check_death(struct watch *watch, const char *name, const char *sentence)
+{
+        spawn(watch, name);
+        if (CHECK(run_until(watch, is_dead))) {
+                CHECK_STR(worker_proc_death(watch->worker)->sentence, sentence);
+                CHECK(worker_proc_died_at(watch->worker) > 0);
+                CHECK_INT(worker_proc_stage(watch->worker), WORKER_STAGE_LEAVING);
+                CHECK_INT(runtime_dir_connect_worker(watch->dir, worker_fake_uid), -ENOENT);
+                CHECK_INT(waitpid(worker_proc_pid(watch->worker), NULL, WNOHANG), -1); /* no zombie */
+        }
+        let_go(watch);
+}
+
+static const struct data_route copy = {.path = DATA_PATH_COPY};
+
+static void test_life(struct watch *watch)
+{
+        uint64_t now = (uint64_t)time(NULL) * 1000000;
+
+        spawn(watch, "good");
+        CHECK(worker_proc_started_at(watch->worker) / 1000000 - now / 1000000 < 2);
+        CHECK(run_until(watch, is_open));
+        CHECK_INT(worker_proc_epoch(watch->worker), WORKER_FAKE_EPOCH);
+        CHECK_INT(worker_proc_params(watch->worker)->size, 1 << 20);
+        CHECK_INT(watch->changes, 1); /* PARAMS; its HELLO says nothing that was not known */
+        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &copy, NULL), 0);
+        CHECK_INT(worker_proc_stage(watch->worker), WORKER_STAGE_FETCHING);
+        CHECK_INT(worker_proc_number(watch->worker), WORKER_FAKE_NUMBER);
+        CHECK_INT(watch->changes, 1);
+        CHECK(run_until(watch, is_ready));
+        CHECK_INT(watch->changes, 2);
+        CHECK_INT(worker_proc_live(watch->worker), 0);
+        CHECK_INT(worker_proc_stage(watch->worker), WORKER_STAGE_SERVING);
+        worker_proc_kill(watch->worker);
+        CHECK_INT(worker_proc_stage(watch->worker), WORKER_STAGE_LEAVING);
+        CHECK(run_until(watch, is_dead));
+        CHECK_STR(worker_proc_death(watch->worker)->sentence, "was killed by SIGKILL");
+        CHECK(worker_proc_death(watch->worker)->by_signal);
+        CHECK_INT(worker_proc_death(watch->worker)->code, SIGKILL);
+        CHECK_INT(watch->changes, 3);
+        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &copy, NULL), -EPIPE);
+        let_go(watch);
+}
+
+static int adopt(struct watch *watch)
+{
+        return worker_proc_adopt(watch->event, watch->dir, watch->starter, "good", worker_fake_uid, on_change,
+                watch, &watch->worker);
+}
+
+static void test_adoption(struct watch *watch)
+{
+        pid_t pid;
+
+        spawn(watch, "good");
+        pid = worker_proc_pid(watch->worker);
+        CHECK(run_until(watch, is_open));
+        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &copy, NULL), 0);
+        CHECK(run_until(watch, is_ready));
+        CHECK_INT(worker_proc_live(watch->worker), 0);
+        for (unsigned round = 0; round < 3; round++) {
+                int r;
+
+                let_go(watch);
+                r = adopt(watch);
+                if (!CHECK_INT(r, 0))
+                        return;
+                CHECK_INT(worker_proc_stage(watch->worker), WORKER_STAGE_OPENING);
+                CHECK(worker_proc_adopted(watch->worker));
+                CHECK_INT(worker_proc_pid(watch->worker), pid);
+                CHECK_INT(worker_proc_started_at(watch->worker), 0); /* it tells that itself */
+                CHECK(run_until(watch, is_serving));
+                CHECK_INT(worker_proc_started_at(watch->worker), WORKER_FAKE_STARTED);
+                CHECK_INT(worker_proc_number(watch->worker), WORKER_FAKE_NUMBER);
+                CHECK_INT(worker_proc_epoch(watch->worker), WORKER_FAKE_EPOCH);
+                CHECK(worker_proc_params(watch->worker));
+        }
+        CHECK_INT(worker_proc_live(watch->worker), 0);
+        kill(pid, SIGKILL);
+        CHECK(run_until(watch, is_dead)); /* it is our child after all, so the cause is known */
+        CHECK_STR(worker_proc_death(watch->worker)->sentence, "was killed by SIGKILL");
+        let_go(watch);
+}
+
+/* Adopts a worker that is no child of ours: a go-between started it, and is gone. */
+static void test_adoption_of_a_stranger(struct watch *watch)
+{
+        pid_t go_between;
+        int ready[2];
+        char byte;
+
+        CHECK_INT(pipe(ready), 0);
+        go_between = fork();
+        if (go_between == 0) {
+                int listener = runtime_dir_bind_worker(watch->dir, worker_fake_uid);
+
+                if (fork() > 0)
+                        _exit(0);
+                if (listen(listener, 4) < 0 || write(ready[1], "x", 1) != 1)
+                        _exit(92);
+                worker_fake_serve(listener);
+        }
+        CHECK_INT(read(ready[0], &byte, 1), 1);
+        close(ready[0]);
+        close(ready[1]);
+        CHECK_INT(waitpid(go_between, NULL, 0), go_between);
+        if (!CHECK_INT(adopt(watch), 0))
+                return;
+        CHECK(run_until(watch, is_serving));
+        worker_proc_kill(watch->worker);
+        CHECK(run_until(watch, is_dead));
+        CHECK_STR(worker_proc_death(watch->worker)->sentence, "is gone (it was not our child)");
+        CHECK_INT(worker_proc_death(watch->worker)->code, -1);
+        let_go(watch);
+}
+
+/* A process with this very pid; -1: that is not permitted, or somebody has it. */
+static pid_t fork_as(pid_t pid)
+{
+        struct clone_args arguments = {.exit_signal = SIGCHLD, .set_tid = (uintptr_t)&pid, .set_tid_size = 1};
+        long r = syscall(SYS_clone3, &arguments, sizeof(arguments));
+
+        if (r == 0) {
+                pause();
+                _exit(0);
+        }
+        return (pid_t)r;
+}
+
+/* A process calls listen(), leaves the socket to a child that serves on, and dies. Returns its pid. */
+static pid_t leave_listener(struct watch *watch, int *ret_serving)
+{
+        int ready[2];
+        pid_t dead;
+
+        CHECK_INT(pipe(ready), 0);
+        dead = fork();
+        if (dead == 0) {
+                int listener = runtime_dir_bind_worker(watch->dir, worker_fake_uid);
+                pid_t child;
+
+                if (listen(listener, 4) < 0)
+                        _exit(92);
+                child = fork();
+                if (child == 0) {
+                        prctl(PR_SET_PDEATHSIG, 0);
+                        worker_fake_serve(listener);
+                }
+                _exit(write(ready[1], &child, sizeof(child)) == sizeof(child) ? 0 : 93);
+        }
+        CHECK_INT(read(ready[0], ret_serving, sizeof(*ret_serving)), sizeof(*ret_serving));
+        close(ready[0]);
+        close(ready[1]);
+        CHECK_INT(waitpid(dead, NULL, 0), dead);
+        return dead;
+}
+
+/* The worker that called listen() is dead, and its pid is somebody else's: whatever the socket says then,
+ * that process must not be killed for it. */
+static void test_adoption_kills_nobody_who_has_the_pid_of_a_dead_worker(struct watch *watch)
+{
+        pid_t serving, dead = leave_listener(watch, &serving), stranger = fork_as(dead);
+
+        if (stranger < 0) {
+                printf("no process can be given a pid here: %s\n", strerror(errno));
+        } else {
+                CHECK_INT(stranger, dead);
+                if (adopt(watch) >= 0) { /* Linux 6.16 and later have a pidfd also of the dead */
+                        CHECK(run_until(watch, is_dead));
+                        let_go(watch);
+                }
+                CHECK_INT(waitpid(stranger, NULL, WNOHANG), 0);
+                kill(stranger, SIGKILL);
+                CHECK_INT(waitpid(stranger, NULL, 0), stranger);
+        }
+        kill(serving, SIGKILL);
+        runtime_dir_forget_worker(watch->dir, worker_fake_uid);
+}
+
+static void test_adoption_of_nobody(struct watch *watch)
+{
+        int listener;
+
+        CHECK_INT(worker_proc_adopt(watch->event, watch->dir, watch->starter, "x", worker_fake_uid, on_change,
+                          watch, &watch->worker),
+                -ENOENT);
+        listener = runtime_dir_bind_worker(watch->dir, worker_fake_uid);
+        CHECK_INT(worker_proc_adopt(watch->event, watch->dir, watch->starter, "x", worker_fake_uid, on_change,
+                          watch, &watch->worker),
+                -ENOENT);
+        close(listener);
+        CHECK_INT(worker_proc_adopt(watch->event, watch->dir, watch->starter, "x", worker_fake_uid, on_change,
+                          watch, &watch->worker),
+                -ENOENT);
+        CHECK(!watch->worker);
+        runtime_dir_forget_worker(watch->dir, worker_fake_uid);
+}
+
+static void test_failed(struct watch *watch)
+{
+        const struct problem_list *problems;
+
+        spawn(watch, "failing");
+        CHECK(run_until(watch, is_dead));
+        CHECK_STR(worker_proc_death(watch->worker)->sentence, "exited with status 1");
+        CHECK(!worker_proc_death(watch->worker)->by_signal);
+        problems = worker_proc_problems(watch->worker);
+        if (CHECK_INT(problems->count, 2)) {
+                CHECK_STR(problems->items[0].reason, "BackingFileMissing");
+                CHECK_STR(problems->items[1].pointer, "/size");
+        }
+        let_go(watch);
+}
+
+static bool has_grown(const struct watch *watch)
+{
+        return worker_proc_params(watch->worker)->size == 2 << 20;
+}
+
+/* Asks to grow to 2 MiB, and expects this death. */
+static void check_death_of_grown(struct watch *watch, const char *name, const char *sentence)
+{
+        spawn(watch, name);
+        CHECK(run_until(watch, is_open));
+        CHECK_INT(worker_proc_grow(watch->worker, INT64_MAX + UINT64_C(1)), -EFBIG);
+        CHECK_INT(worker_proc_grow(watch->worker, 2 << 20), 0);
+        CHECK(run_until(watch, is_dead));
+        CHECK_STR(worker_proc_death(watch->worker)->sentence, sentence);
+        CHECK_INT(has_grown(watch), strcmp(name, "growing-twice") == 0);
+        let_go(watch);
+}
+
+/* A size that was not asked for would go to the kernel, past the claim on the backing store. */
+static void test_growth_is_believed_only_as_asked(struct watch *watch)
+{
+        check_death(watch, "growing-unasked", "was killed by ublkd: it sent GROWN without a GROW");
+        check_death_of_grown(watch, "growing-twice", "was killed by ublkd: it sent GROWN without a GROW");
+        check_death_of_grown(
+                watch, "overgrowing", "was killed by ublkd: it grew beyond what it was asked for");
+        check_death_of_grown(watch, "shrinking", "was killed by ublkd: it sent GROWN with a smaller size");
+        check_death_of_grown(
+                watch, "without-end", "was killed by ublkd: it sent GROWN with an impossible size");
+        check_death(watch, "boundless", "was killed by ublkd: it sent PARAMS with an impossible size");
+        check_death(watch, "wrapping", "was killed by ublkd: it sent PARAMS with an impossible size");
+        check_death(watch, "forging", "was killed by ublkd: it sent PARAMS with an impossible path");
+}
+
+static void test_a_worker_that_is_refused_dies_of_that(struct watch *watch)
+{
+        spawn(watch, "silent");
+        worker_proc_refuse(watch->worker, "it claims another backing store than its disk has");
+        CHECK_INT(worker_proc_stage(watch->worker), WORKER_STAGE_LEAVING);
+        CHECK(run_until(watch, is_dead));
+        CHECK(worker_proc_death(watch->worker)->by_us);
+        CHECK_STR(worker_proc_death(watch->worker)->sentence,
+                "was killed by ublkd: it claims another backing store than its disk has");
+        let_go(watch);
+}
+
+static void check_program(struct watch *watch, const char *program, int error)
+{
+        struct worker_start *starter = NULL;
+
+        CHECK_INT(worker_start_new(watch->event, program, &starter), 0);
+        CHECK_INT(try_spawn(watch, starter, "good", "{}"), error);
+        worker_start_free(starter);
+}
+
+static void test_spawn_that_cannot_be(struct watch *watch)
+{
+        char *spec = malloc(WORKER_MSG_SIZE_MAX + 1);
+
+        memset(spec, ' ', WORKER_MSG_SIZE_MAX);
+        spec[WORKER_MSG_SIZE_MAX] = '\0';
+        check_program(watch, "/nonexistent", -ENOENT);
+        check_program(watch, "/etc/passwd", -EACCES);
+        CHECK_INT(try_spawn(watch, watch->starter, "good", spec), -EMSGSIZE);
+        spec[WORKER_MSG_SIZE_MAX - 400] = '\0';
+        CHECK_INT(try_spawn(watch, watch->starter, "silent", spec), 0); /* nobody reads it, and it fits */
+        worker_proc_kill(watch->worker);
+        CHECK(run_until(watch, is_dead));
+        let_go(watch);
+        CHECK_INT(runtime_dir_connect_worker(watch->dir, worker_fake_uid), -ENOENT);
+        free(spec);
+}
+
+static void free_it(void *userdata, struct worker_proc *worker)
+{
+        struct watch *watch = userdata;
+
+        worker_proc_free(worker);
+        watch->worker = NULL;
+}
+
+static bool is_freed(const struct watch *watch)
+{
+        return !watch->worker;
+}
+
+/* At the first message, and at the death. */
+static void test_freed_within_the_callback(struct watch *watch)
+{
+        static const char *const names[] = {"killed", "silent", "garbage", "closing"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+                struct worker_msg config = {
+                        .type = WORKER_MSG_CONFIG,
+                        .config = {.name = (char *)names[i],
+                                   .uid = (char *)worker_fake_uid,
+                                   .epoch = WORKER_FAKE_EPOCH,
+                                   .spec = (char *)"{}",
+                                   .queues = 1,
+                                   .queue_depth = 1}
+                };
+                pid_t pid;
+
+                CHECK_INT(worker_proc_spawn(watch->event, watch->dir, watch->starter, &config, -1, free_it,
+                                  watch, &watch->worker),
+                        0);
+                pid = worker_proc_pid(watch->worker);
+                if (strcmp(names[i], "silent") == 0)
+                        worker_proc_kill(watch->worker);
+                CHECK(run_until(watch, is_freed));
+                (void)kill(pid, SIGKILL);
+                (void)waitpid(pid, NULL, 0);
+                runtime_dir_forget_worker(watch->dir, worker_fake_uid);
+        }
+}
+
+/* Between the request and the exec: it is a part of every recovery. */
+static void report_speed(struct watch *watch)
+{
+        struct timespec before, after;
+
+        clock_gettime(CLOCK_MONOTONIC, &before);
+        spawn(watch, "silent");
+        clock_gettime(CLOCK_MONOTONIC, &after);
+        printf("spawn took %ld us\n",
+                (after.tv_sec - before.tv_sec) * 1000000 + (after.tv_nsec - before.tv_nsec) / 1000);
+        worker_proc_kill(watch->worker);
+        CHECK(run_until(watch, is_dead));
+        let_go(watch);
+}
+
+static void run_tests(struct watch *watch)
+{
+        test_life(watch);
+        test_adoption(watch);
+        test_adoption_of_a_stranger(watch);
+        test_adoption_of_nobody(watch);
+        test_adoption_kills_nobody_who_has_the_pid_of_a_dead_worker(watch);
+        test_growth_is_believed_only_as_asked(watch);
+        test_a_worker_that_is_refused_dies_of_that(watch);
+        test_failed(watch);
+        test_spawn_that_cannot_be(watch);
+        test_freed_within_the_callback(watch);
+        check_death(watch, "inspecting", "exited with status 0");
+        check_death(watch, "killed", "was killed by SIGTERM");
+        check_death(watch, "garbage", "was killed by ublkd: it sent what is no message");
+        check_death(watch, "ready-first", "was killed by ublkd: it did not say HELLO first");
+        check_death(watch, "ready-before-go", "was killed by ublkd: it said READY before GO");
+        check_death(watch, "commanding", "was killed by ublkd: it sent a message that only ublkd may send");
+        check_death(watch, "wrong-uid", "was killed by ublkd: it serves another device");
+        check_death(watch, "wrong-pid", "was killed by ublkd: it says it is another process");
+        check_death(watch, "twice", "was killed by ublkd: it said HELLO twice");
+        check_death(watch, "bragging", "was killed by ublkd: it claims to serve before it was told to");
+        check_death(watch, "closing", "exited with status 7");
+        check_death(watch, "failing-and-stay", "was killed by ublkd: it did not leave by itself");
+        report_speed(watch);
+}
+
+int main(int argc, char *argv[])
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        char base[] = "/tmp/worker_proc_test.XXXXXX", command[64];
+        struct watch watch = {};
+
+        if (argc == 2 && strcmp(argv[0], "ublkd-worker") == 0)
+                return worker_fake(argv[1]);
+        setenv("NOTIFY_SOCKET", "/nowhere", 1);
+        setenv("KEPT", "1", 1);
+        signal(SIGPIPE, SIG_IGN);
+        if (!CHECK(mkdtemp(base)) || !CHECK_INT(sd_event_new(&watch.event), 0)
+                || !CHECK_INT(runtime_dir_open(base, &watch.dir, &problems), 0)
+                || !CHECK_INT(worker_start_new(watch.event, "/proc/self/exe", &watch.starter), 0))
+                return check_report();
+        run_tests(&watch);
+        worker_start_free(watch.starter);
+        runtime_dir_free(watch.dir);
+        sd_event_unref(watch.event);
+        snprintf(command, sizeof(command), "rm -r %s", base);
+        CHECK_INT(system(command), 0);
+        return check_report();
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* The spare worker, with real processes. This program is the worker, too: see worker_fake.h. */
+#include "ublkd/workers/worker_start.h"
+
+#include "tests/unit/check.h"
+#include "tests/unit/ublkd/workers/worker_fake.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PATIENCE_USEC = 20 * 1000 * 1000, PATIENCE_MSEC = PATIENCE_USEC / 1000 };
+
+struct test {
+        sd_event *event;
+        char directory[64], program[96]; /* a copy of this program, to be replaced */
+        struct worker_start *start;
+};
+
+static bool has_spare(const struct test *test)
+{
+        return worker_start_spare(test->start) > 0;
+}
+
+static bool has_none(const struct test *test)
+{
+        return !has_spare(test);
+}
+
+static bool run_until(struct test *test, bool (*done)(const struct test *test))
+{
+        uint64_t start, now;
+
+        sd_event_now(test->event, CLOCK_MONOTONIC, &start);
+        now = start;
+        while (!done(test) && now < start + PATIENCE_USEC) {
+                sd_event_run(test->event, 100 * 1000);
+                sd_event_now(test->event, CLOCK_MONOTONIC, &now);
+        }
+        return done(test);
+}
+
+/* A program of this path that is another file than before. */
+static void install(const struct test *test)
+{
+        char command[512];
+
+        snprintf(command, sizeof(command), "cp /proc/%d/exe %s.new && mv %s.new %s", getpid(), test->program,
+                test->program, test->program);
+        CHECK_INT(system(command), 0);
+}
+
+static int run_with(struct test *test, const char *name, const char *spec, struct worker_process *ret)
+{
+        _cleanup_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        const struct worker_msg config = {
+                .type = WORKER_MSG_CONFIG,
+                .config = {.name = (char *)(uintptr_t)name,
+                           .uid = (char *)(uintptr_t)worker_fake_uid,
+                           .epoch = WORKER_FAKE_EPOCH,
+                           .spec = (char *)(uintptr_t)spec,
+                           .queues = 1,
+                           .queue_depth = 8},
+        };
+
+        return worker_start_run(test->start, &config,
+                (const int[]){[CONFIG_FD_LISTENER] = null, [CONFIG_FD_REGION] = null, [CONFIG_FD_STORE] = -1},
+                ret);
+}
+
+/* Starts one that fails as soon as it has its CONFIG, and expects what it says. */
+static pid_t run(struct test *test)
+{
+        _cleanup_worker_msg_ struct worker_msg hello = {.type = WORKER_MSG_LIVE};
+        struct worker_process process = {.pidfd = -1, .channel = -1};
+        siginfo_t info = {};
+
+        if (!CHECK_INT(run_with(test, "failing", "{}", &process), 0))
+                return -1;
+        CHECK_INT(poll(&(struct pollfd){.fd = process.channel, .events = POLLIN}, 1, PATIENCE_MSEC), 1);
+        if (CHECK_INT(worker_msg_receive(process.channel, &hello), 1)
+                && CHECK_INT(hello.type, WORKER_MSG_HELLO))
+                CHECK_INT(hello.hello.pid, process.pid);
+        CHECK_INT(waitid(P_PIDFD, (id_t)process.pidfd, &info, WEXITED), 0);
+        CHECK_INT(info.si_status, 1);
+        close(process.channel);
+        close(process.pidfd);
+        return process.pid;
+}
+
+/* Nobody has reaped it yet, and nobody else but its supervisor may. */
+static bool leaves(pid_t pid)
+{
+        struct pollfd process = {.fd = pidfd_open(pid, 0), .events = POLLIN};
+        bool left = process.fd < 0 || poll(&process, 1, PATIENCE_MSEC) == 1;
+
+        close_fd(process.fd);
+        return left;
+}
+
+static void test_only_while_there_are_workers(struct test *test)
+{
+        pid_t spare;
+
+        CHECK(run(test) > 0);
+        worker_start_count(test->start, 1);
+        CHECK(has_none(test)); /* not at once */
+        CHECK(run_until(test, has_spare));
+        spare = worker_start_spare(test->start);
+        worker_start_count(test->start, -1);
+        CHECK_INT(worker_start_spare(test->start), spare);
+        CHECK(run_until(test, has_none));
+        CHECK(leaves(spare));
+        while (waitpid(spare, NULL, WNOHANG | WNOWAIT) >= 0) /* until it is reaped */
+                sd_event_run(test->event, 100 * 1000);
+        CHECK(has_none(test));
+        worker_start_count(test->start, 1);
+}
+
+static void test_the_first_gets_it(struct test *test)
+{
+        pid_t spare;
+
+        CHECK(run_until(test, has_spare));
+        spare = worker_start_spare(test->start);
+        CHECK_INT(run(test), spare);
+        CHECK(has_none(test));
+        CHECK(run(test) != spare);
+        CHECK(run_until(test, has_spare));
+        CHECK(worker_start_spare(test->start) != spare);
+}
+
+/* A CONFIG that cannot be sent is no reason to lose it. */
+static void test_configuration_that_is_too_long(struct test *test)
+{
+        _cleanup_free_ char *spec = malloc(WORKER_MSG_SIZE_MAX + 1);
+        struct worker_process process;
+        pid_t spare = worker_start_spare(test->start);
+
+        memset(spec, 'x', WORKER_MSG_SIZE_MAX);
+        spec[WORKER_MSG_SIZE_MAX] = '\0';
+        CHECK_INT(run_with(test, "failing", spec, &process), -EMSGSIZE);
+        CHECK_INT(worker_start_spare(test->start), spare);
+}
+
+/* Dead, and nobody has seen it yet. */
+static void test_dead(struct test *test)
+{
+        pid_t spare = worker_start_spare(test->start);
+
+        CHECK_INT(kill(spare, SIGKILL), 0);
+        CHECK(leaves(spare));
+        CHECK(run(test) != spare);
+        CHECK(run_until(test, has_none));
+        CHECK(run_until(test, has_spare));
+        CHECK(worker_start_spare(test->start) != spare);
+}
+
+/* What an upgrade has replaced is not to be run any more. */
+static void test_replaced(struct test *test)
+{
+        pid_t spare = worker_start_spare(test->start);
+
+        install(test);
+        CHECK(run(test) != spare);
+        CHECK(leaves(spare));
+        CHECK(run_until(test, has_spare));
+        spare = worker_start_spare(test->start);
+        CHECK_INT(run(test), spare);
+}
+
+static void test_program_that_is_missing(struct test *test)
+{
+        struct worker_process process;
+
+        CHECK(run_until(test, has_spare));
+        CHECK_INT(unlink(test->program), 0);
+        CHECK_INT(run_with(test, "failing", "{}", &process), -ENOENT);
+        install(test);
+        CHECK(run_until(test, has_spare));
+}
+
+/* It does not outlive its supervisor. */
+static void test_end(struct test *test)
+{
+        pid_t spare = worker_start_spare(test->start);
+
+        test->start = worker_start_free(test->start);
+        CHECK(leaves(spare));
+        CHECK_INT(waitpid(spare, NULL, 0), spare);
+}
+
+static void run_tests(struct test *test)
+{
+        test_only_while_there_are_workers(test);
+        test_the_first_gets_it(test);
+        test_configuration_that_is_too_long(test);
+        test_dead(test);
+        test_replaced(test);
+        test_program_that_is_missing(test);
+        test_end(test);
+}
+
+int main(int argc, char *argv[])
+{
+        struct test test = {.directory = "/tmp/worker_start_test.XXXXXX"};
+        char command[96];
+
+        if (argc == 2 && strcmp(argv[0], "ublkd-worker") == 0)
+                return worker_fake(argv[1]);
+        signal(SIGPIPE, SIG_IGN);
+        if (!CHECK(mkdtemp(test.directory)))
+                return check_report();
+        snprintf(test.program, sizeof(test.program), "%s/worker", test.directory);
+        install(&test);
+        if (CHECK_INT(sd_event_new(&test.event), 0)
+                && CHECK_INT(worker_start_new(test.event, test.program, &test.start), 0))
+                run_tests(&test);
+        sd_event_unref(test.event);
+        snprintf(command, sizeof(command), "rm -r %s", test.directory);
+        CHECK_INT(system(command), 0);
+        return check_report();
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of the driver's feature bits. The numbers are the kernel's ABI; a test of ublk_ctl, which sees the
+ * UAPI, holds the two together. */
+#include "ublkd/base/kernel_feature.h"
+
+#include "ublkd/base/cleanup.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const names[] = {
+        [0] = "SUPPORT_ZERO_COPY",
+        [1] = "URING_CMD_COMP_IN_TASK",
+        [2] = "NEED_GET_DATA",
+        [3] = "USER_RECOVERY",
+        [4] = "USER_RECOVERY_REISSUE",
+        [5] = "UNPRIVILEGED_DEV",
+        [6] = "CMD_IOCTL_ENCODE",
+        [7] = "USER_COPY",
+        [8] = "ZONED",
+        [9] = "USER_RECOVERY_FAIL_IO",
+        [10] = "UPDATE_SIZE",
+        [11] = "AUTO_BUF_REG",
+        [12] = "QUIESCE",
+        [13] = "PER_IO_DAEMON",
+        [14] = "BUF_REG_OFF_DAEMON",
+        [15] = "BATCH_IO",
+        [16] = "INTEGRITY",
+        [17] = "SAFE_STOP_DEV",
+        [18] = "NO_AUTO_PART_SCAN",
+        [19] = "SHMEM_ZC",
+};
+
+bool kernel_can(uint64_t flags, enum kernel_ability ability)
+{
+        static const char *const needed[_KERNEL_ABILITY_MAX] = {
+                [KERNEL_ABILITY_GROW] = "UPDATE_SIZE",
+                [KERNEL_ABILITY_QUIESCE] = "QUIESCE",
+                [KERNEL_ABILITY_TRY_STOP] = "SAFE_STOP_DEV",
+        };
+
+        for (size_t bit = 0; bit < ARRAY_SIZE(names); bit++)
+                if (strcmp(names[bit], needed[ability]) == 0)
+                        return flags >> bit & 1;
+        return false;
+}
+
+const char *kernel_feature_name(unsigned bit)
+{
+        return bit < ARRAY_SIZE(names) ? names[bit] : NULL;
+}
+
+/* A newer driver may have bits that have no name here yet: they are told by number. */
+static cJSON *feature_to_json(unsigned bit)
+{
+        const char *name = kernel_feature_name(bit);
+        char number[16];
+
+        if (name)
+                return cJSON_CreateStringReference(name);
+        snprintf(number, sizeof(number), "BIT_%u", bit);
+        return cJSON_CreateString(number);
+}
+
+cJSON *kernel_features_to_json(uint64_t flags)
+{
+        cJSON *array = cJSON_CreateArray();
+
+        for (unsigned bit = 0; array && bit < 64; bit++) {
+                cJSON *item;
+
+                if (!(flags >> bit & 1))
+                        continue;
+                item = feature_to_json(bit);
+                if (!item || !cJSON_AddItemToArray(array, item)) {
+                        cJSON_Delete(item);
+                        cJSON_Delete(array);
+                        return NULL;
+                }
+        }
+        return array;
+}
