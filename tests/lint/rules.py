@@ -13,51 +13,77 @@ LICENCE = "/* SPDX-License-Identifier: MIT */\n"
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 
-BASE = ["ublkd/base/*"]
-PROTO = ["ublkd/proto/*"]
 CONTRACT = ["targets/target.h", "targets/target_desc.h"]
-MODEL = [
-    "ublkd/host/adoptable.h",
-    "ublkd/model/daemon_counters.h",
-    "ublkd/model/device_event.h",
-    "ublkd/store/device_store.h",
-    "ublkd/model/device_spec.h",
-    "ublkd/model/device_stats.h",
-    "ublkd/model/device_status.h",
+
+
+def rooms(top, names):
+    return [f"{top}/{name}/*" for name in names.split()]
+
+
+BASE = rooms("ublkd", "base")
+PROTO = rooms("ublkd", "proto")
+API_SEES = rooms("ublkd", "model") + [
+    "targets/target_desc.h",
+    "schemas/schema_texts.h",
     "ublkd/disk_users/disk_search.h",
-    "ublkd/store/event_log.h",
+    "ublkd/host/adoptable.h",
     "ublkd/host/host.h",
     "ublkd/proto/latency_buckets.h",
+    "ublkd/store/device_store.h",
+    "ublkd/store/event_log.h",
 ]
+WORKER = rooms("targets/worker", "io queue disk os") + ["targets/worker/*"]
 
-# The first row whose pattern fits a file says what it may include with quotes. "{folder}" is the file's own folder.
+# The first row whose pattern fits a file says what it may include with quotes, beside its own folder ("!": without
+# its own folder). The libraries of CMake link the same.
 QUOTED = [
-    ("ublkd/base/*", BASE),
-    ("ublkd/proto/*", BASE + PROTO),
-    ("ublkd/paths/path_process.[ch]", BASE + ["ublkd/paths/path_process.h", "ublkd/offload/proc_spawn.h", "ublkd/paths/path_wire.h"]),
-    ("ublkd/paths/path_watch.[ch]", BASE + ["ublkd/paths/path_watch.h", "ublkd/paths/path_process.h", "ublkd/paths/path_wire.h"]),
-    ("ublkd/paths/*", BASE + ["ublkd/paths/*"]),
-    ("ublkd/plan/plan.[ch]", ["ublkd/plan/plan.h"]),
-    ("ublkd/plan/backoff.[ch]", ["ublkd/plan/backoff.h"]),
-    ("ublkd/plan/attempt.[ch]", ["ublkd/plan/plan.h", "ublkd/plan/backoff.h", "ublkd/plan/attempt.h"]),
-    ("ublkd/plan/claims.[ch]", ["ublkd/plan/claims.h", "ublkd/base/backing_claims.h"]),
+    # the supervisor, from the ground up
+    ("ublkd/base/*", []),
+    ("ublkd/proto/*", BASE),
+    ("ublkd/offload/*", BASE),
+    ("ublkd/model/*", BASE + PROTO + ["targets/target_desc.h"]),
+    ("ublkd/plan/plan.[ch]", ["!", "ublkd/plan/plan.h"]),
+    ("ublkd/plan/backoff.[ch]", ["!", "ublkd/plan/backoff.h"]),
+    ("ublkd/plan/attempt.[ch]", ["!", "ublkd/plan/plan.h", "ublkd/plan/backoff.h", "ublkd/plan/attempt.h"]),
+    ("ublkd/plan/claims.[ch]", ["!", "ublkd/plan/claims.h", "ublkd/base/backing_claims.h"]),
+    ("ublkd/plan/*", BASE + PROTO),
+    ("ublkd/driver/*", BASE + PROTO + rooms("ublkd", "offload")),
+    ("ublkd/disks/*", BASE + rooms("ublkd", "offload")),
+    ("ublkd/disk_users/*", BASE + rooms("ublkd", "disks offload")),
+    ("ublkd/paths/path_process.[ch]", BASE + rooms("ublkd", "offload")),
+    ("ublkd/paths/*", BASE),
+    ("ublkd/runtime/*", BASE + PROTO + rooms("ublkd", "offload")),
+    ("ublkd/store/*", BASE + rooms("ublkd", "model")),
+    ("ublkd/host/*", BASE + rooms("ublkd", "offload model driver store")),
+    ("ublkd/records/*", BASE + rooms("ublkd", "model store host runtime")),
+    ("ublkd/workers/*", BASE + PROTO + rooms("ublkd", "offload plan runtime")),
+    (
+        "ublkd/reconcile/*",
+        BASE + PROTO
+        + rooms("ublkd", "offload model plan driver disks disk_users paths runtime store host records workers"),
+    ),
     # the manager and main put the parts together, and are the only ones that know the API
-    ("ublkd/manager.c", BASE + PROTO + ["ublkd/*", "ublkd/*/*", "api/api.h"]),
-    ("ublkd/main.c", BASE + PROTO + ["ublkd/*", "ublkd/*/*", "api/api.h"]),
-    ("ublkd/*", BASE + PROTO + ["ublkd/*", "ublkd/*/*", "targets/target_desc.h"]),
-    ("ublkd/*/*", BASE + PROTO + ["ublkd/*", "ublkd/*/*", "targets/target_desc.h"]),
-    ("api/*/*", BASE + MODEL + ["api/*", "api/*/*", "targets/target_desc.h", "schemas/schema_texts.h"]),
-    ("api/*", BASE + MODEL + ["api/*", "api/*/*", "targets/target_desc.h", "schemas/schema_texts.h"]),
+    ("ublkd/*", ["ublkd/*/*", "api/api.h"]),
+    # the API sees what is stored, and asks who uses a disk; never who carries it out
+    ("api/*/*", BASE + API_SEES + ["api/*", "api/*/*"]),
+    ("api/*", BASE + API_SEES + ["api/*/*"]),
     # a client knows the API and no more, but for a dry run what a good spec is
-    ("ublkctl/spec/dry_run.c", BASE + ["ublkctl/*", "ublkctl/*/*", "ublkd/model/device_spec.h"]),
-    ("ublkctl/spec/assignments.c", BASE + ["ublkctl/*", "ublkctl/*/*", "schemas/spec_fields.h"]),
-    ("ublkctl/*/*", BASE + ["ublkctl/*", "ublkctl/*/*"]),
-    ("ublkctl/*", BASE + ["ublkctl/*", "ublkctl/*/*"]),
-    ("targets/worker/*/*", BASE + PROTO + CONTRACT + ["targets/registry.h", "targets/worker/*", "targets/worker/*/*"]),
-    ("targets/worker/*", BASE + PROTO + CONTRACT + ["targets/registry.h", "targets/worker/*", "targets/worker/*/*"]),
-    ("targets/*/*", BASE + CONTRACT + ["{folder}/*"]),
-    ("targets/registry.c", BASE + CONTRACT + ["targets/registry.h", "targets/*/*.h"]),
-    ("targets/*", BASE + CONTRACT + ["targets/registry.h"]),
+    ("ublkctl/text/*", BASE),
+    ("ublkctl/client/*", BASE + rooms("ublkctl", "text")),
+    ("ublkctl/verbs/dry_run.c", BASE + rooms("ublkctl", "text client spec") + ["ublkd/model/device_spec.h"]),
+    ("ublkctl/spec/assignments.c", BASE + rooms("ublkctl", "text client") + ["schemas/spec_fields.h"]),
+    ("ublkctl/spec/*", BASE + rooms("ublkctl", "text client")),
+    ("ublkctl/verbs/*", BASE + rooms("ublkctl", "text client spec") + ["ublkctl/verbs.h"]),
+    ("ublkctl/*", BASE + ["ublkctl/*/*"]),
+    # the worker, from the ground up
+    ("targets/worker/io/*", BASE + CONTRACT),
+    ("targets/worker/os/*", BASE),
+    ("targets/worker/disk/*", BASE + PROTO + CONTRACT + ["targets/registry.h"]),
+    ("targets/worker/queue/*", BASE + PROTO + CONTRACT + rooms("targets/worker", "io os disk")),
+    ("targets/worker/*", BASE + PROTO + CONTRACT + WORKER),
+    ("targets/*/*", BASE + CONTRACT),
+    ("targets/registry.c", BASE + CONTRACT + ["targets/*/*.h"]),
+    ("targets/*", BASE + CONTRACT),
 ]
 
 # Headers without which there is no I/O.
@@ -118,7 +144,7 @@ def who_includes_whom(path, text):
     if allowed is None:
         return
     folder = path.rsplit("/", 1)[0]
-    patterns = [pattern.replace("{folder}", folder) for pattern in allowed]
+    patterns = allowed[1:] if allowed[:1] == ["!"] else allowed + [f"{folder}/*"]
     for line, name, quoted in includes(text):
         if quoted and not fits(name, patterns):
             yield line, f'may not include "{name}"; it sees {", ".join(patterns)} (paths from the root)'

@@ -2,7 +2,7 @@
 /* apply: makes devices as files describe them. */
 #include "ublkctl/verbs/await.h"
 #include "ublkctl/spec/documents.h"
-#include "ublkctl/spec/dry_run.h"
+#include "ublkctl/verbs/dry_run.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/verbs/prune.h"
 #include "ublkctl/verbs/show.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a change would come to, as far as can be told without making it. */
-#include "ublkctl/spec/dry_run.h"
+#include "ublkctl/verbs/dry_run.h"
 
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/verbs/remove.h"
