@@ -272,7 +272,7 @@ static void ask_rest(const struct probe *probe, char answer[ANSWER_MAX])
 
         dprintf(fd, "GET /devices/%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
                 probe->device);
-        for (ssize_t n = 1; n > 0 && used<ANSWER_MAX - 1; used += n> 0 ? (size_t)n : 0)
+        for (ssize_t n = 1; n > 0 && used < ANSWER_MAX - 1; used += n > 0 ? (size_t)n : 0)
                 n = read(fd, answer + used, ANSWER_MAX - 1 - used);
         answer[used] = '\0';
         close(fd);

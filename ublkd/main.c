@@ -49,18 +49,18 @@ enum {
 };
 
 static const struct option options[] = {
-        {"listen",           required_argument, NULL, OPT_LISTEN},
-        {"state-dir",              required_argument, NULL, OPT_STATE_DIR},
-        {"runtime-dir",                  required_argument, NULL, OPT_RUNTIME_DIR},
-        {"worker",required_argument, NULL, OPT_WORKER},
-        {"ignore-feature",     required_argument, NULL, OPT_IGNORE_FEATURE},
-        {"unstable-paths",      required_argument, NULL, OPT_UNSTABLE_PATHS},
-        {"log-level",              required_argument, NULL, OPT_LOG_LEVEL},
-        {"help",                  no_argument, NULL, OPT_HELP},
-        {"version",              no_argument, NULL, OPT_VERSION},
-        {"control-helper",        no_argument, NULL, OPT_HELPER}, /* for ublk_ctl only */
-        {"path-watcher",   no_argument, NULL, OPT_PATH_WATCHER}, /* for path_watch only */
-        {                 },
+        {"listen", required_argument, NULL, OPT_LISTEN},
+        {"state-dir", required_argument, NULL, OPT_STATE_DIR},
+        {"runtime-dir", required_argument, NULL, OPT_RUNTIME_DIR},
+        {"worker", required_argument, NULL, OPT_WORKER},
+        {"ignore-feature", required_argument, NULL, OPT_IGNORE_FEATURE},
+        {"unstable-paths", required_argument, NULL, OPT_UNSTABLE_PATHS},
+        {"log-level", required_argument, NULL, OPT_LOG_LEVEL},
+        {"help", no_argument, NULL, OPT_HELP},
+        {"version", no_argument, NULL, OPT_VERSION},
+        {"control-helper", no_argument, NULL, OPT_HELPER}, /* for ublk_ctl only */
+        {"path-watcher", no_argument, NULL, OPT_PATH_WATCHER}, /* for path_watch only */
+        {},
 };
 
 struct arguments {

@@ -349,8 +349,8 @@ void handle_device_recover(struct request *request)
                 return;
         if (!check_usable(request, record, "recover"))
                 return;
-        r = request->query.accept_backing ? device_store_accept_backing(
-                    store_of(request), request->name, request->query.accept_backing)
+        r = request->query.accept_backing ? device_store_accept_backing(store_of(request), request->name,
+                                                    request->query.accept_backing)
                                           : device_store_request_recover(store_of(request), request->name);
         if (r == -ESTALE)
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,

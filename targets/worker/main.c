@@ -506,7 +506,7 @@ int main(int argc, char **argv)
         struct worker worker = {
                 .chan = {.connection = -1, .listener = -1},
                 .number = -1,
-                .disk = {.device.store = {.given = -1, .kept = -1}               },
+                .disk = {.device.store = {.given = -1, .kept = -1}},
                 .node_folder = -1,
                 .node = -1,
         };

@@ -87,10 +87,10 @@ static int reconcile_one(struct server *server, const char *name)
                         && record->status.observed_restart == record->restart
                         && record->status.observed_asked == record->asked))
                 return 0;
-        return record->spec->options.enabled ? api_test_set_status(
-                       server->store, server->restarts, record, PHASE_LIVE, "Live", "It serves.")
+        return record->spec->options.enabled ? api_test_set_status(server->store, server->restarts, record,
+                                                       PHASE_LIVE, "Live", "It serves.")
                                              : api_test_set_status(server->store, server->restarts, record,
-                                                     PHASE_DISABLED, "Disabled", "It is disabled.");
+                                                       PHASE_DISABLED, "Disabled", "It is disabled.");
 }
 
 static int on_reconcile(sd_event_source *source, void *userdata)
@@ -146,7 +146,7 @@ static void read_counters(void *userdata _unused_, struct daemon_counters *ret)
         *ret = (struct daemon_counters){
                 .turns = 7,
                 .turn_usec = 2500000,
-                .turn_buckets = {3, 2,              [TURN_BUCKETS - 1] = 1},
+                .turn_buckets = {3, 2, [TURN_BUCKETS - 1] = 1},
                 .steps = {{"SPAWN", 5, 1}, {"ADD_DEV", 5, 0}},
                 .step_count = 2,
         };

@@ -31,10 +31,10 @@ static uint64_t draw_seed(void)
 static int parse(int argc, char **argv, struct request *ret)
 {
         static const struct option options[] = {
-                {"schedules",        required_argument, NULL, 'n'},
-                {"seed",              required_argument, NULL, 's'},
-                {"trace",                  required_argument, NULL, 't'},
-                {              },
+                {"schedules", required_argument, NULL, 'n'},
+                {"seed", required_argument, NULL, 's'},
+                {"trace", required_argument, NULL, 't'},
+                {},
         };
         int option;
 

@@ -26,10 +26,10 @@ static const struct {
         const char *done, *would;
         enum paint paint;
 } outcomes[] = {
-        [OUTCOME_NONE] = {.done = "",                   .would = ""        },
-        [OUTCOME_CREATED] = { .done = "created", .would = "would be created", .paint = PAINT_GOOD},
-        [OUTCOME_CHANGED] = { .done = "changed", .would = "would be changed", .paint = PAINT_BUSY},
-        [OUTCOME_UNCHANGED] = { .done = "unchanged",        .would = "unchanged",  .paint = PAINT_DIM},
+        [OUTCOME_NONE] = {.done = "", .would = ""},
+        [OUTCOME_CREATED] = {.done = "created", .would = "would be created", .paint = PAINT_GOOD},
+        [OUTCOME_CHANGED] = {.done = "changed", .would = "would be changed", .paint = PAINT_BUSY},
+        [OUTCOME_UNCHANGED] = {.done = "unchanged", .would = "unchanged", .paint = PAINT_DIM},
 };
 static_assert(ARRAY_SIZE(outcomes) == _OUTCOME_MAX, "every outcome has words");
 

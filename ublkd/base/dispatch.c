@@ -139,8 +139,8 @@ static const char *subject(const struct place *place)
         return place->outer ? place->name : "this";
 }
 
-static int _printf_(4, 5)
-        report(struct walk *walk, const struct place *place, const char *reason, const char *format, ...)
+static int _printf_(4, 5) report(
+        struct walk *walk, const struct place *place, const char *reason, const char *format, ...)
 {
         _cleanup_free_ char *pointer = NULL, *detail = NULL;
         va_list arguments;

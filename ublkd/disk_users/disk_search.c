@@ -382,7 +382,7 @@ static int watch_process(struct disk_search *search, pid_t pid)
                 *searcher = (struct searcher){.search = search, .pidfd = pidfd_open(pid, 0)};
                 r = searcher->pidfd < 0 ? -errno
                                         : sd_event_add_io(search->event, &searcher->death, searcher->pidfd,
-                                                EPOLLIN, on_death, searcher);
+                                                  EPOLLIN, on_death, searcher);
         }
         if (r < 0) {
                 (void)kill(pid, SIGKILL);

@@ -88,12 +88,12 @@ struct backing {
 
 static const struct backing backings[] = {
         {.pattern = "block/loop*/loop/backing_file", .words = "backing /dev/", .up = 2},
-        {                                                                      .pattern = "block/zram*/backing_dev",                  .words = "backing /dev/",                  .up = 1       },
-        { .pattern = "kernel/config/nvmet/subsystems/*/namespaces/*/device_path",
+        {.pattern = "block/zram*/backing_dev", .words = "backing /dev/", .up = 1},
+        {.pattern = "kernel/config/nvmet/subsystems/*/namespaces/*/device_path",
          .words = "exported by the NVMe target as ",
          .up = 3,
          .may_be_link = true},
-        {                                                                           .pattern = "kernel/config/target/core/*/*/udev_path",
+        {.pattern = "kernel/config/target/core/*/*/udev_path",
          .words = "exported by the SCSI target as ",
          .up = 1,
          .may_be_link = true},
@@ -173,7 +173,7 @@ int disk_stack_find_file_systems(
 
         return r < 0 ? r
                      : for_each_path(
-                             &stack, "fs/btrfs/*/devices/ublkb*", add_file_system, &(const unsigned){3});
+                               &stack, "fs/btrfs/*/devices/ublkb*", add_file_system, &(const unsigned){3});
 }
 
 int disk_stack_find(

@@ -140,9 +140,10 @@ static int look_at_memory(struct look *look, int proc, const struct process *pro
         if (!dir)
                 look_note_gap(look, process, "threads", -errno);
         while (dir && (entry = readdir(dir))) {
-                _cleanup_close_ int directory = is_number(entry->d_name) ? openat(proc, entry->d_name,
-                                                        O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-                                                                         : -1;
+                _cleanup_close_ int directory =
+                        is_number(entry->d_name)
+                                ? openat(proc, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                                : -1;
                 struct process thread = *process;
 
                 thread.directory = directory;

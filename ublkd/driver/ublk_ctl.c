@@ -33,7 +33,7 @@ enum ctl_kind {
         _CTL_KIND_MAX
 };
 
-#define SECONDS(n) ((n)*UINT64_C(1000000))
+#define SECONDS(n) ((n) * UINT64_C(1000000))
 
 /* START and END wait for the worker, too: it has fetched by the time they are sent, so that does not take
  * long. */
@@ -183,7 +183,7 @@ static uint32_t attributes_of(const struct disk_params *params)
                 {params->read_only,                     UBLK_ATTR_READ_ONLY     },
                 {params->rotational,                    UBLK_ATTR_ROTATIONAL    },
                 {params->volatile_cache,                UBLK_ATTR_VOLATILE_CACHE},
- /* without a cache every write is as good as FUA, and the driver is not to be told of it */
+                /* without a cache every write is as good as FUA, and the driver is not to be told of it */
                 {params->volatile_cache && params->fua, UBLK_ATTR_FUA           },
         };
         uint32_t result = 0;

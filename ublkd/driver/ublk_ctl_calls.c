@@ -380,7 +380,7 @@ static int helper_start(struct ctl_calls *calls, struct ctl_helper **ret)
                 &(struct proc_spawn){
                         .program = calls->helper_path,
                         .argv = (const char *[]){"ublkd", "--control-helper", NULL},
-                        .fds = {theirs  },
+                        .fds = {theirs},
                         .fd_count = 1,
                         .block_signals = true,
         },

@@ -114,7 +114,7 @@ static int check_bursts(struct problem_list *problems, const char *direction, co
 
         return r < 0 ? r
                      : check_burst(problems, direction, "bytesPerSec",
-                             limits->bytes_per_sec_burst > 0 && limits->bytes_per_sec == 0);
+                               limits->bytes_per_sec_burst > 0 && limits->bytes_per_sec == 0);
 }
 
 static int rule_burst(const struct device_spec *spec, struct problem_list *problems)
@@ -132,13 +132,13 @@ static const struct {
         bool needs_target;
         const char *fields[3]; /* all must be good, or the rule has nothing to say */
 } rules[] = {
-        {.check = rule_size_required,                 .needs_target = true,              .fields = {"/size"}},
-        {.check = rule_size_multiple,                 .fields = {"/size", "/blockSize"}},
-        {.check = rule_burst,                      .needs_target = false,             .fields = {"/limits"}                   },
-        {.check = rule_queues,                       .needs_target = true,             .fields = {"/queues"}},
-        {.check = rule_on_crash,                       .needs_target = true,           .fields = {"/recovery"}                   },
-        {.check = rule_cpus,                        .fields = {"/cpus"}                                 },
-        {.check = rule_offset_multiple, .needs_target = true,                                  .fields = {"/target/offset", "/blockSize"}},
+        {.check = rule_size_required, .needs_target = true, .fields = {"/size"}},
+        {.check = rule_size_multiple, .fields = {"/size", "/blockSize"}},
+        {.check = rule_burst, .needs_target = false, .fields = {"/limits"}},
+        {.check = rule_queues, .needs_target = true, .fields = {"/queues"}},
+        {.check = rule_on_crash, .needs_target = true, .fields = {"/recovery"}},
+        {.check = rule_cpus, .fields = {"/cpus"}},
+        {.check = rule_offset_multiple, .needs_target = true, .fields = {"/target/offset", "/blockSize"}},
 };
 
 static int check_rules(const struct device_spec *spec, struct problem_list *problems)
@@ -337,17 +337,17 @@ static const struct field_rule {
         bool (*is_live)(const struct device_spec *to, const struct disk_now *now, const char **ret_why);
         bool (*equal)(const struct device_spec *one, const struct device_spec *other); /* NULL: by value */
 } field_rules[] = {
-        {.option = "target",   .field = "target",           .equal = targets_equal },
+        {.option = "target", .field = "target", .equal = targets_equal},
         {.option = "recovery", .field = "recovery.onCrash", .equal = on_crash_equal},
-        {.option = "recovery", .field = "recovery.trigger", .live = true,            .equal = triggers_equal},
-        {.option = "size",                    .field = "size",                                .is_live = size_is_live                    },
-        {.option = "id",                    .field = "id",                                  .is_live = id_is_live    },
-        {.option = "limits",                    .field = "limits",                              .live = true            },
-        {.option = "busyPollUs",                    .field = "busyPollUs",                          .live = true},
-        {.option = "onFull",                    .field = "onFull",                              .live = true                    },
-        {.option = "labels",                    .field = "labels",                              .live = true},
-        {.option = "owner",                    .field = "owner",                               .live = true                      },
-        {.option = "enabled",                    .field = "enabled",                             .live = true},
+        {.option = "recovery", .field = "recovery.trigger", .live = true, .equal = triggers_equal},
+        {.option = "size", .field = "size", .is_live = size_is_live},
+        {.option = "id", .field = "id", .is_live = id_is_live},
+        {.option = "limits", .field = "limits", .live = true},
+        {.option = "busyPollUs", .field = "busyPollUs", .live = true},
+        {.option = "onFull", .field = "onFull", .live = true},
+        {.option = "labels", .field = "labels", .live = true},
+        {.option = "owner", .field = "owner", .live = true},
+        {.option = "enabled", .field = "enabled", .live = true},
 };
 
 /* One field of the table by value. */

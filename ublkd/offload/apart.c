@@ -175,7 +175,7 @@ static int watch_process(struct apart *apart, pid_t pid)
                 *looker = (struct looker){.apart = apart, .pidfd = pidfd_open(pid, 0)};
                 r = looker->pidfd < 0 ? -errno
                                       : sd_event_add_io(apart->event, &looker->death, looker->pidfd, EPOLLIN,
-                                              on_death, looker);
+                                                on_death, looker);
         }
         if (r < 0) {
                 (void)kill(pid, SIGKILL);

@@ -214,7 +214,7 @@ static int spawn(const struct path_process *process, struct place *place, int th
                 &(struct proc_spawn){
                         .program = process->program,
                         .argv = (const char *[]){"ublkd", "--path-watcher", NULL},
-                        .fds = {theirs  },
+                        .fds = {theirs},
                         .fd_count = 1,
                         .block_signals = true,
         },

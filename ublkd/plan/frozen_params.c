@@ -30,10 +30,10 @@ struct frozen_param {
 enum { DMA_ALIGNMENT_DEFAULT = 512 };
 
 #define PARAM(text, member, how)                                                                             \
-        {                                                                                                    \
-                .name = text, .offset = offsetof(struct disk_params, member),                                \
-                .size = sizeof(((struct disk_params *)NULL)->member), .rule = how                            \
-        }
+        {.name = text,                                                                                       \
+                .offset = offsetof(struct disk_params, member),                                              \
+                .size = sizeof(((struct disk_params *)NULL)->member),                                        \
+                .rule = how}
 
 static const struct frozen_param params[] = {
         PARAM("blockSize", logical_block_size, RULE_EQUAL),

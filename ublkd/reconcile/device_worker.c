@@ -48,7 +48,7 @@ static const struct kill_news {
         enum event_type type;
         const char *reason;
         const char *what; /* after "Worker N" */
-} * news_of_kill(const struct managed_device *device, enum worker_kill why)
+} *news_of_kill(const struct managed_device *device, enum worker_kill why)
 {
         static const struct kill_news
                 replaced = {EVENT_NORMAL, "WorkerRetired",

@@ -8,7 +8,7 @@ struct store_subscribers {
         struct store_subscriber_entry {
                 store_subscriber callback; /* NULL: unsubscribed while events were being announced */
                 void *userdata;
-        } * entries;
+        } *entries;
         size_t count;
         bool announcing;
 };

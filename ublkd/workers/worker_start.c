@@ -82,7 +82,7 @@ static int start_process(const struct worker_start *start, const char *name, con
                         &(struct proc_spawn){
                                 .program = start->program,
                                 .argv = (const char *[]){"ublkd-worker", name, NULL},
-                                .fds = {theirs         },
+                                .fds = {theirs},
                                 .fd_count = 1,
                 },
                         &process.pid, &process.pidfd);

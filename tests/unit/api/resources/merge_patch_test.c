@@ -51,13 +51,13 @@ static void test_examples_of_the_rfc(void)
                 {"{\"e\":null}",                                                                               "{\"a\":1}",                                      "{\"e\":null,\"a\":1}"                                                                               },
                 {"[1,2]",                                                                                      "{\"a\":\"b\",\"c\":null}",                       "{\"a\":\"b\"}"                                                                                      },
                 {"{}",                                                                                         "{\"a\":{\"bb\":{\"ccc\":null}}}",                "{\"a\":{\"bb\":{}}}"                                                                                },
- /* the example of section 3 */
+                /* the example of section 3 */
                 {"{\"title\":\"Goodbye!\",\"author\":{\"givenName\":\"John\",\"familyName\":\"Doe\"},"
                  "\"tags\":[\"example\",\"sample\"],\"content\":\"This will be unchanged\"}", "{\"title\":\"Hello!\",\"phoneNumber\":\"+01-123-456-7890\",\"author\":{"
                         "\"familyName\":null},"
                         "\"tags\":[\"example\"]}", "{\"title\":\"Hello!\",\"author\":{\"givenName\":\"John\"},\"tags\":[\"example\"],"
                         "\"content\":\"This will be unchanged\",\"phoneNumber\":\"+01-123-456-7890\"}"},
- /* the example of section 1 */
+                /* the example of section 1 */
                 {"{\"a\":\"b\",\"c\":{\"d\":\"e\",\"f\":\"g\"}}",                                              "{\"a\":\"z\",\"c\":{\"f\":null}}",
                  "{\"a\":\"z\",\"c\":{\"d\":\"e\"}}"                                                                                                                                                                                                                  },
         };

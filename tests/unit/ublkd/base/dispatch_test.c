@@ -21,10 +21,10 @@ struct sample {
 };
 
 static const struct option_field inner_options[] = {
-        {.name = "flag",        .kind = OPTION_BOOL, .offset = offsetof(struct inner, flag), .preset.integer = 1},
-        { .name = "text",
+        {.name = "flag", .kind = OPTION_BOOL, .offset = offsetof(struct inner, flag), .preset.integer = 1},
+        {.name = "text",
          .kind = OPTION_STRING,
-         .offset = offsetof(struct inner,                                      text),
+         .offset = offsetof(struct inner, text),
          .length_max = 8,
          .preset.string = "preset"},
 };
@@ -48,7 +48,7 @@ static const struct option_field options[] = {
          .length_max = 4,
          .pattern = "^[^x]*$",
          .hint = "one to four letters"},
-        {.name = "boolean",             .kind = OPTION_BOOL,                                          FIELD(boolean)                                                                                              },
+        {.name = "boolean", .kind = OPTION_BOOL, FIELD(boolean)},
         {.name = "queueDepth",
          .kind = OPTION_INTEGER,
          FIELD(integer),
@@ -76,10 +76,10 @@ static const struct option_field options[] = {
          .maximum = INT64_C(1) << 52,
          .multiple_of = 512,
          .preset.integer = 512},
-        {.name = "duration",              .kind = OPTION_DURATION,                                          FIELD(duration),                                                                                                   .maximum = INT64_MAX},
-        {.name = "choice",                           .kind = OPTION_ENUM,                                    FIELD(choice),                                                                                        .names = choices, .preset.integer = 1},
-        {.name = "silent",                .kind = OPTION_ENUM,                                            FIELD(silent),                                                                                      .names = silent_choices},
-        {.name = "inner",             .kind = OPTION_OBJECT,                                     FIELD(inner),                                                                                                       .table = &inner_table},
+        {.name = "duration", .kind = OPTION_DURATION, FIELD(duration), .maximum = INT64_MAX},
+        {.name = "choice", .kind = OPTION_ENUM, FIELD(choice), .names = choices, .preset.integer = 1},
+        {.name = "silent", .kind = OPTION_ENUM, FIELD(silent), .names = silent_choices},
+        {.name = "inner", .kind = OPTION_OBJECT, FIELD(inner), .table = &inner_table},
         {.name = "map",
          .kind = OPTION_STRING_MAP,
          FIELD(map),
@@ -87,7 +87,7 @@ static const struct option_field options[] = {
          .value_length_max = 4,
          .pattern = "^[a-z~/]+$",
          .hint = "small letters"},
-        {.name = "document",          .kind = OPTION_DOCUMENT, FIELD(document)},
+        {.name = "document", .kind = OPTION_DOCUMENT, FIELD(document)},
 };
 static const struct option_table table = {
         .options = options,

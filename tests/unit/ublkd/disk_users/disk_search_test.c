@@ -23,7 +23,7 @@ static struct {
         pid_t pid;    /* of the last one */
         size_t asked; /* how many disks it was asked about */
         unsigned fds; /* how many descriptors it has */
-} * told;
+} *told;
 
 static sd_event *event;
 static bool unkillable, no_room;

@@ -10,10 +10,10 @@ struct odd_options {
 
 static const char *const ignored[] = {"type", NULL};
 static const struct option_field odd_entries[] = {
-        {.name = "child",       .kind = OPTION_DOCUMENT, .offset = offsetof(struct odd_options, child)},
-        { .name = "offset",
+        {.name = "child", .kind = OPTION_DOCUMENT, .offset = offsetof(struct odd_options, child)},
+        {.name = "offset",
          .kind = OPTION_STRING,
-         .offset = offsetof(struct odd_options,                                        offset),
+         .offset = offsetof(struct odd_options, offset),
          .length_max = 9},
 };
 static const struct option_table odd_options_table = {

@@ -117,10 +117,10 @@ int main(int argc, char *argv[])
 {
         static const struct path_test tests[] = {
                 {.run = test_no_process_without_paths},
-                {                   .run = test_killed                                   },
-                { .run = test_stopped,                                    .ping_usec = HASTY_USEC},
-                {                          .run = test_a_path_that_hangs,                                    .ping_usec = HASTY_USEC},
-                {            .run = test_processes_that_cannot_be_killed,                                    .ping_usec = HASTY_USEC},
+                {.run = test_killed},
+                {.run = test_stopped, .ping_usec = HASTY_USEC},
+                {.run = test_a_path_that_hangs, .ping_usec = HASTY_USEC},
+                {.run = test_processes_that_cannot_be_killed, .ping_usec = HASTY_USEC},
         };
 
         return run_tests(argc, argv, tests, ARRAY_SIZE(tests));

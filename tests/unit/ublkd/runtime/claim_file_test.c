@@ -11,8 +11,8 @@ static const char uid[] = "0b7a1c9e-0000-4000-8000-1234567890ab";
 
 static struct backing_claim items[] = {
         {.key = (char *)"file:8:1:4711", .start = 512, .end = UINT64_MAX, .writes = true},
-        {.key = (char *)"disk:8:16",                .end = 1,                            .mapped = true},
-        {.key = (char *)"disk:8:16",       .end = 1},
+        {.key = (char *)"disk:8:16", .end = 1, .mapped = true},
+        {.key = (char *)"disk:8:16", .end = 1},
 };
 
 static void test_round_trip(const char *directory)

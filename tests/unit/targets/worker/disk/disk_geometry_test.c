@@ -182,8 +182,8 @@ static void test_operations(void)
 static void test_claims(void)
 {
         static struct backing_claim items[] = {
-                {.key = (char *)"file:1:2:3", .start = 4096 },
-                { .key = (char *)"disk:8:16",                  .end = 77, .mapped = true},
+                {.key = (char *)"file:1:2:3", .start = 4096},
+                {.key = (char *)"disk:8:16", .end = 77, .mapped = true},
         };
         struct disk_wish wished = wish();
         struct target_geometry claiming = {

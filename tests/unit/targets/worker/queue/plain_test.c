@@ -81,10 +81,10 @@ static bool should_be_plain(struct target_device *device, const struct data_rout
 static void test_plain_is_what_has_nothing_wrong(unsigned seed)
 {
         static const struct data_route routes[] = {
-                {.path = DATA_PATH_COPY     },
+                {.path = DATA_PATH_COPY},
                 {.path = DATA_PATH_USER_COPY},
                 {.path = DATA_PATH_ZERO_COPY, .auto_buffers = true},
-                {.path = DATA_PATH_ZERO_COPY                          },
+                {.path = DATA_PATH_ZERO_COPY},
         };
         unsigned plain = 0;
 
