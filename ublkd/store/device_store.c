@@ -103,6 +103,7 @@ int device_store_update(struct device_store *store, struct store_entry *entry, s
         if (r < 0)
                 return r;
         entry->record = *changed;
+        store_entries_renumber(&store->entries, entry);
         device_store_announce(store, STORE_INTENT, entry);
         return 0;
 }
@@ -129,8 +130,6 @@ static int load_record(void *userdata, const struct device_record *stored, const
                 r = device_record_parse(&entry->record, text);
         if (r >= 0)
                 r = device_record_mend(&entry->record);
-        if (r >= 0)
-                r = store_entries_reserve(&store->entries);
         if (r < 0)
                 return r;
         if (store_entries_find(&store->entries, entry->record.name))
@@ -141,13 +140,10 @@ static int load_record(void *userdata, const struct device_record *stored, const
 
 static void note_quarantined(struct device_store *store)
 {
-        for (size_t i = 0; i < store->entries.count; i++) {
-                const struct device_record *record = &store->entries.items[i]->record;
-
+        DEVICE_STORE_FOREACH (record, store)
                 if (record->quarantine)
                         (void)device_store_note(store, record->name, EVENT_WARNING, "Quarantined", "%s",
                                 record->status.message);
-        }
 }
 
 int device_store_new(const struct device_backend *backend, void *context, struct device_store **ret)
@@ -160,6 +156,7 @@ int device_store_new(const struct device_backend *backend, void *context, struct
                 backend->close(context);
                 return -ENOMEM;
         }
+        store_entries_init(&store->entries);
         store->backend = backend;
         store->context = context;
         r = event_log_new(&store->events);
@@ -206,31 +203,42 @@ const struct store_stamp *device_store_stamp(const struct device_store *store)
 
 size_t device_store_count(const struct device_store *store)
 {
-        return store->entries.count;
+        return store_entries_count(&store->entries);
+}
+
+static const struct device_record *record_of(const struct store_entry *entry)
+{
+        return entry ? &entry->record : NULL;
 }
 
 const struct device_record *device_store_get(const struct device_store *store, const char *name)
 {
-        const struct store_entry *entry = store_entries_find(&store->entries, name);
-
-        return entry ? &entry->record : NULL;
+        return record_of(store_entries_find(&store->entries, name));
 }
 
 const struct device_record *device_store_find_uid(const struct device_store *store, const char *uid)
 {
-        for (size_t i = 0; i < store->entries.count; i++)
-                if (strcmp(store->entries.items[i]->record.uid, uid) == 0)
-                        return &store->entries.items[i]->record;
-        return NULL;
+        return record_of(store_entries_find_uid(&store->entries, uid));
 }
 
 const struct device_record *device_store_next(const struct device_store *store, const char *name)
 {
-        size_t i = 0;
+        return record_of(store_entries_next(&store->entries, name));
+}
 
-        if (name && store_entries_index(&store->entries, name, &i))
-                i++;
-        return i < store->entries.count ? &store->entries.items[i]->record : NULL;
+const struct device_record *device_store_after(const struct device_record *record)
+{
+        return record_of(store_entries_after(TREE_OBJECT(record, struct store_entry, record)));
+}
+
+const struct device_record *device_store_of_number(const struct device_store *store, int number)
+{
+        const struct store_number *owner =
+                number < 0 ? NULL : store_entries_of_number(&store->entries, number);
+
+        while (owner && owner->entry->record.number != number) /* it asks for it only */
+                owner = store_entries_same_number(owner);
+        return owner ? &owner->entry->record : NULL;
 }
 
 const struct device_record *device_store_number_owner(
@@ -241,9 +249,7 @@ const struct device_record *device_store_number_owner(
 
 int device_store_free_number(const struct device_store *store, int from, const char *name, int *ret)
 {
-        size_t steps;
-
-        return store_numbers_free(&store->entries, from, name, ret, &steps);
+        return store_numbers_free(&store->entries, from, name, ret);
 }
 
 static int create_entry(
@@ -255,9 +261,7 @@ static int create_entry(
 
         if (!entry)
                 return -ENOMEM;
-        r = store_entries_reserve(&store->entries);
-        if (r >= 0)
-                r = device_record_new(spec, &entry->record);
+        r = device_record_new(spec, &entry->record);
         if (r < 0)
                 return r;
         entry->record.number = (int)spec->options.id;
@@ -314,6 +318,7 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
         entry->record.quarantine = NULL;
         entry->record.spec = spec;
         entry->text = text;
+        store_entries_renumber(&store->entries, entry);
         *ret = &entry->record;
         device_store_announce(store, STORE_SPEC, entry);
         return 0;
@@ -354,30 +359,28 @@ int device_store_put(struct device_store *store, struct device_spec *spec,
 
 int device_store_remove(struct device_store *store, const char *name)
 {
-        _cleanup_store_entry_ struct store_entry *entry = NULL;
+        struct store_entry *entry = store_entries_find(&store->entries, name);
         uint64_t revision = store->revision + 1;
-        const struct device_record *record;
         struct device_event *event = NULL;
         struct device_news news;
-        size_t i;
         int r;
 
         assert(!store->subscribers.announcing);
-        if (!store_entries_index(&store->entries, name, &i))
+        if (!entry)
                 return -ENOENT;
-        record = &store->entries.items[i]->record;
-        news = news_of(record, EVENT_NORMAL, "Removed", "The disk and its record are gone.");
-        r = news_make(store->events, record, &news, revision, &event);
+        news = news_of(&entry->record, EVENT_NORMAL, "Removed", "The disk and its record are gone.");
+        r = news_make(store->events, &entry->record, &news, revision, &event);
         if (r >= 0)
                 r = store->backend->erase(store->context, name, revision, event);
         if (r < 0) {
                 device_event_free(event);
                 return r;
         }
-        entry = store_entries_take(&store->entries, i);
+        store_entries_take(&store->entries, entry);
         store->revision = store->stamp.revision = revision;
         event_log_take(store->events, event, true);
         device_store_announce(store, STORE_REMOVED, entry);
+        store_entry_free(entry);
         return 0;
 }
 

@@ -119,19 +119,23 @@ const struct store_stamp *device_store_stamp(const struct device_store *store);
 size_t device_store_count(const struct device_store *store);
 /* NULL: no such device. */
 const struct device_record *device_store_get(const struct device_store *store, const char *name);
-/* The device with this uid, or NULL. One look at each device. */
+/* The device with this uid, or NULL. */
 const struct device_record *device_store_find_uid(const struct device_store *store, const char *uid);
 /* The record after `name` in alphabetical order (NULL: the first), or NULL at the end. */
 const struct device_record *device_store_next(const struct device_store *store, const char *name);
+/* The record after one that is in the store, without a search. */
+const struct device_record *device_store_after(const struct device_record *record);
+/* In alphabetical order. The body must not remove `record`. */
 #define DEVICE_STORE_FOREACH(record, store)                                                                  \
         for (const struct device_record *record = device_store_next(store, NULL); record;                    \
-                record = device_store_next(store, record->name))
+                record = device_store_after(record))
 
+/* The device that has `number`, or NULL. */
+const struct device_record *device_store_of_number(const struct device_store *store, int number);
 /* The other device that has `number` or asks for it, or NULL. */
 const struct device_record *device_store_number_owner(
         const struct device_store *store, int number, const char *name);
-/* The lowest number from `from` on that no other device has or asks for. One look at each device. 0 or
- * -ENOMEM. */
+/* The lowest number from `from` on that no other device has or asks for. 0, or -ENOSPC: there is none. */
 int device_store_free_number(const struct device_store *store, int from, const char *name, int *ret);
 
 /* What must hold for a put. */

@@ -7,14 +7,6 @@
 #include <assert.h>
 #include <string.h>
 
-static struct store_entry *find_uid(const struct device_store *store, const char *uid)
-{
-        for (size_t i = 0; i < store->entries.count; i++)
-                if (strcmp(store->entries.items[i]->record.uid, uid) == 0)
-                        return store->entries.items[i];
-        return NULL;
-}
-
 /* The spec under another name. */
 static char *rename_spec(const char *text, const char *name)
 {
@@ -57,13 +49,13 @@ static int fill_entry(
 static struct store_entry *number_holder(
         const struct device_store *store, const struct device_record *adopted)
 {
-        for (size_t i = 0; i < store->entries.count; i++) {
-                struct store_entry *entry = store->entries.items[i];
+        const struct store_number *owner = store_entries_of_number(&store->entries, adopted->number);
 
-                if (entry->record.number == adopted->number && strcmp(entry->record.uid, adopted->uid) != 0)
-                        return entry;
-        }
-        return NULL;
+        while (owner
+                && (owner->entry->record.number != adopted->number
+                        || strcmp(owner->entry->record.uid, adopted->uid) == 0))
+                owner = store_entries_same_number(owner);
+        return owner ? owner->entry : NULL;
 }
 
 /* A number belongs to the device whose disk has it. The other device has no disk, or its disk has another
@@ -85,24 +77,27 @@ static int settle_number(struct device_store *store, struct device_record *adopt
                 "Its kernel number belongs to the disk of a device that was adopted; it gets another one.");
 }
 
-static void exchange(struct store_entry *one, struct store_entry *other)
+/* The entry stays in the indexes, and the records change places. */
+static void exchange(struct device_store *store, struct store_entry *entry, struct store_entry *other)
 {
-        struct store_entry old = *one;
+        struct device_record record = entry->record;
+        char *text = entry->text;
 
-        *one = *other;
-        *other = old;
+        entry->record = other->record;
+        entry->text = other->text;
+        other->record = record;
+        other->text = text;
+        store_entries_renumber(&store->entries, entry);
 }
 
 int device_store_adopt(struct device_store *store, const struct device_record *record, const char *text,
         const char *name, const struct device_record **ret)
 {
         _cleanup_store_entry_ struct store_entry *entry = calloc(1, sizeof(*entry));
-        struct store_entry *old = find_uid(store, record->uid);
+        struct store_entry *old = store_entries_find_uid(&store->entries, record->uid);
         struct device_news news;
         int r = entry ? fill_entry(entry, record, text, old ? old->record.name : name) : -ENOMEM;
 
-        if (r >= 0)
-                r = store_entries_reserve(&store->entries);
         if (r >= 0)
                 r = settle_number(store, &entry->record);
         if (r < 0)
@@ -115,7 +110,7 @@ int device_store_adopt(struct device_store *store, const struct device_record *r
         if (r < 0)
                 return r;
         if (old)
-                exchange(old, entry);
+                exchange(store, old, entry);
         else
                 store_entries_insert(&store->entries, old = TAKE_PTR(entry));
         *ret = &old->record;

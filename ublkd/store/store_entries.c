@@ -1,11 +1,71 @@
 /* SPDX-License-Identifier: MIT */
-/* A sorted array: devices are looked up by name far more often than they come and go. */
+/* The records of the store in memory, and their indexes. */
 #include "ublkd/store/store_entries.h"
 
 #include "ublkd/store/device_record.h"
 
 #include <assert.h>
 #include <string.h>
+
+static_assert((int)NUMBER_SET_MAX == (int)DEVICE_NUMBER_MAX, "the set has a bit for every number");
+
+static struct store_entry *of_names(const struct tree_node *node)
+{
+        return TREE_OBJECT(node, struct store_entry, by_name);
+}
+
+static struct store_entry *of_uids(const struct tree_node *node)
+{
+        return TREE_OBJECT(node, struct store_entry, by_uid);
+}
+
+static struct store_number *of_numbers(const struct tree_node *node)
+{
+        return TREE_OBJECT(node, struct store_number, node);
+}
+
+/* ---- keys ---- */
+
+static int compare_name(const void *key, const struct tree_node *node)
+{
+        return strcmp(key, of_names(node)->record.name);
+}
+
+/* A uid is no secret, and a database may hold one twice: the name makes the key unique. */
+struct uid_key {
+        const char *uid, *name;
+};
+
+static int compare_uid(const void *key, const struct tree_node *node)
+{
+        const struct device_record *record = &of_uids(node)->record;
+        const struct uid_key *uid = key;
+        int order = strcmp(uid->uid, record->uid);
+
+        return order != 0 ? order : strcmp(uid->name, record->name);
+}
+
+struct number_key {
+        int number;
+        const char *name;
+};
+
+static int compare_number(const void *key, const struct tree_node *node)
+{
+        const struct store_number *other = of_numbers(node);
+        const struct number_key *number = key;
+
+        if (number->number != other->number)
+                return number->number < other->number ? -1 : 1;
+        return strcmp(number->name, other->entry->record.name);
+}
+
+static struct uid_key uid_key_of(const struct store_entry *entry)
+{
+        return (struct uid_key){.uid = entry->record.uid, .name = entry->record.name};
+}
+
+/* ---- the whole ---- */
 
 struct store_entry *store_entry_free(struct store_entry *entry)
 {
@@ -17,79 +77,120 @@ struct store_entry *store_entry_free(struct store_entry *entry)
         return NULL;
 }
 
+void store_entries_init(struct store_entries *entries)
+{
+        entries->names.compare = compare_name;
+        entries->uids.compare = compare_uid;
+        entries->numbers.compare = compare_number;
+}
+
 void store_entries_clear(struct store_entries *entries)
 {
-        for (size_t i = 0; i < entries->count; i++)
-                store_entry_free(entries->items[i]);
-        free(entries->items);
-        *entries = (struct store_entries){};
-}
+        struct store_entry *entry;
 
-bool store_entries_index(const struct store_entries *entries, const char *name, size_t *ret)
-{
-        size_t low = 0, high = entries->count;
-
-        while (low < high) {
-                size_t middle = low + (high - low) / 2;
-                int order = strcmp(entries->items[middle]->record.name, name);
-
-                if (order == 0) {
-                        *ret = middle;
-                        return true;
-                }
-                if (order < 0)
-                        low = middle + 1;
-                else
-                        high = middle;
+        while ((entry = of_names(entries->names.first))) {
+                store_entries_take(entries, entry);
+                store_entry_free(entry);
         }
-        *ret = low;
-        return false;
 }
+
+size_t store_entries_count(const struct store_entries *entries)
+{
+        return entries->names.count;
+}
+
+/* ---- by name and uid ---- */
 
 struct store_entry *store_entries_find(const struct store_entries *entries, const char *name)
 {
-        size_t i;
-
-        return store_entries_index(entries, name, &i) ? entries->items[i] : NULL;
+        return of_names(tree_find(&entries->names, name));
 }
 
-int store_entries_reserve(struct store_entries *entries)
+struct store_entry *store_entries_next(const struct store_entries *entries, const char *name)
 {
-        size_t wanted = entries->allocated ? entries->allocated * 2 : 16;
-        struct store_entry **items;
-
-        if (entries->count < entries->allocated)
-                return 0;
-        items = reallocarray(entries->items, wanted, sizeof(*items));
-        if (!items)
-                return -ENOMEM;
-        entries->items = items;
-        entries->allocated = wanted;
-        return 0;
+        return of_names(name ? tree_after(&entries->names, name) : entries->names.first);
 }
+
+struct store_entry *store_entries_after(const struct store_entry *entry)
+{
+        return of_names(entry->by_name.next);
+}
+
+struct store_entry *store_entries_find_uid(const struct store_entries *entries, const char *uid)
+{
+        struct store_entry *entry =
+                of_uids(tree_from(&entries->uids, &(const struct uid_key){.uid = uid, .name = ""}));
+
+        return entry && strcmp(entry->record.uid, uid) == 0 ? entry : NULL;
+}
+
+/* ---- by number ---- */
+
+struct store_number *store_entries_of_number(const struct store_entries *entries, int number)
+{
+        struct store_number *found =
+                of_numbers(tree_from(&entries->numbers, &(const struct number_key){number, ""}));
+
+        return found && found->number == number ? found : NULL;
+}
+
+struct store_number *store_entries_same_number(const struct store_number *number)
+{
+        struct store_number *next = of_numbers(number->node.next);
+
+        return next && next->number == number->number ? next : NULL;
+}
+
+static void set_number(
+        struct store_entries *entries, struct store_entry *entry, struct store_number *slot, int number)
+{
+        const struct number_key old = {slot->number, entry->record.name}, new = {number, entry->record.name};
+
+        if (slot->entry && slot->number >= 0) {
+                (void)tree_remove(&entries->numbers, &old);
+                if (!store_entries_of_number(entries, old.number))
+                        number_set_remove(&entries->taken, old.number);
+        }
+        slot->entry = entry;
+        slot->number = number;
+        if (number >= 0) {
+                tree_insert(&entries->numbers, &new, &slot->node);
+                number_set_add(&entries->taken, number);
+        }
+}
+
+/* One that asks for the number that it has is indexed once. */
+void store_entries_renumber(struct store_entries *entries, struct store_entry *entry)
+{
+        const struct device_record *record = &entry->record;
+        int has = record->number, asks = record->spec ? (int)record->spec->options.id : -1;
+
+        if (asks == has)
+                asks = -1;
+        if (entry->has.entry && entry->has.number == has && entry->asks.number == asks)
+                return;
+        set_number(entries, entry, &entry->asks, -1);
+        set_number(entries, entry, &entry->has, has);
+        set_number(entries, entry, &entry->asks, asks);
+}
+
+/* ---- changes ---- */
 
 void store_entries_insert(struct store_entries *entries, struct store_entry *entry)
 {
-        struct store_entry **place;
-        size_t i;
+        const struct uid_key uid = uid_key_of(entry);
 
-        (void)store_entries_index(
-                entries, entry->record.name, &i); /* it is not there: i is where it belongs */
-        assert(entries->count < entries->allocated);
-        place = &entries->items[i];
-        memmove(place + 1, place, (entries->count - i) * sizeof(*place));
-        *place = entry;
-        entries->count++;
+        tree_insert(&entries->names, entry->record.name, &entry->by_name);
+        tree_insert(&entries->uids, &uid, &entry->by_uid);
+        store_entries_renumber(entries, entry);
 }
 
-struct store_entry *store_entries_take(struct store_entries *entries, size_t index)
+void store_entries_take(struct store_entries *entries, struct store_entry *entry)
 {
-        struct store_entry **place, *entry;
+        const struct uid_key uid = uid_key_of(entry);
 
-        assert(index < entries->count);
-        place = &entries->items[index];
-        entry = *place;
-        entries->count--;
-        memmove(place, place + 1, (entries->count - index) * sizeof(*place));
-        return entry;
+        (void)tree_remove(&entries->names, entry->record.name);
+        (void)tree_remove(&entries->uids, &uid);
+        set_number(entries, entry, &entry->asks, -1);
+        set_number(entries, entry, &entry->has, -1);
 }

@@ -4,70 +4,29 @@
 
 #include <string.h>
 
-enum { WORD_BITS = 64 };
-
-/* One bit for each number from `from` on. */
-struct taken {
-        uint64_t *words;
-        size_t count; /* of words */
-        int from;
-};
-
-static void take(struct taken *taken, int64_t number)
-{
-        uint64_t bit;
-
-        if (number < taken->from)
-                return;
-        bit = (uint64_t)(number - taken->from);
-        if (bit / WORD_BITS < taken->count)
-                taken->words[bit / WORD_BITS] |= UINT64_C(1) << bit % WORD_BITS;
-}
-
-static size_t first_free_word(const struct taken *taken, size_t *steps)
-{
-        size_t i = 0;
-
-        for (; taken->words[i] == UINT64_MAX; i++)
-                (*steps)++;
-        return i;
-}
-
 const struct device_record *store_numbers_owner(
         const struct store_entries *entries, int number, const char *name)
 {
-        for (size_t i = 0; i < entries->count; i++) {
-                const struct device_record *record = &entries->items[i]->record;
-                bool wants = record->spec && record->spec->options.id == number;
+        const struct store_number *owner = store_entries_of_number(entries, number);
 
-                if ((record->number == number || wants) && strcmp(record->name, name) != 0)
-                        return record;
-        }
-        return NULL;
+        while (owner && strcmp(owner->entry->record.name, name) == 0)
+                owner = store_entries_same_number(owner);
+        return owner ? &owner->entry->record : NULL;
 }
 
-int store_numbers_free(
-        const struct store_entries *entries, int from, const char *name, int *ret_number, size_t *ret_steps)
+int store_numbers_free(const struct store_entries *entries, int from, const char *name, int *ret)
 {
-        /* A record has two numbers at most, so one of twice as many and one is free. */
-        struct taken taken = {.count = (2 * entries->count + 1) / WORD_BITS + 1, .from = from};
-        _cleanup_free_ uint64_t *words = taken.words = calloc(taken.count, sizeof(*words));
-        size_t steps = 0, word;
+        const struct store_entry *self = store_entries_find(entries, name);
+        const int own[] = {self ? self->has.number : -1, self ? self->asks.number : -1};
+        int number = number_set_first_missing(&entries->taken, from);
 
-        if (!words)
-                return -ENOMEM;
-        for (size_t i = 0; i < entries->count; i++) {
-                const struct device_record *record = &entries->items[i]->record;
-
-                steps++;
-                if (strcmp(record->name, name) == 0)
-                        continue;
-                take(&taken, record->number);
-                if (record->spec)
-                        take(&taken, record->spec->options.id);
-        }
-        word = first_free_word(&taken, &steps);
-        *ret_number = from + (int)(word * WORD_BITS) + __builtin_ctzll(~words[word]);
-        *ret_steps = steps;
+        /* Its own numbers are taken, but not for it. */
+        for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+                if (own[i] >= from && (number < 0 || own[i] < number)
+                        && !store_numbers_owner(entries, own[i], name))
+                        number = own[i];
+        if (number < 0)
+                return -ENOSPC;
+        *ret = number;
         return 0;
 }

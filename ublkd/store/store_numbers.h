@@ -8,7 +8,6 @@
 const struct device_record *store_numbers_owner(
         const struct store_entries *entries, int number, const char *name);
 
-/* The lowest number from `from` on that no other record than `name` has or asks for. Looks at every record
- * once, however many of them have numbers; `*ret_steps` is how often it looked, for tests. 0 or -ENOMEM. */
-int store_numbers_free(
-        const struct store_entries *entries, int from, const char *name, int *ret_number, size_t *ret_steps);
+/* The lowest number from `from` on that no other record than `name` has or asks for. 0, or -ENOSPC: there is
+ * none up to DEVICE_NUMBER_MAX. */
+int store_numbers_free(const struct store_entries *entries, int from, const char *name, int *ret);
