@@ -85,6 +85,7 @@ def test_a_spec_that_was_deleted_before_the_supervisor_died(api, daemon):
 
 
 @pytest.mark.long
+@pytest.mark.storm
 def test_killed_at_any_moment_of_a_creation_or_removal(api, daemon):
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")

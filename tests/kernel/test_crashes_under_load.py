@@ -39,6 +39,7 @@ def _kill_supervisor(daemon, disk):
 
 
 @pytest.mark.long
+@pytest.mark.storm
 @pytest.mark.parametrize("queues", [1, 2])
 def test_fio_over_many_kills_of_worker_and_supervisor(ext4, file_of, daemon, directory, queues):
     api = daemon.api
@@ -67,6 +68,7 @@ def test_fio_over_many_kills_of_worker_and_supervisor(ext4, file_of, daemon, dir
 
 
 @pytest.mark.long
+@pytest.mark.storm
 def test_fio_over_workers_that_are_killed_while_they_recover(ext4, file_of, daemon, directory):
     """At any moment of a recovery; also in the window in which the successor fetches."""
     seed = random.randrange(1 << 32)

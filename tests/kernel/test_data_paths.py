@@ -65,6 +65,7 @@ def _fio_over_kills(way, daemon, load, kills=_KILLS):
 
 
 @pytest.mark.long
+@pytest.mark.storm
 @ways
 def test_fio_over_kills(way, ext4, file_of, make_daemon, directory):
     """In every mode that keeps the disk, all at the same time."""

@@ -131,6 +131,7 @@ def test_a_wiped_database_under_load(ext4, daemon, file_of, directory, killed):
 
 
 @pytest.mark.long
+@pytest.mark.storm
 @pytest.mark.parametrize("killed", [False, True], ids=["worker-lives", "worker-killed"])
 def test_an_older_database_under_load(ext4, daemon, file_of, directory, killed):
     """Its record would have the disk stopped and made again: the disk is served on, until the newer one is adopted."""

@@ -99,6 +99,7 @@ def _round(api, number):
 
 
 @pytest.mark.long
+@pytest.mark.storm
 def test_churn_leaves_nothing_and_does_not_grow(daemon):
     """With a watchdog on each round: there are reports of kernels that wedge under churn.
 

@@ -148,6 +148,7 @@ def test_dying_while_a_device_is_made(mortal, file_of):
 
 
 @pytest.mark.long
+@pytest.mark.storm
 def test_dying_while_a_device_is_removed(mortal, file_of):
     api, path = mortal.api, file_of(size=8 << 20)
 
@@ -176,6 +177,7 @@ def _is_going(api):
 
 
 @pytest.mark.long
+@pytest.mark.storm
 def test_dying_while_a_disk_is_made_anew(mortal, file_of):
     """A change that asks for another disk: the old spec in full, or the new one."""
     api, path = mortal.api, file_of(size=8 << 20)
@@ -239,6 +241,7 @@ def _has(*features):
 
 
 @pytest.mark.long
+@pytest.mark.storm
 def test_dying_while_a_disk_grows(mortal, file_of):
     """The old size or the new one, everywhere the same, and the worker stays."""
     if not _has("UPDATE_SIZE"):
@@ -267,6 +270,7 @@ def test_dying_while_a_disk_grows(mortal, file_of):
 
 
 @pytest.mark.long
+@pytest.mark.storm
 def test_dying_while_a_worker_is_restarted(mortal, file_of):
     """What was acknowledged is done; a write meanwhile is answered, and no worker on trial is left."""
     if not _has("QUIESCE"):
@@ -297,6 +301,7 @@ def test_dying_while_a_worker_is_restarted(mortal, file_of):
 
 
 @pytest.mark.long
+@pytest.mark.storm
 def test_dying_while_a_disk_is_recovered_on_request(mortal):
     """A manual device comes back exactly when that was asked for, and what waited for it is done."""
     if not _has("QUIESCE"):
