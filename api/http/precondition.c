@@ -1,75 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* ETag, If-Match and If-None-Match. */
+/* If-Match and If-None-Match. */
 #include "api/http/precondition.h"
 
+#include "api/http/etag.h"
 #include "api/http/respond.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
-
-enum { UID_DIGITS = 8 };
-
-/* One tag of a header: what stands between the quotation marks. */
-struct tag {
-        const char *text;
-        size_t length;
-        bool weak;
-};
 
 /* What the lines of one header say; several lines are one list. */
 struct tags {
         const char *header;
-        bool (*is_current)(const struct tag *tag, const void *userdata);
+        bool (*is_current)(const struct etag *tag, const void *userdata);
         const void *userdata;
         bool given, bad;
         bool any;     /* "*" */
         bool matches; /* one of them is current */
 };
 
-/* FNV-1a. Nobody gains anything by two answers of the same digest but not to see his own change. */
-static uint64_t digest(const char *text)
-{
-        uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-        for (; *text; text++)
-                hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-        return hash;
-}
-
-static bool is_tag_character(char c)
-{
-        return c == '!' || (c >= '#' && c <= '~'); /* none of ours has more */
-}
-
-/* Reads the tag at the beginning of `text`; returns its length, or 0 when there is none. */
-static size_t read_tag(const char *text, struct tag *ret)
-{
-        size_t prefix = strncmp(text, "W/", 2) == 0 ? 2 : 0, length = 0;
-
-        if (text[prefix] != '"')
-                return 0;
-        while (is_tag_character(text[prefix + 1 + length]))
-                length++;
-        if (text[prefix + 1 + length] != '"')
-                return 0;
-        *ret = (struct tag){.text = text + prefix + 1, .length = length, .weak = prefix > 0};
-        return prefix + length + 2;
-}
-
 static bool read_list(struct tags *tags, const char *text)
 {
         bool found = false;
 
         for (;;) {
-                struct tag tag;
+                struct etag tag;
                 size_t length;
 
                 text += strspn(text, " \t,"); /* empty elements are to be ignored */
                 if (!*text)
                         return found;
-                length = read_tag(text, &tag);
+                length = etag_read(text, &tag);
                 if (length == 0)
                         return false;
                 text += length;
@@ -110,40 +71,6 @@ static int read_tags(struct request *request, struct tags *tags)
         return -EINVAL;
 }
 
-/* Whether a tag is that of this generation of this device, whatever its status was. */
-static bool is_device(const struct tag *tag, const void *userdata)
-{
-        const struct device_record *record = userdata;
-        char prefix[64];
-        size_t generation;
-
-        if (!record)
-                return false;
-        generation = (size_t)snprintf(prefix, sizeof(prefix), "%" PRIu64, record->generation);
-        snprintf(prefix + generation, sizeof(prefix) - generation, ".%.*s.", UID_DIGITS, record->uid);
-        if (tag->length == generation)
-                return memcmp(tag->text, prefix, generation) == 0;
-        return tag->length > strlen(prefix) && memcmp(tag->text, prefix, strlen(prefix)) == 0;
-}
-
-static bool is_device_strongly(const struct tag *tag, const void *userdata)
-{
-        return !tag->weak && is_device(tag, userdata);
-}
-
-/* Whether a tag is exactly the one in `userdata`, which stands in quotation marks. */
-static bool is_same(const struct tag *tag, const void *userdata)
-{
-        const char *etag = userdata;
-
-        return strlen(etag) == tag->length + 2 && memcmp(etag + 1, tag->text, tag->length) == 0;
-}
-
-static bool is_same_strongly(const struct tag *tag, const void *userdata)
-{
-        return !tag->weak && is_same(tag, userdata);
-}
-
 static void reply_unmet(struct request *request, const struct device_record *record)
 {
         if (record)
@@ -160,10 +87,10 @@ int precondition_read(
         struct request *request, const struct device_record *record, struct put_condition *condition)
 {
         struct tags match = {.header = MHD_HTTP_HEADER_IF_MATCH,
-                            .is_current = is_device_strongly,
+                            .is_current = etag_is_device_strongly,
                             .userdata = record},
                     none = {.header = MHD_HTTP_HEADER_IF_NONE_MATCH,
-                            .is_current = is_device,
+                            .is_current = etag_is_device,
                             .userdata = record};
 
         if (read_tags(request, &match) < 0 || read_tags(request, &none) < 0)
@@ -186,15 +113,6 @@ bool precondition_holds(struct request *request, const struct device_record *rec
         return precondition_read(request, record, &ignored) >= 0;
 }
 
-void etag_set_device(struct request *request, const struct device_record *record)
-{
-        struct reply *reply = &request->reply;
-
-        if (reply->body)
-                snprintf(reply->etag, sizeof(reply->etag), "\"%" PRIu64 ".%.*s.%016" PRIx64 "\"",
-                        record->generation, UID_DIGITS, record->uid, digest(reply->body));
-}
-
 /* The answer stays as it is, without its body. */
 static void reply_not_modified(struct request *request)
 {
@@ -210,16 +128,16 @@ void precondition_apply(struct request *request)
 {
         struct reply *reply = &request->reply;
         struct tags match = {.header = MHD_HTTP_HEADER_IF_MATCH,
-                            .is_current = is_same_strongly,
+                            .is_current = etag_is_same_strongly,
                             .userdata = reply->etag},
                     none = {.header = MHD_HTTP_HEADER_IF_NONE_MATCH,
-                            .is_current = is_same,
+                            .is_current = etag_is_same,
                             .userdata = reply->etag};
 
         if (request->method != METHOD_GET || reply->status != MHD_HTTP_OK || !reply->body)
                 return;
         if (!*reply->etag)
-                snprintf(reply->etag, sizeof(reply->etag), "\"%016" PRIx64 "\"", digest(reply->body));
+                etag_set(request);
         if (read_tags(request, &match) < 0 || read_tags(request, &none) < 0)
                 return;
         if (match.given && !match.any && !match.matches)

@@ -2,7 +2,7 @@
 /* Replies: JSON, and problems after RFC 9457. */
 #include "api/http/respond.h"
 
-#include "api/http/precondition.h"
+#include "api/http/etag.h"
 #include "api/http/utf8.h"
 
 #include "ublkd/base/json_print.h"
