@@ -2,6 +2,7 @@
 /* A request waits for the first pass at most once. */
 #include "api/held/first_pass.h"
 
+#include "api/http/hold.h"
 #include "api/http/respond.h"
 #include "api/http/routes.h"
 #include "api/http/server.h"
@@ -10,123 +11,84 @@
 enum { FIRST_PASS_USEC = 7 * 1000 * 1000 };
 
 struct first_pass {
-        struct request *request;
-        sd_event_source *timer, *hangup;
-        struct first_pass *next, **link; /* in api->first_passes; link is NULL when it is not there */
+        struct hold hold; /* the first */
+        sd_event_source *timer;
 };
 
-static void end_pending(struct first_pass *pass)
+static struct first_pass *first_pass_of(struct hold *hold)
 {
-        pass->timer = sd_event_source_disable_unref(pass->timer);
-        pass->hangup = sd_event_source_disable_unref(pass->hangup);
-        if (!pass->link)
-                return;
-        *pass->link = pass->next;
-        if (pass->next)
-                pass->next->link = pass->link;
-        pass->link = NULL;
+        return (struct first_pass *)hold;
 }
 
-struct first_pass *first_pass_free(struct first_pass *pass)
+static struct hold *first_pass_free(struct hold *hold)
 {
+        struct first_pass *pass = first_pass_of(hold);
+
         if (!pass)
                 return NULL;
-        end_pending(pass);
+        hold_release(hold);
+        sd_event_source_disable_unref(pass->timer);
         free(pass);
         return NULL;
 }
 
-bool first_pass_is_pending(const struct request *request)
-{
-        return request->first_pass && request->first_pass->link;
-}
+static const struct hold_kind first_pass_kind = {.free = first_pass_free};
 
-/* The request runs, or ends. */
-static void resume(struct first_pass *pass)
+/* The request runs. */
+static void first_pass_end(struct first_pass *pass)
 {
-        struct request *request = pass->request;
-
-        end_pending(pass);
-        MHD_resume_connection(request->connection);
-        api_run_soon(request->api);
+        pass->timer = sd_event_source_disable_unref(pass->timer);
+        hold_end(&pass->hold);
 }
 
 static int on_timeout(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
-        resume(userdata);
-        return 0;
-}
-
-static int on_hangup(
-        sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_, void *userdata)
-{
-        struct first_pass *pass = userdata;
-
-        pass->request->abandoned = true;
-        resume(pass);
+        first_pass_end(userdata);
         return 0;
 }
 
 static int suspend(struct request *request)
 {
-        struct api *api = request->api;
-        struct first_pass *pass = request->first_pass = calloc(1, sizeof(*pass));
+        struct first_pass *pass = calloc(1, sizeof(*pass));
         int r;
 
         if (!pass)
                 return -ENOMEM;
-        pass->request = request;
         r = sd_event_add_time_relative(
-                api->event, &pass->timer, CLOCK_MONOTONIC, FIRST_PASS_USEC, 1000, on_timeout, pass);
+                request->api->event, &pass->timer, CLOCK_MONOTONIC, FIRST_PASS_USEC, 1000, on_timeout, pass);
         if (r >= 0)
-                r = request_watch_client(request, on_hangup, pass, &pass->hangup);
-        if (r < 0)
-                return r;
-        pass->next = api->first_passes;
-        pass->link = &api->first_passes;
-        if (pass->next)
-                pass->next->link = &pass->next;
-        api->first_passes = pass;
-        MHD_suspend_connection(request->connection);
-        return 0;
+                r = hold_attach(&pass->hold, &first_pass_kind, request);
+        if (r >= 0)
+                hold_suspend(&pass->hold);
+        else
+                first_pass_free(&pass->hold);
+        return r;
 }
 
-bool first_pass_await(struct request *request)
+bool first_pass_admit(struct request *request)
 {
         const struct api_config *config = &request->api->config;
         int r;
 
-        if ((request->route->flags & ROUTE_ANY_TIME) || request->first_pass || !config->is_ready
+        if ((request->route->flags & ROUTE_ANY_TIME) || !config->is_ready
                 || config->is_ready(config->userdata))
                 return true;
         r = suspend(request);
-        if (r < 0) {
-                request->first_pass = first_pass_free(request->first_pass);
+        if (r < 0)
                 reply_error(request, r,
                         "ublkd has not looked at every device yet, and that cannot be waited for");
-        }
         return false;
 }
 
 void api_settled(struct api *api)
 {
-        while (api->first_passes)
-                resume(api->first_passes);
+        for (struct hold *hold = hold_first(api, &first_pass_kind), *next; hold; hold = next) {
+                next = hold_next(hold);
+                first_pass_end(first_pass_of(hold));
+        }
 }
 
 size_t first_pass_count(const struct api *api)
 {
-        size_t count = 0;
-
-        for (const struct first_pass *pass = api->first_passes; pass; pass = pass->next)
-                count++;
-        return count;
-}
-
-void first_pass_abandon_all(struct api *api)
-{
-        while (api->first_passes) {
-                api->first_passes->request->abandoned = true;
-                resume(api->first_passes);
-        }
+        return hold_count(api, &first_pass_kind);
 }

@@ -7,20 +7,9 @@
 
 #include "api/http/request.h"
 
-struct first_pass;
+/* Whether the request can be carried out now; for api->admit. False: it is suspended and runs again, or there
+ * is a reply (out of memory). */
+bool first_pass_admit(struct request *request);
 
-/* Whether the request can be carried out now. False: it is suspended and runs again, or there is a reply (out
- * of memory). */
-bool first_pass_await(struct request *request);
-
-/* Whether it is suspended for that. */
-bool first_pass_is_pending(const struct request *request);
-
-/* How many requests are. */
+/* How many requests are suspended for that. */
 size_t first_pass_count(const struct api *api);
-
-/* Ends every one without a reply, so that the server can stop. */
-void first_pass_abandon_all(struct api *api);
-
-/* NULL is fine. Returns NULL. */
-struct first_pass *first_pass_free(struct first_pass *pass);

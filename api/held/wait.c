@@ -2,7 +2,7 @@
 /* A request whose reply is held until its device is ready, or gone, or until the host was looked at. */
 #include "api/held/wait.h"
 
-#include "api/resources/host.h"
+#include "api/http/hold.h"
 #include "api/http/precondition.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
@@ -17,7 +17,7 @@ enum {
 };
 
 struct wait {
-        struct request *request;
+        struct hold hold; /* the first */
         enum wait_kind kind;
         char *name;                     /* of the device; NULL with WAIT_HOST, which has none */
         char uid[UID_TEXT_SIZE];        /* a new device of the same name is another one */
@@ -27,41 +27,41 @@ struct wait {
         bool restarts;                  /* ready: it waits for that restart */
         unsigned status;                /* ready: of the reply */
         struct disk_question *question; /* gone: it is over, but who keeps the disk is being found out */
-        sd_event_source *timer, *hangup;
-        struct wait *next, **link; /* in api->waits; link is NULL when it is not there */
+        void (*reply)(struct request *request); /* with WAIT_HOST: sets the reply */
+        sd_event_source *timer;
 };
 
-static void wait_unlink(struct wait *wait)
+static struct wait *wait_of(struct hold *hold)
 {
-        if (!wait->link)
-                return;
-        *wait->link = wait->next;
-        if (wait->next)
-                wait->next->link = wait->link;
-        wait->link = NULL;
+        return (struct wait *)hold;
 }
 
-struct wait *wait_free(struct wait *wait)
+static void drop_pending(struct wait *wait)
 {
+        wait->question = disk_question_free(wait->question);
+        wait->timer = sd_event_source_disable_unref(wait->timer);
+}
+
+static struct hold *wait_free(struct hold *hold)
+{
+        struct wait *wait = wait_of(hold);
+
         if (!wait)
                 return NULL;
-        wait_unlink(wait);
-        disk_question_free(wait->question);
-        sd_event_source_disable_unref(wait->timer);
-        sd_event_source_disable_unref(wait->hangup);
+        hold_release(hold);
+        drop_pending(wait);
         free(wait->name);
         free(wait);
         return NULL;
 }
 
-/* The request has its reply, or nobody waits for it any more. */
+static const struct hold_kind wait_kind = {.free = wait_free};
+
+/* The request has its reply. */
 static void wait_end(struct wait *wait)
 {
-        struct request *request = wait->request;
-
-        request->wait = wait_free(wait);
-        MHD_resume_connection(request->connection);
-        api_run_soon(request->api);
+        drop_pending(wait);
+        hold_end(&wait->hold);
 }
 
 static bool has_reason(const struct device_status *status, const char *reason)
@@ -111,7 +111,7 @@ static bool is_over(const struct wait *wait, const struct device_record *record)
 /* Sets the reply and returns true when the wait is over. `record`: NULL when the device is gone. */
 static bool check_ready(const struct wait *wait, const struct device_record *record)
 {
-        struct request *request = wait->request;
+        struct request *request = wait->hold.request;
         unsigned status = wait->status;
 
         if (!record || record->deleting) {
@@ -155,15 +155,17 @@ static bool check_gone(struct request *request, const struct device_record *reco
 
 static bool wait_check(struct wait *wait, const struct device_record *record)
 {
-        return wait->kind == WAIT_GONE ? check_gone(wait->request, record) : check_ready(wait, record);
+        return wait->kind == WAIT_GONE ? check_gone(wait->hold.request, record) : check_ready(wait, record);
 }
 
 void wait_on_store_event(void *userdata, const struct store_event *event)
 {
         struct api *api = userdata;
 
-        for (struct wait *wait = api->waits, *next; wait; wait = next) {
-                next = wait->next;
+        for (struct hold *hold = hold_first(api, &wait_kind), *next; hold; hold = next) {
+                struct wait *wait = wait_of(hold);
+
+                next = hold_next(hold);
                 if (wait->kind != WAIT_HOST && strcmp(wait->uid, event->uid) == 0
                         && wait_check(wait, event->record))
                         wait_end(wait);
@@ -173,18 +175,20 @@ void wait_on_store_event(void *userdata, const struct store_event *event)
 /* `users`: who keeps the disk, or NULL: nobody, or not known. */
 static void reply_timeout(struct wait *wait, const struct disk_answer *users)
 {
-        const struct device_record *record = device_store_get(wait->request->api->config.store, wait->name);
+        const struct device_record *record =
+                device_store_get(wait->hold.request->api->config.store, wait->name);
 
         if (!record) /* cannot be: its removal would have ended the wait */
-                reply_problem(wait->request, PROBLEM_TIMEOUT, "It is not known what became of the device.");
+                reply_problem(
+                        wait->hold.request, PROBLEM_TIMEOUT, "It is not known what became of the device.");
         else if (users)
-                reply_device_problem(wait->request, PROBLEM_TIMEOUT, record,
+                reply_device_problem(wait->hold.request, PROBLEM_TIMEOUT, record,
                         "The device is not gone yet (%s); the request stays in force. %s /dev/ublkb%d is in "
                         "use: %s.",
                         device_phase_to_string(record->status.phase), status_message(&record->status),
                         users->number, users->text);
         else
-                reply_device_problem(wait->request, PROBLEM_TIMEOUT, record,
+                reply_device_problem(wait->hold.request, PROBLEM_TIMEOUT, record,
                         "The device is not %s yet (%s); the request stays in force. %s",
                         wait->kind == WAIT_GONE ? "gone" : "ready",
                         device_phase_to_string(record->status.phase), status_message(&record->status));
@@ -202,7 +206,7 @@ static void on_users(void *userdata, const struct disk_answer *answer)
  * ends the wait, or the timer does that before. */
 static bool ask_users(struct wait *wait)
 {
-        const struct api *api = wait->request->api;
+        const struct api *api = wait->hold.request->api;
         const struct device_record *record;
 
         if (wait->kind != WAIT_GONE || wait->question || !api->config.disk_search)
@@ -216,10 +220,10 @@ static bool ask_users(struct wait *wait)
                           >= 0;
 }
 
-static void answer_host(struct request *request)
+static void answer_host(struct wait *wait)
 {
-        reply_host(request);
-        precondition_apply(request);
+        wait->reply(wait->hold.request);
+        precondition_apply(wait->hold.request);
 }
 
 static int on_timeout(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
@@ -229,31 +233,36 @@ static int on_timeout(sd_event_source *source _unused_, uint64_t usec _unused_, 
         if (ask_users(wait))
                 return 0;
         if (wait->kind == WAIT_HOST)
-                answer_host(wait->request);
+                answer_host(wait);
         else
                 reply_timeout(wait, NULL);
         wait_end(wait);
         return 0;
 }
 
-static int on_hangup(
-        sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_, void *userdata)
+/* 0, and the request's reply is set or it is suspended; -errno. */
+static int wait_start(struct wait *wait, struct request *request, uint64_t timeout)
 {
-        struct wait *wait = userdata;
+        int r = sd_event_add_time_relative(
+                request->api->event, &wait->timer, CLOCK_MONOTONIC, timeout, 1000, on_timeout, wait);
 
-        wait->request->abandoned = true;
-        wait_end(wait);
-        return 0;
+        if (r >= 0)
+                r = hold_attach(&wait->hold, &wait_kind, request);
+        if (r >= 0)
+                hold_suspend(&wait->hold);
+        else
+                wait_free(&wait->hold);
+        return r;
 }
 
-static int wait_new(struct request *request, enum wait_kind kind, const struct device_record *record,
-        unsigned status, struct wait **ret)
+static struct wait *wait_new(
+        struct request *request, enum wait_kind kind, const struct device_record *record, unsigned status)
 {
         struct wait *wait = calloc(1, sizeof(*wait));
 
         if (!wait)
-                return -ENOMEM;
-        *wait = (struct wait){.request = request,
+                return NULL;
+        *wait = (struct wait){.hold.request = request,
                 .kind = kind,
                 .generation = record->generation,
                 .restart = record->restart,
@@ -262,93 +271,56 @@ static int wait_new(struct request *request, enum wait_kind kind, const struct d
                 .status = status};
         strcpy(wait->uid, record->uid);
         wait->name = strdup(record->name);
-        if (!wait->name) {
-                wait_free(wait);
-                return -ENOMEM;
-        }
-        *ret = wait;
-        return 0;
-}
-
-static int wait_start(struct wait *wait, uint64_t timeout)
-{
-        struct api *api = wait->request->api;
-        int r = sd_event_add_time_relative(
-                api->event, &wait->timer, CLOCK_MONOTONIC, timeout, 1000, on_timeout, wait);
-
-        if (r >= 0)
-                r = request_watch_client(wait->request, on_hangup, wait, &wait->hangup);
-        if (r < 0)
-                return r;
-        wait->next = api->waits;
-        wait->link = &api->waits;
-        if (wait->next)
-                wait->next->link = &wait->next;
-        api->waits = wait;
-        MHD_suspend_connection(wait->request->connection);
-        return 0;
+        if (wait->name)
+                return wait;
+        wait_free(&wait->hold);
+        return NULL;
 }
 
 void wait_begin(
         struct request *request, enum wait_kind kind, const struct device_record *record, unsigned status)
 {
-        struct wait *wait;
-        int r = wait_new(request, kind, record, status, &wait);
+        struct wait *wait = wait_new(request, kind, record, status);
+        int r = -ENOMEM;
 
-        if (r >= 0 && wait_check(wait, record)) {
-                wait_free(wait);
+        if (wait && wait_check(wait, record)) {
+                wait_free(&wait->hold);
                 return;
         }
-        if (r >= 0) {
-                request->wait = wait;
-                r = wait_start(wait, request->query.timeout);
-        }
-        if (r < 0) {
-                request->wait = wait_free(request->wait);
+        if (wait)
+                r = wait_start(wait, request, request->query.timeout);
+        if (r < 0)
                 reply_error(request, r, "The request is in force, but cannot be waited for");
-        }
 }
 
-void wait_begin_host(struct request *request)
+void wait_begin_host(struct request *request, void (*reply)(struct request *request))
 {
         struct wait *wait = calloc(1, sizeof(*wait));
-        int r = wait ? 0 : -ENOMEM;
+        int r = -ENOMEM;
 
-        if (r >= 0) {
-                *wait = (struct wait){.request = request, .kind = WAIT_HOST};
-                request->wait = wait;
-                r = wait_start(wait, HOST_USEC);
+        if (wait) {
+                wait->kind = WAIT_HOST;
+                wait->reply = reply;
+                r = wait_start(wait, request, HOST_USEC);
         }
-        if (r < 0) {
-                request->wait = wait_free(request->wait);
-                reply_host(request);
-        }
+        if (r < 0)
+                reply(request);
 }
 
 void api_host_seen(struct api *api)
 {
-        for (struct wait *wait = api->waits, *next; wait; wait = next) {
-                next = wait->next;
+        for (struct hold *hold = hold_first(api, &wait_kind), *next; hold; hold = next) {
+                struct wait *wait = wait_of(hold);
+
+                next = hold_next(hold);
                 if (wait->kind == WAIT_HOST) {
-                        answer_host(wait->request);
+                        answer_host(wait);
                         wait_end(wait);
                 }
         }
 }
 
-void wait_abandon_all(struct api *api)
-{
-        while (api->waits) {
-                api->waits->request->abandoned = true;
-                wait_end(api->waits);
-        }
-}
-
 size_t wait_count(const struct api *api)
 {
-        size_t count = 0;
-
-        for (const struct wait *wait = api->waits; wait; wait = wait->next)
-                count++;
-        return count;
+        return hold_count(api, &wait_kind);
 }

@@ -13,8 +13,6 @@ enum wait_kind {
         WAIT_HOST
 };
 
-struct wait;
-
 /* Whether its disk is as the spec wants it, or gone where the device is disabled. */
 bool wait_is_ready(const struct device_record *record);
 
@@ -22,17 +20,11 @@ bool wait_is_ready(const struct device_record *record);
 void wait_begin(
         struct request *request, enum wait_kind kind, const struct device_record *record, unsigned status);
 
-/* Suspends the connection until api_host_seen(), or for two seconds; then the reply is reply_host()'s. */
-void wait_begin_host(struct request *request);
+/* Suspends the connection until api_host_seen(), or for two seconds; then `reply` sets the reply. */
+void wait_begin_host(struct request *request, void (*reply)(struct request *request));
 
 /* For the store: to be subscribed with the api as userdata. */
 void wait_on_store_event(void *userdata, const struct store_event *event);
 
-/* Ends every wait without a reply, so that the server can stop. */
-void wait_abandon_all(struct api *api);
-
 /* How many requests wait. */
 size_t wait_count(const struct api *api);
-
-/* NULL is fine. Returns NULL. */
-struct wait *wait_free(struct wait *wait);

@@ -3,6 +3,7 @@
 #include "api/held/watch.h"
 
 #include "api/held/event_filter.h"
+#include "api/http/hold.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
 #include "api/http/utf8.h"
@@ -15,27 +16,59 @@
 #include <sys/socket.h>
 
 enum {
-        BLOCK_SIZE = 8 * 1024,
         GATHER_USEC = 20 * 1000, /* what happens within that wakes the watches once */
         KEEP_ALIVE_USEC = 15 * 1000 * 1000,
         RETRY_MSEC = 2000, /* a client that was cut off comes again after that */
 };
 
 struct watch {
-        struct request *request;
-        uint64_t seen;  /* every event up to that revision is written, or is not asked for */
-        char *text;     /* being written; NULL: nothing */
-        size_t written; /* of it */
-        bool suspended;
-        bool keep_alive; /* it is time to show that the connection lives */
+        struct hold hold; /* the first */
+        uint64_t seen;    /* every event up to that revision is written, or is not asked for */
+        char *text;       /* being written; NULL: nothing */
+        size_t written;   /* of it */
+        bool keep_alive;  /* it is time to show that the connection lives */
         bool ended;
-        sd_event_source *hangup;
-        struct watch *next, **link; /* in api->watches */
 };
+
+static struct watch *watch_of(const struct hold *hold)
+{
+        return (struct watch *)hold;
+}
+
+static struct hold *watch_free(struct hold *hold)
+{
+        struct watch *watch = watch_of(hold);
+
+        if (!watch)
+                return NULL;
+        hold_release(hold);
+        free(watch->text);
+        free(watch);
+        return NULL;
+}
+
+static void watch_left(struct hold *hold)
+{
+        watch_of(hold)->ended = true;
+        hold_resume(hold);
+}
+
+/* It is not abandoned, for its reply has begun: that ends. */
+static const struct hold_kind watch_kind = {.left = watch_left, .free = watch_free};
+
+static struct watch *first_watch(const struct api *api)
+{
+        return watch_of(hold_first(api, &watch_kind));
+}
+
+static struct watch *next_watch(const struct watch *watch)
+{
+        return watch_of(hold_next(&watch->hold));
+}
 
 static const struct device_store *store_of(const struct watch *watch)
 {
-        return watch->request->api->config.store;
+        return watch->hold.request->api->config.store;
 }
 
 static const struct event_log *log_of(const struct watch *watch)
@@ -50,7 +83,7 @@ static const struct device_event *next_event(struct watch *watch)
         for (size_t i = event_log_after(log, watch->seen); i < event_log_count(log); i++) {
                 const struct device_event *event = event_log_at(log, i);
 
-                if (event_filter_matches(&watch->request->query, event))
+                if (event_filter_matches(&watch->hold.request->query, event))
                         return event;
                 watch->seen = event->revision;
         }
@@ -138,30 +171,15 @@ static ssize_t on_room(void *userdata, uint64_t position _unused_, char *buffer,
                 return (ssize_t)used;
         if (r < 0)
                 return MHD_CONTENT_READER_END_OF_STREAM;
-        watch->suspended = true;
-        MHD_suspend_connection(watch->request->connection);
+        hold_suspend(&watch->hold);
         return 0;
-}
-
-struct MHD_Response *watch_response(struct watch *watch)
-{
-        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_SIZE, on_room, watch, NULL);
-}
-
-static void resume(struct watch *watch)
-{
-        if (!watch->suspended)
-                return;
-        watch->suspended = false;
-        MHD_resume_connection(watch->request->connection);
-        api_run_soon(watch->request->api);
 }
 
 /* It does not read, and what it has not read is gone: it can never catch up. */
 static void cut_off(struct watch *watch)
 {
         const union MHD_ConnectionInfo *info =
-                MHD_get_connection_info(watch->request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+                MHD_get_connection_info(watch->hold.request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 
         watch->ended = true;
         if (info)
@@ -172,11 +190,14 @@ static int on_gathered(sd_event_source *source _unused_, uint64_t usec _unused_,
 {
         struct api *api = userdata;
 
-        for (struct watch *watch = api->watches; watch; watch = watch->next)
-                if (!watch->suspended && has_fallen_behind(watch))
+        for (struct watch *watch = first_watch(api); watch; watch = next_watch(watch)) {
+                bool suspended = watch->hold.request->suspended;
+
+                if (!suspended && has_fallen_behind(watch))
                         cut_off(watch);
-                else if (watch->suspended && next_event(watch))
-                        resume(watch);
+                else if (suspended && next_event(watch))
+                        hold_resume(&watch->hold);
+        }
         return 0;
 }
 
@@ -185,11 +206,11 @@ static int on_keep_alive(sd_event_source *source, uint64_t usec _unused_, void *
         struct api *api = userdata;
         int r;
 
-        for (struct watch *watch = api->watches; watch; watch = watch->next) {
+        for (struct watch *watch = first_watch(api); watch; watch = next_watch(watch)) {
                 watch->keep_alive = true;
-                resume(watch);
+                hold_resume(&watch->hold);
         }
-        if (!api->watches)
+        if (!first_watch(api))
                 return 0;
         r = sd_event_source_set_time_relative(source, KEEP_ALIVE_USEC);
         return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
@@ -213,44 +234,8 @@ void watch_on_store_event(void *userdata, const struct store_event *event _unuse
 {
         struct api *api = userdata;
 
-        if (api->watches)
+        if (first_watch(api))
                 (void)arm(api, &api->gather, GATHER_USEC, on_gathered); /* else the keep-alive wakes them */
-}
-
-static int on_hangup(sd_event_source *source, int fd _unused_, uint32_t events _unused_, void *userdata)
-{
-        struct watch *watch = userdata;
-
-        (void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
-        watch->ended = true;
-        resume(watch);
-        return 0;
-}
-
-struct watch *watch_free(struct watch *watch)
-{
-        if (!watch)
-                return NULL;
-        if (watch->link) {
-                *watch->link = watch->next;
-                if (watch->next)
-                        watch->next->link = watch->link;
-        }
-        sd_event_source_disable_unref(watch->hangup);
-        free(watch->text);
-        free(watch);
-        return NULL;
-}
-
-static void watch_link(struct watch *watch)
-{
-        struct api *api = watch->request->api;
-
-        watch->next = api->watches;
-        watch->link = &api->watches;
-        if (watch->next)
-                watch->next->link = &watch->next;
-        api->watches = watch;
 }
 
 static int watch_start(struct request *request, uint64_t revision)
@@ -260,8 +245,6 @@ static int watch_start(struct request *request, uint64_t revision)
 
         if (!watch)
                 return -ENOMEM;
-        request->watch = watch;
-        watch->request = request;
         watch->seen = revision;
         /* The position goes first: whoever is cut off before the first event can resume, too. */
         if (asprintf(&watch->text, "retry: %d\nid: %" PRIu64 "\n\n", RETRY_MSEC, revision) < 0) {
@@ -269,13 +252,13 @@ static int watch_start(struct request *request, uint64_t revision)
                 r = -ENOMEM;
         }
         if (r >= 0)
-                r = request_watch_client(request, on_hangup, watch, &watch->hangup);
-        if (r >= 0)
                 r = arm(request->api, &request->api->keep_alive, KEEP_ALIVE_USEC, on_keep_alive);
+        if (r >= 0)
+                r = hold_attach(&watch->hold, &watch_kind, request);
         if (r < 0)
-                request->watch = watch_free(watch);
+                watch_free(&watch->hold);
         else
-                watch_link(watch);
+                reply_stream(request, "text/event-stream", on_room, watch);
         return r;
 }
 
@@ -283,8 +266,8 @@ static size_t count_of(const struct api *api, uid_t uid)
 {
         size_t count = 0;
 
-        for (const struct watch *watch = api->watches; watch; watch = watch->next)
-                count += !watch->request->peer.tcp && watch->request->peer.uid == uid;
+        for (const struct watch *watch = first_watch(api); watch; watch = next_watch(watch))
+                count += !watch->hold.request->peer.tcp && watch->hold.request->peer.uid == uid;
         return count;
 }
 
@@ -312,26 +295,15 @@ void watch_begin(struct request *request, uint64_t revision)
         r = watch_start(request, revision);
         if (r < 0)
                 reply_error(request, r, "The events cannot be watched");
-        else
-                reply_stream(request, "text/event-stream");
 }
 
-void watch_abandon_all(struct api *api)
+void watch_stop(struct api *api)
 {
-        for (struct watch *watch = api->watches; watch; watch = watch->next) {
-                watch->ended = true;
-                resume(watch);
-        }
-        sd_event_source_disable_unref(api->gather);
-        sd_event_source_disable_unref(api->keep_alive);
-        api->gather = api->keep_alive = NULL;
+        api->gather = sd_event_source_disable_unref(api->gather);
+        api->keep_alive = sd_event_source_disable_unref(api->keep_alive);
 }
 
 size_t watch_count(const struct api *api)
 {
-        size_t count = 0;
-
-        for (const struct watch *watch = api->watches; watch; watch = watch->next)
-                count++;
-        return count;
+        return hold_count(api, &watch_kind);
 }

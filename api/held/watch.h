@@ -14,23 +14,15 @@ enum {
         WATCHES_OF_A_USER = 16, /* who may not */
 };
 
-struct watch;
-
 /* Makes the reply a stream of the events after `revision` that request->query asks for, or sets a reply that
  * says why not. */
 void watch_begin(struct request *request, uint64_t revision);
 
-/* The response whose body is the stream. NULL when out of memory. */
-struct MHD_Response *watch_response(struct watch *watch);
-
 /* For the store: to be subscribed with the api as userdata. */
 void watch_on_store_event(void *userdata, const struct store_event *event);
 
-/* Ends every watch, so that the server can stop. */
-void watch_abandon_all(struct api *api);
+/* Free what all watches share, so that the server can stop. */
+void watch_stop(struct api *api);
 
 /* How many clients watch. */
 size_t watch_count(const struct api *api);
-
-/* NULL is fine. Returns NULL. */
-struct watch *watch_free(struct watch *watch);

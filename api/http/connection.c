@@ -2,6 +2,7 @@
 /* The clients' connections. */
 #include "api/http/connection.h"
 
+#include "api/http/hold.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
 

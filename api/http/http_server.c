@@ -6,14 +6,10 @@
  * on any number of sockets, and a full house stops to accept instead of turning people away. */
 #include "api/http/server.h"
 
-#include "api/held/disk_check.h"
-#include "api/held/first_pass.h"
 #include "api/http/head_check.h"
-#include "api/metrics/metrics.h"
+#include "api/http/hold.h"
 #include "api/http/respond.h"
 #include "api/http/routes.h"
-#include "api/held/wait.h"
-#include "api/held/watch.h"
 #include "ublkd/base/log.h"
 
 #include <inttypes.h>
@@ -35,6 +31,7 @@
 enum {
         CONNECTION_SECONDS = 30,
         CONNECTION_MEMORY = 64 * 1024, /* headers, and what is being read and written */
+        STREAM_BLOCK = 8 * 1024,
         ACCEPT_AT_ONCE = 64,
         ACCEPT_PAUSE_USEC = 1000 * 1000,
         FULL_PAUSE_USEC = 100 * 1000,
@@ -67,9 +64,10 @@ static enum MHD_Result send_reply(struct request *request)
         struct reply *reply = &request->reply;
         size_t size = reply->body ? strlen(reply->body) : 0;
         struct MHD_Response *response =
-                request->watch ? watch_response(request->watch)
-                : size         ? MHD_create_response_from_buffer(size, reply->body, MHD_RESPMEM_MUST_FREE)
-                               : MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+                reply->read ? MHD_create_response_from_callback(
+                                      MHD_SIZE_UNKNOWN, STREAM_BLOCK, reply->read, reply->userdata, NULL)
+                : size ? MHD_create_response_from_buffer(size, reply->body, MHD_RESPMEM_MUST_FREE)
+                       : MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
         enum MHD_Result result = MHD_NO;
 
         if (!response)
@@ -87,9 +85,9 @@ static enum MHD_Result send_reply(struct request *request)
                 result = MHD_queue_response(request->connection, reply->status, response);
         MHD_destroy_response(response);
         request->sent = result == MHD_YES;
-        connection_enter(request->client, request->watch ? CONNECTION_HELD : CONNECTION_REPLY);
+        connection_enter(request->client, reply->read ? CONNECTION_HELD : CONNECTION_REPLY);
         if (request->sent)
-                metrics_count_reply(request->api, request->route, reply->status);
+                reply_count(request->api, request->route, reply->status);
         return result;
 }
 
@@ -116,7 +114,7 @@ static enum MHD_Result refuse_midway(struct request *request)
 {
         connection_write_last(
                 request->client->fd, request->reply.status, request->reply.content_type, request->reply.body);
-        metrics_count_reply(request->api, request->route, request->reply.status);
+        reply_count(request->api, request->route, request->reply.status);
         return MHD_NO;
 }
 
@@ -156,9 +154,9 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
         }
         if (request->sent)
                 return MHD_YES;
-        if (!request_is_held(request) && request->reply.status == 0 && !request->abandoned)
+        if (!request->suspended && request->reply.status == 0 && !request->abandoned)
                 request_finish(request);
-        if (request_is_held(request)) {
+        if (request->suspended) {
                 connection_enter(request->client, CONNECTION_HELD);
                 return MHD_YES; /* suspended */
         }
@@ -315,11 +313,6 @@ static int on_run(sd_event_source *source _unused_, void *userdata)
         return run_library(userdata);
 }
 
-void api_run_soon(struct api *api)
-{
-        (void)sd_event_source_set_enabled(api->run, SD_EVENT_ONESHOT); /* fails only in another process */
-}
-
 /* Before the loop sleeps: the library's next deadline is the timer's. */
 static int on_prepare(sd_event_source *source _unused_, void *userdata)
 {
@@ -383,7 +376,7 @@ static int open_listeners(struct api *api, struct problem_list *problems)
         return r;
 }
 
-static int start_listening(struct api *api, struct problem_list *problems)
+int server_listen(struct api *api, struct problem_list *problems)
 {
         bool tcp = false;
         int r = 0;
@@ -398,51 +391,17 @@ static int start_listening(struct api *api, struct problem_list *problems)
         return r;
 }
 
-static void on_store_event(void *userdata, const struct store_event *event)
+int server_open(struct api *api, struct problem_list *problems)
 {
-        wait_on_store_event(userdata, event);
-        watch_on_store_event(userdata, event);
+        int r = reply_counts_new(api);
+
+        if (r >= 0)
+                r = open_listeners(api, problems);
+        return r < 0 ? r : start_library(api);
 }
 
-DEFINE_CLEANUP(struct api, api_free);
-
-int api_new(sd_event *event, const struct api_config *config, struct api **ret, struct problem_list *problems)
+void server_close(struct api *api)
 {
-        _cleanup_(api_free_pointer) struct api *api = calloc(1, sizeof(*api));
-        int r;
-
-        if (!api)
-                return -ENOMEM;
-        api->config = *config;
-        api->event = sd_event_ref(event);
-        api->replies = metrics_new_replies();
-        if (!api->replies)
-                return -ENOMEM;
-        r = open_listeners(api, problems);
-        if (r >= 0)
-                r = start_library(api);
-        if (r >= 0)
-                r = device_store_subscribe(config->store, on_store_event, api);
-        if (r < 0)
-                return r;
-        api->subscribed = true;
-        r = start_listening(api, problems);
-        if (r < 0)
-                return r;
-        *ret = TAKE_PTR(api);
-        return 0;
-}
-
-struct api *api_free(struct api *api)
-{
-        if (!api)
-                return NULL;
-        if (api->subscribed)
-                device_store_unsubscribe(api->config.store, on_store_event, api);
-        wait_abandon_all(api);
-        first_pass_abandon_all(api);
-        disk_check_abandon_all(api);
-        watch_abandon_all(api);
         for (size_t i = 0; i < api->listener_count; i++)
                 listener_close(&api->listeners[i]);
         free(api->listeners);
@@ -453,9 +412,6 @@ struct api *api_free(struct api *api)
         sd_event_source_disable_unref(api->accept_again);
         if (api->daemon)
                 MHD_stop_daemon(api->daemon);
-        sd_event_unref(api->event);
         free(api->replies);
         explicit_bzero(api->token, sizeof(api->token));
-        free(api);
-        return NULL;
 }

@@ -3,19 +3,15 @@
 #include "api/http/request.h"
 
 #include "api/http/accept.h"
-#include "api/held/disk_check.h"
-#include "api/held/first_pass.h"
+#include "api/http/hold.h"
 #include "api/http/json_check.h"
 #include "api/http/precondition.h"
 #include "api/http/respond.h"
 #include "api/http/routes.h"
 #include "api/http/server.h"
-#include "api/held/wait.h"
-#include "api/held/watch.h"
 
 #include <inttypes.h>
 #include <string.h>
-#include <sys/epoll.h>
 
 const char *request_header(const struct request *request, const char *name)
 {
@@ -71,7 +67,8 @@ static bool check_access(struct request *request)
 static bool check_route(struct request *request)
 {
         char allow[ALLOW_MAX];
-        int r = route_find(request->path, request->method, &request->route, request->name, allow);
+        int r = route_find(
+                request->api->routes, request->path, request->method, &request->route, request->name, allow);
 
         if (r == -ENOENT)
                 reply_problem(request, PROBLEM_NO_SUCH_RESOURCE,
@@ -235,6 +232,15 @@ int request_receive(struct request *request, const char *data, size_t size)
         return 0;
 }
 
+/* It is asked once: a request that was suspended for that runs when it is resumed. */
+static bool is_admitted(struct request *request)
+{
+        bool asked = request->admitted;
+
+        request->admitted = true;
+        return asked || !request->api->admit || request->api->admit(request);
+}
+
 void request_finish(struct request *request)
 {
         if (request->reply.status != 0)
@@ -243,15 +249,10 @@ void request_finish(struct request *request)
                 reply_problem(request, PROBLEM_BAD_REQUEST, "No body is expected here; leave it out.");
                 return;
         }
-        if (first_pass_await(request))
+        if (is_admitted(request))
                 request->route->handle(request);
-        if (!request_is_held(request))
+        if (!request->suspended)
                 precondition_apply(request);
-}
-
-bool request_is_held(const struct request *request)
-{
-        return request->wait || disk_check_is_pending(request) || first_pass_is_pending(request);
 }
 
 cJSON *request_parse_body(struct request *request)
@@ -275,27 +276,12 @@ cJSON *request_parse_body(struct request *request)
         return document;
 }
 
-int request_watch_client(
-        struct request *request, sd_event_io_handler_t left, void *userdata, sd_event_source **ret)
-{
-        const union MHD_ConnectionInfo *info =
-                MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        /* On a Unix socket a client that only ends its own side is told apart from one that is gone; on TCP
-         * not. */
-        uint32_t events = request->peer.tcp ? EPOLLRDHUP : 0;
-
-        return info ? sd_event_add_io(request->api->event, ret, info->connect_fd, events, left, userdata)
-                    : -ENOTCONN;
-}
-
 struct request *request_free(struct request *request)
 {
         if (!request)
                 return NULL;
-        wait_free(request->wait);
-        first_pass_free(request->first_pass);
-        disk_check_free(request->disk_check);
-        watch_free(request->watch);
+        if (request->hold)
+                request->hold->kind->free(request->hold);
         query_clear(&request->query);
         reply_clear(&request->reply);
         free(request->path);

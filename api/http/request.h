@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* One HTTP request, from its headers to its reply. Private to api/.
  *
- * A handler never talks to the HTTP library: it sets request->reply, begins a wait that will set it, or asks
- * for something (disk_check.h) and runs again when that is known. So an error found early can be kept back
+ * A handler never talks to the HTTP library: it sets request->reply, or has the request suspended (hold.h),
+ * which then has a reply or runs again. So an error found early can be kept back
  * until the body has been read, and a reply can be made in an event. */
 #pragma once
 
@@ -32,17 +32,16 @@ enum method {
         _METHOD_INVALID = -EINVAL
 };
 
-struct disk_check;
-struct first_pass;
+struct hold;
 struct route;
-struct wait;
-struct watch;
 
 struct reply {
         unsigned status; /* 0: none yet */
         char *body;      /* owned; NULL: none */
         const char *content_type;
-        const char *authenticate;                               /* WWW-Authenticate, or NULL */
+        MHD_ContentReaderCallback read; /* of a stream, which has no other body; else NULL */
+        void *userdata;                 /* for `read` */
+        const char *authenticate;       /* WWW-Authenticate, or NULL */
         char allow[64], etag[64], location[PATH_NAME_MAX + 16]; /* "" : none */
         bool close;                                             /* the connection cannot be used any more */
 };
@@ -60,11 +59,10 @@ struct request {
         char *body;                       /* NUL-terminated, body_size bytes before that */
         size_t body_size, body_allocated; /* body_size counts on when nothing is kept any more */
         struct reply reply;
-        struct wait *wait;
-        struct first_pass *first_pass; /* NULL: it did not have to wait for that */
-        struct disk_check *disk_check; /* NULL: nothing was asked yet */
-        struct watch *watch;           /* the body of the reply is a stream */
-        bool abandoned;                /* the client has gone: close without a word */
+        struct hold *hold; /* what it is suspended for, or was last; owned; NULL: nothing */
+        bool suspended;
+        bool admitted;  /* api->admit() was asked */
+        bool abandoned; /* the client has gone: close without a word */
         bool sent;
 };
 
@@ -83,16 +81,8 @@ int request_receive(struct request *request, const char *data, size_t size);
  * is called again. */
 void request_finish(struct request *request);
 
-/* Whether it is suspended. */
-bool request_is_held(const struct request *request);
-
 /* The body as JSON. NULL when it is not; then there is a reply. */
 cJSON *request_parse_body(struct request *request);
-
-/* Calls `left` once the client has gone; for a connection that is suspended, which is out of the HTTP
- * library's sight: nobody else would see it. 0 or -errno. */
-int request_watch_client(
-        struct request *request, sd_event_io_handler_t left, void *userdata, sd_event_source **ret);
 
 /* With its reply. NULL is fine. Returns NULL. */
 struct request *request_free(struct request *request);

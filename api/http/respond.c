@@ -77,9 +77,12 @@ void reply_text(struct request *request, unsigned status, const char *content_ty
                 reply_no_memory(request);
 }
 
-void reply_stream(struct request *request, const char *content_type)
+void reply_stream(
+        struct request *request, const char *content_type, MHD_ContentReaderCallback read, void *userdata)
 {
         set_reply(request, MHD_HTTP_OK, content_type, NULL);
+        request->reply.read = read;
+        request->reply.userdata = userdata;
 }
 
 void reply_empty(struct request *request, unsigned status)

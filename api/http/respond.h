@@ -51,8 +51,9 @@ extern const struct problem_kind problem_kinds[_PROBLEM_TYPE_MAX];
 void reply_json(struct request *request, unsigned status, cJSON *object);
 /* JSON text that is there already. */
 void reply_text(struct request *request, unsigned status, const char *content_type, const char *text);
-/* The body comes from request->watch. */
-void reply_stream(struct request *request, const char *content_type);
+/* The body comes from `read`, piece by piece, until the client or `read` ends it. */
+void reply_stream(
+        struct request *request, const char *content_type, MHD_ContentReaderCallback read, void *userdata);
 void reply_empty(struct request *request, unsigned status);
 
 /* A problem whose detail is the sentence of `format`. */

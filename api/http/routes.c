@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* {method, path} → handler. The table is generated from schemas/openapi/. */
+/* {method, path} → handler. */
 #include "api/http/routes.h"
 
 #include <assert.h>
@@ -43,7 +43,7 @@ static void add_method(char allow[static ALLOW_MAX], enum method method)
 
 /* Whether the path is one of the document's own, and not only fits "{name}": then that one alone says what it
  * knows, though a device may have the same name. */
-static bool is_literal(const char *path)
+static bool is_literal(const struct route *routes, const char *path)
 {
         for (const struct route *route = routes; route->path; route++)
                 if (strcmp(route->path, path) == 0)
@@ -51,11 +51,11 @@ static bool is_literal(const char *path)
         return false;
 }
 
-int route_find(const char *path, enum method method, const struct route **ret,
+int route_find(const struct route *routes, const char *path, enum method method, const struct route **ret,
         char name[static PATH_NAME_MAX], char allow[static ALLOW_MAX])
 {
         char captured[PATH_NAME_MAX] = "";
-        bool literal = is_literal(path);
+        bool literal = is_literal(routes, path);
 
         *allow = '\0';
         for (const struct route *route = routes; route->path; route++) {

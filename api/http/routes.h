@@ -22,34 +22,12 @@ struct route {
 
 enum { ALLOW_MAX = 64 };
 
-/* Generated from schemas/openapi/, as is the document that clients get; ends with a path that is NULL. */
-extern const struct route routes[];
-
-/* Returns 0 and the route, and copies what {name} or {rest} stands for into `name`; -ENOENT: no such path;
+/* A table of routes ends with a path that is NULL.
+ *
+ * Returns 0 and the route, and copies what {name} or {rest} stands for into `name`; -ENOENT: no such path;
  * -EPERM: the path knows other methods, listed in `allow` (OPTIONS is no route, so it always gets here). */
-int route_find(const char *path, enum method method, const struct route **ret,
+int route_find(const struct route *routes, const char *path, enum method method, const struct route **ret,
         char name[static PATH_NAME_MAX], char allow[static ALLOW_MAX]);
 
 /* All methods that some path knows, as Allow lists them. */
 void route_methods(char ret_allow[static ALLOW_MAX]);
-
-/* The handlers, one file per resource. Each sets a reply, or has the request suspended: see request.h. */
-void handle_device_create(struct request *request);
-void handle_device_get(struct request *request);
-void handle_device_put(struct request *request);
-void handle_device_patch(struct request *request);
-void handle_device_delete(struct request *request);
-void handle_device_recover(struct request *request);
-void handle_device_restart(struct request *request);
-void handle_device_stats(struct request *request);
-void handle_device_adopt(struct request *request);
-void handle_device_list(struct request *request);
-void handle_events(struct request *request);
-void handle_host(struct request *request);
-void handle_targets(struct request *request);
-void handle_metrics(struct request *request);
-void handle_openapi(struct request *request);
-void handle_schema(struct request *request);
-void handle_schema_list(struct request *request);
-void handle_health(struct request *request);
-void handle_ready(struct request *request);

@@ -3,7 +3,6 @@
 #include "api/metrics/metrics.h"
 
 #include "api/http/respond.h"
-#include "api/http/routes.h"
 
 void handle_metrics(struct request *request)
 {

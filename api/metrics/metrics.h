@@ -7,8 +7,10 @@
 
 enum {
         METRICS_DEVICES_MAX = 256, /* in the order of their names; the rest is counted only */
-        HTTP_CLASSES = 5,          /* 1xx to 5xx */
 };
+
+/* See handlers.h. */
+void handle_metrics(struct request *request);
 
 /* Of the process, by the names that all Prometheus clients use. */
 void metrics_of_process(FILE *out);
@@ -16,8 +18,3 @@ void metrics_of_process(FILE *out);
 void metrics_of_daemon(FILE *out, const struct api *api);
 /* Of each device. 0 or -ENOMEM. */
 int metrics_of_devices(FILE *out, const struct api *api);
-
-/* Counts an answer. */
-void metrics_count_reply(struct api *api, const struct route *route, unsigned status);
-/* The counters of metrics_count_reply(). NULL: out of memory. */
-uint64_t (*metrics_new_replies(void))[HTTP_CLASSES];

@@ -2,6 +2,7 @@
 /* Metrics of the daemon: its work, its clients, its store. */
 #include "api/metrics/metrics.h"
 
+#include "api/http/reply_counts.h"
 #include "api/http/routes.h"
 #include "api/held/wait.h"
 #include "api/held/watch.h"
@@ -19,26 +20,13 @@ static const char *const method_labels[] = {
         [METHOD_DELETE] = "DELETE",
 };
 
-static size_t count_routes(void)
+static void write_replies_of(
+        FILE *out, const char *name, const char *method, const char *path, const uint64_t *counts)
 {
-        size_t count = 0;
-
-        while (routes[count].path)
-                count++;
-        return count;
-}
-
-uint64_t (*metrics_new_replies(void))[HTTP_CLASSES]
-{
-        return calloc(count_routes() + 1, sizeof(uint64_t[HTTP_CLASSES])); /* one row for what is no route */
-}
-
-void metrics_count_reply(struct api *api, const struct route *route, unsigned status)
-{
-        size_t row = route ? (size_t)(route - routes) : count_routes(), first = status / 100 - 1;
-
-        if (first < HTTP_CLASSES)
-                api->replies[row][first]++;
+        for (unsigned first = 0; first < STATUS_CLASSES; first++)
+                if (counts[first] > 0)
+                        metric_sample(out, name, (double)counts[first],
+                                "method=\"%s\",route=\"%s\",code=\"%uxx\"", method, path, first + 1);
 }
 
 static void write_replies(FILE *out, const struct api *api)
@@ -46,16 +34,10 @@ static void write_replies(FILE *out, const struct api *api)
         static const char name[] = "ublkd_http_requests_total";
 
         metric_family(out, name, METRIC_COUNTER, "HTTP requests, by route and class of the answer's status.");
-        for (size_t row = 0; row <= count_routes(); row++)
-                for (unsigned first = 0; first < HTTP_CLASSES; first++) {
-                        bool known = routes[row].path != NULL;
-
-                        if (api->replies[row][first] > 0)
-                                metric_sample(out, name, (double)api->replies[row][first],
-                                        "method=\"%s\",route=\"%s\",code=\"%uxx\"",
-                                        known ? method_labels[routes[row].method] : "other",
-                                        known ? routes[row].path : "none", first + 1);
-                }
+        for (const struct route *route = api->routes; route->path; route++)
+                write_replies_of(
+                        out, name, method_labels[route->method], route->path, reply_counts_of(api, route));
+        write_replies_of(out, name, "other", "none", reply_counts_of(api, NULL));
 }
 
 static double file_size(const char *directory, const char *name)

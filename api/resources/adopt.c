@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* POST /devices/adopt: disks whose record a lost or older database does not have. */
+#include "api/resources/handlers.h"
 #include "api/http/respond.h"
-#include "api/http/routes.h"
 #include "api/http/server.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* GET /devices: pages in the order of names. The token for the next page is the last name of this one, so
  * that what comes and goes between two pages neither repeats nor hides another device. */
+#include "api/resources/handlers.h"
 #include "api/http/respond.h"
-#include "api/http/routes.h"
 #include "api/http/server.h"
 
 #include "ublkd/base/json_print.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* /devices/{name}: create, read, replace, patch, remove, recover, restart. */
+#include "api/resources/handlers.h"
 #include "api/held/disk_check.h"
 #include "api/resources/merge_patch.h"
 #include "api/resources/path_policy.h"
 #include "api/http/precondition.h"
 #include "api/http/respond.h"
-#include "api/http/routes.h"
 #include "api/http/server.h"
 #include "api/held/wait.h"
 #include "ublkd/base/kernel_feature.h"

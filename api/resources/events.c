@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* GET /events: a stream for who watches, a list (the newest first) for who asks for JSON and nothing else. */
+#include "api/resources/handlers.h"
 #include "api/held/event_filter.h"
 #include "api/http/respond.h"
-#include "api/http/routes.h"
 #include "api/http/server.h"
 #include "api/held/watch.h"
 

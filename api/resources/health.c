@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* GET /healthz: the loop runs. GET /readyz: every device has had its first look. */
+#include "api/resources/handlers.h"
 #include "api/http/respond.h"
-#include "api/http/routes.h"
 #include "api/http/server.h"
 
 void handle_health(struct request *request)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* GET /host: what this machine can do, and what is wrong with it. */
+#include "api/resources/handlers.h"
 #include "api/resources/host.h"
 
 #include "ublkd/base/kernel_feature.h"
@@ -9,7 +10,6 @@
 #include "api/http/json_check.h"
 #include "api/resources/path_policy.h"
 #include "api/http/respond.h"
-#include "api/http/routes.h"
 #include "api/http/server.h"
 #include "api/held/wait.h"
 #include "api/held/watch.h"
@@ -197,7 +197,7 @@ void handle_host(struct request *request)
         const struct api_config *config = &request->api->config;
 
         if (config->look_at_host && config->look_at_host(config->userdata))
-                wait_begin_host(request);
+                wait_begin_host(request, reply_host);
         else
                 reply_host(request);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* GET /schemas, GET /schemas/…: what this build checks specs against. GET /openapi.json: what it answers. */
+#include "api/resources/handlers.h"
 #include "schemas/schema_texts.h"
 
 #include "api/http/respond.h"
-#include "api/http/routes.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* GET /devices/{name}/stats: what the device's worker has counted, per queue and in sum. */
+#include "api/resources/handlers.h"
 #include "api/http/respond.h"
-#include "api/http/routes.h"
 #include "api/http/server.h"
 #include "ublkd/model/device_stats.h"
 

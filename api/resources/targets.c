@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* GET /targets: the targets of this build. */
+#include "api/resources/handlers.h"
 #include "targets/target_desc.h"
 
 #include "ublkd/base/data_path.h"
 
 #include "api/http/respond.h"
-#include "api/http/routes.h"
 
 #include <stdio.h>
 

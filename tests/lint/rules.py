@@ -23,8 +23,7 @@ def rooms(top, names):
 BASE = rooms("ublkd", "base")
 PROTO = rooms("ublkd", "proto")
 API_SEES = rooms("ublkd", "model") + [
-    "targets/target_desc.h",
-    "schemas/schema_texts.h",
+    "api/api.h",
     "ublkd/disk_users/disk_search.h",
     "ublkd/host/adoptable.h",
     "ublkd/host/host.h",
@@ -65,7 +64,13 @@ QUOTED = [
     # the manager and main put the parts together, and are the only ones that know the API
     ("ublkd/*", ["ublkd/*/*", "api/api.h"]),
     # the API sees what is stored, and asks who uses a disk; never who carries it out
-    ("api/*/*", BASE + API_SEES + ["api/*", "api/*/*"]),
+    ("api/http/*", BASE + API_SEES),
+    ("api/held/*", BASE + API_SEES + rooms("api", "http")),
+    ("api/metrics/*", BASE + API_SEES + rooms("api", "http held")),
+    (
+        "api/resources/*",
+        BASE + API_SEES + rooms("api", "http held") + ["targets/target_desc.h", "schemas/schema_texts.h"],
+    ),
     ("api/*", BASE + API_SEES + ["api/*/*"]),
     # a client knows the API and no more, but for a dry run what a good spec is
     ("ublkctl/text/*", BASE),

@@ -2,21 +2,23 @@
 /* disk_check: what counts as an answer. The search is real, what it finds is told by the test. */
 #include "api/held/disk_check.h"
 
+#include "api/http/hold.h"
 #include "api/http/server.h"
 
 #include "tests/unit/check.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 static sd_event *event;
 static unsigned suspended, resumed;
+static int client; /* a socket of which nothing comes */
 
 void __wrap_MHD_suspend_connection(struct MHD_Connection *connection);
 void __wrap_MHD_resume_connection(struct MHD_Connection *connection);
-int __wrap_request_watch_client(
-        struct request *request, sd_event_io_handler_t left, void *userdata, sd_event_source **ret);
-void __wrap_api_run_soon(struct api *api);
+const union MHD_ConnectionInfo *__wrap_MHD_get_connection_info(
+        struct MHD_Connection *connection, enum MHD_ConnectionInfoType type, ...);
 
 void __wrap_MHD_suspend_connection(struct MHD_Connection *connection)
 {
@@ -30,19 +32,15 @@ void __wrap_MHD_resume_connection(struct MHD_Connection *connection)
         resumed++;
 }
 
-int __wrap_request_watch_client(
-        struct request *request, sd_event_io_handler_t left, void *userdata, sd_event_source **ret)
+const union MHD_ConnectionInfo *__wrap_MHD_get_connection_info(
+        struct MHD_Connection *connection, enum MHD_ConnectionInfoType type, ...)
 {
-        (void)request;
-        (void)left;
-        (void)userdata;
-        *ret = NULL;
-        return 0;
-}
+        static union MHD_ConnectionInfo info;
 
-void __wrap_api_run_soon(struct api *api)
-{
-        (void)api;
+        (void)connection;
+        CHECK_INT(type, MHD_CONNECTION_INFO_CONNECTION_FD);
+        info.connect_fd = client;
+        return &info;
 }
 
 static int find_nobody(const struct disk_users_roots *roots, struct disk_users *disks, size_t count)
@@ -64,7 +62,7 @@ static void test_nothing_is_no_answer(void)
 /* The disk 0 has the number that an answer has which was never given. */
 static void test_a_question_that_is_asked_again_too_early(void)
 {
-        struct api api = {};
+        struct api api = {.event = event};
         struct request request = {.api = &api};
         struct device_record record = {.generation = 1};
         const struct disk_answer *answer;
@@ -75,22 +73,25 @@ static void test_a_question_that_is_asked_again_too_early(void)
         CHECK(!disk_check(&request, &record, 0));
         CHECK(!disk_check(&request, &record, 0)); /* nobody has looked yet */
         CHECK_INT(suspended, 1);
-        while (disk_check_is_pending(&request))
+        while (request.suspended)
                 CHECK(sd_event_run(event, UINT64_MAX) >= 0);
         CHECK_INT(resumed, 1);
         answer = disk_check(&request, &record, 0);
         if (CHECK(answer))
                 CHECK_INT(answer->use, DISK_UNUSED);
         CHECK_INT(suspended, 1);
-        disk_check_free(request.disk_check);
+        request.hold->kind->free(request.hold);
         disk_search_free(api.config.disk_search);
 }
 
 int main(void)
 {
         CHECK_INT(sd_event_new(&event), 0);
+        client = eventfd(0, EFD_CLOEXEC);
+        CHECK(client >= 0);
         test_nothing_is_no_answer();
         test_a_question_that_is_asked_again_too_early();
+        close_fd(client);
         sd_event_unref(event);
         return check_report();
 }

@@ -2,7 +2,7 @@
 /* routes, percent-encoding, the token: what needs no socket. */
 #include "api/http/access.h"
 #include "api/http/respond.h"
-#include "api/http/routes.h"
+#include "api/route_table.h"
 
 #include "tests/unit/check.h"
 
@@ -68,8 +68,8 @@ static void test_routes(void)
                 const struct route *route = NULL;
                 char name[PATH_NAME_MAX] = "untouched", allow[64];
 
-                if (!CHECK_INT(
-                            route_find(cases[i].path, cases[i].method, &route, name, allow), cases[i].result))
+                if (!CHECK_INT(route_find(route_table, cases[i].path, cases[i].method, &route, name, allow),
+                            cases[i].result))
                         fprintf(stderr, "path: %s\n", cases[i].path);
                 CHECK_STR(allow, cases[i].allow);
                 CHECK((route != NULL) == (cases[i].result == 0));

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* Puts the rooms of the API together: the server, what it is told of the store, and the routes. */
+#include "api/api.h"
+
+#include "api/held/first_pass.h"
+#include "api/held/wait.h"
+#include "api/held/watch.h"
+#include "api/http/hold.h"
+#include "api/http/server.h"
+#include "api/route_table.h"
+
+static void on_store_event(void *userdata, const struct store_event *event)
+{
+        wait_on_store_event(userdata, event);
+        watch_on_store_event(userdata, event);
+}
+
+DEFINE_CLEANUP(struct api, api_free);
+
+int api_new(sd_event *event, const struct api_config *config, struct api **ret, struct problem_list *problems)
+{
+        _cleanup_(api_free_pointer) struct api *api = calloc(1, sizeof(*api));
+        int r;
+
+        if (!api)
+                return -ENOMEM;
+        api->config = *config;
+        api->event = sd_event_ref(event);
+        api->routes = route_table;
+        api->admit = first_pass_admit;
+        r = server_open(api, problems);
+        if (r >= 0)
+                r = device_store_subscribe(config->store, on_store_event, api);
+        if (r < 0)
+                return r;
+        api->subscribed = true;
+        r = server_listen(api, problems);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(api);
+        return 0;
+}
+
+struct api *api_free(struct api *api)
+{
+        if (!api)
+                return NULL;
+        if (api->subscribed)
+                device_store_unsubscribe(api->config.store, on_store_event, api);
+        hold_abandon_all(api);
+        watch_stop(api);
+        server_close(api);
+        sd_event_unref(api->event);
+        free(api);
+        return NULL;
+}

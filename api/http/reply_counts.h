@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* How many replies were sent, by route and class of the status. Private to api/. */
+#pragma once
+
+#include <stdint.h>
+
+struct api;
+struct route;
+
+enum { STATUS_CLASSES = 5 }; /* 1xx to 5xx */
+
+/* Allocate api->replies for the routes of api->routes. 0 or -ENOMEM. */
+int reply_counts_new(struct api *api);
+
+/* Count a reply of `route`; NULL: of a request that fits no route. */
+void reply_count(struct api *api, const struct route *route, unsigned status);
+
+/* Return the STATUS_CLASSES counts of `route`, or of NULL. */
+const uint64_t *reply_counts_of(const struct api *api, const struct route *route);
