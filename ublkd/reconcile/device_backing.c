@@ -202,14 +202,11 @@ static struct managed_device *find_sharer(const struct managed_device *device)
 {
         struct reconciler *reconciler = device->reconciler;
 
-        for (size_t i = 0; i < reconciler->count; i++) {
-                struct managed_device *other = reconciler->devices[i];
-
+        MANAGED_DEVICE_FOREACH (other, reconciler)
                 if (other != device && other->backing.known && !other->backing.at.claimed
                         && !other->backing.has_claim && other->backing.at.identity.is_disk
                         && is_same_place(&other->backing.at, &device->backing.at))
                         return other;
-        }
         return NULL;
 }
 
@@ -394,10 +391,10 @@ static bool learn_share(struct managed_device *device, const struct worker_store
 
         if (device->backing.shares || !store->identity.is_disk)
                 return false;
-        for (size_t i = 0; i < reconciler->count; i++) {
-                const struct device_backing *other = &reconciler->devices[i]->backing;
+        MANAGED_DEVICE_FOREACH (sharer, reconciler) {
+                const struct device_backing *other = &sharer->backing;
 
-                if (reconciler->devices[i] == device || !other->known || !is_same_place(&other->at, store))
+                if (sharer == device || !other->known || !is_same_place(&other->at, store))
                         continue;
                 device->backing.shares = other->at.claimed || other->has_claim;
                 if (device->backing.shares)

@@ -75,8 +75,7 @@ void device_claim_name_holder(struct managed_device *device, const struct proble
 
         if (strcmp(problem->reason, "BackingInUse") != 0)
                 return;
-        for (size_t i = 0; i < reconciler->count; i++) {
-                const struct managed_device *other = reconciler->devices[i];
+        MANAGED_DEVICE_FOREACH (other, reconciler) {
                 char process[32]; /* as backing_lock_explain() names it */
 
                 if (other == device || !other->worker)
@@ -93,23 +92,26 @@ void device_claim_name_holder(struct managed_device *device, const struct proble
 static int check_others(struct managed_device *device, const struct backing_claims *claims)
 {
         struct reconciler *reconciler = device->reconciler;
-        _cleanup_free_ const struct backing_claims **others = calloc(reconciler->count, sizeof(*others));
+        _cleanup_free_ const struct backing_claims **others =
+                calloc(reconciler->devices.count, sizeof(*others));
+        const struct managed_device *holder = reconciler_first(reconciler);
+        size_t count = 0;
         int collision;
 
         if (!others)
                 return -ENOMEM;
-        for (size_t i = 0; i < reconciler->count; i++) {
-                const struct managed_device *other = reconciler->devices[i];
-
-                if (other != device)
-                        others[i] = other->claims.count > 0 ? &other->claims : writing_claims(other);
-        }
-        collision = claims_collide(claims, others, reconciler->count);
+        MANAGED_DEVICE_FOREACH (other, reconciler)
+                others[count++] = other == device           ? NULL
+                                  : other->claims.count > 0 ? &other->claims
+                                                            : writing_claims(other);
+        collision = claims_collide(claims, others, count);
         if (collision < 0 && device_claim_check_lost(device, claims) < 0)
                 return -EBUSY;
         if (collision < 0)
                 return 0;
-        note_holder(device, reconciler->devices[collision]);
+        while (collision-- > 0)
+                holder = reconciler_after(holder);
+        note_holder(device, holder);
         return -EBUSY;
 }
 

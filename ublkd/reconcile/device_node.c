@@ -53,15 +53,12 @@ void device_show_node(struct managed_device *device, const struct device_record 
 /* In a turn, which asks the kernel whether that disk is still the device's. */
 void reconciler_disk_changed(struct reconciler *reconciler, int number)
 {
-        for (size_t i = 0; i < reconciler->count; i++) {
-                struct managed_device *device = reconciler->devices[i];
-                const struct device_record *record = device_store_get(reconciler->config.store, device->name);
+        struct managed_device *device = reconciler_find_number(reconciler, number);
 
-                if (!record || record->number != number || device->shown_generation == 0)
-                        continue;
-                device->shown_generation = 0;
-                device_wake(device);
-        }
+        if (!device || device->shown_generation == 0)
+                return;
+        device->shown_generation = 0;
+        device_wake(device);
 }
 
 static int withdraw(const struct managed_device *device, const struct device_record *record)

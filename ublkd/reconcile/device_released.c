@@ -4,15 +4,10 @@
 
 void devices_released(void *userdata, int number)
 {
-        struct reconciler *reconciler = userdata;
+        struct managed_device *device = reconciler_find_number(userdata, number);
 
-        for (size_t i = 0; i < reconciler->count; i++) {
-                struct managed_device *device = reconciler->devices[i];
-                const struct device_record *record = device_store_get(reconciler->config.store, device->name);
-
-                if (!record || record->number != number)
-                        continue;
-                attempt_released(&device->attempt, monotonic_now());
-                device_wake(device);
-        }
+        if (!device)
+                return;
+        attempt_released(&device->attempt, monotonic_now());
+        device_wake(device);
 }

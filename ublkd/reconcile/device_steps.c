@@ -118,17 +118,14 @@ static void step_set_params(struct managed_device *device, const struct device_r
 
 void reconciler_timeout_failed(struct reconciler *reconciler, int number, int error)
 {
-        for (size_t i = 0; i < reconciler->count; i++) {
-                const struct managed_device *device = reconciler->devices[i];
-                const struct device_record *record = device_store_get(reconciler->config.store, device->name);
+        const struct device_record *record = device_store_of_number(reconciler->config.store, number);
+        const struct managed_device *device = record ? reconciler_find(reconciler, record->name) : NULL;
 
-                if (record && record->number == number && record->status.disk)
-                        device_tell(device, EVENT_WARNING, "TimeoutNotSet",
-                                "/sys/block/ublkb%d/queue/io_timeout cannot be set: %s; a recovery may take "
-                                "30 s on "
-                                "this kernel.",
-                                number, strerror(-error));
-        }
+        if (device && record->status.disk)
+                device_tell(device, EVENT_WARNING, "TimeoutNotSet",
+                        "/sys/block/ublkb%d/queue/io_timeout cannot be set: %s; a recovery may take 30 s on "
+                        "this kernel.",
+                        number, strerror(-error));
 }
 
 /* A disk that was recovered most likely has it, and other things are more urgent. */

@@ -6,6 +6,7 @@
 
 #include "ublkd/plan/attempt.h"
 #include "ublkd/base/clock.h"
+#include "ublkd/base/tree.h"
 #include "ublkd/model/daemon_counters.h"
 #include "ublkd/reconcile/device_backing.h"
 #include "ublkd/reconcile/device_path.h"
@@ -13,6 +14,8 @@
 #include "ublkd/reconcile/observe.h"
 #include "ublkd/proto/region_faults.h"
 #include "ublkd/reconcile/reconciler.h"
+
+#include <sys/queue.h>
 
 enum device_turn {
         TURN_IDLE,      /* until something reports or the timer fires */
@@ -91,7 +94,8 @@ struct managed_device {
         char uid[UID_TEXT_SIZE];
         enum device_turn turn;
         bool again; /* something happened during a turn: take another one after it */
-        struct managed_device *next_in_queue;
+        TAILQ_ENTRY(managed_device) of_queue;
+        struct tree_node by_name; /* see reconciler_devices.c */
 
         struct worker_proc *worker;
         enum worker_tie tie;
@@ -149,10 +153,10 @@ struct managed_device {
 
 struct reconciler {
         struct reconciler_config config;
-        struct ublk_ctl *ctl;            /* NULL: not there (yet) */
-        struct managed_device **devices; /* in no order */
-        size_t count;
-        struct managed_device *queue_head, **queue_tail;
+        struct ublk_ctl *ctl; /* NULL: not there (yet) */
+        struct tree devices;  /* by name */
+        TAILQ_HEAD(, managed_device) queue;
+        size_t waiting;       /* devices in the queue */
         sd_event_source *run; /* enabled while the queue holds something */
         size_t unsettled;     /* devices that were there at the start and have not had their first pass */
         bool settled;         /* and that was said */
@@ -300,6 +304,22 @@ void devices_released(void *userdata, int number);
 
 /* device_note.c: what a sentence of a problem list lacks where another sentence follows: "." or "". */
 const char *full_stop(const char *sentence);
+/* reconciler_devices.c: an empty index of the devices. */
+void reconciler_devices_init(struct reconciler *reconciler);
+/* reconciler_devices.c: adds the device; there is none of its name. */
+void reconciler_devices_add(struct managed_device *device);
+void reconciler_devices_remove(struct managed_device *device);
+/* reconciler_devices.c: the device of that name, or NULL. */
+struct managed_device *reconciler_find(const struct reconciler *reconciler, const char *name);
+/* reconciler_devices.c: the device whose record has that number, or NULL. */
+struct managed_device *reconciler_find_number(const struct reconciler *reconciler, int number);
+/* reconciler_devices.c: the first device; the one after `device`; NULL: there is none. */
+struct managed_device *reconciler_first(const struct reconciler *reconciler);
+struct managed_device *reconciler_after(const struct managed_device *device);
+#define MANAGED_DEVICE_FOREACH(device, reconciler)                                                           \
+        for (struct managed_device *device = reconciler_first(reconciler); device;                           \
+                device = reconciler_after(device))
+
 /* reconciler_queue.c: the device that is due next, or NULL. */
 struct managed_device *reconciler_queue_pop(struct reconciler *reconciler);
 /* reconciler_queue.c: it gets no turn, if one was due. */

@@ -51,7 +51,7 @@ static int on_run(sd_event_source *source, void *userdata)
         struct reconciler *reconciler = userdata;
         struct managed_device *device = reconciler_queue_pop(reconciler);
 
-        if (!reconciler->queue_head)
+        if (TAILQ_EMPTY(&reconciler->queue))
                 (void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
         if (device)
                 device_turn_begin(device);
@@ -60,14 +60,6 @@ static int on_run(sd_event_source *source, void *userdata)
 }
 
 /* ---- devices ---- */
-
-static struct managed_device *device_find(struct reconciler *reconciler, const char *name)
-{
-        for (size_t i = 0; i < reconciler->count; i++)
-                if (strcmp(reconciler->devices[i]->name, name) == 0)
-                        return reconciler->devices[i];
-        return NULL;
-}
 
 static struct managed_device *device_free(struct managed_device *device)
 {
@@ -94,17 +86,11 @@ DEFINE_CLEANUP(struct managed_device, device_free);
 
 static void device_drop(struct managed_device *device)
 {
-        struct reconciler *reconciler = device->reconciler;
-
         device_seen(device);
         device_claim_release(device); /* the record goes last */
         device_backing_release(device);
         reconciler_queue_remove(device);
-        for (size_t i = 0; i < reconciler->count; i++)
-                if (reconciler->devices[i] == device) {
-                        reconciler->devices[i] = reconciler->devices[--reconciler->count];
-                        break;
-                }
+        reconciler_devices_remove(device);
         device_free(device);
 }
 
@@ -118,15 +104,10 @@ static int device_new(
         struct reconciler *reconciler, const char *name, const char *uid, struct managed_device **ret)
 {
         _cleanup_(device_free_pointer) struct managed_device *device = calloc(1, sizeof(*device));
-        struct managed_device **devices;
         int r;
 
         if (!device)
                 return -ENOMEM;
-        devices = reallocarray(reconciler->devices, reconciler->count + 1, sizeof(struct managed_device *));
-        if (!devices)
-                return -ENOMEM;
-        reconciler->devices = devices;
         device->reconciler = reconciler;
         device->candidate = -1;
         snprintf(device->uid, sizeof(device->uid), "%s", uid);
@@ -140,7 +121,7 @@ static int device_new(
         r = sd_event_source_set_enabled(device->timer, SD_EVENT_OFF);
         if (r < 0)
                 return r;
-        devices[reconciler->count++] = device;
+        reconciler_devices_add(device);
         *ret = TAKE_PTR(device);
         return 0;
 }
@@ -484,7 +465,7 @@ static void device_find_again(struct managed_device *device, const struct device
 static void on_store_event(void *userdata, const struct store_event *event)
 {
         struct reconciler *reconciler = userdata;
-        struct managed_device *device = device_find(reconciler, event->name);
+        struct managed_device *device = reconciler_find(reconciler, event->name);
         bool is_new;
 
         if (event->kind == STORE_STATUS || event->kind == STORE_NOTED || event->kind == STORE_REMOVED) {
@@ -519,9 +500,7 @@ void reconciler_counters(const struct reconciler *reconciler, struct daemon_coun
         ret->step_count = _ACTION_MAX;
         for (int i = 0; i < _ACTION_MAX; i++)
                 ret->steps[i].name = plan_action_to_string((enum plan_action)i);
-        for (const struct managed_device *device = reconciler->queue_head; device;
-                device = device->next_in_queue)
-                ret->waiting++;
+        ret->waiting = reconciler->waiting;
 }
 
 void reconciler_set_control(struct reconciler *reconciler, struct ublk_ctl *ctl)
@@ -529,8 +508,8 @@ void reconciler_set_control(struct reconciler *reconciler, struct ublk_ctl *ctl)
         reconciler->ctl = ctl;
         if (ctl)
                 ublk_ctl_on_released(ctl, devices_released, reconciler);
-        for (size_t i = 0; i < reconciler->count; i++)
-                device_wake(reconciler->devices[i]);
+        MANAGED_DEVICE_FOREACH (device, reconciler)
+                device_wake(device);
 }
 
 static int adopt_all(struct reconciler *reconciler)
@@ -561,7 +540,8 @@ int reconciler_new(const struct reconciler_config *config, struct reconciler **r
         if (!reconciler)
                 return -ENOMEM;
         reconciler->config = *config;
-        reconciler->queue_tail = &reconciler->queue_head;
+        TAILQ_INIT(&reconciler->queue);
+        reconciler_devices_init(reconciler);
         r = sd_id128_get_boot(&boot);
         if (r < 0)
                 return r;
@@ -579,13 +559,16 @@ int reconciler_new(const struct reconciler_config *config, struct reconciler **r
 
 struct reconciler *reconciler_free(struct reconciler *reconciler)
 {
+        struct managed_device *device;
+
         if (!reconciler)
                 return NULL;
         device_store_unsubscribe(reconciler->config.store, on_store_event, reconciler);
-        while (reconciler->count > 0)
-                device_free(reconciler->devices[--reconciler->count]);
+        while ((device = reconciler_first(reconciler))) {
+                reconciler_devices_remove(device);
+                device_free(device);
+        }
         sd_event_source_disable_unref(reconciler->run);
-        free(reconciler->devices);
         free(reconciler);
         return NULL;
 }

@@ -11,23 +11,17 @@ void device_wake(struct managed_device *device)
                 return;
         }
         device->turn = TURN_QUEUED;
-        device->next_in_queue = NULL;
-        *reconciler->queue_tail = device;
-        reconciler->queue_tail = &device->next_in_queue;
+        TAILQ_INSERT_TAIL(&reconciler->queue, device, of_queue);
+        reconciler->waiting++;
         (void)sd_event_source_set_enabled(reconciler->run, SD_EVENT_ON); /* fails only for a dead source */
 }
 
 struct managed_device *reconciler_queue_pop(struct reconciler *reconciler)
 {
-        struct managed_device *device = reconciler->queue_head;
+        struct managed_device *device = TAILQ_FIRST(&reconciler->queue);
 
-        if (!device)
-                return NULL;
-        reconciler->queue_head = device->next_in_queue;
-        if (!reconciler->queue_head)
-                reconciler->queue_tail = &reconciler->queue_head;
-        device->next_in_queue = NULL;
-        device->turn = TURN_IDLE;
+        if (device)
+                reconciler_queue_remove(device);
         return device;
 }
 
@@ -35,11 +29,9 @@ void reconciler_queue_remove(struct managed_device *device)
 {
         struct reconciler *reconciler = device->reconciler;
 
-        for (struct managed_device **at = &reconciler->queue_head; *at; at = &(*at)->next_in_queue)
-                if (*at == device) {
-                        *at = device->next_in_queue;
-                        if (!*at)
-                                reconciler->queue_tail = at;
-                        return;
-                }
+        if (device->turn != TURN_QUEUED)
+                return;
+        TAILQ_REMOVE(&reconciler->queue, device, of_queue);
+        reconciler->waiting--;
+        device->turn = TURN_IDLE;
 }
