@@ -24,7 +24,8 @@ static const char usage_text[] =
         "  --state-dir DIR      where device specs are kept (default: /var/lib/ublkd)\n"
         "  --runtime-dir DIR    sockets of workers and of the API (default: /run/ublkd)\n"
         "  --worker PROGRAM     the worker to start\n"
-        "                       (default: ublkd-worker beside ublkd, or in ../libexec/ublkd)\n"
+        "                       (default: ublkd-worker beside ublkd, else\n"
+        "                       " UBLKD_WORKER_PATH ")\n"
         "  --ignore-feature NAME  do as if the kernel lacked it (BATCH_IO, AUTO_BUF_REG, ...; GET /host "
         "lists\n"
         "                       them), for disks that are made from now on; may be given several times\n"
@@ -104,15 +105,14 @@ static int check_program(const char *path)
         return access(path, X_OK) < 0 ? -errno : 0;
 }
 
-/* The worker that was built or installed with this very program: beside it, or in ../libexec/ublkd. 0, or
- * -errno and the last place that was looked at, or the one that is there and cannot be run. */
-static int find_worker(char *path, size_t size)
+/* Write the path of the worker beside this program, where a build tree has it. Return 0, or -errno: why it cannot
+ * be run. */
+static int find_worker_beside(char *path, size_t size)
 {
-        static const char *const places[] = {"ublkd-worker", "../libexec/ublkd/ublkd-worker"};
         char self[PATH_MAX];
         ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
         char *slash;
-        int r = -ENOENT;
+        int length;
 
         if (n < 0)
                 return -errno;
@@ -120,29 +120,35 @@ static int find_worker(char *path, size_t size)
         slash = strrchr(self, '/');
         if (slash)
                 *slash = '\0';
-        for (size_t i = 0; r == -ENOENT && i < ARRAY_SIZE(places); i++) {
-                int length = snprintf(path, size, "%s/%s", self, places[i]);
-
-                r = length > 0 && (size_t)length < size ? check_program(path) : -ENAMETOOLONG;
-        }
-        return r;
+        length = snprintf(path, size, "%s/ublkd-worker", self);
+        return length > 0 && (size_t)length < size ? check_program(path) : -ENAMETOOLONG;
 }
 
+/* The worker that the administrator named, else the one beside this program, else the installed one. */
 static int choose_worker(struct arguments *arguments)
 {
-        const char *named = arguments->manager.worker;
-        int r = named ? check_program(named) : find_worker(arguments->worker, sizeof(arguments->worker));
+        struct manager_options *manager = &arguments->manager;
+        bool named = manager->worker;
+        int r;
 
-        if (!named)
-                arguments->manager.worker = arguments->worker;
+        if (named)
+                r = check_program(manager->worker);
+        else {
+                r = find_worker_beside(arguments->worker, sizeof(arguments->worker));
+                manager->worker = r == -ENOENT ? UBLKD_WORKER_PATH : arguments->worker;
+                if (r == -ENOENT)
+                        r = check_program(UBLKD_WORKER_PATH);
+        }
         if (r == -ENOENT && !named)
-                log_error(NULL, "There is no ublkd-worker beside ublkd, nor in ../libexec/ublkd; install it "
-                                "there, or name it with --worker");
+                log_error(NULL,
+                        "There is no ublkd-worker beside ublkd, and no %s; install it there, or name it with "
+                        "--worker",
+                        UBLKD_WORKER_PATH);
         else if (r < 0)
                 log_error(NULL,
                         "The worker %s cannot be run: %s; name the ublkd-worker that belongs to this ublkd "
                         "with --worker",
-                        arguments->manager.worker, strerror(-r));
+                        manager->worker, strerror(-r));
         return r;
 }
 

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Makes a man page of its template:
     @DATE@      when the template was changed last, from the option --date
-    @VERBS@     what the command of --verbs prints
+    @VERBS@     what the file of --verbs has: "ublkctl manual" printed it
     @FIELDS@    the fields of the schemas in --schemas
+    @WORKER@    where the worker is installed, from the option --worker
 """
 
 import argparse
 import pathlib
-import subprocess
 import sys
 
 import device_fields
@@ -19,15 +19,17 @@ def main():
     parser.add_argument("template", type=pathlib.Path)
     parser.add_argument("page", type=pathlib.Path)
     parser.add_argument("--date", required=True)
-    parser.add_argument("--verbs")
+    parser.add_argument("--verbs", type=pathlib.Path)
     parser.add_argument("--schemas", type=pathlib.Path)
+    parser.add_argument("--worker")
     arguments = parser.parse_args()
     page = arguments.template.read_text(encoding="utf-8").replace("@DATE@", arguments.date)
     if "@VERBS@" in page:
-        verbs = subprocess.run([arguments.verbs, "manual"], capture_output=True, text=True, check=True).stdout
-        page = page.replace("@VERBS@", verbs.rstrip("\n"))
+        page = page.replace("@VERBS@", arguments.verbs.read_text(encoding="utf-8").rstrip("\n"))
     if "@FIELDS@" in page:
         page = page.replace("@FIELDS@", device_fields.sections(arguments.schemas))
+    if "@WORKER@" in page:
+        page = page.replace("@WORKER@", arguments.worker)
     arguments.page.write_text(page, encoding="utf-8")
     return 0
 

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT
+# Where things are installed: GNUInstallDirs, and the directories that systemd and udev read.
+include(GNUInstallDirs)
+
+# The programs name each other: ublkd the worker, the unit ublkd.
+set(UBLKD_PROGRAM_PATH ${CMAKE_INSTALL_FULL_SBINDIR}/ublkd)
+set(UBLKD_WORKER_PATH ${CMAKE_INSTALL_FULL_LIBEXECDIR}/ublkd/ublkd-worker)
+
+# ublkd_service_directory(NAME MODULE VARIABLE SUFFIX OTHERWISE DOC): set NAME, unless the builder has, to VARIABLE of
+# the pkg-config module MODULE with SUFFIX. systemd and udev also read /usr/local, so that prefix keeps its files to
+# itself. OTHERWISE is relative to the prefix.
+function(ublkd_service_directory name module variable suffix otherwise doc)
+  set(directory ${otherwise})
+  if(NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr/local")
+    pkg_get_variable(found ${module} ${variable})
+    if(found)
+      set(directory ${found}${suffix})
+    endif()
+  endif()
+  set(${name} ${directory} CACHE STRING "${doc}")
+endfunction()
+
+ublkd_service_directory(UBLKD_SYSTEMD_UNIT_DIR systemd systemdsystemunitdir "" lib/systemd/system "For units of systemd")
+ublkd_service_directory(UBLKD_UDEV_RULES_DIR udev udevdir /rules.d lib/udev/rules.d "For rules of udev")
+ublkd_service_directory(
+  UBLKD_MODULES_LOAD_DIR systemd modulesloaddir "" lib/modules-load.d "For the names of kernel modules to load at boot")
