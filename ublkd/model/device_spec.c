@@ -294,6 +294,11 @@ static bool targets_equal(const struct device_spec *one, const struct device_spe
                && dispatch_equal(one->target_options, other->target_options, one->target->options, NULL);
 }
 
+bool device_spec_targets_equal(const struct device_spec *one, const struct device_spec *other)
+{
+        return targets_equal(one, other);
+}
+
 static bool on_crash_equal(const struct device_spec *one, const struct device_spec *other)
 {
         return device_spec_on_crash(one) == device_spec_on_crash(other);

@@ -97,6 +97,8 @@ struct disk_change {
                 *why; /* a phrase, or NULL: as most fields it is given to the kernel when the disk is made */
 };
 
+/* True when both name the same target, with the same options. */
+bool device_spec_targets_equal(const struct device_spec *one, const struct device_spec *other);
 /* True when going from `from` to `to` needs the kernel's disk to be made anew: all but labels, owner,
  * enabled, limits, busyPollUs, onFull, recovery.trigger, recovery.giveUpAfter, a size that the disk can grow
  * to, and its own number as id. ret may be NULL. */

@@ -288,8 +288,11 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
         changed.generation++;
         if (!record->spec || device_spec_needs_new_disk(record->spec, spec, &disk, NULL)) {
                 changed.epoch++;
-                changed.held_boot[0] = '\0';                   /* there will be no old disk left to hold */
-                changed.backing = (struct backing_identity){}; /* the next disk may be on another store */
+                changed.held_boot[0] = '\0'; /* there will be no old disk left to hold */
+        }
+        /* To name another store is the consent to it. Any other change says nothing about the store. */
+        if (!record->spec || !device_spec_targets_equal(record->spec, spec)) {
+                changed.backing = (struct backing_identity){};
                 changed.backing_boot[0] = '\0';
         }
         /* A number that was given out stays until its disk is gone; the reconciler gives out the new one

@@ -165,7 +165,8 @@ static void consent_is_to_one_store(void)
         close_fd(store);
 }
 
-static void a_new_disk_may_be_on_another_store(void)
+/* A block size says nothing about the store: what the path leads to by now may be another file. */
+static void a_new_disk_stays_on_its_store(void)
 {
         int store = new_store();
         struct world world;
@@ -174,6 +175,27 @@ static void a_new_disk_may_be_on_another_store(void)
         world_put_loop(&world, "data", "");
         bring_up_on(&world, "file:a", store);
         world_put_loop(&world, "data", ",\"blockSize\":4096");
+        world_settle(&world, 50);
+        CHECK_INT(fake_worker_given(fake_worker("data")), -1);
+        fake_worker_store(fake_worker("data"), "file:b", fcntl(store, F_DUPFD_CLOEXEC, 0));
+        fake_worker_open(fake_worker("data"), "file:1");
+        world_settle(&world, 5);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 5);
+        check_refused(&world, "file:b");
+        world_free(&world);
+        close_fd(store);
+}
+
+static void another_target_may_be_on_another_store(void)
+{
+        int store = new_store();
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        bring_up_on(&world, "file:a", store);
+        world_put_size(&world, "data", 1024, 4096);
         world_settle(&world, 50);
         CHECK_INT(fake_worker_given(fake_worker("data")), -1);
         bring_up_on(&world, "file:b", store);
@@ -189,6 +211,7 @@ int main(void)
         an_adopted_worker_cannot_give_another_store();
         another_store_is_refused();
         consent_is_to_one_store();
-        a_new_disk_may_be_on_another_store();
+        a_new_disk_stays_on_its_store();
+        another_target_may_be_on_another_store();
         return check_report();
 }
