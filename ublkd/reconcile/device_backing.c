@@ -340,9 +340,8 @@ int device_backing_take(struct managed_device *device, const struct device_recor
         return r;
 }
 
-static int check_frozen(struct managed_device *device)
+int device_backing_check_frozen(struct managed_device *device, const struct disk_params *params)
 {
-        const struct disk_params *params = worker_proc_params(device->worker);
         uint64_t frozen, now;
         const char *field;
 
@@ -360,7 +359,7 @@ static int check_frozen(struct managed_device *device)
 
 int device_backing_check(struct managed_device *device, const struct device_record *record)
 {
-        int r = check_frozen(device);
+        int r = device_backing_check_frozen(device, worker_proc_params(device->worker));
 
         return r < 0 ? r : device_backing_take(device, record);
 }

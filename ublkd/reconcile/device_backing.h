@@ -45,6 +45,8 @@ void device_backing_follow(struct managed_device *device, const struct device_re
 int device_backing_take(struct managed_device *device, const struct device_record *record);
 /* A worker is about to take over its disk. The same results. */
 int device_backing_check(struct managed_device *device, const struct device_record *record);
+/* Whether a worker with `params` can serve its disk as it was made. 0, or -ESTALE and a note. */
+int device_backing_check_frozen(struct managed_device *device, const struct disk_params *params);
 /* Remembers with which parameters its disk is made. 0 or -errno, and a note. */
 int device_backing_freeze(struct managed_device *device, const struct disk_params *params);
 /* Fills in what the next worker is to know of the store. Its strings are those of the record. Returns the

@@ -70,6 +70,32 @@ static void a_restart_whose_trial_fails_leaves_the_worker_alone(void)
         world_free(&world);
 }
 
+/* A worker on trial that could not take the disk over keeps the one that serves from being stopped. */
+static void a_restart_of_a_disk_that_cannot_be_served_as_before(void)
+{
+        struct worker_proc *serving;
+        struct world world;
+
+        world_new(&world);
+        world.host.features = WORLD_QUIESCES;
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        serving = fake_worker("data");
+        CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
+        world_settle(&world, 20);
+        fake_worker_params(fake_worker("(trial)"))->dma_alignment = 4096;
+        fake_worker_open(fake_worker("(trial)"), "file:1");
+        world_settle(&world, 20);
+        fake_worker_die(fake_worker("(trial)"));
+        world_settle(&world, 20);
+        CHECK(fake_worker("data") == serving);
+        CHECK_INT(fake_quiesces, 0);
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        CHECK_STR(world_record(&world, "data")->status.reason, "CannotRestart");
+        CHECK(strstr(world_record(&world, "data")->status.message, "dmaAlignment"));
+        world_free(&world);
+}
+
 /* Who asked has been told so, and may have gone: a later supervisor does not do it all the same. */
 static void a_restart_that_was_refused_stays_refused(void)
 {
@@ -482,6 +508,7 @@ int main(void)
         a_recovery_that_was_given_up_is_no_trouble_of_the_next_disk();
         a_restart_replaces_the_worker_once();
         a_restart_whose_trial_fails_leaves_the_worker_alone();
+        a_restart_of_a_disk_that_cannot_be_served_as_before();
         a_restart_that_was_refused_stays_refused();
         what_is_asked_for_again_is_one_line();
         a_worker_is_told_when_to_lock_its_store();
