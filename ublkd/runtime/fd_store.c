@@ -96,18 +96,6 @@ int fd_store_take(struct fd_store *store, const char *uid, uint16_t epoch)
         return -1;
 }
 
-void fd_store_keep(struct fd_store *store, const char *uid, uint16_t epoch, int fd)
-{
-        char name[NAME_SIZE], text[NAME_SIZE + 64];
-
-        if (!store)
-                return;
-        name_of(uid, epoch, name);
-        /* The file of a disk cannot be polled, and must not be let go of because of that. */
-        snprintf(text, sizeof(text), "FDSTORE=1\nFDNAME=%s\nFDPOLL=0", name);
-        (void)sd_pid_notify_with_fds(0, false, text, &fd, 1);
-}
-
 void fd_store_forget(struct fd_store *store, const char *uid, uint16_t epoch)
 {
         char name[NAME_SIZE], text[NAME_SIZE + 64];
@@ -118,4 +106,18 @@ void fd_store_forget(struct fd_store *store, const char *uid, uint16_t epoch)
         name_of(uid, epoch, name);
         snprintf(text, sizeof(text), "FDSTOREREMOVE=1\nFDNAME=%s", name);
         (void)sd_notify(false, text);
+}
+
+void fd_store_keep(struct fd_store *store, const char *uid, uint16_t epoch, int fd)
+{
+        char name[NAME_SIZE], text[NAME_SIZE + 64];
+
+        if (!store)
+                return;
+        /* Of two with one name the next ublkd could take the older one, whose device may be gone. */
+        fd_store_forget(store, uid, epoch);
+        name_of(uid, epoch, name);
+        /* The file of a disk cannot be polled, and must not be let go of because of that. */
+        snprintf(text, sizeof(text), "FDSTORE=1\nFDNAME=%s\nFDPOLL=0", name);
+        (void)sd_pid_notify_with_fds(0, false, text, &fd, 1);
 }

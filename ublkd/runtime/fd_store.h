@@ -19,7 +19,7 @@ unsigned fd_store_sockets(const struct fd_store *store);
 
 /* The descriptor that was kept for the disk, the caller's from now on; -1: none. */
 int fd_store_take(struct fd_store *store, const char *uid, uint16_t epoch);
-/* Has a copy of `fd` kept for the disk. */
+/* Has a copy of `fd` kept for the disk, in place of the one that was kept before. */
 void fd_store_keep(struct fd_store *store, const char *uid, uint16_t epoch, int fd);
 /* Has the copy closed. */
 void fd_store_forget(struct fd_store *store, const char *uid, uint16_t epoch);
