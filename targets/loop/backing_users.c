@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel serves from the bytes of a backing store. */
+/* What the kernel serves from the bytes of a backing store.
+ *
+ * The files of other loop devices and of exports are looked at, and those may lie on a server that does not
+ * answer. That is no reason to keep this disk from being served: the look is one apart, with a limit. */
 #include "targets/loop/backing_users.h"
 
 #include "targets/loop/backing_stack.h"
 #include "targets/loop/block_device.h"
 #include "targets/loop/loop_node.h"
+#include "targets/loop/look_apart.h"
 #include "targets/loop/mount_table.h"
 
 #include <dirent.h>
@@ -15,6 +19,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+
+enum { PATIENCE_MSEC = 2000 };
 
 struct search {
         const struct backing_claims *claims;
@@ -187,12 +193,70 @@ static int check_exports(const struct search *search, const char *pattern, const
         return r;
 }
 
-int backing_users_find(const struct backing_claims *claims, const char *path, struct problem_list *sharing)
-{
-        const struct search search = {.claims = claims, .path = path, .sharing = sharing};
-        int r = check_loops(&search);
+/* ---- all of them ---- */
 
+static int look_at_all(const void *data, struct problem_list *sharing)
+{
+        struct search search = *(const struct search *)data;
+        int r;
+
+        search.sharing = sharing;
+        r = check_loops(&search);
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(exports); i++)
                 r = check_exports(&search, exports[i].pattern, exports[i].words);
         return r;
+}
+
+static bool has_loops(const struct search *search)
+{
+        DIR *folder = opendir("/sys/block");
+        const struct dirent *entry;
+        bool found = !folder; /* look_at_all() says why */
+        dev_t disk;
+
+        while (!found && (entry = readdir(folder)))
+                found = is_attached(dirfd(folder), entry->d_name, &disk) && !lies_on(search->claims, disk);
+        if (folder)
+                closedir(folder);
+        return found;
+}
+
+static bool has_exports(const char *pattern)
+{
+        glob_t paths = {};
+        int r = glob(pattern, GLOB_NOSORT, NULL, &paths);
+
+        globfree(&paths);
+        return r != GLOB_NOMATCH;
+}
+
+/* Most machines have none, and a recovery is not to wait for a process then. */
+static bool has_any(const struct search *search)
+{
+        bool any = has_loops(search);
+
+        for (size_t i = 0; !any && i < ARRAY_SIZE(exports); i++)
+                any = has_exports(exports[i].pattern);
+        return any;
+}
+
+static int tell_unknown(const struct search *search, int error)
+{
+        if (error == ENOMEM)
+                return -ENOMEM;
+        return problem_add(search->sharing, 0, "/target/path", "BackingShareUnknown",
+                "What the loop devices and exports of this machine lie on cannot be found out: %s. If one of "
+                "them lies on %s, make sure that nobody writes there.",
+                error == ETIMEDOUT ? "a file system does not answer"
+                : error == EPIPE   ? "the look ended early"
+                                   : strerror(error),
+                search->path);
+}
+
+int backing_users_find(const struct backing_claims *claims, const char *path, struct problem_list *sharing)
+{
+        const struct search search = {.claims = claims, .path = path, .sharing = sharing};
+        int r = has_any(&search) ? look_apart(look_at_all, &search, PATIENCE_MSEC, sharing) : 0;
+
+        return r < 0 ? tell_unknown(&search, -r) : 0;
 }

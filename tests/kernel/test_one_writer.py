@@ -11,6 +11,7 @@ from harness.api import condition_of, loop_spec
 from harness.disk import Disk, block
 from harness.kernel_disks import detach_loop, dm_linear, loop_disk, null_blk
 from harness.shell import output, run
+from harness.silent_fs import silent_fs
 from harness.wait import wait_until
 
 _MIB = 1 << 20
@@ -134,6 +135,22 @@ def test_a_disk_that_exists_recovers_beside_a_loop_device(daemon, file_of):
         (warning,) = _warnings(api, "data", "BackingInUse")
         assert loop in warning["message"] and warning.get("count", 1) == 1
     assert disk.read(0, 4096) == block("a")
+    api.delete("data")
+
+
+def test_a_loop_device_whose_file_system_does_not_answer(daemon, file_of, directory):
+    """It is of no concern for a disk of another file: that one is made, and recovers."""
+    api = daemon.api
+    disk = Disk(api.create(loop_spec("data", file_of()))["status"]["id"])
+    disk.write(0, block("a"))
+    with silent_fs(directory / "silent") as silent, loop_disk(silent.path), silent.silent():
+        for _ in range(2):
+            api.wait_other_worker("data", daemon.kill_worker("data"))
+            assert disk.read(0, 4096) == block("a")
+        (warning,) = _warnings(api, "data", "BackingShareUnknown")
+        assert "does not answer" in warning["message"]
+        api.create(loop_spec("other", file_of("other.img")))
+        api.delete("other")
     api.delete("data")
 
 
