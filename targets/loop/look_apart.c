@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A look that can hang: at a file of a server that does not answer.
  *
  * The process writes four texts for each problem (errno, pointer, reason, detail), each ended by a NUL, and

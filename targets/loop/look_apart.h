@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A look that can hang, in a process of its own, with a limit. */
 #pragma once
 

@@ -274,7 +274,6 @@ def test_the_store_of_a_lost_disk_is_not_served_again(api, daemon, file_of):
     write = Disk(first["status"]["id"]).write_later(0, block("w"))
     _wipe(daemon)
     daemon.start()
-    wait_until(lambda: not _adoptable(api)["data"]["served"], "the worker dead")
     refused = api.create(loop_spec("again", path), status=422)
     assert "ublkctl adopt data" in refused["detail"], refused
     assert _adopt(api, uids=[first["uid"]])[first["uid"]]["adopted"]

@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 /* Descriptors that the service manager keeps: what it is told. */
 #include "ublkd/base/cleanup.h"
-#include "ublkd/fd_store.h"
+#include "ublkd/runtime/fd_store.h"
 
-#include "check.h"
+#include "tests/unit/check.h"
 
 #include <fcntl.h>
 #include <stddef.h>

@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* The claims of disks that a lost database knew: their records are gone from the store, but what waits in
  * them is still to be written. A worker that serves such a disk has the lock on its bytes; one that has none
- * is protected by this alone. */
+ * is protected by this alone.
+ *
+ * They are found by what lies in the runtime directory. The look at foreign disks ends a while after requests
+ * are taken, and lists so many of them at most. */
 #include "ublkd/reconcile/managed_device.h"
 
 #include "ublkd/runtime/claim_file.h"
 #include "ublkd/plan/claims.h"
+#include "ublkd/model/device_cookie.h"
+#include "ublkd/records/record_file.h"
 
 #include <stdio.h>
 
-/* What was found at the last look may be gone by now. */
-static bool disk_is_there(int number)
+struct search {
+        struct managed_device *device;
+        const struct backing_claims *claims;
+};
+
+static bool is_node_there(int number)
 {
         char path[64];
 
@@ -18,35 +27,65 @@ static bool disk_is_there(int number)
         return access(path, F_OK) == 0;
 }
 
-static bool collides(
-        const struct managed_device *device, const char *uid, const struct backing_claims *claims)
+/* Whether the disk of that number is known to be another one. */
+static bool is_of_another(const struct managed_device *device, int number, const char *uid)
 {
         const struct reconciler_config *config = &device->reconciler->config;
+        const struct foreign_disks *foreign = &config->host->foreign;
+
+        DEVICE_STORE_FOREACH (record, config->store)
+                if (record->number == number && record->status.disk)
+                        return true;
+        for (size_t i = 0; i < foreign->count; i++)
+                if (foreign->items[i].number == number)
+                        return !device_cookie_matches(foreign->items[i].cookie, uid);
+        return false;
+}
+
+static bool collides(const struct search *search, const char *uid)
+{
+        const struct reconciler_config *config = &search->device->reconciler->config;
         _cleanup_claims_ struct backing_claims lost = {};
         const struct backing_claims *others[] = {&lost};
 
         return !device_store_find_uid(config->store, uid)
                && claim_file_read(runtime_dir_path(config->runtime_dir), uid, &lost) >= 0
-               && claims_collide(claims, others, ARRAY_SIZE(others)) >= 0;
+               && claims_collide(search->claims, others, ARRAY_SIZE(others)) >= 0;
+}
+
+/* -EBUSY and a note: it has a disk, which has claimed the same. */
+static int check_uid(void *userdata, const char *uid)
+{
+        const struct search *search = userdata;
+        struct managed_device *device = search->device;
+        _cleanup_record_file_ struct record_file file = {};
+        _cleanup_free_ char *text = NULL;
+
+        if (!collides(search, uid)
+                || runtime_dir_read_record(
+                           device->reconciler->config.runtime_dir, uid, RECORD_FILE_SIZE_MAX, &text)
+                           < 0)
+                return 0;
+        /* A record that cannot be read does not say which disk is its own: that disk counts as there. */
+        if (record_file_parse(text, uid, &file) >= 0
+                && (file.record.number < 0 || !is_node_there(file.record.number)
+                        || is_of_another(device, file.record.number, uid)))
+                return 0;
+        device_note(device, "BackingInUse",
+                "The backing store belongs to the disk of the device %s, of which this database has lost the "
+                "record: 'ublkctl adopt %s' takes that disk over. Two disks that write to one store would "
+                "destroy its data.",
+                file.record.name ? file.record.name : uid, file.record.name ? file.record.name : uid);
+        return -EBUSY;
 }
 
 int device_claim_check_lost(struct managed_device *device, const struct backing_claims *claims)
 {
-        const struct host *host = device->reconciler->config.host;
+        const struct reconciler_config *config = &device->reconciler->config;
+        struct search search = {.device = device, .claims = claims};
 
-        for (size_t i = 0; i < host->foreign.count; i++) {
-                const struct foreign_disk *disk = &host->foreign.items[i];
-                const struct adoptable *item = adoptables_find_cookie(&host->adoptable, disk->cookie);
-
-                if (!item || !disk_is_there(disk->number) || !collides(device, item->uid, claims))
-                        continue;
-                device_note(device, "BackingInUse",
-                        "The backing store belongs to /dev/ublkb%d, of which this database has lost the "
-                        "record: "
-                        "'ublkctl adopt %s' takes that disk over. Two disks that write to one store would "
-                        "destroy its data.",
-                        disk->number, item->name ? item->name : item->uid);
-                return -EBUSY;
-        }
-        return 0;
+        /* A recovery does not wait for this where there is no such disk: its own is there already. */
+        if (device->facts.kernel == KERNEL_DOWN && config->host->foreign.count == 0)
+                return 0;
+        return runtime_dir_each_record(config->runtime_dir, check_uid, &search) == -EBUSY ? -EBUSY : 0;
 }

@@ -1,10 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /* Whom a backing store belongs to: the reconciler over a pretended kernel and pretended workers. */
 #include "tests/unit/check.h"
-#include "tests/unit/ublkd/reconcile/reconciler_fake_worker.h"
-#include "tests/unit/ublkd/reconcile/reconciler_world.h"
+#include "reconciler_fake_worker.h"
+#include "reconciler_world.h"
+#include "ublkd/runtime/claim_file.h"
+#include "ublkd/store/device_record.h"
+#include "ublkd/records/record_file.h"
 
 #include <stdlib.h>
+#include <unistd.h>
+
+enum { LOST_NUMBER = 7 };
+
+static bool lost_disk_is_there;
+
+int __real_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode);
+
+/* What /sys would show of the lost disk. */
+int __wrap_access(const char *path, int mode)
+{
+        if (strcmp(path, "/sys/class/ublk-char/ublkc7") == 0)
+                return lost_disk_is_there ? 0 : -1;
+        return __real_access(path, mode);
+}
 
 /* A manual disk whose worker has died. */
 static void world_new_with_orphan(struct world *world)
@@ -324,8 +343,52 @@ static void a_disk_that_exists_recovers_where_somebody_else_writes(void)
         world_free(&world);
 }
 
+/* A disk on the store "file:1" whose record the database has lost. */
+static void leave_lost_disk(struct world *world)
+{
+        static const char uid[] = "0b7a1c9e-0000-4000-8000-1234567890ab",
+                          spec[] = "{\"name\":\"lost\",\"target\":{\"type\":\"loop\",\"path\":\"/f\"}}";
+        _cleanup_record_file_ struct record_file file = {
+                .record = {.generation = 1, .epoch = 1, .number = LOST_NUMBER}
+        };
+        _cleanup_claims_ struct backing_claims claims = {};
+        _cleanup_free_ char *text = NULL;
+
+        file.record.name = strdup("lost");
+        strcpy(file.record.uid, uid);
+        CHECK_INT(device_record_parse(&file.record, spec), 0);
+        CHECK_INT(record_file_make(&file, &text), 0);
+        CHECK_INT(runtime_dir_write_record(world->dir, uid, text), 0);
+        CHECK_INT(backing_claims_add(&claims,
+                          &(struct backing_claim){.key = (char[]){"file:1"}, .end = 1 << 30, .writes = true}),
+                0);
+        CHECK_INT(claim_file_write(world->path, uid, &claims), 0);
+        lost_disk_is_there = true;
+}
+
+/* The look at foreign disks has not ended yet. */
+static void the_store_of_a_lost_disk_is_its_own(void)
+{
+        static const char *const names[] = {"again"};
+        struct world world;
+
+        world_new(&world);
+        leave_lost_disk(&world);
+        world_put_loop(&world, "again", "");
+        world_settle(&world, 0);
+        fake_worker_open(fake_worker("again"), "file:1");
+        world_settle(&world, 5);
+        CHECK_STR(world_record(&world, "again")->status.reason, "BackingInUse");
+        CHECK(strstr(world_record(&world, "again")->status.message, "ublkctl adopt lost"));
+        lost_disk_is_there = false;
+        world_churn(&world, names, 1, "file:1");
+        CHECK_INT(world_phase(&world, "again"), PHASE_LIVE);
+        world_free(&world);
+}
+
 int main(void)
 {
+        the_store_of_a_lost_disk_is_its_own();
         what_lies_below_a_store_belongs_to_its_disk();
         a_new_disk_is_not_made_where_somebody_else_writes();
         what_cannot_be_known_is_told_and_refuses_nothing();
