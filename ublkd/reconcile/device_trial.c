@@ -3,6 +3,7 @@
  * trial opens the backing store as the next one will, and leaves: where it cannot, the disk keeps the worker
  * that it has. It serves nothing, claims nothing, and has a socket and a region of its own. */
 #include "ublkd/reconcile/device_faults.h"
+#include "ublkd/reconcile/device_space.h"
 
 #include <string.h>
 
@@ -120,6 +121,12 @@ static int on_trial_limit(sd_event_source *source _unused_, uint64_t usec _unuse
         return 0;
 }
 
+/* Their clients were told nothing yet: with onFull "wait" they are to see no error. */
+static bool would_fail_writes(const struct managed_device *device, const struct device_record *record)
+{
+        return device_spec_on_crash(record->spec) != ON_CRASH_REISSUE && device_space_is_waited_for(device);
+}
+
 void device_trial_begin(struct managed_device *device, const struct device_record *record,
         void (*then)(struct managed_device *device, int result))
 {
@@ -130,6 +137,11 @@ void device_trial_begin(struct managed_device *device, const struct device_recor
         if (device->trial.passed == record->restart
                 && user_words_equal(device->trial.words, device_words(record))) {
                 conclude(device, 0);
+                return;
+        }
+        if (would_fail_writes(device, record)) {
+                refuse(device, "Writes wait for room in its backing store, and a restart would fail them, as "
+                               "recovery.onCrash is not \"reissue\"; make room first.");
                 return;
         }
         if (device->trial.worker) {

@@ -8,7 +8,7 @@
 static const char *const names[] = {"data", "(trial)"};
 
 /* The device is live, and *ret is its region as its workers see it. */
-static void bring_up(struct world *world, struct region_control **ret)
+static void bring_up_as(struct world *world, const char *spec, struct region_control **ret)
 {
         const struct device_record *record;
         _cleanup_close_ int fd = -1;
@@ -16,7 +16,7 @@ static void bring_up(struct world *world, struct region_control **ret)
 
         world_new(world);
         world->host.features = WORLD_QUIESCES;
-        world_put_loop(world, "data", "");
+        world_put_loop(world, "data", spec);
         record = world_record(world, "data");
         fd = runtime_dir_provide_region(world->dir, record->uid, &(struct device_region_key){.queues = 1});
         CHECK(fd >= 0);
@@ -24,6 +24,11 @@ static void bring_up(struct world *world, struct region_control **ret)
         *ret = device_region_control(base);
         world_bring_up(world, "data", "file:1");
         CHECK_INT(world_phase(world, "data"), PHASE_LIVE);
+}
+
+static void bring_up(struct world *world, struct region_control **ret)
+{
+        bring_up_as(world, "", ret);
 }
 
 static void fail_a_flush(struct world *world, struct region_control *control)
@@ -152,8 +157,30 @@ static void cleared_when_the_disk_was_disabled(void)
         world_free(&world);
 }
 
+/* They cannot be replayed. */
+static void a_restart_fails_no_write_that_waits_for_room(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up_as(&world, ",\"onFull\":\"wait\",\"recovery\":{\"onCrash\":\"queue\"}", &control);
+        control->space.waiting = 1;
+        CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
+        world_settle(&world, 20);
+        CHECK(!fake_worker("(trial)"));
+        CHECK_INT(fake_quiesces, 0);
+        CHECK_INT(control->space.on_full, REGION_ON_FULL_WAIT);
+        CHECK_STR(world_record(&world, "data")->status.reason, "CannotRestart");
+        control->space.waiting = 0;
+        CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
+        world_settle(&world, 20);
+        CHECK(fake_worker("(trial)"));
+        world_free(&world);
+}
+
 int main(void)
 {
+        a_restart_fails_no_write_that_waits_for_room();
         shown_once_also_by_the_next_supervisor();
         kept_over_a_restart_that_accepts_nothing();
         cleared_with_the_worker_that_follows();
