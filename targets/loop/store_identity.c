@@ -3,11 +3,11 @@
 #include "targets/loop/store_identity.h"
 
 #include "targets/loop/block_device.h"
+#include "targets/loop/loop_node.h"
 #include "ublkd/base/cleanup.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/loop.h>
 #include <linux/magic.h>
 #include <linux/types.h>
 #include <stdarg.h>
@@ -211,23 +211,20 @@ static bool read_udev(dev_t number, const char *key, char ret[static NAME_TOKEN_
         return found && *ret;
 }
 
-/* The file below a loop device, where its path still leads to it. */
-static bool read_loop_file(int fd, dev_t disk, char ret[static BACKING_TOKEN_SIZE])
+/* The file below a loop device, where its path still leads to it: inode numbers are the same in many file
+ * systems, so the file system counts as well. */
+static bool read_loop_file(dev_t disk, char ret[static BACKING_TOKEN_SIZE])
 {
-        char path[NAME_TOKEN_SIZE];
-        _cleanup_close_ int loop = reopen(fd, O_RDONLY), file = -1;
         struct backing_identity below = {};
-        struct loop_info64 info;
+        _cleanup_close_ int file = -1;
+        struct loop_backing backing;
         struct stat stat;
 
-        if (loop < 0 || !read_attribute(disk, "loop/backing_file", path)
-                || ioctl(loop, LOOP_GET_STATUS64, &info) < 0)
-                return false;
-        file = open(path, O_PATH | O_CLOEXEC);
-        if (file < 0 || fstat(file, &stat) < 0 || !S_ISREG(stat.st_mode) || stat.st_ino != info.lo_inode)
+        if (!is_loop_device(disk) || loop_node_read(disk, &backing) < 0 || backing.disk != 0
+                || loop_node_open_file(disk, &backing, &file) < 0 || fstat(file, &stat) < 0)
                 return false;
         identify_file(file, &stat, &below);
-        return *below.lasting && put_token(ret, "%s@%ju", below.lasting, (uintmax_t)info.lo_offset);
+        return *below.lasting && put_token(ret, "%s@%ju", below.lasting, (uintmax_t)backing.start);
 }
 
 static void set_lasting(struct backing_identity *identity, enum backing_basis basis, const char *name,
@@ -241,7 +238,7 @@ static void set_lasting(struct backing_identity *identity, enum backing_basis ba
                 identity->basis = basis;
 }
 
-static void identify_disk(int fd, const struct stat *stat, struct backing_identity *ret)
+static void identify_disk(const struct stat *stat, struct backing_identity *ret)
 {
         char name[BACKING_TOKEN_SIZE], *text = name;
         dev_t number = stat->st_rdev, disk;
@@ -257,7 +254,7 @@ static void identify_disk(int fd, const struct stat *stat, struct backing_identi
         for (size_t i = 0; i < ARRAY_SIZE(names) && !*ret->lasting; i++)
                 if (read_attribute(names[i].of_partition ? number : disk, names[i].path, text))
                         set_lasting(ret, names[i].basis, text, is_part && !names[i].of_partition, start);
-        if (!*ret->lasting && read_loop_file(fd, disk, name))
+        if (!*ret->lasting && read_loop_file(disk, name))
                 set_lasting(ret, BACKING_LOOP_FILE, name, is_part, start);
         for (size_t i = 0; i < ARRAY_SIZE(udev_names) && !*ret->lasting; i++)
                 if (read_udev(number, udev_names[i].key, text))
@@ -268,7 +265,7 @@ void store_identify(int fd, const struct stat *stat, struct backing_identity *re
 {
         *ret = (struct backing_identity){.is_disk = S_ISBLK(stat->st_mode)};
         if (ret->is_disk)
-                identify_disk(fd, stat, ret);
+                identify_disk(stat, ret);
         else
                 identify_file(fd, stat, ret);
 }

@@ -251,6 +251,31 @@ def test_a_number_that_was_given_to_another_disk(daemon, directory):
     detach_loop(path)
 
 
+def test_a_loop_device_whose_path_leads_to_another_file_with_its_inode_number(api, directory):
+    """Its identity over reboots is that of its file, and not of the file that was mounted over that."""
+    mount, images = directory / "mount", [directory / name for name in ("one.img", "two.img")]
+    path, loops, inodes, tokens = mount / "disk.img", [], [], []
+    mount.mkdir()
+    for image in images:
+        with open(image, "wb") as file:
+            file.truncate(16 * _MIB)
+        run("mkfs.ext4", "-qF", image)
+        run("mount", "-o", "loop", image, mount)  # the second one over the first one
+        with open(path, "wb") as file:
+            file.truncate(4 * _MIB)
+        inodes.append(path.stat().st_ino)
+        loops.append(output("losetup", "--find", "--show", path))
+    assert inodes[0] == inodes[1]
+    for loop in loops:
+        api.create(loop_spec("data", loop))
+        tokens.append(_backing(api)["identity"])
+        api.delete("data")
+        detach_loop(loop)
+    run("umount", mount)
+    run("umount", mount)
+    assert tokens[0] != tokens[1]
+
+
 def test_a_served_block_device_is_claimed(daemon, directory):
     """The kernel refuses what it refuses on a mounted disk: also between two workers."""
     api, image = daemon.api, directory / "one.img"
