@@ -98,10 +98,11 @@ static bool whole_lock_wanted(const struct worker *worker)
 static enum exit_status refuse_store(struct worker *worker)
 {
         _cleanup_problems_ struct problem_list problems = {};
+        pid_t holder;
 
-        if (disk_lock_explain(&worker->disk, &problems) < 0)
+        if (disk_lock_explain(&worker->disk, &problems, &holder) < 0)
                 return fail_with(worker, -EBUSY, "BackingInUse", "The backing store is locked");
-        return fail(worker, &problems);
+        return fail_locked(worker, &problems, holder);
 }
 
 /* The administrator hears of it once: a reader may see the disk in the middle of a change, and harms nothing.
@@ -110,8 +111,9 @@ static void report_readers(struct worker *worker)
 {
         struct worker_msg msg = {.type = WORKER_MSG_NOTICE};
         _cleanup_problems_ struct problem_list problems = {};
+        pid_t reader;
 
-        if (disk_lock_explain(&worker->disk, &problems) < 0 || problems.count == 0)
+        if (disk_lock_explain(&worker->disk, &problems, &reader) < 0 || problems.count == 0)
                 return;
         if (problem_add(&msg.notice, EBUSY, "/target", "BackingRead", "%s", problems.items[0].detail) >= 0)
                 (void)report(worker, &msg);

@@ -88,15 +88,23 @@ void report_all(struct worker *worker)
                 (void)report(worker, &(struct worker_msg){.type = WORKER_MSG_READY});
 }
 
-enum exit_status fail(struct worker *worker, const struct problem_list *problems)
+enum exit_status fail_locked(struct worker *worker, const struct problem_list *problems, pid_t holder)
 {
-        int r = report(worker, &(struct worker_msg){.type = WORKER_MSG_FAILED, .failed = *problems});
+        int r = report(worker,
+                &(struct worker_msg){
+                        .type = WORKER_MSG_FAILED, .failed = {.problems = *problems, .holder = holder}
+        });
 
         for (size_t i = 0; i < problems->count; i++) /* the supervisor says it, with what it does next */
                 log_line(r < 0 ? LOG_ERR : LOG_DEBUG, worker->name,
                         "%s (%s) Leaving; the supervisor decides when to try again.",
                         problems->items[i].detail, problems->items[i].reason);
         return EXIT_FAILED;
+}
+
+enum exit_status fail(struct worker *worker, const struct problem_list *problems)
+{
+        return fail_locked(worker, problems, 0);
 }
 
 enum exit_status fail_with(struct worker *worker, int error, const char *reason, const char *sentence)

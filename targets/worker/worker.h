@@ -39,5 +39,7 @@ int report_params(struct worker *worker);
 void report_all(struct worker *worker);
 /* Why the worker leaves. Returns its exit status. */
 enum exit_status fail(struct worker *worker, const struct problem_list *problems);
+/* The same where `holder` keeps the store locked; 0: it is not known who. */
+enum exit_status fail_locked(struct worker *worker, const struct problem_list *problems, pid_t holder);
 /* The same with this one problem; error: -errno. */
 enum exit_status fail_with(struct worker *worker, int error, const char *reason, const char *sentence);

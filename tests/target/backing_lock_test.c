@@ -140,11 +140,13 @@ static void a_ring_keeps_the_lock_until_it_is_gone(void)
         CHECK_INT(r, 0);
 }
 
-static void check_sentence(const struct backing_range *range, const char *part)
+static void check_sentence(const struct backing_range *range, pid_t holder, const char *part)
 {
         _cleanup_problems_ struct problem_list problems = {};
+        pid_t found;
 
-        CHECK_INT(backing_lock_explain(range, "/target", &problems), 0);
+        CHECK_INT(backing_lock_explain(range, "/target", &problems, &found), 0);
+        CHECK_INT(found, holder);
         if (!CHECK_INT(problems.count, 1))
                 return;
         CHECK_STR(problems.items[0].reason, "BackingInUse");
@@ -184,7 +186,7 @@ static void who_has_it_is_named(int command)
         close(ready[0]);
         CHECK_INT(backing_lock(&range), -EAGAIN);
         snprintf(text, sizeof(text), " is in use by process %d (holder);", (int)pid);
-        check_sentence(&range, text);
+        check_sentence(&range, pid, text);
         kill(pid, SIGKILL);
         CHECK_INT(waitpid(pid, NULL, 0), pid);
         CHECK_INT(backing_lock(&range), 0);
@@ -195,7 +197,7 @@ static void whom_nobody_sees_is_told_as_such(void)
 {
         _cleanup_close_ int ours = open_again(path, O_RDWR);
 
-        check_sentence(&(struct backing_range){.fd = ours, .end = SIZE, .writes = true},
+        check_sentence(&(struct backing_range){.fd = ours, .end = SIZE, .writes = true}, 0,
                 " is locked by somebody whom /proc does not show");
 }
 

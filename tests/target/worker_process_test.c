@@ -261,9 +261,9 @@ static void test_refused(const char *spec, const char *pointer, const char *reas
         start(&process, reason);
         expect_hello(process.channel, WORKER_STAGE_OPENING, "", process.pid);
         configure(&process, spec);
-        if (expect(process.channel, WORKER_MSG_FAILED, &msg) && CHECK_INT(msg.failed.count, 1)) {
-                CHECK_STR(msg.failed.items[0].pointer, pointer);
-                CHECK_STR(msg.failed.items[0].reason, reason);
+        if (expect(process.channel, WORKER_MSG_FAILED, &msg) && CHECK_INT(msg.failed.problems.count, 1)) {
+                CHECK_STR(msg.failed.problems.items[0].pointer, pointer);
+                CHECK_STR(msg.failed.problems.items[0].reason, reason);
         }
         CHECK_INT(left(&process), 1);
         close(process.channel);
@@ -336,8 +336,9 @@ static void test_patience(enum worker_lock lock)
         (void)expect(process.channel, WORKER_MSG_PARAMS, NULL);
         if (lock == WORKER_LOCK_TO_SERVE) {
                 CHECK_INT(worker_msg_send(process.channel, &go), 0);
-                if (expect(process.channel, WORKER_MSG_FAILED, &msg) && CHECK_INT(msg.failed.count, 1))
-                        CHECK_STR(msg.failed.items[0].reason, "BackingInUse");
+                if (expect(process.channel, WORKER_MSG_FAILED, &msg)
+                        && CHECK_INT(msg.failed.problems.count, 1))
+                        CHECK_STR(msg.failed.problems.items[0].reason, "BackingInUse");
         }
         close(process.channel);
         CHECK_INT(left(&process), lock == WORKER_LOCK_TO_SERVE ? 1 : 0);
@@ -377,8 +378,8 @@ static void test_region(int region, const char *reason)
         start_with(&process, reason, region);
         expect_hello(process.channel, WORKER_STAGE_OPENING, "", process.pid);
         configure(&process, "{\"target\":{\"type\":\"null\"},\"size\":\"1GiB\"}");
-        if (expect(process.channel, WORKER_MSG_FAILED, &msg) && CHECK_INT(msg.failed.count, 1))
-                CHECK_STR(msg.failed.items[0].reason, reason);
+        if (expect(process.channel, WORKER_MSG_FAILED, &msg) && CHECK_INT(msg.failed.problems.count, 1))
+                CHECK_STR(msg.failed.problems.items[0].reason, reason);
         CHECK_INT(left(&process), 1);
         close(process.channel);
 }
@@ -479,8 +480,8 @@ static void test_no_node(void)
         second = call(&process);
         expect_hello(second, WORKER_STAGE_FETCHING, "some-uid", process.pid);
         (void)expect(second, WORKER_MSG_PARAMS, NULL);
-        if (expect(second, WORKER_MSG_FAILED, &msg) && CHECK_INT(msg.failed.count, 1))
-                CHECK_STR(msg.failed.items[0].reason, "DeviceNotOpened");
+        if (expect(second, WORKER_MSG_FAILED, &msg) && CHECK_INT(msg.failed.problems.count, 1))
+                CHECK_STR(msg.failed.problems.items[0].reason, "DeviceNotOpened");
         CHECK_INT(left(&process), 1);
         close(second);
 }

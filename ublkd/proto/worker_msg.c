@@ -184,7 +184,8 @@ static const struct field params_fields[] = {
 /* clang-format on */
 
 static const struct field failed_fields[] = {
-        {.name = "problems", .kind = FIELD_PROBLEMS, .offset = AT(failed)},
+        {.name = "problems", .kind = FIELD_PROBLEMS, .offset = AT(failed.problems)},
+        {.name = "holder", .kind = FIELD_INT, .offset = AT(failed.holder), .optional = true, .max = INT_MAX},
 };
 
 static const struct field grow_fields[] = {

@@ -158,7 +158,10 @@ struct worker_msg {
                         char *queue_cpus;        /* where each queue shall run: "0-1;2-3"; NULL: anywhere */
                 } go;
                 struct disk_params params;
-                struct problem_list failed;
+                struct {
+                        struct problem_list problems;
+                        int holder; /* pid of the process that keeps the store locked; 0: not known, or not so */
+                } failed;
                 struct {
                         uint64_t size;
                 } grow;

@@ -69,19 +69,15 @@ static void note_holder(struct managed_device *device, const struct managed_devi
                 holder->name, node);
 }
 
-void device_claim_name_holder(struct managed_device *device, const struct problem *problem)
+void device_claim_name_holder(struct managed_device *device, pid_t holder)
 {
         const struct reconciler *reconciler = device->reconciler;
 
-        if (strcmp(problem->reason, "BackingInUse") != 0)
+        if (holder == 0)
                 return;
         MANAGED_DEVICE_FOREACH (other, reconciler) {
-                char process[32]; /* as backing_lock_explain() names it */
 
-                if (other == device || !other->worker)
-                        continue;
-                snprintf(process, sizeof(process), "process %d (", (int)worker_proc_pid(other->worker));
-                if (strstr(problem->detail, process)) {
+                if (other != device && other->worker && worker_proc_pid(other->worker) == holder) {
                         note_holder(device, other);
                         return;
                 }

@@ -118,7 +118,7 @@ static void note_death(struct managed_device *device, bool served)
         if (problems->count > 0) {
                 device_note(device, problems->items[0].reason, "%s%s", problems->items[0].detail,
                         full_stop(problems->items[0].detail));
-                device_claim_name_holder(device, &problems->items[0]);
+                device_claim_name_holder(device, worker_proc_holder(device->worker));
         } else if (device->tie != WORKER_KILLED)
                 device_note(device, "WorkerDied", "The worker (pid %d) %s%s.",
                         (int)worker_proc_pid(device->worker), death->sentence,

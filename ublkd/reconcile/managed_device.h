@@ -211,9 +211,9 @@ int device_claim_take(struct managed_device *device);
 int device_claim_extend(struct managed_device *device, uint64_t size);
 /* device_found.c: kills a worker that was found and claims what was not written down for its disk. */
 void device_judge_found(struct managed_device *device);
-/* device_claim.c: a worker that finds its store locked names the process that has it. Where that is the
- * worker of another device here, a note names the device instead. */
-void device_claim_name_holder(struct managed_device *device, const struct problem *problem);
+/* device_claim.c: its worker has found its store locked by `holder` (0: not known). Where that is the worker of
+ * another device here, a note names the device instead. */
+void device_claim_name_holder(struct managed_device *device, pid_t holder);
 /* device_claim.c: makes the claim follow the facts of this turn. */
 void device_claim_follow(struct managed_device *device);
 void device_claim_release(struct managed_device *device);

@@ -184,7 +184,9 @@ static void hear_ready(struct worker_proc *worker)
 
 static void hear_failed(struct worker_proc *worker, const struct worker_msg *msg)
 {
-        (void)problem_list_append(&worker->problems, &msg->failed); /* without memory: its death will tell */
+        (void)problem_list_append(
+                &worker->problems, &msg->failed.problems); /* on ENOMEM its death will tell */
+        worker->holder = msg->failed.holder;
         expect_to_leave(worker);
 }
 

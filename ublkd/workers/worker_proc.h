@@ -47,6 +47,8 @@ uint64_t worker_proc_started_at(const struct worker_proc *worker);
 const struct disk_params *worker_proc_params(const struct worker_proc *worker); /* NULL before PARAMS */
 const struct problem_list *worker_proc_problems(
         const struct worker_proc *worker); /* from FAILED; may be empty */
+/* The process that keeps the store locked, from FAILED; 0: not known, or that is not why it failed. */
+pid_t worker_proc_holder(const struct worker_proc *worker);
 /* NULL before BACKING. Valid as long as the worker. */
 const struct worker_store *worker_proc_store(const struct worker_proc *worker);
 /* Hands the descriptor of the store on: the caller's from now on; -1: there is none (any more). */

@@ -54,6 +54,11 @@ const struct problem_list *worker_proc_problems(const struct worker_proc *worker
         return &worker->problems;
 }
 
+pid_t worker_proc_holder(const struct worker_proc *worker)
+{
+        return worker->holder;
+}
+
 const struct worker_store *worker_proc_store(const struct worker_proc *worker)
 {
         return worker->store.known ? &worker->store : NULL;

@@ -28,6 +28,7 @@ struct worker_proc {
         struct worker_msg params; /* type WORKER_MSG_PARAMS once it came */
         struct worker_growth growth;
         struct problem_list problems, refusal, notices;
+        pid_t holder; /* from FAILED */
         struct worker_store store;
         char fault[64]; /* why we killed it, or "" */
         struct worker_death death;

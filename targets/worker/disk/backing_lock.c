@@ -72,17 +72,19 @@ static void read_path(int fd, char path[static PATH_MAX])
         path[n] = '\0';
 }
 
-int backing_lock_explain(
-        const struct backing_range *range, const char *pointer, struct problem_list *problems)
+int backing_lock_explain(const struct backing_range *range, const char *pointer,
+        struct problem_list *problems, pid_t *ret_holder)
 {
         static const char advice[] =
                 "two that write to one store would destroy its data. End that one first, "
                 "use another store or range of it, or make both read-only.";
         struct lock_holder holder;
         char path[PATH_MAX];
+        bool found = find_holder(range, &holder);
 
+        *ret_holder = found ? holder.pid : 0;
         read_path(range->fd, path);
-        if (find_holder(range, &holder))
+        if (found)
                 return problem_add(problems, EBUSY, pointer, "BackingInUse",
                         "%s is in use by process %d (%s); %s", path, (int)holder.pid, holder.name, advice);
         return problem_add(problems, EBUSY, pointer, "BackingInUse",

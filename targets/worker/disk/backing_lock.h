@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Bytes of the open file `fd`. What is locked already is fine. */
 struct backing_range {
@@ -31,6 +32,7 @@ int backing_lock(const struct backing_range *range);
  * writing. True: it is so locked. Never waits. */
 bool backing_lock_beside_readers(const struct backing_range *range);
 
-/* After -EAGAIN: adds a problem (BackingInUse) that names who has it, as far as /proc tells. 0 or -ENOMEM. */
-int backing_lock_explain(
-        const struct backing_range *range, const char *pointer, struct problem_list *problems);
+/* After -EAGAIN: adds a problem (BackingInUse) that names who has it, as far as /proc tells; in
+ * *ret_holder the process, or 0. 0 or -ENOMEM. */
+int backing_lock_explain(const struct backing_range *range, const char *pointer,
+        struct problem_list *problems, pid_t *ret_holder);

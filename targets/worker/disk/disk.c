@@ -132,11 +132,11 @@ int disk_lock(struct disk *disk)
         return r;
 }
 
-int disk_lock_explain(const struct disk *disk, struct problem_list *problems)
+int disk_lock_explain(const struct disk *disk, struct problem_list *problems, pid_t *ret_holder)
 {
         struct backing_range range = range_of(disk, 0, disk->params.size);
 
-        return backing_lock_explain(&range, "/target", problems);
+        return backing_lock_explain(&range, "/target", problems, ret_holder);
 }
 
 /* Those that are served already stay locked. */
@@ -151,7 +151,8 @@ static int lock_growth(const struct disk *disk, uint64_t size, struct problem_li
                 return 0;
         r = backing_lock(&range);
         if (r < 0) {
-                int added = backing_lock_explain(&range, "/size", problems);
+                pid_t holder;
+                int added = backing_lock_explain(&range, "/size", problems, &holder);
 
                 return added < 0 ? added : r;
         }

@@ -28,8 +28,8 @@ int disk_open(const struct worker_config *config, int store, struct disk *ret, s
  * -EAGAIN: somebody else has it, and it is still wanted; other -errno: there are no locks on it, and none is
  * wanted any more. */
 int disk_lock(struct disk *disk);
-/* After -EAGAIN: why, as a problem. 0 or -ENOMEM. */
-int disk_lock_explain(const struct disk *disk, struct problem_list *problems);
+/* After -EAGAIN: why, as a problem, and the process that has it, or 0. 0 or -ENOMEM. */
+int disk_lock_explain(const struct disk *disk, struct problem_list *problems, pid_t *ret_holder);
 /* Makes it serve `size` bytes, if the backing store has them; never less than it did. Queues may be serving.
  * May block for a moment. 0, also when it does already; -errno with problems, or -ENOMEM, and it stays as it
  * is. */

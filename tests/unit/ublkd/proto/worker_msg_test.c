@@ -199,13 +199,18 @@ static void test_failed(void)
                           "There is no %%s in \"%s\"", "x"),
                 0);
         CHECK_INT(problem_add(&problems, 0, "", "Odd", "second"), 0);
-        round_trip(&(struct worker_msg){.type = WORKER_MSG_FAILED, .failed = problems}, &got);
-        CHECK_INT(got.failed.count, 2);
-        CHECK_INT(got.failed.items[0].error, ENOENT);
-        CHECK_STR(got.failed.items[0].pointer, "/target/path");
-        CHECK_STR(got.failed.items[0].reason, "BackingFileMissing");
-        CHECK_STR(got.failed.items[0].detail, "There is no %s in \"x\"");
-        CHECK_STR(got.failed.items[1].detail, "second");
+        round_trip(
+                &(struct worker_msg){
+                        .type = WORKER_MSG_FAILED, .failed = {problems, 47}
+        },
+                &got);
+        CHECK_INT(got.failed.problems.count, 2);
+        CHECK_INT(got.failed.problems.items[0].error, ENOENT);
+        CHECK_STR(got.failed.problems.items[0].pointer, "/target/path");
+        CHECK_STR(got.failed.problems.items[0].reason, "BackingFileMissing");
+        CHECK_STR(got.failed.problems.items[0].detail, "There is no %s in \"x\"");
+        CHECK_STR(got.failed.problems.items[1].detail, "second");
+        CHECK_INT(got.failed.holder, 47);
 }
 
 static void test_plain(void)
@@ -411,8 +416,8 @@ static void test_too_many_problems(void)
                         i);
         used += (size_t)snprintf(text + used, sizeof(text) - used, "]}");
         CHECK_INT(worker_msg_decode(text, used, &got), 0);
-        CHECK_INT(got.failed.count, PROBLEM_LIST_MAX);
-        CHECK_INT(got.failed.dropped, 100 - PROBLEM_LIST_MAX);
+        CHECK_INT(got.failed.problems.count, PROBLEM_LIST_MAX);
+        CHECK_INT(got.failed.problems.dropped, 100 - PROBLEM_LIST_MAX);
 }
 
 static void test_socket(void)

@@ -211,8 +211,8 @@ static bool was_told(const struct world *world, const char *words)
         return false;
 }
 
-/* "data" is served; the worker of "thief" finds its store locked, and says so in these words. */
-static void world_new_with_thief(struct world *world, const char *words)
+/* "data" is served; the worker of "thief" finds its store locked by `holder`, and says so in these words. */
+static void world_new_with_thief(struct world *world, pid_t holder, const char *words)
 {
         world_new(world);
         world_put_loop(world, "data", "");
@@ -220,7 +220,7 @@ static void world_new_with_thief(struct world *world, const char *words)
         world_put_loop(world, "thief", "");
         world_settle(world, 0);
         if (CHECK(fake_worker("thief")))
-                fake_worker_refuse(fake_worker("thief"), "BackingInUse", words);
+                fake_worker_find_locked(fake_worker("thief"), holder, words);
         world_settle(world, 5);
 }
 
@@ -228,14 +228,12 @@ static void world_new_with_thief(struct world *world, const char *words)
 static void a_store_that_a_worker_of_ours_has_locked_is_its_devices(void)
 {
         struct world world;
-        char words[64];
 
-        snprintf(words, sizeof(words), "/x is in use by process %d (ublkd-worker data); end it.", FAKE_PID);
-        world_new_with_thief(&world, words);
+        world_new_with_thief(&world, FAKE_PID, "/x is in use by somebody; end it.");
         CHECK(was_told(&world, "in use by the device \"data\" (/dev/ublkb0)"));
         CHECK(!was_told(&world, "/x is in use"));
         world_free(&world);
-        world_new_with_thief(&world, "/x is in use by process 47 (qemu); end it.");
+        world_new_with_thief(&world, 47, "/x is in use by process 47 (qemu); end it.");
         CHECK(was_told(&world, "process 47 (qemu)"));
         world_free(&world);
 }

@@ -18,6 +18,7 @@ struct worker_proc {
         uint64_t start; /* of its claim */
         uint64_t asked; /* to grow to */
         struct problem_list problems, refusal, notices;
+        pid_t holder;
         int given;           /* the descriptor of the store that it was started with */
         bool exists, shared; /* likewise */
         struct worker_store store;

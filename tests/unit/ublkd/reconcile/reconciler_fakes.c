@@ -475,6 +475,12 @@ void fake_worker_refuse(struct worker_proc *worker, const char *reason, const ch
         fake_worker_die(worker);
 }
 
+void fake_worker_find_locked(struct worker_proc *worker, pid_t holder, const char *detail)
+{
+        worker->holder = holder;
+        fake_worker_refuse(worker, "BackingInUse", detail);
+}
+
 void worker_proc_refuse(struct worker_proc *worker, const char *fault)
 {
         worker->fault = fault;
@@ -490,56 +496,6 @@ void worker_proc_kill(struct worker_proc *worker)
 {
         fake_kills++;
         worker->stage = WORKER_STAGE_LEAVING;
-}
-
-pid_t worker_proc_pid(const struct worker_proc *worker _unused_)
-{
-        return FAKE_PID;
-}
-
-enum worker_stage worker_proc_stage(const struct worker_proc *worker)
-{
-        return worker->stage;
-}
-
-uint16_t worker_proc_epoch(const struct worker_proc *worker)
-{
-        return worker->epoch;
-}
-
-const char *worker_proc_version(const struct worker_proc *worker _unused_)
-{
-        return "1";
-}
-
-bool worker_proc_adopted(const struct worker_proc *worker)
-{
-        return worker->adopted;
-}
-
-uint32_t worker_proc_restart(const struct worker_proc *worker)
-{
-        return worker->restart;
-}
-
-int worker_proc_number(const struct worker_proc *worker)
-{
-        return worker->number;
-}
-
-uint64_t worker_proc_started_at(const struct worker_proc *worker _unused_)
-{
-        return 1;
-}
-
-const struct disk_params *worker_proc_params(const struct worker_proc *worker)
-{
-        return worker->opened ? &worker->params : NULL;
-}
-
-const struct problem_list *worker_proc_problems(const struct worker_proc *worker)
-{
-        return &worker->problems;
 }
 
 const struct worker_death *worker_proc_death(const struct worker_proc *worker)

@@ -68,5 +68,7 @@ void fake_worker_leave(struct worker_proc *worker);
 void fake_worker_die(struct worker_proc *worker);
 /* It says why it cannot serve, and dies. */
 void fake_worker_refuse(struct worker_proc *worker, const char *reason, const char *detail);
+/* The same for BackingInUse: `holder` has its store locked. */
+void fake_worker_find_locked(struct worker_proc *worker, pid_t holder, const char *detail);
 /* When it was told to lock its backing store. */
 enum worker_lock fake_worker_lock(const struct worker_proc *worker);

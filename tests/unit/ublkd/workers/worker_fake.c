@@ -73,8 +73,10 @@ static void say_failed(void)
 {
         struct worker_msg msg = {.type = WORKER_MSG_FAILED};
 
-        problem_add(&msg.failed, ENOENT, "/target/path", "BackingFileMissing", "There is no such file");
-        problem_add(&msg.failed, EINVAL, "/size", "SizeMissing", "And no size");
+        problem_add(
+                &msg.failed.problems, ENOENT, "/target/path", "BackingFileMissing", "There is no such file");
+        problem_add(&msg.failed.problems, EINVAL, "/size", "SizeMissing", "And no size");
+        msg.failed.holder = 47;
         say(&msg);
         worker_msg_clear(&msg);
 }

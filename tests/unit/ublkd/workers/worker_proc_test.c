@@ -314,6 +314,7 @@ static void test_failed(struct watch *watch)
                 CHECK_STR(problems->items[0].reason, "BackingFileMissing");
                 CHECK_STR(problems->items[1].pointer, "/size");
         }
+        CHECK_INT(worker_proc_holder(watch->worker), 47);
         let_go(watch);
 }
 
