@@ -121,10 +121,11 @@ static void tell_foreign_disks(struct manager *manager)
 
                 if (!disk->is_new || !foreign_disk_is_problem(disk))
                         continue;
-                log_record(LOG_WARNING, &(const struct log_fields){.reason = "DiskOfNoDevice"}, "%s",
-                        disk->detail);
+                log_record(LOG_WARNING,
+                        &(const struct log_fields){.reason = reason_to_string(REASON_DISK_OF_NO_DEVICE)},
+                        "%s", disk->detail);
                 device_store_note_disk(
-                        manager->store, disk->number, EVENT_WARNING, "DiskOfNoDevice", disk->detail);
+                        manager->store, disk->number, EVENT_WARNING, REASON_DISK_OF_NO_DEVICE, disk->detail);
         }
 }
 

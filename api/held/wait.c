@@ -64,28 +64,16 @@ static void wait_end(struct wait *wait)
         hold_end(&wait->hold);
 }
 
-static bool has_reason(const struct device_status *status, const char *reason)
-{
-        return status->reason && strcmp(status->reason, reason) == 0;
-}
-
 /* Whether a status that is not Live says all that waiting could tell. A worker that died or a kernel that did
  * not answer says nothing about the spec: the next try may well succeed. */
 static bool is_verdict(const struct device_status *status)
 {
-        static const char *const passing[] = {"WorkerDied", "WorkerHangs", "WorkerKilled", "WorkerNotStarted",
-                "WorkerUnreachable", "ControlPlane", "ControlPlaneHangs", "RuntimeDirectory", "StoreFailed"};
-
         if (status->phase == PHASE_FAILED)
                 return true;
-        if (status->phase == PHASE_LIVE && has_reason(status, "CannotGrow"))
+        if (status->phase == PHASE_LIVE && status->reason == REASON_CANNOT_GROW)
                 return true;
-        if (status->phase != PHASE_BACKOFF || !status->reason)
-                return false;
-        for (size_t i = 0; i < ARRAY_SIZE(passing); i++)
-                if (strcmp(status->reason, passing[i]) == 0)
-                        return false;
-        return true;
+        return status->phase == PHASE_BACKOFF && status->reason != REASON_NONE
+               && !reason_info(status->reason)->transient;
 }
 
 static const char *status_message(const struct device_status *status)
@@ -105,7 +93,7 @@ static bool is_over(const struct wait *wait, const struct device_record *record)
 {
         return wait_is_ready(record)
                || (wait->kind == WAIT_RECOVERED && record->status.phase == PHASE_LIVE
-                       && has_reason(&record->status, "CannotGrow"));
+                       && record->status.reason == REASON_CANNOT_GROW);
 }
 
 /* Sets the reply and returns true when the wait is over. `record`: NULL when the device is gone. */
@@ -123,7 +111,8 @@ static bool check_ready(const struct wait *wait, const struct device_record *rec
                 || record->status.observed_restart < wait->restart
                 || record->status.observed_asked < wait->asked)
                 return false;
-        if (wait->restarts && wait->kind != WAIT_RECOVERED && has_reason(&record->status, "CannotRestart")) {
+        if (wait->restarts && wait->kind != WAIT_RECOVERED
+                && record->status.reason == REASON_CANNOT_RESTART) {
                 reply_device_problem(
                         request, PROBLEM_CANNOT_START, record, "%s", status_message(&record->status));
                 return true;

@@ -192,8 +192,7 @@ void reply_problems(struct request *request, enum problem_type type, const struc
 static cJSON *add_device(cJSON *object, const void *from)
 {
         const struct device_record *record = from;
-        const char *reason =
-                record->status.reason ? record->status.reason : device_phase_to_string(record->status.phase);
+        const char *reason = device_status_reason(&record->status);
         cJSON *device = device_record_to_json(record);
 
         if (device && cJSON_AddStringToObject(object, "reason", reason)

@@ -27,7 +27,7 @@ static bool add_condition(
                 detail = NULL;
                 return false;
         }
-        return add(problems, condition->reason, detail);
+        return add(problems, reason_to_string(condition->reason), detail);
 }
 
 static bool add_rest(cJSON *problems, size_t count)

@@ -62,7 +62,6 @@ struct server {
         int flooded;
         unsigned restarts; /* that workers are told to have had */
         char counted[64];  /* the name of the device that has statistics */
-        char reason[64];   /* of the condition that was set last */
         int region_fd, stats_error;
         void *region; /* NULL: none yet */
 };
@@ -88,9 +87,9 @@ static int reconcile_one(struct server *server, const char *name)
                         && record->status.observed_asked == record->asked))
                 return 0;
         return record->spec->options.enabled ? api_test_set_status(server->store, server->restarts, record,
-                                                       PHASE_LIVE, "Live", "It serves.")
+                                                       PHASE_LIVE, REASON_LIVE, "It serves.")
                                              : api_test_set_status(server->store, server->restarts, record,
-                                                       PHASE_DISABLED, "Disabled", "It is disabled.");
+                                                       PHASE_DISABLED, REASON_DISABLED, "It is disabled.");
 }
 
 static int on_reconcile(sd_event_source *source, void *userdata)
@@ -180,8 +179,8 @@ static int command_status(struct server *server, char *arguments)
 
         for (int i = 0; record && i < _PHASE_MAX; i++)
                 if (strcmp(device_phase_to_string(i), phase) == 0)
-                        return api_test_set_status(server->store, server->restarts, record, i, reason,
-                                arguments ? arguments : "");
+                        return api_test_set_status(server->store, server->restarts, record, i,
+                                reason_from_string(reason), arguments ? arguments : "");
         return -ENOENT;
 }
 
@@ -196,14 +195,13 @@ static int command_condition(struct server *server, char *arguments)
 
         if (r < 0)
                 return r;
-        snprintf(server->reason, sizeof(server->reason), "%s", reason);
         r = -EINVAL;
         for (int i = 0; i < _CONDITION_MAX; i++)
                 for (int k = 0; k < _CONDITION_STATUS_MAX; k++)
                         if (strcmp(condition_type_to_string(i), type) == 0
                                 && strcmp(condition_status_to_string(k), status) == 0)
-                                r = device_condition_set(&changed.conditions.of[i], k, server->reason, "%s",
-                                        arguments ? arguments : "");
+                                r = device_condition_set(&changed.conditions.of[i], k,
+                                        reason_from_string(reason), "%s", arguments ? arguments : "");
         if (r >= 0)
                 r = device_store_set_status(server->store, name, &changed);
         device_status_clear(&changed);
@@ -284,8 +282,8 @@ static int command_note(struct server *server, char *arguments)
 {
         const char *name = strsep(&arguments, " "), *reason = strsep(&arguments, " ");
 
-        return device_store_note(
-                server->store, name, EVENT_WARNING, reason, "%s", arguments ? arguments : "");
+        return device_store_note(server->store, name, EVENT_WARNING, reason_from_string(reason), "%s",
+                arguments ? arguments : "");
 }
 
 /* A flood: COUNT events of different reasons, so that none repeats another. */
@@ -298,7 +296,8 @@ static int command_flood(struct server *server, char *arguments)
                 char reason[32];
 
                 snprintf(reason, sizeof(reason), "Flood%d", server->flooded++);
-                r = device_store_note(server->store, name, EVENT_NORMAL, reason, "%0500d", i);
+                r = device_store_note(
+                        server->store, name, EVENT_NORMAL, reason_from_string(reason), "%0500d", i);
         }
         return r;
 }

@@ -6,14 +6,14 @@
 #include <unistd.h>
 
 int api_test_set_status(struct device_store *store, uint64_t restarts, const struct device_record *record,
-        enum device_phase phase, const char *reason, const char *text)
+        enum device_phase phase, enum condition_reason reason, const char *text)
 {
         struct device_status status = {
                 .phase = phase,
                 .observed_generation = record->generation,
                 .observed_restart = record->restart,
                 .observed_asked = record->asked,
-                .settled = phase == PHASE_LIVE && strcmp(reason, "CannotGrow") != 0,
+                .settled = phase == PHASE_LIVE && reason != REASON_CANNOT_GROW,
                 .number = record->number >= 0 ? record->number : 0,
                 .disk = phase == PHASE_LIVE || phase == PHASE_RECOVERING || phase == PHASE_QUIESCED,
                 .data_path = phase == PHASE_LIVE ? "copy" : NULL,
@@ -22,7 +22,7 @@ int api_test_set_status(struct device_store *store, uint64_t restarts, const str
         };
         int r;
 
-        if (strcmp(reason, "BackingChanged") == 0) {
+        if (reason == REASON_BACKING_CHANGED) {
                 status.backing.known = true;
                 status.backing.identity =
                         (struct backing_identity){.basis = BACKING_DISK_WWID, .lasting = "wwid:first"};

@@ -6,4 +6,4 @@
 
 /* Sets a status of this phase, with a disk and a worker where the phase has them. 0, -ENOENT or -ENOMEM. */
 int api_test_set_status(struct device_store *store, uint64_t restarts, const struct device_record *record,
-        enum device_phase phase, const char *reason, const char *text);
+        enum device_phase phase, enum condition_reason reason, const char *text);

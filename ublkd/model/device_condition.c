@@ -3,6 +3,7 @@
 #include "ublkd/model/device_condition.h"
 
 #include "ublkd/base/json_time.h"
+#include "ublkd/base/sentence.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -40,8 +41,8 @@ const char *condition_status_to_string(enum condition_status status)
         return status_names[status];
 }
 
-int device_condition_set(struct device_condition *condition, enum condition_status status, const char *reason,
-        const char *format, ...)
+int device_condition_set(struct device_condition *condition, enum condition_status status,
+        enum condition_reason reason, const char *format, ...)
 {
         va_list arguments;
         char *message;
@@ -76,19 +77,13 @@ int device_conditions_copy(const struct device_conditions *from, struct device_c
         return 0;
 }
 
-static bool text_equal(const char *one, const char *other)
-{
-        return one && other ? strcmp(one, other) == 0 : one == other;
-}
-
 bool device_conditions_equal(const struct device_conditions *one, const struct device_conditions *other)
 {
         for (size_t i = 0; i < _CONDITION_MAX; i++) {
                 const struct device_condition *left = &one->of[i], *right = &other->of[i];
 
                 if (left->status != right->status || left->transition_at != right->transition_at
-                        || !text_equal(left->reason, right->reason)
-                        || !text_equal(left->message, right->message))
+                        || left->reason != right->reason || !sentence_equal(left->message, right->message))
                         return false;
         }
         return true;
@@ -126,7 +121,7 @@ static bool add_condition(cJSON *array, enum condition_type type, const struct d
         }
         return cJSON_AddStringToObject(object, "type", condition_type_to_string(type))
                && cJSON_AddStringToObject(object, "status", condition_status_to_string(condition->status))
-               && cJSON_AddStringToObject(object, "reason", condition->reason)
+               && cJSON_AddStringToObject(object, "reason", reason_to_string(condition->reason))
                && cJSON_AddStringToObject(object, "message", condition->message)
                && json_add_time(object, "lastTransitionTime", condition->transition_at);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/model/reason.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -30,8 +31,8 @@ enum condition_status {
 
 struct device_condition {
         enum condition_status status;
-        const char *reason; /* static; CamelCase; NULL: absent */
-        char *message;      /* a sentence; owned; NULL: absent */
+        enum condition_reason reason;
+        char *message; /* a sentence; owned; NULL: absent */
         uint64_t
                 transition_at; /* CLOCK_REALTIME, microseconds: since when it has this status; 0: not known */
 };
@@ -40,9 +41,9 @@ struct device_conditions {
         struct device_condition of[_CONDITION_MAX];
 };
 
-/* Sets status, reason (a static string) and message of a condition. 0 or -ENOMEM (unchanged). */
-int device_condition_set(struct device_condition *condition, enum condition_status status, const char *reason,
-        const char *format, ...) _printf_(4, 5);
+/* Sets status, reason and message of a condition. 0 or -ENOMEM (unchanged). */
+int device_condition_set(struct device_condition *condition, enum condition_status status,
+        enum condition_reason reason, const char *format, ...) _printf_(4, 5);
 
 /* Deep copy into `ret` (overwritten, not freed first). 0 or -ENOMEM. */
 int device_conditions_copy(const struct device_conditions *from, struct device_conditions *ret);

@@ -32,7 +32,6 @@ struct device_event *device_event_free(struct device_event *event)
                 return NULL;
         free(event->device);
         free(event->uid);
-        free(event->reason);
         free(event->message);
         free(event->labels);
         free(event);
@@ -48,10 +47,9 @@ struct device_event *device_event_copy(const struct device_event *event)
         *copy = *event;
         copy->device = strdup(event->device);
         copy->uid = strdup(event->uid);
-        copy->reason = strndup(event->reason, EVENT_REASON_MAX - 1);
         copy->message = strndup(event->message, EVENT_MESSAGE_MAX - 1);
         copy->labels = event->labels ? strdup(event->labels) : NULL;
-        if (copy->device && copy->uid && copy->reason && copy->message && (copy->labels || !event->labels))
+        if (copy->device && copy->uid && copy->message && (copy->labels || !event->labels))
                 return copy;
         return device_event_free(copy);
 }
@@ -79,7 +77,7 @@ cJSON *device_event_to_json(const struct device_event *event)
         if (object && json_add_integer(object, "revision", event->revision)
                 && json_add_integer(object, "firstRevision", event->first_revision)
                 && cJSON_AddStringToObject(object, "type", event_type_to_string(event->type))
-                && cJSON_AddStringToObject(object, "reason", event->reason)
+                && cJSON_AddStringToObject(object, "reason", reason_to_string(event->reason))
                 && cJSON_AddStringToObject(object, "message", event->message) && add_device(object, event)
                 && json_add_integer(object, "count", event->count)
                 && json_add_time(object, "firstTime", event->first_at)

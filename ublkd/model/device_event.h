@@ -7,7 +7,6 @@
 enum event_type { EVENT_NORMAL, EVENT_WARNING, _EVENT_TYPE_MAX };
 
 enum {
-        EVENT_REASON_MAX = 64,    /* bytes, with the NUL */
         EVENT_MESSAGE_MAX = 1024, /* bytes, with the NUL; longer ones are cut */
 };
 
@@ -20,7 +19,7 @@ struct device_event {
         uint64_t count;
         enum event_type type;
         char *device, *uid;
-        char *reason;  /* CamelCase */
+        enum condition_reason reason;
         char *message; /* a sentence: what happened, and what is done next */
         char *labels;  /* the device's labels then, a JSON object; NULL: none */
         bool asked;    /* somebody asked for it, and so it repeats nothing; not stored */

@@ -5,6 +5,7 @@
 #include "ublkd/base/json_print.h"
 #include "ublkd/base/json_time.h"
 #include "ublkd/base/kernel_feature.h"
+#include "ublkd/base/sentence.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -31,24 +32,19 @@ const char *device_phase_to_string(enum device_phase phase)
         return phase_names[phase];
 }
 
-int device_status_explain(struct device_status *status, const char *reason, const char *format, ...)
+int device_status_explain(struct device_status *status, enum condition_reason reason, const char *format, ...)
 {
-        char *new_reason = strdup(reason), *new_message;
+        char *new_message;
         va_list arguments;
         int n;
 
         va_start(arguments, format);
         n = vasprintf(&new_message, format, arguments);
         va_end(arguments);
-        if (!new_reason || n < 0) {
-                free(new_reason);
-                if (n >= 0)
-                        free(new_message);
+        if (n < 0)
                 return -ENOMEM;
-        }
-        free(status->reason);
         free(status->message);
-        status->reason = new_reason;
+        status->reason = reason;
         status->message = new_message;
         return 0;
 }
@@ -57,21 +53,15 @@ int device_status_copy(const struct device_status *from, struct device_status *r
 {
         struct device_status copy = *from;
 
-        copy.reason = from->reason ? strdup(from->reason) : NULL;
         copy.message = from->message ? strdup(from->message) : NULL;
         copy.conditions = (struct device_conditions){};
-        if ((from->reason && !copy.reason) || (from->message && !copy.message)
+        if ((from->message && !copy.message)
                 || device_conditions_copy(&from->conditions, &copy.conditions) < 0) {
                 device_status_clear(&copy);
                 return -ENOMEM;
         }
         *ret = copy;
         return 0;
-}
-
-static bool text_equal(const char *one, const char *other)
-{
-        return one && other ? strcmp(one, other) == 0 : one == other;
 }
 
 bool device_status_equal(const struct device_status *one, const struct device_status *other)
@@ -83,22 +73,20 @@ bool device_status_equal(const struct device_status *one, const struct device_st
                && one->worker.pid == other->worker.pid && one->worker.restarts == other->worker.restarts
                && one->worker.started_at == other->worker.started_at
                && strcmp(one->worker.version, other->worker.version) == 0
-               && text_equal(one->data_path, other->data_path)
-               && text_equal(one->data_path_reason, other->data_path_reason) && one->batch == other->batch
+               && one->data_path == other->data_path
+               && sentence_equal(one->data_path_reason, other->data_path_reason) && one->batch == other->batch
                && one->backing.known == other->backing.known && one->backing.kept == other->backing.kept
                && backing_identity_equal(&one->backing.identity, &other->backing.identity)
                && backing_identity_equal(&one->backing.found, &other->backing.found)
                && one->kernel_flags == other->kernel_flags && one->recoveries.count == other->recoveries.count
-               && one->recoveries.last_ms == other->recoveries.last_ms
-               && text_equal(one->reason, other->reason) && text_equal(one->message, other->message)
-               && one->transition_at == other->transition_at && one->faults.flush == other->faults.flush
-               && one->faults.cut == other->faults.cut
+               && one->recoveries.last_ms == other->recoveries.last_ms && one->reason == other->reason
+               && sentence_equal(one->message, other->message) && one->transition_at == other->transition_at
+               && one->faults.flush == other->faults.flush && one->faults.cut == other->faults.cut
                && device_conditions_equal(&one->conditions, &other->conditions);
 }
 
 void device_status_clear(struct device_status *status)
 {
-        free(status->reason);
         free(status->message);
         device_conditions_clear(&status->conditions);
         *status = (struct device_status){.number = -1};
@@ -201,6 +189,12 @@ static bool add_backing(cJSON *object, const struct device_status *status)
         return found && add_identity(found, &status->backing.found);
 }
 
+const char *device_status_reason(const struct device_status *status)
+{
+        return status->reason == REASON_NONE ? device_phase_to_string(status->phase)
+                                             : reason_to_string(status->reason);
+}
+
 static const char *ready_status(enum device_phase phase)
 {
         return phase == PHASE_LIVE ? "True" : phase == PHASE_UNKNOWN ? "Unknown" : "False";
@@ -215,8 +209,7 @@ static bool add_conditions(cJSON *object, const struct device_status *status)
                 return false;
         }
         return add_text(ready, "type", "Ready") && add_text(ready, "status", ready_status(status->phase))
-               && add_text(ready, "reason",
-                       status->reason ? status->reason : device_phase_to_string(status->phase))
+               && add_text(ready, "reason", device_status_reason(status))
                && add_text(ready, "message", status->message ? status->message : "")
                && json_add_time(ready, "lastTransitionTime", status->transition_at)
                && device_conditions_add(&status->conditions, conditions);

@@ -61,20 +61,20 @@ struct device_status {
                 uint64_t count;
                 double last_ms; /* from the death of the worker until Live */
         } recoveries;
-        char *reason;                        /* of the Ready condition; CamelCase */
+        enum condition_reason reason;        /* of the Ready condition */
         char *message;                       /* a sentence: what happened, what will be done next, and when */
         uint64_t transition_at;              /* of the Ready condition */
         struct device_conditions conditions; /* beside Ready */
 };
 
-/* The reason of what was there before this ublkd, until it has looked. */
-#define NOT_YET_KNOWN "NotYetKnown"
-
 const char *device_phase_to_string(enum device_phase phase);
 
 /* Replaces reason and message. Returns 0 or -ENOMEM (unchanged). */
-int device_status_explain(struct device_status *status, const char *reason, const char *format, ...)
+int device_status_explain(struct device_status *status, enum condition_reason reason, const char *format, ...)
         _printf_(3, 4);
+
+/* The name of its reason; where it has none, of its phase. */
+const char *device_status_reason(const struct device_status *status);
 
 /* Deep copy into `ret` (overwritten, not freed first). 0 or -ENOMEM. */
 int device_status_copy(const struct device_status *from, struct device_status *ret);

@@ -35,13 +35,11 @@ static const char *path_unsupported(const struct device_record *record, uint64_t
         return NULL;
 }
 
-const char *device_unsupported(
-        const struct managed_device *device, const struct device_record *record, const char **ret_reason)
+const char *device_unsupported(const struct managed_device *device, const struct device_record *record)
 {
         uint64_t got = device->reconciler->config.host->features & ~device->dropped_flags;
         const char *sentence = path_unsupported(record, got);
 
-        *ret_reason = "NotSupported";
         if (sentence)
                 return sentence;
         if (ublk_ctl_missing(device_wanted_flags(record), got))

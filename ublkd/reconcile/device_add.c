@@ -24,7 +24,7 @@ static bool is_kept(struct managed_device *device)
 
         if (r >= 0)
                 return true;
-        device_note(device, "RuntimeDirectory", "The record of the device cannot be written to %s: %s.",
+        device_note(device, REASON_RUNTIME_DIRECTORY, "The record of the device cannot be written to %s: %s.",
                 runtime_dir_path(device->reconciler->config.runtime_dir), strerror(-r));
         device_step_done(device, r);
         return false;
@@ -66,8 +66,8 @@ static void take_number(struct managed_device *device, int number)
         int r = device_store_assign_number(store, device->name, number);
 
         if (r < 0) {
-                device_note(device, "StoreFailed", "The number %d cannot be stored in the database: %s.",
-                        number, strerror(-r));
+                device_note(device, REASON_STORE_FAILED,
+                        "The number %d cannot be stored in the database: %s.", number, strerror(-r));
                 device_step_done(device, r);
                 return;
         }
@@ -91,7 +91,7 @@ static void on_candidate(void *userdata, int result, const struct kernel_device 
                 return;
         }
         if (result < 0) {
-                device_note(device, "ControlPlane",
+                device_note(device, REASON_CONTROL_PLANE,
                         "The kernel does not say whether /dev/ublkb%d is free: %s.", device->candidate,
                         strerror(-result));
                 device_step_done(device, result);
@@ -107,7 +107,7 @@ static void try_candidate(struct managed_device *device)
                 device->reconciler->config.store, device->candidate, device->name, &device->candidate);
 
         if (r < 0) {
-                device_note(device, "StoreFailed", "No number can be chosen: %s.", strerror(-r));
+                device_note(device, REASON_STORE_FAILED, "No number can be chosen: %s.", strerror(-r));
                 device_step_done(device, r);
                 return;
         }
@@ -132,7 +132,7 @@ void device_step_add(struct managed_device *device, const struct device_record *
                 device_step_done(device, r);
         } else if (((wanted >= 0 && wanted != record->number) || snatched)
                    && attempt_is_unsure(&device->attempt, monotonic_now())) {
-                device_note(device, "NumberUnsure",
+                device_note(device, REASON_NUMBER_UNSURE,
                         "The kernel has not answered when it was asked for /dev/ublkb%d, and may yet make "
                         "it; the device gets another number when that can happen no more.",
                         record->number);

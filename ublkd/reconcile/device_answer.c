@@ -21,27 +21,27 @@ static void note_failure(struct managed_device *device, int number, int error)
         else if (error == -ETIME && device->action == ACTION_STOP_DEV)
                 device_holders_note(device, number, HOLD_UNKNOWN);
         else if (error == -EEXIST && device->action == ACTION_ADD_DEV)
-                device_note(device, "NumberTaken",
+                device_note(device, REASON_NUMBER_TAKEN,
                         "The kernel number %d is taken by a ublk device that is not ours; give this device "
                         "another \"id\", or wait until that one is gone.",
                         number);
         else if (error == -EBUSY && device->action == ACTION_BEGIN_RECOVERY)
-                device_note(device, "RequestsUnderWay",
+                device_note(device, REASON_REQUESTS_UNDER_WAY,
                         "The last worker is dead, but requests of it for /dev/ublkb%d are still under way in "
                         "the backing store; the disk is recovered as soon as they are done.",
                         number);
         else if (error == -EINPROGRESS)
-                device_note(device, "NumberTaken",
+                device_note(device, REASON_NUMBER_TAKEN,
                         "The kernel number %d belongs to a ublk device that is deleted, and that the kernel "
                         "has not let go of; it is waited for, and another \"id\" would not have to wait.",
                         number);
         else if (error == -ETIMEDOUT)
-                device_note(device, "ControlPlaneHangs",
+                device_note(device, REASON_CONTROL_PLANE_HANGS,
                         "The kernel has not answered \"%s\" for /dev/ublkb%d in time; it is "
                         "asked again once that call has ended.",
                         plan_action_to_string(device->action), number);
         else
-                device_note(device, "ControlPlane", "%s for /dev/ublkb%d failed: %s.",
+                device_note(device, REASON_CONTROL_PLANE, "%s for /dev/ublkb%d failed: %s.",
                         plan_action_to_string(device->action), number, strerror(-error));
 }
 

@@ -112,7 +112,7 @@ int device_backing_freeze(struct managed_device *device, const struct disk_param
                 &(const struct worker_msg){.type = WORKER_MSG_PARAMS, .params = *params});
 
         if (r < 0) {
-                device_note(device, "RuntimeDirectory", "%s cannot be written: %s.",
+                device_note(device, REASON_RUNTIME_DIRECTORY, "%s cannot be written: %s.",
                         runtime_dir_path(runtime_dir_of(device)), strerror(-r));
                 return r;
         }
@@ -276,7 +276,7 @@ static int refuse_other(struct managed_device *device, const struct device_recor
 {
         device->backing.refused = *found;
         device->backing.changed = true;
-        device_note(device, "BackingChanged",
+        device_note(device, REASON_BACKING_CHANGED,
                 "The store at the path is %s (%s), and the disk was made on %s (%s); put that one back, or "
                 "give the "
                 "device the path where it is now.",
@@ -317,7 +317,7 @@ static int store_identity(struct managed_device *device, const struct device_rec
         r = device_store_set_backing(device->reconciler->config.store, device->name, &store->identity,
                 device->reconciler->boot_id);
         if (r < 0)
-                device_note(device, "NotStored",
+                device_note(device, REASON_NOT_STORED,
                         "The identity of the backing store cannot be written down: %s.", strerror(-r));
         return r;
 }
@@ -335,7 +335,7 @@ int device_backing_take(struct managed_device *device, const struct device_recor
                 return 0;
         r = write_backing(device);
         if (r < 0)
-                device_note(device, "RuntimeDirectory", "%s cannot be written: %s.",
+                device_note(device, REASON_RUNTIME_DIRECTORY, "%s cannot be written: %s.",
                         runtime_dir_path(runtime_dir_of(device)), strerror(-r));
         return r;
 }
@@ -349,7 +349,7 @@ int device_backing_check_frozen(struct managed_device *device, const struct disk
                 || frozen_params_fit(&device->backing.frozen, params, &field, &frozen, &now))
                 return 0;
         device->backing.changed = true;
-        device_note(device, "BackingChanged",
+        device_note(device, REASON_BACKING_CHANGED,
                 "The backing store cannot do any more what the disk promises to its openers: %s is %llu, and "
                 "the disk "
                 "was made with %llu; restore it, and the disk is recovered.",

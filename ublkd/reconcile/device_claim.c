@@ -5,11 +5,11 @@
  * first disk wins. */
 #include "ublkd/reconcile/managed_device.h"
 
+#include "ublkd/base/sentence.h"
 #include "ublkd/runtime/claim_file.h"
 #include "ublkd/plan/claims.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* A worker that was told GO writes, whatever else is known (it may have been adopted a moment ago). */
 static const struct backing_claims *writing_claims(const struct managed_device *device)
@@ -37,8 +37,8 @@ static int claims_set(struct managed_device *device, const struct backing_claims
                 return r;
         r = claim_file_write(runtime_path(device), device->uid, claims);
         if (r < 0) {
-                device_note(device, "RuntimeDirectory", "%s cannot be written: %s.", runtime_path(device),
-                        strerror(-r));
+                device_note(device, REASON_RUNTIME_DIRECTORY, "%s cannot be written: %s.",
+                        runtime_path(device), strerror(-r));
                 return r;
         }
         backing_claims_clear(&device->claims);
@@ -62,7 +62,7 @@ static void note_holder(struct managed_device *device, const struct managed_devi
 
         if (record && record->number >= 0) /* one that has opened its store may have none yet */
                 snprintf(node, sizeof(node), " (/dev/ublkb%d)", record->number);
-        device_note(device, "BackingInUse",
+        device_note(device, REASON_BACKING_IN_USE,
                 "The backing store is in use by the device \"%s\"%s; two disks that write to one store would "
                 "destroy its data. Use another range of it, make both read-only, or go on with that "
                 "device instead of this one.",
@@ -76,7 +76,6 @@ void device_claim_name_holder(struct managed_device *device, pid_t holder)
         if (holder == 0)
                 return;
         MANAGED_DEVICE_FOREACH (other, reconciler) {
-
                 if (other != device && other->worker && worker_proc_pid(other->worker) == holder) {
                         note_holder(device, other);
                         return;
@@ -117,7 +116,8 @@ static int check_sharing(struct managed_device *device, const struct problem_lis
 {
         for (size_t i = 0; device->facts.kernel == KERNEL_ABSENT && i < sharing->count; i++)
                 if (sharing->items[i].error != 0) {
-                        device_note(device, sharing->items[i].reason, "%s", sharing->items[i].detail);
+                        device_note(device, reason_from_string(sharing->items[i].reason), "%s",
+                                sharing->items[i].detail);
                         return -EBUSY;
                 }
         return 0;
@@ -126,7 +126,7 @@ static int check_sharing(struct managed_device *device, const struct problem_lis
 static bool is_told(const struct managed_device *device, const struct problem *problem)
 {
         for (size_t i = 0; i < device->sharing_told.count; i++)
-                if (strcmp(device->sharing_told.items[i].detail, problem->detail) == 0)
+                if (sentence_equal(device->sharing_told.items[i].detail, problem->detail))
                         return true;
         return false;
 }
@@ -139,7 +139,8 @@ static void tell_sharing(struct managed_device *device, const struct problem_lis
 
                 if (is_told(device, problem))
                         continue;
-                device_tell(device, EVENT_WARNING, problem->reason, "%s%s", problem->detail,
+                device_tell(device, EVENT_WARNING, reason_from_string(problem->reason), "%s%s",
+                        problem->detail,
                         problem->error != 0 ? " The disk exists already, and is served nevertheless." : "");
                 (void)problem_add(&device->sharing_told, problem->error, problem->pointer, problem->reason,
                         "%s", problem->detail); /* on ENOMEM: it is told once more */

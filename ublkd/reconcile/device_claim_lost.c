@@ -71,7 +71,7 @@ static int check_uid(void *userdata, const char *uid)
                 && (file.record.number < 0 || !is_node_there(file.record.number)
                         || is_of_another(device, file.record.number, uid)))
                 return 0;
-        device_note(device, "BackingInUse",
+        device_note(device, REASON_BACKING_IN_USE,
                 "The backing store belongs to the disk of the device %s, of which this database has lost the "
                 "record: 'ublkctl adopt %s' takes that disk over. Two disks that write to one store would "
                 "destroy its data.",

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-static const char *const reasons[] = {
-        [REGION_FAULT_FLUSH] = "FlushFailed",
-        [REGION_FAULT_CUT] = "BackingTruncated",
+static const enum condition_reason reasons[] = {
+        [REGION_FAULT_FLUSH] = REASON_FLUSH_FAILED,
+        [REGION_FAULT_CUT] = REASON_BACKING_TRUNCATED,
 };
 _Static_assert(ARRAY_SIZE(reasons) == _REGION_FAULT_MAX, "every fault has a reason");
 

@@ -18,22 +18,22 @@ enum {
 
 /* clang-format off */
 static const struct {
-        const char *reason;
+        enum condition_reason reason;
         const char *known;   /* for the number and who they are */
         const char *unknown; /* for the number */
 } sentences[_HOLD_MAX] = {
         [HOLD_BEFORE_STOP] = {
-                .reason = "InUse",
+                .reason = REASON_IN_USE,
                 .known = IN_USE,
                 .unknown = "Somebody has /dev/ublkb%d open, or a file system on it mounted; it is taken away once "
                            "nobody has." FORCED },
         [HOLD_UNKNOWN] = {
-                .reason = "InUse",
+                .reason = REASON_IN_USE,
                 .known = IN_USE,
                 .unknown = "/dev/ublkb%d cannot be opened, so that it is not known whether it is in use; it is tried "
                            "again, and the disk is taken away once nobody uses it." FORCED },
         [HOLD_AFTER_DELETE] = {
-                .reason = "StillHeld",
+                .reason = REASON_STILL_HELD,
                 .known = WAITS_FOR_LAST "%s.",
                 .unknown = WAITS_FOR_LAST "an opener, or requests under way in the backing store." },
 };
@@ -42,12 +42,8 @@ static const struct {
 /* What is wrong with the kernel's answers is not to be covered by it. */
 static bool may_note(const struct managed_device *device)
 {
-        if (!device->note.reason)
-                return true;
-        for (size_t i = 0; i < ARRAY_SIZE(sentences); i++)
-                if (strcmp(device->note.reason, sentences[i].reason) == 0)
-                        return true;
-        return false;
+        return device->note.reason == REASON_NONE || device->note.reason == REASON_IN_USE
+               || device->note.reason == REASON_STILL_HELD;
 }
 
 static bool is_same_wait(const struct managed_device *device, enum device_hold hold)

@@ -4,25 +4,16 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
-
-const char *full_stop(const char *sentence)
-{
-        size_t length = strlen(sentence);
-
-        return length > 0 && sentence[length - 1] == '.' ? "" : ".";
-}
 
 void device_note_clear(struct managed_device *device)
 {
-        free(device->note.reason);
         free(device->note.sentence);
         device->note = (struct trouble_note){};
 }
 
-void device_note(struct managed_device *device, const char *reason, const char *format, ...)
+void device_note(struct managed_device *device, enum condition_reason reason, const char *format, ...)
 {
-        struct trouble_note note = {.reason = strdup(reason)};
+        struct trouble_note note = {.reason = reason};
         va_list arguments;
 
         va_start(arguments, format);
@@ -30,15 +21,11 @@ void device_note(struct managed_device *device, const char *reason, const char *
                 note.sentence = NULL;
         va_end(arguments);
         device_note_clear(device);
-        if (note.reason && note.sentence) {
+        if (note.sentence)
                 device->note = note;
-                return;
-        }
-        free(note.reason);
-        free(note.sentence);
 }
 
-void device_tell(const struct managed_device *device, enum event_type type, const char *reason,
+void device_tell(const struct managed_device *device, enum event_type type, enum condition_reason reason,
         const char *format, ...)
 {
         char sentence[EVENT_MESSAGE_MAX];

@@ -17,14 +17,14 @@ enum { STORE_TEXT_SIZE = 80 };
 /* What each state is called, as a condition and as an event. */
 static const struct {
         enum condition_status status;
-        const char *reason;
-        const char *event; /* NULL: it is none */
+        enum condition_reason reason;
+        bool is_event;
         enum event_type type;
 } kinds[_PATH_STATE_MAX] = {
-        [PATH_UNKNOWN] = {CONDITION_UNKNOWN, "PathUnknown",        NULL,                 EVENT_NORMAL },
-        [PATH_SAME] = {CONDITION_TRUE,    "PathLeadsToStore",   "PathLeadsToStore",   EVENT_NORMAL },
-        [PATH_OTHER] = {CONDITION_FALSE,   "PathLeadsElsewhere", "PathLeadsElsewhere", EVENT_WARNING},
-        [PATH_GONE] = {CONDITION_FALSE,   "PathGone",           "PathGone",           EVENT_WARNING},
+        [PATH_UNKNOWN] = {CONDITION_UNKNOWN, REASON_PATH_UNKNOWN,         false, EVENT_NORMAL },
+        [PATH_SAME] = {CONDITION_TRUE,    REASON_PATH_LEADS_TO_STORE,  true,  EVENT_NORMAL },
+        [PATH_OTHER] = {CONDITION_FALSE,   REASON_PATH_LEADS_ELSEWHERE, true,  EVENT_WARNING},
+        [PATH_GONE] = {CONDITION_FALSE,   REASON_PATH_GONE,            true,  EVENT_WARNING},
 };
 
 /* ---- sentences ---- */
@@ -131,7 +131,7 @@ int device_path_condition(
 /* That it leads where it should is news only after it did not. */
 static bool is_news(const struct device_path *path, enum path_state state)
 {
-        return kinds[state].event && state != path->announced
+        return kinds[state].is_event && state != path->announced
                && (state != PATH_SAME || path->announced != PATH_UNKNOWN);
 }
 
@@ -144,7 +144,7 @@ static void on_changed(void *userdata, const struct path_view *view)
         if (!record)
                 return;
         if (is_news(&device->path, view->state) && explain(device, record, view, &sentence) >= 0) {
-                device_tell(device, kinds[view->state].type, kinds[view->state].event, "%s", sentence);
+                device_tell(device, kinds[view->state].type, kinds[view->state].reason, "%s", sentence);
                 device->path.announced = view->state;
         }
         device_wake(device);

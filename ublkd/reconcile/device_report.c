@@ -6,6 +6,7 @@
 
 #include "ublkd/base/clock.h"
 #include "ublkd/base/quantity.h"
+#include "ublkd/base/sentence.h"
 #include "ublkd/store/device_record.h"
 #include "ublkd/driver/device_route.h"
 
@@ -15,7 +16,7 @@
 
 struct told {
         enum device_phase phase;
-        const char *reason;
+        enum condition_reason reason;
 };
 
 static bool is_serving(const struct managed_device *device)
@@ -32,11 +33,9 @@ static bool is_manual(const struct device_record *record)
  * and nothing has failed since. */
 static bool is_handed_over(const struct managed_device *device)
 {
-        const char *reason = device->note.reason;
+        enum condition_reason reason = device->note.reason;
 
-        if (!reason)
-                return device->attempt.retired;
-        return strcmp(reason, "WorkerRetired") == 0 || strcmp(reason, "WorkerKilled") == 0;
+        return reason == REASON_NONE ? device->attempt.retired : reason_info(reason)->handover;
 }
 
 static bool is_gone(const struct managed_device *device)
@@ -46,18 +45,16 @@ static bool is_gone(const struct managed_device *device)
 
 static struct told tell_absent(const struct managed_device *device, const struct device_record *record)
 {
-        const char *reason;
-
         if (record->deleting)
-                return (struct told){PHASE_STOPPING, "Deleting"};
+                return (struct told){PHASE_STOPPING, REASON_DELETING};
         if (!record->spec->options.enabled)
-                return is_gone(device) ? (struct told){PHASE_DISABLED, "Disabled"}
-                                       : (struct told){PHASE_STOPPING, "Disabling"};
-        if (device_unsupported(device, record, &reason))
-                return (struct told){PHASE_FAILED, reason};
+                return is_gone(device) ? (struct told){PHASE_DISABLED, REASON_DISABLED}
+                                       : (struct told){PHASE_STOPPING, REASON_DISABLING};
+        if (device_unsupported(device, record))
+                return (struct told){PHASE_FAILED, REASON_NOT_SUPPORTED};
         /* A worker that was started for the spec before goes; there is no disk to take away. */
-        return device->facts.kernel == KERNEL_ABSENT ? (struct told){PHASE_STARTING, "Starting"}
-                                                     : (struct told){PHASE_STOPPING, "Replacing"};
+        return device->facts.kernel == KERNEL_ABSENT ? (struct told){PHASE_STARTING, REASON_STARTING}
+                                                     : (struct told){PHASE_STOPPING, REASON_REPLACING};
 }
 
 /* A driver that is not there has no disks; one that cannot be asked may have. */
@@ -71,12 +68,13 @@ static struct told tell_without_driver(
         const struct managed_device *device, const struct device_record *record)
 {
         if (device->unseen && may_have_disks(device->reconciler->config.host))
-                return (struct told){PHASE_UNKNOWN, "HostNotReady"};
+                return (struct told){PHASE_UNKNOWN, REASON_HOST_NOT_READY};
         if (record->deleting)
-                return (struct told){PHASE_STOPPING, "HostNotReady"};
+                return (struct told){PHASE_STOPPING, REASON_HOST_NOT_READY};
         if (!record->spec->options.enabled && is_gone(device) && !device->worker)
-                return (struct told){PHASE_DISABLED, "Disabled"};
-        return (struct told){record->spec->options.enabled ? PHASE_PENDING : PHASE_STOPPING, "HostNotReady"};
+                return (struct told){PHASE_DISABLED, REASON_DISABLED};
+        return (struct told){
+                record->spec->options.enabled ? PHASE_PENDING : PHASE_STOPPING, REASON_HOST_NOT_READY};
 }
 
 static bool grows(const struct managed_device *device)
@@ -94,13 +92,16 @@ static const char *growth_refusal(const struct managed_device *device, const str
         return device->note.sentence;
 }
 
-static const char *live_reason(const struct managed_device *device, const struct device_record *record)
+static enum condition_reason live_reason(
+        const struct managed_device *device, const struct device_record *record)
 {
         if (device->facts.want == WANT_RENEWED)
-                return "Restarting";
+                return REASON_RESTARTING;
         if (!grows(device) && device_trial_refusal(device, record))
-                return "CannotRestart";
-        return !grows(device) ? "Live" : growth_refusal(device, record) ? "CannotGrow" : "Growing";
+                return REASON_CANNOT_RESTART;
+        return !grows(device)                   ? REASON_LIVE
+               : growth_refusal(device, record) ? REASON_CANNOT_GROW
+                                                : REASON_GROWING;
 }
 
 /* Nobody may recover it but who is asked to. A live disk that has lost its worker is DOWN to us, except one
@@ -111,8 +112,8 @@ static struct told tell_held(const struct managed_device *device, bool down)
         bool leaving = device->facts.worker == PLAN_WORKER_LEAVING && !recoverable;
 
         if (device->facts.kernel == KERNEL_LIVE && (device->facts.worker == PLAN_WORKER_NONE || leaving))
-                return (struct told){PHASE_STOPPING, "WaitsForRecover"};
-        return (struct told){down ? PHASE_QUIESCED : PHASE_FAILED, "WaitsForRecover"};
+                return (struct told){PHASE_STOPPING, REASON_WAITS_FOR_RECOVER};
+        return (struct told){down ? PHASE_QUIESCED : PHASE_FAILED, REASON_WAITS_FOR_RECOVER};
 }
 
 /* A step to make a disk failed, and has not succeeded since. */
@@ -128,7 +129,8 @@ static bool cannot_be_made(const struct managed_device *device)
  * always to wait for the next try. */
 static bool is_in_trouble(const struct managed_device *device, bool down, uint64_t next_try)
 {
-        if (!device->note.reason || is_handed_over(device) || attempt_waits_for_release(&device->attempt))
+        if (device->note.reason == REASON_NONE || is_handed_over(device)
+                || attempt_waits_for_release(&device->attempt))
                 return false;
         return next_try != UINT64_MAX || device->attempt.deaths > 1 || (!down && cannot_be_made(device));
 }
@@ -140,26 +142,28 @@ static struct told tell(
                     || (device->facts.kernel == KERNEL_LIVE && device->facts.worker != PLAN_WORKER_READY);
 
         if (!record->spec && !record->deleting)
-                return (struct told){PHASE_FAILED, "Quarantined"};
+                return (struct told){PHASE_FAILED, REASON_QUARANTINED};
         if (!device->reconciler->ctl)
                 return tell_without_driver(device, record);
         if (device->unseen)
-                return (struct told){
-                        PHASE_UNKNOWN, device->note.reason ? device->note.reason : NOT_YET_KNOWN};
+                return (struct told){PHASE_UNKNOWN,
+                        device->note.reason != REASON_NONE ? device->note.reason : REASON_NOT_YET_KNOWN};
         if (device->facts.want == WANT_ABSENT)
                 return tell_absent(device, record);
         if (is_serving(device))
                 return (struct told){PHASE_LIVE, live_reason(device, record)};
         if (device->facts.want == WANT_HELD)
                 return tell_held(device, down);
-        if (device->backing.changed && device->note.reason) /* also while it is looked at again */
+        if (device->backing.changed
+                && device->note.reason != REASON_NONE) /* also while it is looked at again */
                 return (struct told){PHASE_FAILED, device->note.reason};
         if (is_in_trouble(device, down, next_try))
                 return (struct told){PHASE_BACKOFF, device->note.reason};
         if (device->facts.want == WANT_GIVEN_UP)
-                return (struct told){PHASE_STOPPING, "GaveUp"};
-        return down ? (struct told){PHASE_RECOVERING, is_handed_over(device) ? "Restarting" : "Recovering"}
-                    : (struct told){PHASE_STARTING, "Starting"};
+                return (struct told){PHASE_STOPPING, REASON_GAVE_UP};
+        return down ? (struct told){PHASE_RECOVERING,
+                              is_handed_over(device) ? REASON_RESTARTING : REASON_RECOVERING}
+                    : (struct told){PHASE_STARTING, REASON_STARTING};
 }
 
 static void format_next_try(uint64_t next_try, char text[static 96])
@@ -192,8 +196,8 @@ static const char *note_or(const struct managed_device *device, const char *fall
         return device->note.sentence ? device->note.sentence : fallback;
 }
 
-static int explain_backoff(const struct managed_device *device, const char *reason, uint64_t next_try,
-        struct device_status *status)
+static int explain_backoff(const struct managed_device *device, enum condition_reason reason,
+        uint64_t next_try, struct device_status *status)
 {
         char when[96];
 
@@ -207,38 +211,32 @@ static int explain_backoff(const struct managed_device *device, const char *reas
 }
 
 /* What keeps the kernel from taking the disk away says more than that it is to be taken away. */
-static const char *absent_reason(const struct managed_device *device, const char *reason)
+static enum condition_reason absent_reason(const struct managed_device *device, enum condition_reason reason)
 {
-        static const char *const obstacles[] = {"ControlPlane", "ControlPlaneHangs", "InUse", "StillHeld"};
-
-        for (size_t i = 0; device->note.reason && i < ARRAY_SIZE(obstacles); i++)
-                if (strcmp(device->note.reason, obstacles[i]) == 0)
-                        return obstacles[i];
-        return reason;
+        return reason_info(device->note.reason)->obstacle ? device->note.reason : reason;
 }
 
 static int explain_absent(const struct managed_device *device, const struct device_record *record,
-        const char *reason, struct device_status *status)
+        enum condition_reason reason, struct device_status *status)
 {
         static const struct {
-                const char *reason, *sentence;
+                enum condition_reason reason;
+                const char *sentence;
         } sentences[] = {
-                {"Deleting",  "The disk is being removed; the record goes with it."                    },
-                {"Disabled",  "Disabled: the record is kept, and there is no disk until it is enabled."},
-                {"Disabling", "The disk is being removed; the record is kept."                         },
-                {"Replacing", "The old disk is being removed; then it is made anew from the new spec." },
+                {REASON_DELETING,  "The disk is being removed; the record goes with it."                    },
+                {REASON_DISABLED,  "Disabled: the record is kept, and there is no disk until it is enabled."},
+                {REASON_DISABLING, "The disk is being removed; the record is kept."                         },
+                {REASON_REPLACING, "The old disk is being removed; then it is made anew from the new spec." },
         };
-        const char *unsupported;
-
         for (size_t i = 0; i < ARRAY_SIZE(sentences); i++)
-                if (strcmp(reason, sentences[i].reason) == 0)
+                if (reason == sentences[i].reason)
                         return device_status_explain(status, absent_reason(device, reason), "%s%s%s",
                                 sentences[i].sentence, device->note.sentence ? " " : "", note_or(device, ""));
-        return device_status_explain(status, reason, "%s", device_unsupported(device, record, &unsupported));
+        return device_status_explain(status, reason, "%s", device_unsupported(device, record));
 }
 
 static int explain_live(const struct managed_device *device, const struct device_record *record,
-        const char *reason, struct device_status *status)
+        enum condition_reason reason, struct device_status *status)
 {
         const char *refusal = grows(device) ? growth_refusal(device, record) : NULL;
         char size[SIZE_TEXT_MAX], wanted[SIZE_TEXT_MAX];
@@ -270,7 +268,7 @@ static int explain_live(const struct managed_device *device, const struct device
 
 /* The kernel cannot be asked about any disk. */
 static int explain_host(const struct managed_device *device, const struct device_record *record,
-        const char *reason, struct device_status *status)
+        enum condition_reason reason, struct device_status *status)
 {
         const char *host = host_sentence(device);
 
@@ -292,7 +290,7 @@ static int explain_host(const struct managed_device *device, const struct device
 static int explain(const struct managed_device *device, const struct device_record *record,
         const struct told *told, uint64_t next_try, struct device_status *status)
 {
-        if (strcmp(told->reason, "HostNotReady") == 0)
+        if (told->reason == REASON_HOST_NOT_READY)
                 return explain_host(device, record, told->reason, status);
         switch (told->phase) {
         case PHASE_STARTING:

@@ -3,11 +3,8 @@
  * the store. */
 #include "ublkd/reconcile/managed_device.h"
 
+#include "ublkd/base/sentence.h"
 #include "ublkd/store/device_record.h"
-
-#include <string.h>
-
-static const char reason[] = "UnstablePath";
 
 /* What an earlier worker of the same disk said is still so: the next one may follow no path at all. */
 static int keep(
@@ -17,7 +14,7 @@ static int keep(
 
         if (before->status == CONDITION_ABSENT || device->facts.kernel == KERNEL_ABSENT)
                 return 0;
-        return device_condition_set(ret, before->status, reason, "%s", before->message);
+        return device_condition_set(ret, before->status, REASON_UNSTABLE_PATH, "%s", before->message);
 }
 
 static int warn(
@@ -28,14 +25,14 @@ static int warn(
 
         path = path ? path : "The path";
         if (params->stable_path)
-                return device_condition_set(ret, CONDITION_FALSE, reason,
+                return device_condition_set(ret, CONDITION_FALSE, REASON_UNSTABLE_PATH,
                         "%s may be another disk after a reboot: the kernel gives such names out in the order "
                         "in "
                         "which it finds disks. %s is this disk, and stays so: when nobody uses the device, "
                         "give "
                         "that as target.path.",
                         path, params->stable_path);
-        return device_condition_set(ret, CONDITION_FALSE, reason,
+        return device_condition_set(ret, CONDITION_FALSE, REASON_UNSTABLE_PATH,
                 "%s may be another disk after a reboot: the kernel gives such names out in the order in "
                 "which it "
                 "finds disks. No name in /dev/disk/by-id, /dev/disk/by-partuuid, /dev/mapper or /dev/md "
@@ -57,8 +54,6 @@ int device_stable_path(
 void device_stable_path_tell(const struct managed_device *device, const struct device_condition *before,
         const struct device_condition *now)
 {
-        bool told = before->message && now->message && strcmp(before->message, now->message) == 0;
-
-        if (now->status == CONDITION_FALSE && !told)
-                device_tell(device, EVENT_WARNING, reason, "%s", now->message);
+        if (now->status == CONDITION_FALSE && !sentence_equal(before->message, now->message))
+                device_tell(device, EVENT_WARNING, REASON_UNSTABLE_PATH, "%s", now->message);
 }

@@ -39,7 +39,7 @@ static void step_spawn(struct managed_device *device, const struct device_record
         if (r >= 0)
                 device_shared_apply(device, record);
         if (r < 0)
-                device_note(device, "WorkerNotStarted", "The worker %s cannot be started: %s.",
+                device_note(device, REASON_WORKER_NOT_STARTED, "The worker %s cannot be started: %s.",
                         worker_start_program(device->reconciler->config.worker_start), strerror(-r));
         else if (device->tie == WORKER_LOST || was_lost_unseen(device))
                 count_restart(device);
@@ -54,7 +54,8 @@ static int tell_go(struct managed_device *device, const struct device_record *re
         int r = worker_proc_go(device->worker, record->number, &route, device->queue_cpus);
 
         if (r < 0)
-                device_note(device, "WorkerUnreachable", "The worker does not listen: %s.", strerror(-r));
+                device_note(
+                        device, REASON_WORKER_UNREACHABLE, "The worker does not listen: %s.", strerror(-r));
         return r;
 }
 
@@ -64,7 +65,7 @@ static int announce_and_go(struct managed_device *device, const struct device_re
         int r = device_announce_node(device, record);
 
         if (r < 0) {
-                device_note(device, "RuntimeDirectory", "%s cannot be written: %s.",
+                device_note(device, REASON_RUNTIME_DIRECTORY, "%s cannot be written: %s.",
                         runtime_dir_path(device->reconciler->config.runtime_dir), strerror(-r));
                 return r;
         }
@@ -81,7 +82,7 @@ static void go_with_cpus(struct managed_device *device, int result)
                 return;
         }
         if (result < 0)
-                device_tell(device, EVENT_WARNING, "QueuesAnywhere",
+                device_tell(device, EVENT_WARNING, REASON_QUEUES_ANYWHERE,
                         "The kernel does not say where its queues should run: %s; they run anywhere.",
                         strerror(-result));
         device_step_done(device, first ? announce_and_go(device, record) : tell_go(device, record));
@@ -122,7 +123,7 @@ void reconciler_timeout_failed(struct reconciler *reconciler, int number, int er
         const struct managed_device *device = record ? reconciler_find(reconciler, record->name) : NULL;
 
         if (device && record->status.disk)
-                device_tell(device, EVENT_WARNING, "TimeoutNotSet",
+                device_tell(device, EVENT_WARNING, REASON_TIMEOUT_NOT_SET,
                         "/sys/block/ublkb%d/queue/io_timeout cannot be set: %s; a recovery may take 30 s on "
                         "this kernel.",
                         number, strerror(-error));
@@ -187,14 +188,14 @@ int device_check_geometry(
         int r = device->geometry_error;
 
         if (r < 0) {
-                device_note(device, "ControlPlane", "/sys does not tell the size of /dev/ublkb%d: %s.",
+                device_note(device, REASON_CONTROL_PLANE, "/sys does not tell the size of /dev/ublkb%d: %s.",
                         record->number, strerror(-r));
                 return r;
         }
         if (params->size == size && params->logical_block_size == block_size)
                 return 0;
         device->backing.changed = true;
-        device_note(device, "BackingChanged",
+        device_note(device, REASON_BACKING_CHANGED,
                 "The backing store is no longer what the disk was made from (%llu bytes in blocks of %u, the "
                 "disk has %llu in blocks of %u); restore it, and the disk is recovered.",
                 (unsigned long long)params->size, params->logical_block_size, (unsigned long long)size,
@@ -374,7 +375,8 @@ static void step_extend_worker(struct managed_device *device, const struct devic
         if (r >= 0)
                 r = worker_proc_grow(device->worker, size);
         if (r < 0 && r != -EBUSY)
-                device_note(device, "WorkerUnreachable", "The worker does not listen: %s.", strerror(-r));
+                device_note(
+                        device, REASON_WORKER_UNREACHABLE, "The worker does not listen: %s.", strerror(-r));
         device_step_done(device, r);
 }
 

@@ -5,6 +5,8 @@
 #include "ublkd/reconcile/device_faults.h"
 #include "ublkd/reconcile/device_space.h"
 
+#include "ublkd/base/sentence.h"
+
 #include <string.h>
 
 enum { TRIAL_LIMIT_USEC = 30 * 1000 * 1000 }; /* as long as a worker may take to open its store */
@@ -60,7 +62,7 @@ static void refuse(struct managed_device *device, const char *sentence)
         /* A disk that is full costs no more than that the next supervisor tries it again. */
         (void)device_store_refuse_restart(device->reconciler->config.store, device->name);
         device_faults_refuse(device);
-        device_tell(device, EVENT_WARNING, "CannotRestart",
+        device_tell(device, EVENT_WARNING, REASON_CANNOT_RESTART,
                 "It is not restarted, because its next worker could not take over: %s%s The worker that it "
                 "has serves on.",
                 sentence, full_stop(sentence));

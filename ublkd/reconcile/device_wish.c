@@ -45,7 +45,6 @@ struct plan_wish device_wish(struct managed_device *device, const struct device_
 {
         const struct device_options *options = record->spec ? &record->spec->options : NULL;
         const struct disk_params *params = device->worker ? worker_proc_params(device->worker) : NULL;
-        const char *reason;
         bool present = device->facts.kernel != KERNEL_ABSENT;
         bool unready = device->facts.kernel == KERNEL_ABSENT || device->facts.kernel == KERNEL_ADDED;
 
@@ -55,8 +54,7 @@ struct plan_wish device_wish(struct managed_device *device, const struct device_
         device->size_wanted = size_wanted(device, options);
         return (struct plan_wish){
                 .deleting = record->deleting,
-                .enabled = options && options->enabled
-                           && !(unready && device_unsupported(device, record, &reason)),
+                .enabled = options && options->enabled && !(unready && device_unsupported(device, record)),
                 .kernel_is_old = present && device_cookie_epoch(device->kernel.cookie) != record->epoch,
                 .worker_is_old = device_worker_is_old(device, record),
                 .worker_is_outdated = device->worker && worker_proc_restart(device->worker) != record->restart

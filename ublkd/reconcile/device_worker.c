@@ -3,6 +3,7 @@
 #include "ublkd/reconcile/managed_device.h"
 
 #include "ublkd/base/json_print.h"
+#include "ublkd/base/sentence.h"
 
 #include <string.h>
 
@@ -46,19 +47,19 @@ bool device_worker_is_old(const struct managed_device *device, const struct devi
 /* What is told of one that we kill. NULL: nothing. */
 static const struct kill_news {
         enum event_type type;
-        const char *reason;
+        enum condition_reason reason;
         const char *what; /* after "Worker N" */
 } *news_of_kill(const struct managed_device *device, enum worker_kill why)
 {
         static const struct kill_news
-                replaced = {EVENT_NORMAL, "WorkerRetired",
+                replaced = {EVENT_NORMAL, REASON_WORKER_RETIRED,
                         "was killed to be replaced, because the driver cannot have it finish and leave"},
-                stays = {EVENT_WARNING, "WorkerKilled",
+                stays = {EVENT_WARNING, REASON_WORKER_KILLED,
                         "was told to leave, did not, and was killed by ublkd"},
-                opens = {EVENT_WARNING, "WorkerHangs",
+                opens = {EVENT_WARNING, REASON_WORKER_HANGS,
                         "did not open its backing store in time, and was killed by "
                         "ublkd"},
-                fetches = {EVENT_WARNING, "WorkerHangs",
+                fetches = {EVENT_WARNING, REASON_WORKER_HANGS,
                         "did not take the disk's queues in time, and was killed by "
                         "ublkd"};
 
@@ -100,7 +101,9 @@ static void tell_retired(struct managed_device *device)
 {
         const struct worker_death *death = worker_proc_death(device->worker);
         bool failed = death->by_us || death->by_signal || death->code > 0;
-        const char *reason = death->by_us ? "WorkerKilled" : failed ? "WorkerDied" : "WorkerRetired";
+        enum condition_reason reason = death->by_us ? REASON_WORKER_KILLED
+                                       : failed     ? REASON_WORKER_DIED
+                                                    : REASON_WORKER_RETIRED;
         const char *how = failed ? death->sentence : death->code < 0 ? "is gone" : "has left";
         int pid = (int)worker_proc_pid(device->worker);
 
@@ -116,11 +119,11 @@ static void note_death(struct managed_device *device, bool served)
         const struct problem_list *problems = worker_proc_problems(device->worker);
 
         if (problems->count > 0) {
-                device_note(device, problems->items[0].reason, "%s%s", problems->items[0].detail,
-                        full_stop(problems->items[0].detail));
+                device_note(device, reason_from_string(problems->items[0].reason), "%s%s",
+                        problems->items[0].detail, full_stop(problems->items[0].detail));
                 device_claim_name_holder(device, worker_proc_holder(device->worker));
         } else if (device->tie != WORKER_KILLED)
-                device_note(device, "WorkerDied", "The worker (pid %d) %s%s.",
+                device_note(device, REASON_WORKER_DIED, "The worker (pid %d) %s%s.",
                         (int)worker_proc_pid(device->worker), death->sentence,
                         served ? "" : " before it could serve");
 }
@@ -130,7 +133,8 @@ static void tell_death(const struct managed_device *device, bool served)
 {
         const struct problem_list *problems = worker_proc_problems(device->worker);
 
-        device_tell(device, EVENT_WARNING, problems->count > 0 ? problems->items[0].reason : "WorkerDied",
+        device_tell(device, EVENT_WARNING,
+                problems->count > 0 ? reason_from_string(problems->items[0].reason) : REASON_WORKER_DIED,
                 "%s %s.", device->note.sentence ? device->note.sentence : "The worker died.",
                 served ? "Its disk is recovered as the spec says"
                        : "A new worker is started after a back-off");
@@ -141,7 +145,7 @@ static bool is_news(const struct managed_device *device, const char *sentence_be
 {
         const char *sentence = device->note.sentence;
 
-        return !sentence || !sentence_before || strcmp(sentence, sentence_before) != 0;
+        return !sentence || !sentence_equal(sentence, sentence_before);
 }
 
 /* It was found, and died before it was heard: as good as dead before, while there was no supervisor. */
@@ -196,8 +200,8 @@ void device_recovered(struct managed_device *device)
         device->history.recoveries++;
         device->died_at = 0;
         device_shared_keep_history(device);
-        device_tell(device, EVENT_NORMAL, "Recovered", "Recovered %.1f ms after its worker was found dead.",
-                device->history.last_recovery_ms);
+        device_tell(device, EVENT_NORMAL, REASON_RECOVERED,
+                "Recovered %.1f ms after its worker was found dead.", device->history.last_recovery_ms);
 }
 
 /* A worker that reports the same again and again makes one event with a count. */
@@ -206,8 +210,8 @@ static void report_notices(struct managed_device *device, struct worker_proc *wo
         struct problem_list *notices = worker_proc_notices(worker);
 
         for (size_t i = 0; i < notices->count; i++)
-                device_tell(device, EVENT_WARNING, notices->items[i].reason, "%s%s", notices->items[i].detail,
-                        full_stop(notices->items[i].detail));
+                device_tell(device, EVENT_WARNING, reason_from_string(notices->items[i].reason), "%s%s",
+                        notices->items[i].detail, full_stop(notices->items[i].detail));
         problem_list_clear(notices);
 }
 
@@ -308,7 +312,7 @@ int device_start_worker(struct managed_device *device, const struct device_recor
  * then, for a disk whose recovery was begun once too often is given up. */
 static enum worker_lock wanted_lock(const struct managed_device *device)
 {
-        bool in_use = device->note.reason && strcmp(device->note.reason, "BackingInUse") == 0;
+        bool in_use = device->note.reason == REASON_BACKING_IN_USE;
 
         return device->facts.kernel == KERNEL_DOWN && !in_use ? WORKER_LOCK_TO_SERVE : WORKER_LOCK_TO_OPEN;
 }
@@ -345,6 +349,6 @@ void device_adopt(struct managed_device *device)
         device->kill_told = false;
         device->tie = r >= 0 ? WORKER_HELD : r == -ENOENT ? WORKER_NEVER : WORKER_UNREACHED;
         if (device->tie == WORKER_UNREACHED)
-                device_note(device, "WorkerUnreachable",
+                device_note(device, REASON_WORKER_UNREACHABLE,
                         "The worker that serves it cannot be reached: %s; it is called again.", strerror(-r));
 }

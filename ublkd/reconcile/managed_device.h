@@ -24,10 +24,10 @@ enum device_turn {
         TURN_STEPPING,  /* a step is under way */
 };
 
-/* What happened, in the user's words. Owned strings, NULL: nothing did. */
+/* What happened. */
 struct trouble_note {
-        char *reason;   /* CamelCase */
-        char *sentence; /* ends with a full stop */
+        enum condition_reason reason; /* REASON_NONE: nothing did */
+        char *sentence;               /* ends with a full stop; owned; NULL: nothing did */
 };
 
 struct managed_device;
@@ -147,8 +147,6 @@ struct managed_device {
         struct restart_trial trial;
         struct device_holders holders;
         struct trouble_note note; /* why the last thing went wrong */
-        struct trouble_note said; /* the last line of the log about it, as its event has it */
-        uint64_t event_seen;      /* the revision of its newest event that the log has heard of */
 };
 
 struct reconciler {
@@ -161,6 +159,7 @@ struct reconciler {
         size_t unsettled;     /* devices that were there at the start and have not had their first pass */
         bool settled;         /* and that was said */
         struct daemon_counters counters; /* steps by enum plan_action */
+        struct event_journal *journal;
         char boot_id[UID_TEXT_SIZE];
 };
 
@@ -198,10 +197,9 @@ void device_show_node(struct managed_device *device, const struct device_record 
 /* device_node.c: takes back what was told of the node of a disk that is gone: the number may be somebody
  * else's next. */
 void device_hide_node(struct managed_device *device, const struct device_record *record);
-/* device_ability.c: a sentence when this build or this kernel cannot do what the spec asks, with its reason;
- * NULL when it can. */
-const char *device_unsupported(
-        const struct managed_device *device, const struct device_record *record, const char **ret_reason);
+/* device_ability.c: a sentence when this build or this kernel cannot do what the spec asks, for
+ * REASON_NOT_SUPPORTED; NULL when it can. */
+const char *device_unsupported(const struct managed_device *device, const struct device_record *record);
 
 /* device_claim.c: its disk is about to write to what its worker has opened. 0; -EBUSY and a note when the
  * disk of another device does so already, or, for a new disk, somebody else; -ENOMEM. On failure the worker
@@ -302,8 +300,6 @@ void device_shared_forget(struct managed_device *device);
 /* device_released.c: a ublk_ctl_released; userdata is the reconciler. */
 void devices_released(void *userdata, int number);
 
-/* device_note.c: what a sentence of a problem list lacks where another sentence follows: "." or "". */
-const char *full_stop(const char *sentence);
 /* reconciler_devices.c: an empty index of the devices. */
 void reconciler_devices_init(struct reconciler *reconciler);
 /* reconciler_devices.c: adds the device; there is none of its name. */
@@ -329,16 +325,13 @@ void device_wake(struct managed_device *device);
 /* reconciler.c: the step of this turn is over; result is 0 or -errno. */
 void device_step_done(struct managed_device *device, int result);
 /* Replaces the note. An allocation that fails leaves none: the status then falls back to the step's name. */
-void device_note(struct managed_device *device, const char *reason, const char *format, ...) _printf_(3, 4);
+void device_note(struct managed_device *device, enum condition_reason reason, const char *format, ...)
+        _printf_(3, 4);
 void device_note_clear(struct managed_device *device);
-/* Tells of a decision: one event, and so one line of the log. `reason` is CamelCase, the sentence says what
- * happened and what is done next. */
-void device_tell(const struct managed_device *device, enum event_type type, const char *reason,
+/* Tells of a decision: one event, and so one line of the log. The sentence says what happened and what is
+ * done next. */
+void device_tell(const struct managed_device *device, enum event_type type, enum condition_reason reason,
         const char *format, ...) _printf_(4, 5);
-/* device_log.c: writes the line of the log that a change of the store comes to, if any. */
-void device_log(struct managed_device *device, const struct store_event *change);
-/* device_log.c: frees what is kept of the last line. */
-void device_log_forget(struct managed_device *device);
 static inline uint64_t monotonic_now(void)
 {
         return clock_usec(CLOCK_MONOTONIC);

@@ -4,6 +4,7 @@
  * A turn: ask the kernel, look at the worker, plan(), carry out one step. Whatever happens meanwhile only
  * asks for another turn. History (how often, since when) is in struct attempt; decisions read facts. */
 #include "ublkd/reconcile/device_faults.h"
+#include "ublkd/reconcile/event_journal.h"
 
 #include "ublkd/base/clock.h"
 #include "ublkd/base/log.h"
@@ -70,7 +71,6 @@ static struct managed_device *device_free(struct managed_device *device)
         sd_event_source_disable_unref(device->timer);
         worker_proc_free(device->worker);
         device_note_clear(device);
-        device_log_forget(device);
         device_cpus_forget(device);
         device_claim_forget(device);
         device_backing_forget(device);
@@ -331,7 +331,7 @@ static void device_stay_blind(struct managed_device *device, const struct device
         uint64_t now = monotonic_now(), next_try = attempt_blind(&device->attempt, now);
         struct plan_wish wish;
 
-        device_note(device, "ControlPlane", "The kernel does not say what /dev/ublkb%d is: %s.",
+        device_note(device, REASON_CONTROL_PLANE, "The kernel does not say what /dev/ublkb%d is: %s.",
                 record->number, strerror(-error));
         device->facts.worker = device->worker_seen;
         wish = device_wish(device, record, now);
@@ -390,7 +390,8 @@ static void log_unusable(const struct managed_device *device, const struct devic
 {
         if (device->unsettled && (record->quarantine || record->age != RECORD_CURRENT))
                 log_record(LOG_WARNING,
-                        &(const struct log_fields){.device = device->name, .reason = record->status.reason},
+                        &(const struct log_fields){
+                                .device = device->name, .reason = reason_to_string(record->status.reason)},
                         "%s", record->status.message);
 }
 
@@ -469,8 +470,6 @@ static void on_store_event(void *userdata, const struct store_event *event)
         bool is_new;
 
         if (event->kind == STORE_STATUS || event->kind == STORE_NOTED || event->kind == STORE_REMOVED) {
-                if (device)
-                        device_log(device, event);
                 if (device && event->kind == STORE_REMOVED)
                         device_drop(device);
                 return;
@@ -480,7 +479,6 @@ static void on_store_event(void *userdata, const struct store_event *event)
                 log_error(event->name, "Out of memory: it is not started; change it again, or restart ublkd");
                 return;
         }
-        device_log(device, event);
         if (is_new)
                 device->unheard = true;
         if (event->kind == STORE_ADOPTED) {
@@ -548,6 +546,8 @@ int reconciler_new(const struct reconciler_config *config, struct reconciler **r
         (void)sd_id128_to_uuid_string(boot, reconciler->boot_id);
         r = sd_event_add_defer(config->event, &reconciler->run, on_run, reconciler);
         if (r >= 0)
+                r = event_journal_new(config->store, &reconciler->journal);
+        if (r >= 0)
                 r = device_store_subscribe(config->store, on_store_event, reconciler);
         if (r >= 0)
                 r = adopt_all(reconciler);
@@ -568,6 +568,7 @@ struct reconciler *reconciler_free(struct reconciler *reconciler)
                 reconciler_devices_remove(device);
                 device_free(device);
         }
+        event_journal_free(reconciler->journal);
         sd_event_source_disable_unref(reconciler->run);
         free(reconciler);
         return NULL;

@@ -9,8 +9,8 @@
 #include <assert.h>
 #include <string.h>
 
-struct device_news news_of(
-        const struct device_record *record, enum event_type type, const char *reason, const char *message)
+struct device_news news_of(const struct device_record *record, enum event_type type,
+        enum condition_reason reason, const char *message)
 {
         return (struct device_news){
                 .type = type,
@@ -24,7 +24,7 @@ struct device_news news_of_spec(
         const struct device_record *before, const struct device_spec *spec, bool new_disk)
 {
         return (struct device_news){
-                .reason = before ? "SpecChanged" : "Created",
+                .reason = before ? REASON_SPEC_CHANGED : REASON_CREATED,
                 .message = !before ? "The device is stored; its disk is made next."
                            : !before->status.disk
                                    ? "The spec was changed; the disk that is not there yet follows it."
@@ -36,22 +36,7 @@ struct device_news news_of_spec(
         };
 }
 
-/* A Warning whatever the phase. */
-static const char *const alarming[] = {"CannotGrow"};
-/* Done on purpose, in a phase that would be a Warning. */
-static const char *const intended[] = {"Restarting"};
-/* Of the host, not of a device: the log and GET /host tell it once, not once for each device. */
-static const char *const of_host[] = {"HostNotReady"};
-
-static bool is_among(const char *reason, const char *const *reasons, size_t count)
-{
-        for (size_t i = 0; i < count; i++)
-                if (strcmp(reasons[i], reason) == 0)
-                        return true;
-        return false;
-}
-
-static enum event_type type_of(enum device_phase phase, const char *reason)
+static enum event_type type_of(enum device_phase phase, enum condition_reason reason)
 {
         static const enum event_type types[_PHASE_MAX] = {
                 [PHASE_RECOVERING] = EVENT_WARNING,
@@ -60,22 +45,27 @@ static enum event_type type_of(enum device_phase phase, const char *reason)
                 [PHASE_FAILED] = EVENT_WARNING,
         };
 
-        if (is_among(reason, alarming, ARRAY_SIZE(alarming)))
+        switch (reason_info(reason)->weight) {
+        case REASON_ALARMING:
                 return EVENT_WARNING;
-        return is_among(reason, intended, ARRAY_SIZE(intended)) ? EVENT_NORMAL : types[phase];
+        case REASON_INTENDED:
+                return EVENT_NORMAL;
+        case REASON_AS_PHASE:
+                break;
+        }
+        return types[phase];
 }
 
-/* Only a change of phase or reason is news: the sentence alone changes with every step and every retry. */
+/* Only a change of phase or reason is news: the sentence alone changes with every step and every retry. What
+ * is the matter with the host, the log and GET /host tell once, and not once for each device. */
 struct device_news news_of_status(const struct device_record *record, const struct device_status *to)
 {
         const struct device_status *from = &record->status;
-        const char *old_reason = from->reason ? from->reason : "", *reason = to->reason ? to->reason : "";
 
-        if ((from->phase == to->phase && strcmp(old_reason, reason) == 0)
-                || is_among(reason, of_host, ARRAY_SIZE(of_host)))
+        if ((from->phase == to->phase && from->reason == to->reason) || reason_info(to->reason)->of_host)
                 return (struct device_news){};
-        return news_of(record, type_of(to->phase, reason),
-                *reason ? reason : device_phase_to_string(to->phase), to->message ? to->message : "");
+        return news_of(record, type_of(to->phase, to->reason), reason_from_string(device_status_reason(to)),
+                to->message ? to->message : "");
 }
 
 int news_make(struct event_log *log, const struct device_record *record, const struct device_news *news,
@@ -85,7 +75,7 @@ int news_make(struct event_log *log, const struct device_record *record, const s
         struct device_event happened;
 
         *ret = NULL;
-        if (!news || !news->reason)
+        if (!news || news->reason == REASON_NONE)
                 return 0;
         if (news->labels && news->labels->child) {
                 labels = json_print(news->labels);
@@ -96,7 +86,7 @@ int news_make(struct event_log *log, const struct device_record *record, const s
                 .type = news->type,
                 .device = record->name,
                 .uid = (char *)record->uid, /* only read */
-                .reason = (char *)news->reason,
+                .reason = news->reason,
                 .message = (char *)news->message,
                 .labels = labels,
                 .asked = news->asked,

@@ -7,15 +7,15 @@
 /* Texts are lent. */
 struct device_news {
         enum event_type type;
-        const char *reason; /* NULL: the change is not worth an event */
+        enum condition_reason reason; /* REASON_NONE: the change is not worth an event */
         const char *message;
         const cJSON *labels; /* of the device's spec, NULL: none */
         bool asked;          /* somebody asked for it */
 };
 
 /* What happened to the device of `record`, in these words. */
-struct device_news news_of(
-        const struct device_record *record, enum event_type type, const char *reason, const char *message);
+struct device_news news_of(const struct device_record *record, enum event_type type,
+        enum condition_reason reason, const char *message);
 /* A new spec: of a new device (`before` is NULL), or with or without a new disk for an old one. */
 struct device_news news_of_spec(
         const struct device_record *before, const struct device_spec *spec, bool new_disk);

@@ -23,7 +23,7 @@ int device_record_explain_pending(struct device_record *record)
 {
         device_status_clear(&record->status);
         record->status.transition_at = device_record_now();
-        return device_status_explain(&record->status, "Pending", "The device waits for its first look.");
+        return device_status_explain(&record->status, REASON_PENDING, "The device waits for its first look.");
 }
 
 int device_record_explain_unseen(struct device_record *record)
@@ -33,13 +33,13 @@ int device_record_explain_unseen(struct device_record *record)
         record->status.phase = PHASE_UNKNOWN;
         if (r < 0)
                 return r;
-        return device_status_explain(&record->status, NOT_YET_KNOWN,
+        return device_status_explain(&record->status, REASON_NOT_YET_KNOWN,
                 "ublkd has not looked at the device yet; whether it has a disk is not known.");
 }
 
 int device_record_explain_quarantine(const struct device_record *record, struct device_status *status)
 {
-        return device_status_explain(status, "Quarantined",
+        return device_status_explain(status, REASON_QUARANTINED,
                 "The stored record cannot be used (%s); nothing is done with this device until it is "
                 "replaced or deleted.",
                 record->quarantine);
@@ -48,12 +48,12 @@ int device_record_explain_quarantine(const struct device_record *record, struct 
 int device_record_explain_age(const struct device_record *record, struct device_status *status)
 {
         if (record->age == RECORD_REMOVED)
-                return device_status_explain(status, "RecordRemoved",
+                return device_status_explain(status, REASON_RECORD_REMOVED,
                         "The database is an older copy: this device was removed after that copy was made. "
                         "It is not started. To start it again give 'ublkctl adopt %s' (POST "
                         "/devices/adopt).",
                         record->name);
-        return device_status_explain(status, "RecordOutdated",
+        return device_status_explain(status, REASON_RECORD_OUTDATED,
                 "The database has an older record of this device than the runtime directory: the database is "
                 "an older copy. The disk and its worker are left as they are, until 'ublkctl adopt %s' (POST "
                 "/devices/adopt) takes the newer record over.",

@@ -26,18 +26,19 @@
 
 enum { REVISION_BLOCK = 1 << 16 };
 
-void device_store_announce(
-        struct device_store *store, enum store_event_kind kind, const struct store_entry *entry)
+void device_store_announce(struct device_store *store, enum store_event_kind kind,
+        const struct store_entry *entry, const struct device_event *event)
 {
-        const struct store_event event = {
+        const struct store_event change = {
                 .kind = kind,
                 .name = entry->record.name,
                 .uid = entry->record.uid,
                 .revision = store->revision,
                 .record = kind == STORE_REMOVED ? NULL : &entry->record,
+                .event = event,
         };
 
-        store_subscribers_announce(&store->subscribers, &event);
+        store_subscribers_announce(&store->subscribers, &change);
 }
 
 /* Up to where revisions are given out without a write. */
@@ -47,7 +48,7 @@ static uint64_t revision_limit(const struct device_store *store)
 }
 
 int device_store_save(struct device_store *store, struct device_record *record, const char *text,
-        const struct device_news *news)
+        const struct device_news *news, const struct device_event **ret)
 {
         uint64_t revision = store->revision + 1;
         const struct device_record old = *record;
@@ -67,6 +68,7 @@ int device_store_save(struct device_store *store, struct device_record *record, 
         }
         store->revision = store->stamp.revision = revision;
         event_log_take(store->events, event, true);
+        *ret = event;
         return 0;
 }
 
@@ -81,30 +83,34 @@ static uint64_t next_revision(struct device_store *store)
         return revision;
 }
 
-/* The same, and its event. Without memory the event is lost, the change not. */
-static void step_revision(
+/* The same, and its event, which is returned, if there is one. On ENOMEM the event is lost, the change not.
+ */
+static const struct device_event *step_revision(
         struct device_store *store, struct store_entry *entry, const struct device_news *news)
 {
         struct device_event *event;
         uint64_t revision = next_revision(store);
 
-        if (news_make(store->events, &entry->record, news, revision, &event) >= 0)
-                event_log_take(store->events, event, false);
+        if (news_make(store->events, &entry->record, news, revision, &event) < 0)
+                return NULL;
+        event_log_take(store->events, event, false);
+        return event;
 }
 
 int device_store_update(struct device_store *store, struct store_entry *entry, struct device_record *changed,
-        const char *reason, const char *message)
+        enum condition_reason reason, const char *message)
 {
         struct device_news news = news_of(&entry->record, EVENT_NORMAL, reason, message);
+        const struct device_event *event;
         int r;
 
         news.asked = true;
-        r = device_store_save(store, changed, entry->text, &news);
+        r = device_store_save(store, changed, entry->text, &news, &event);
         if (r < 0)
                 return r;
         entry->record = *changed;
         store_entries_renumber(&store->entries, entry);
-        device_store_announce(store, STORE_INTENT, entry);
+        device_store_announce(store, STORE_INTENT, entry, event);
         return 0;
 }
 
@@ -142,7 +148,7 @@ static void note_quarantined(struct device_store *store)
 {
         DEVICE_STORE_FOREACH (record, store)
                 if (record->quarantine)
-                        (void)device_store_note(store, record->name, EVENT_WARNING, "Quarantined", "%s",
+                        (void)device_store_note(store, record->name, EVENT_WARNING, REASON_QUARANTINED, "%s",
                                 record->status.message);
 }
 
@@ -256,6 +262,7 @@ static int create_entry(
         struct device_store *store, struct device_spec *spec, char *text, const struct device_record **ret)
 {
         _cleanup_store_entry_ struct store_entry *entry = calloc(1, sizeof(*entry));
+        const struct device_event *event;
         struct device_news news;
         int r;
 
@@ -266,14 +273,14 @@ static int create_entry(
                 return r;
         entry->record.number = (int)spec->options.id;
         news = news_of_spec(NULL, spec, true);
-        r = device_store_save(store, &entry->record, text, &news);
+        r = device_store_save(store, &entry->record, text, &news, &event);
         if (r < 0)
                 return r;
         entry->record.spec = spec;
         entry->text = text;
         *ret = &entry->record;
         store_entries_insert(&store->entries, entry);
-        device_store_announce(store, STORE_SPEC, TAKE_PTR(entry));
+        device_store_announce(store, STORE_SPEC, TAKE_PTR(entry), event);
         return 0;
 }
 
@@ -281,6 +288,7 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
         char *text, const struct device_record **ret)
 {
         struct device_record *record = &entry->record, changed = *record;
+        const struct device_event *event;
         struct device_news news;
         const struct disk_now disk = device_record_disk(record);
         int r;
@@ -306,7 +314,7 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
                         return r;
         }
         news = news_of_spec(record, spec, changed.epoch != record->epoch);
-        r = device_store_save(store, &changed, text, &news);
+        r = device_store_save(store, &changed, text, &news, &event);
         if (r < 0) {
                 if (record->quarantine)
                         device_status_clear(&changed.status);
@@ -323,7 +331,7 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
         entry->text = text;
         store_entries_renumber(&store->entries, entry);
         *ret = &entry->record;
-        device_store_announce(store, STORE_SPEC, entry);
+        device_store_announce(store, STORE_SPEC, entry, event);
         return 0;
 }
 
@@ -371,7 +379,7 @@ int device_store_remove(struct device_store *store, const char *name)
         assert(!store->subscribers.announcing);
         if (!entry)
                 return -ENOENT;
-        news = news_of(&entry->record, EVENT_NORMAL, "Removed", "The disk and its record are gone.");
+        news = news_of(&entry->record, EVENT_NORMAL, REASON_REMOVED, "The disk and its record are gone.");
         r = news_make(store->events, &entry->record, &news, revision, &event);
         if (r >= 0)
                 r = store->backend->erase(store->context, name, revision, event);
@@ -382,7 +390,7 @@ int device_store_remove(struct device_store *store, const char *name)
         store_entries_take(&store->entries, entry);
         store->revision = store->stamp.revision = revision;
         event_log_take(store->events, event, true);
-        device_store_announce(store, STORE_REMOVED, entry);
+        device_store_announce(store, STORE_REMOVED, entry, event);
         store_entry_free(entry);
         return 0;
 }
@@ -390,6 +398,7 @@ int device_store_remove(struct device_store *store, const char *name)
 int device_store_set_status(struct device_store *store, const char *name, const struct device_status *status)
 {
         struct store_entry *entry = store_entries_find(&store->entries, name);
+        const struct device_event *event;
         struct device_status copy;
         struct device_news news;
         int r;
@@ -406,16 +415,16 @@ int device_store_set_status(struct device_store *store, const char *name, const 
                 return 0;
         }
         news = news_of_status(&entry->record, &copy);
-        step_revision(store, entry, &news);
+        event = step_revision(store, entry, &news);
         device_status_clear(&entry->record.status);
         entry->record.status = copy;
         entry->record.revision = store->revision;
-        device_store_announce(store, STORE_STATUS, entry);
+        device_store_announce(store, STORE_STATUS, entry, event);
         return 0;
 }
 
-int device_store_note(struct device_store *store, const char *name, enum event_type type, const char *reason,
-        const char *format, ...)
+int device_store_note(struct device_store *store, const char *name, enum event_type type,
+        enum condition_reason reason, const char *format, ...)
 {
         struct store_entry *entry = store_entries_find(&store->entries, name);
         char message[EVENT_MESSAGE_MAX];
@@ -428,18 +437,17 @@ int device_store_note(struct device_store *store, const char *name, enum event_t
         (void)vsnprintf(message, sizeof(message), format, arguments);
         va_end(arguments);
         news = news_of(&entry->record, type, reason, message);
-        step_revision(store, entry, &news);
-        device_store_announce(store, STORE_NOTED, entry);
+        device_store_announce(store, STORE_NOTED, entry, step_revision(store, entry, &news));
         return 0;
 }
 
-void device_store_note_disk(
-        struct device_store *store, int number, enum event_type type, const char *reason, const char *message)
+void device_store_note_disk(struct device_store *store, int number, enum event_type type,
+        enum condition_reason reason, const char *message)
 {
         char name[32];
         const struct device_record nobody = {.name = name, .uid = "00000000-0000-0000-0000-000000000000"};
         const struct device_news news = {.type = type, .reason = reason, .message = message};
-        struct device_event *event;
+        struct device_event *event = NULL;
 
         snprintf(name, sizeof(name), "/dev/ublkb%d", number);
         if (news_make(store->events, &nobody, &news, next_revision(store), &event) >= 0)
@@ -449,6 +457,7 @@ void device_store_note_disk(
                                                                 .name = name,
                                                                 .uid = nobody.uid,
                                                                 .revision = store->revision,
+                                                                .event = event,
                                                         });
 }
 

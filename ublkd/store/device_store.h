@@ -101,6 +101,7 @@ struct store_event {
         const char *uid;
         uint64_t revision;
         const struct device_record *record;
+        const struct device_event *event; /* what came of it; NULL: nothing that is worth one */
 };
 
 typedef void (*store_subscriber)(void *userdata, const struct store_event *event);
@@ -199,12 +200,12 @@ int device_store_set_status(struct device_store *store, const char *name, const 
 /* Keeps an event of something that happened to the device (see device_event.h for reason and message) and
  * announces STORE_NOTED. Not durable before device_store_save_events(). 0 or -ENOENT; lost when memory runs
  * out. */
-int device_store_note(struct device_store *store, const char *name, enum event_type type, const char *reason,
-        const char *format, ...) _printf_(5, 6);
+int device_store_note(struct device_store *store, const char *name, enum event_type type,
+        enum condition_reason reason, const char *format, ...) _printf_(5, 6);
 /* The same of a disk that belongs to no device: the event's device is "/dev/ublkbN", its uid all zeros, and
  * event->record of what is announced NULL. Lost when memory runs out. */
-void device_store_note_disk(struct device_store *store, int number, enum event_type type, const char *reason,
-        const char *message);
+void device_store_note_disk(struct device_store *store, int number, enum event_type type,
+        enum condition_reason reason, const char *message);
 /* What happened to all devices. Changes of spec and intent, and of phase or reason of a status, are in it by
  * themselves, with the revision of the change. Valid as long as the store. */
 const struct event_log *device_store_events(const struct device_store *store);

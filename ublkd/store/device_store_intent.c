@@ -21,7 +21,7 @@ int device_store_request_delete(struct device_store *store, const char *name, bo
         changed = entry->record;
         changed.deleting = true;
         changed.forced = force;
-        return device_store_update(store, entry, &changed, "DeleteRequested",
+        return device_store_update(store, entry, &changed, REASON_DELETE_REQUESTED,
                 "Removal was asked for; the disk is removed, and the record with it.");
 }
 
@@ -33,14 +33,14 @@ int device_store_request_recover(struct device_store *store, const char *name)
         if (!entry)
                 return -ENOENT;
         if (entry->record.recover_requested) {
-                device_store_announce(
-                        store, STORE_INTENT, entry); /* asked again: skip the back-off that came since */
+                device_store_announce(store, STORE_INTENT, entry,
+                        NULL); /* asked again: skip the back-off that came since */
                 return 0;
         }
         changed = entry->record;
         changed.recover_requested = true;
-        return device_store_update(
-                store, entry, &changed, "RecoverRequested", "Recovery was asked for; it is tried at once.");
+        return device_store_update(store, entry, &changed, REASON_RECOVER_REQUESTED,
+                "Recovery was asked for; it is tried at once.");
 }
 
 int device_store_request_restart(struct device_store *store, const char *name, bool accept)
@@ -53,11 +53,11 @@ int device_store_request_restart(struct device_store *store, const char *name, b
         changed = entry->record;
         device_record_restart(&changed);
         if (!accept)
-                return device_store_update(store, entry, &changed, "RestartRequested",
+                return device_store_update(store, entry, &changed, REASON_RESTART_REQUESTED,
                         "Another worker was asked for; it takes over the disk next.");
         changed.accepted = changed.status.faults;
         changed.accepted_with = changed.restart;
-        return device_store_update(store, entry, &changed, "WriteErrorsAccepted",
+        return device_store_update(store, entry, &changed, REASON_WRITE_ERRORS_ACCEPTED,
                 "The loss of acknowledged data was accepted, as far as the status shows it; another worker "
                 "takes over the disk next, and begins without it.");
 }
@@ -90,7 +90,7 @@ int device_store_accept_backing(struct device_store *store, const char *name, co
         r = set_boot(changed.backing_boot);
         if (r < 0)
                 return r;
-        return device_store_update(store, entry, &changed, "BackingAccepted",
+        return device_store_update(store, entry, &changed, REASON_BACKING_ACCEPTED,
                 "Another backing store was accepted in place of the one that the disk was made on; it is "
                 "used next.");
 }
@@ -106,7 +106,7 @@ int device_store_set_backing(struct device_store *store, const char *name,
         changed = entry->record;
         changed.backing = *identity;
         snprintf(changed.backing_boot, sizeof(changed.backing_boot), "%s", boot);
-        return device_store_update(store, entry, &changed, NULL, NULL);
+        return device_store_update(store, entry, &changed, REASON_NONE, NULL);
 }
 
 int device_store_try_again(struct device_store *store, const char *name)
@@ -116,7 +116,7 @@ int device_store_try_again(struct device_store *store, const char *name)
         if (!entry)
                 return -ENOENT;
         entry->record.asked++;
-        device_store_announce(store, STORE_INTENT, entry);
+        device_store_announce(store, STORE_INTENT, entry, NULL);
         return 0;
 }
 
@@ -129,7 +129,7 @@ int device_store_refuse_restart(struct device_store *store, const char *name)
                 return -ENOENT;
         changed = entry->record;
         changed.restart_refused = changed.restart;
-        return device_store_update(store, entry, &changed, NULL, NULL);
+        return device_store_update(store, entry, &changed, REASON_NONE, NULL);
 }
 
 int device_store_assign_number(struct device_store *store, const char *name, int number)
@@ -145,7 +145,7 @@ int device_store_assign_number(struct device_store *store, const char *name, int
                 return -EADDRINUSE;
         changed = entry->record;
         changed.number = number;
-        return device_store_update(store, entry, &changed, NULL, NULL);
+        return device_store_update(store, entry, &changed, REASON_NONE, NULL);
 }
 
 int device_store_set_held(struct device_store *store, const char *name, bool held)
@@ -167,5 +167,5 @@ int device_store_set_held(struct device_store *store, const char *name, bool hel
         if (strcmp(changed.held_boot, entry->record.held_boot) == 0
                 && changed.recover_requested == entry->record.recover_requested)
                 return 0;
-        return device_store_update(store, entry, &changed, NULL, NULL);
+        return device_store_update(store, entry, &changed, REASON_NONE, NULL);
 }

@@ -112,7 +112,7 @@ static size_t find_repeated(const struct event_log *log, const struct device_eve
         for (size_t i = log->count; i-- > 0 && log->events[i]->last_at >= oldest;) {
                 const struct device_event *event = log->events[i];
 
-                if (event->type == happened->type && strcmp(event->reason, happened->reason) == 0
+                if (event->type == happened->type && event->reason == happened->reason
                         && strcmp(event->uid, happened->uid) == 0
                         && strcmp(event->device, happened->device)
                                    == 0) /* disks without a record have one uid */

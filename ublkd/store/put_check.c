@@ -15,7 +15,8 @@ int put_check(const struct device_store *store, const struct device_spec *spec,
         if (r < 0)
                 return r;
         if (record && record->age != RECORD_CURRENT) {
-                (void)problem_add(problems, EUCLEAN, "", record->status.reason, "%s", record->status.message);
+                (void)problem_add(problems, EUCLEAN, "", device_status_reason(&record->status), "%s",
+                        record->status.message);
                 return -EUCLEAN;
         }
         if (record && record->deleting) {

@@ -73,7 +73,7 @@ static int settle_number(struct device_store *store, struct device_record *adopt
         }
         changed = holder->record;
         changed.number = -1;
-        return device_store_update(store, holder, &changed, "NumberReleased",
+        return device_store_update(store, holder, &changed, REASON_NUMBER_RELEASED,
                 "Its kernel number belongs to the disk of a device that was adopted; it gets another one.");
 }
 
@@ -95,6 +95,7 @@ int device_store_adopt(struct device_store *store, const struct device_record *r
 {
         _cleanup_store_entry_ struct store_entry *entry = calloc(1, sizeof(*entry));
         struct store_entry *old = store_entries_find_uid(&store->entries, record->uid);
+        const struct device_event *event;
         struct device_news news;
         int r = entry ? fill_entry(entry, record, text, old ? old->record.name : name) : -ENOMEM;
 
@@ -103,10 +104,10 @@ int device_store_adopt(struct device_store *store, const struct device_record *r
         if (r < 0)
                 return r;
         assert(old || !store_entries_find(&store->entries, name));
-        news = news_of(&entry->record, EVENT_NORMAL, "Adopted",
+        news = news_of(&entry->record, EVENT_NORMAL, REASON_ADOPTED,
                 "Its record was taken from the runtime directory; its disk is served on.");
         news.asked = true;
-        r = device_store_save(store, &entry->record, entry->text, &news);
+        r = device_store_save(store, &entry->record, entry->text, &news, &event);
         if (r < 0)
                 return r;
         if (old)
@@ -114,7 +115,7 @@ int device_store_adopt(struct device_store *store, const struct device_record *r
         else
                 store_entries_insert(&store->entries, old = TAKE_PTR(entry));
         *ret = &old->record;
-        device_store_announce(store, STORE_ADOPTED, old);
+        device_store_announce(store, STORE_ADOPTED, old, event);
         return 0;
 }
 

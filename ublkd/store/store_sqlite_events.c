@@ -63,7 +63,7 @@ int event_statements_put(const struct event_statements *statements, const struct
         (void)sqlite3_bind_text(put, 6, event_type_to_string(event->type), -1, SQLITE_STATIC);
         (void)sqlite3_bind_text(put, 7, event->device, -1, SQLITE_STATIC);
         (void)sqlite3_bind_text(put, 8, event->uid, -1, SQLITE_STATIC);
-        (void)sqlite3_bind_text(put, 9, event->reason, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(put, 9, reason_to_string(event->reason), -1, SQLITE_STATIC);
         (void)sqlite3_bind_text(put, 10, event->message, -1, SQLITE_STATIC);
         (void)sqlite3_bind_text(put, 11, event->labels, -1, SQLITE_STATIC); /* NULL for NULL */
         return run(put);
@@ -99,13 +99,14 @@ static int load_row(sqlite3_stmt *row, int (*each)(void *, const struct device_e
                 .type = event_type_from_string(column_text(row, 5)),
                 .device = column_text(row, 6), /* lent: `each` copies */
                 .uid = column_text(row, 7),
-                .reason = column_text(row, 8),
                 .message = column_text(row, 9),
                 .labels = column_text(row, 10),
         };
+        const char *reason = column_text(row, 8);
 
-        if (!event.device || !event.uid || !event.reason || !event.message)
+        if (!event.device || !event.uid || !reason || !event.message)
                 return -ENOMEM; /* the columns are NOT NULL */
+        event.reason = reason_from_string(reason);
         return each(userdata, &event);
 }
 

@@ -24,7 +24,7 @@ static struct device_status live_status(void)
                 .transition_at = UINT64_C(951782400000000), /* 29 February */
         };
 
-        CHECK_INT(device_status_explain(&status, "Live", "Serving %s.", "data"), 0);
+        CHECK_INT(device_status_explain(&status, REASON_LIVE, "Serving %s.", "data"), 0);
         return status;
 }
 
@@ -69,7 +69,7 @@ static void test_json_without_disk_and_worker(void)
 {
         const struct device_status status = {.phase = PHASE_PENDING, .number = -1};
         const struct device_status unknown = {
-                .phase = PHASE_UNKNOWN, .number = -1, .reason = (char *)NOT_YET_KNOWN};
+                .phase = PHASE_UNKNOWN, .number = -1, .reason = REASON_NOT_YET_KNOWN};
         const struct device_status numbered = {.phase = PHASE_DISABLED, .number = 7};
 
         check_json(&status,
@@ -113,7 +113,7 @@ static void test_copy_and_compare(void)
                 return;
         CHECK(device_status_equal(&one, &other));
         CHECK(one.message != other.message);
-        CHECK_INT(device_status_explain(&other, "Live", "Serving something else."), 0);
+        CHECK_INT(device_status_explain(&other, REASON_LIVE, "Serving something else."), 0);
         CHECK(!device_status_equal(&one, &other));
         device_status_clear(&other);
         CHECK(!device_status_equal(&one, &other));
@@ -155,11 +155,14 @@ static void test_conditions_beside_ready(void)
         const cJSON *conditions;
         cJSON *object;
 
-        CHECK_INT(device_condition_set(path, CONDITION_UNKNOWN, "NotKnown", "%d looks were in vain.", 3), 0);
+        CHECK_INT(device_condition_set(
+                          path, CONDITION_UNKNOWN, REASON_PATH_UNKNOWN, "%d looks were in vain.", 3),
+                0);
         if (!CHECK_INT(device_status_copy(&one, &other), 0))
                 return;
         CHECK(device_status_equal(&one, &other));
-        CHECK_INT(device_condition_set(path, CONDITION_TRUE, "NotKnown", "3 looks were in vain."), 0);
+        CHECK_INT(
+                device_condition_set(path, CONDITION_TRUE, REASON_PATH_UNKNOWN, "3 looks were in vain."), 0);
         CHECK(!device_status_equal(&one, &other));
         object = device_status_to_json(&other, "data");
         conditions = cJSON_GetObjectItem(object, "conditions");
@@ -167,7 +170,7 @@ static void test_conditions_beside_ready(void)
         CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetArrayItem(conditions, 0), "type")),
                 "Ready");
         check_condition_json(cJSON_GetArrayItem(conditions, 1),
-                "{\"type\":\"PathLeadsToStore\",\"status\":\"Unknown\",\"reason\":\"NotKnown\","
+                "{\"type\":\"PathLeadsToStore\",\"status\":\"Unknown\",\"reason\":\"PathUnknown\","
                 "\"message\":\"3 looks were in vain.\",\"lastTransitionTime\":null}");
         cJSON_Delete(object);
         device_status_clear(&other);
@@ -182,13 +185,13 @@ static void test_times_of_conditions(void)
 
         device_conditions_set_times(&before, &after, 5);
         CHECK_INT(new->transition_at, 0);
-        CHECK_INT(device_condition_set(old, CONDITION_TRUE, "One", "one"), 0);
+        CHECK_INT(device_condition_set(old, CONDITION_TRUE, REASON_PATH_UNKNOWN, "one"), 0);
         device_conditions_set_times(&after, &before, 5);
         CHECK_INT(old->transition_at, 5);
-        CHECK_INT(device_condition_set(new, CONDITION_TRUE, "Two", "two"), 0);
+        CHECK_INT(device_condition_set(new, CONDITION_TRUE, REASON_PATH_GONE, "two"), 0);
         device_conditions_set_times(&before, &after, 6);
         CHECK_INT(new->transition_at, 5);
-        CHECK_INT(device_condition_set(new, CONDITION_FALSE, "Two", "two"), 0);
+        CHECK_INT(device_condition_set(new, CONDITION_FALSE, REASON_PATH_GONE, "two"), 0);
         device_conditions_set_times(&before, &after, 7);
         CHECK_INT(new->transition_at, 7);
         device_conditions_clear(&before);

@@ -113,7 +113,7 @@ static void an_adopted_worker_cannot_give_another_store(void)
 static void check_refused(struct world *world, const char *found)
 {
         CHECK_INT(world_phase(world, "data"), PHASE_FAILED);
-        CHECK_STR(status_of(world)->reason, "BackingChanged");
+        CHECK_INT(status_of(world)->reason, REASON_BACKING_CHANGED);
         CHECK_STR(status_of(world)->backing.found.lasting, found);
         CHECK_STR(status_of(world)->backing.identity.lasting, "file:a");
 }

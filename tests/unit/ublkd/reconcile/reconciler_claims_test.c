@@ -50,9 +50,9 @@ static void of_two_that_open_one_store_at_once_one_wins(void)
         world_settle(&world, 5);
         world_churn(&world, names, 2, "file:1");
         CHECK_INT((world_phase(&world, "one") == PHASE_LIVE) + (world_phase(&world, "two") == PHASE_LIVE), 1);
-        CHECK_STR(
+        CHECK_INT(
                 world_record(&world, world_phase(&world, "one") == PHASE_LIVE ? "two" : "one")->status.reason,
-                "BackingInUse");
+                REASON_BACKING_IN_USE);
         world_free(&world);
 }
 
@@ -71,7 +71,7 @@ static void a_disk_does_not_grow_into_another(void)
         world_put_size(&world, "low", 2048, 0);
         world_settle(&world, 5);
         CHECK_INT(fake_worker_asked(fake_worker("low")), 0);
-        CHECK_STR(world_record(&world, "low")->status.reason, "CannotGrow");
+        CHECK_INT(world_record(&world, "low")->status.reason, REASON_CANNOT_GROW);
         CHECK(strstr(world_record(&world, "low")->status.message, "\"high\""));
         CHECK_INT(world_phase(&world, "low"), PHASE_LIVE);
         world_free(&world);
@@ -86,7 +86,7 @@ static void a_disk_without_a_worker_keeps_its_store(void)
         world_new_with_orphan(&world);
         world_put_loop(&world, "thief", "");
         world_churn(&world, names, 1, "file:1");
-        CHECK_STR(world_record(&world, "thief")->status.reason, "BackingInUse");
+        CHECK_INT(world_record(&world, "thief")->status.reason, REASON_BACKING_IN_USE);
         CHECK_INT(device_store_request_recover(world.store, "data"), 0);
         world_bring_up(&world, "data", "file:1");
         world_free(&world);
@@ -104,7 +104,7 @@ static void a_disk_without_a_worker_keeps_its_store_over_a_restart(void)
         world_put_loop(&world, "athief", "");
         world_churn(&world, names, 1, "file:1");
         CHECK_INT(world_phase(&world, "data"), PHASE_QUIESCED);
-        CHECK_STR(world_record(&world, "athief")->status.reason, "BackingInUse");
+        CHECK_INT(world_record(&world, "athief")->status.reason, REASON_BACKING_IN_USE);
         CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
         world_settle(&world, 50);
         CHECK(!world_record(&world, "data"));
@@ -195,7 +195,7 @@ static void a_recovery_does_not_join_another_writer(void)
         CHECK_INT(device_store_request_recover(world.store, "data"), 0);
         world_settle(&world, 5);
         world_churn(&world, names, 1, "file:1");
-        CHECK_STR(world_record(&world, "data")->status.reason, "BackingInUse");
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_BACKING_IN_USE);
         CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_QUIESCED);
         world_free(&world);
 }
@@ -282,12 +282,12 @@ static void what_lies_below_a_store_belongs_to_its_disk(void)
         world_free(&world);
 }
 
-static bool has_event(const struct world *world, const char *reason)
+static bool has_event(const struct world *world, enum condition_reason reason)
 {
         const struct event_log *log = device_store_events(world->store);
 
         for (size_t i = 0; i < event_log_count(log); i++)
-                if (strcmp(event_log_at(log, i)->reason, reason) == 0)
+                if (event_log_at(log, i)->reason == reason)
                         return true;
         return false;
 }
@@ -323,7 +323,7 @@ static void what_cannot_be_known_is_told_and_refuses_nothing(void)
 
         share(worker, 0, "BackingShareUnknown", "It lies on NFS.");
         world_bring_up(&world, "data", "file:1");
-        CHECK(has_event(&world, "BackingShareUnknown"));
+        CHECK(has_event(&world, REASON_BACKING_SHARE_UNKNOWN));
         world_free(&world);
 }
 
@@ -337,7 +337,7 @@ static void a_disk_that_exists_recovers_where_somebody_else_writes(void)
         world_settle(&world, 0);
         share(fake_worker("data"), EBUSY, "BackingInUse", "It is what /dev/loop0 lies on.");
         world_bring_up(&world, "data", "file:1");
-        CHECK(has_event(&world, "BackingInUse"));
+        CHECK(has_event(&world, REASON_BACKING_IN_USE));
         world_free(&world);
 }
 
@@ -376,7 +376,7 @@ static void the_store_of_a_lost_disk_is_its_own(void)
         world_settle(&world, 0);
         fake_worker_open(fake_worker("again"), "file:1");
         world_settle(&world, 5);
-        CHECK_STR(world_record(&world, "again")->status.reason, "BackingInUse");
+        CHECK_INT(world_record(&world, "again")->status.reason, REASON_BACKING_IN_USE);
         CHECK(strstr(world_record(&world, "again")->status.message, "ublkctl adopt lost"));
         lost_disk_is_there = false;
         world_churn(&world, names, 1, "file:1");

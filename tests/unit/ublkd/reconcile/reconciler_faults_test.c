@@ -38,15 +38,13 @@ static void fail_a_flush(struct world *world, struct region_control *control)
         world_settle(world, 20);
 }
 
-static unsigned count_of(const struct world *world, const char *reason)
+static unsigned count_of(const struct world *world, enum condition_reason reason)
 {
         const struct event_log *log = device_store_events(world->store);
         unsigned count = 0;
 
         for (size_t i = 0; i < event_log_count(log); i++)
-                count += strcmp(event_log_at(log, i)->reason, reason) == 0
-                                 ? (unsigned)event_log_at(log, i)->count
-                                 : 0;
+                count += event_log_at(log, i)->reason == reason ? (unsigned)event_log_at(log, i)->count : 0;
         return count;
 }
 
@@ -64,13 +62,13 @@ static void shown_once_also_by_the_next_supervisor(void)
         CHECK_INT(durable(&world)->status, CONDITION_ABSENT);
         fail_a_flush(&world, control);
         CHECK_INT(durable(&world)->status, CONDITION_FALSE);
-        CHECK_STR(durable(&world)->reason, "FlushFailed");
+        CHECK_INT(durable(&world)->reason, REASON_FLUSH_FAILED);
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
-        CHECK_INT(count_of(&world, "FlushFailed"), 1);
+        CHECK_INT(count_of(&world, REASON_FLUSH_FAILED), 1);
         world_stop_reconciler(&world);
         world_start_reconciler(&world);
         world_settle(&world, 20);
-        CHECK_INT(count_of(&world, "FlushFailed"), 1);
+        CHECK_INT(count_of(&world, REASON_FLUSH_FAILED), 1);
         world_free(&world);
 }
 
@@ -104,7 +102,7 @@ static void cleared_with_the_worker_that_follows(void)
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
         CHECK(!region_fault_is_latched(control, REGION_FAULT_FLUSH));
         CHECK_INT(durable(&world)->status, CONDITION_ABSENT);
-        CHECK_INT(count_of(&world, "WriteErrorsAccepted"), 1);
+        CHECK_INT(count_of(&world, REASON_WRITE_ERRORS_ACCEPTED), 1);
         world_free(&world);
 }
 
@@ -170,7 +168,7 @@ static void a_restart_fails_no_write_that_waits_for_room(void)
         CHECK(!fake_worker("(trial)"));
         CHECK_INT(fake_quiesces, 0);
         CHECK_INT(control->space.on_full, REGION_ON_FULL_WAIT);
-        CHECK_STR(world_record(&world, "data")->status.reason, "CannotRestart");
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_CANNOT_RESTART);
         control->space.waiting = 0;
         CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
         world_settle(&world, 20);

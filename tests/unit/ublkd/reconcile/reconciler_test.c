@@ -42,7 +42,7 @@ static void what_never_had_a_driver_is_forgotten_without_one(void)
         reconciler_set_control(world.reconciler, NULL);
         world_put_loop(&world, "data", ",\"id\":7");
         world_settle(&world, 0);
-        CHECK_STR(world_record(&world, "data")->status.reason, "HostNotReady");
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_HOST_NOT_READY);
         CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
         world_settle(&world, 5);
         CHECK(!world_record(&world, "data"));
@@ -91,7 +91,7 @@ static void a_number_that_is_not_released_is_told_of(void)
 
         begin_waiting_for_number_3(&world);
         world_wait_told(&world, "data", "not let go of");
-        CHECK_STR(world_record(&world, "data")->status.reason, "NumberTaken");
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_NUMBER_TAKEN);
         CHECK_INT(world_phase(&world, "data"), PHASE_BACKOFF);
         world_free(&world);
 }
@@ -197,7 +197,7 @@ static void nothing_is_said_of_a_disk_that_the_kernel_has_not_told_of(void)
         fake_worker_greet(fake_worker("data"), world_record(&world, "data")->epoch, 0);
         world_settle(&world, 5);
         CHECK_INT(world_phase(&world, "data"), PHASE_UNKNOWN);
-        CHECK_STR(world_record(&world, "data")->status.reason, "ControlPlane");
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_CONTROL_PLANE);
         fake_get_info_error = 0;
         for (unsigned i = 0; i < 100 && world_phase(&world, "data") != PHASE_LIVE; i++)
                 world_settle(&world, 20);
@@ -244,12 +244,12 @@ static void a_disk_grows_after_its_worker(void)
         CHECK_INT(world_record(&world, "data")->epoch, 1);
         CHECK_INT(fake_worker_asked(fake_worker("data")), 2 << 20);
         CHECK_INT(fake_disks[0].size, 0);
-        CHECK_STR(world_record(&world, "data")->status.reason, "Growing");
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_GROWING);
         CHECK(!world_record(&world, "data")->status.settled);
         fake_worker_grow(fake_worker("data"), "It is too small.");
         world_settle(&world, 5);
         CHECK_INT(fake_disks[0].size, 0);
-        CHECK_STR(world_record(&world, "data")->status.reason, "CannotGrow");
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_CANNOT_GROW);
         CHECK(strstr(world_record(&world, "data")->status.message, "with 1MiB; it cannot grow to 2MiB"));
         CHECK(!strstr(
                 world_record(&world, "data")->status.message, "resize")); /* it may have grown by then */
@@ -257,7 +257,7 @@ static void a_disk_grows_after_its_worker(void)
         fake_worker_grow(fake_worker("data"), NULL);
         world_settle(&world, 5);
         CHECK_INT(fake_disks[0].size, 2 << 20);
-        CHECK_STR(world_record(&world, "data")->status.reason, "Live");
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_LIVE);
         CHECK_INT(world_record(&world, "data")->status.size, 2 << 20);
         CHECK(world_record(&world, "data")->status.settled);
         CHECK_INT(fake_kills, 0);
@@ -278,7 +278,7 @@ static void a_disk_that_was_opened_since_stays_until_it_is_closed(void)
                 fake_disks[0].open = true;
                 CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
                 world_wait_told(&world, "data", "/dev/ublkb0 is in use: somebody.");
-                CHECK_STR(world_record(&world, "data")->status.reason, "InUse");
+                CHECK_INT(world_record(&world, "data")->status.reason, REASON_IN_USE);
                 CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_LIVE);
                 CHECK_INT(fake_kills, 0);
                 if (force)
@@ -287,7 +287,7 @@ static void a_disk_that_was_opened_since_stays_until_it_is_closed(void)
                         fake_disks[0].open = false;
                 if (force) {
                         world_wait_told(&world, "data", "waits for the last who use it: somebody.");
-                        CHECK_STR(world_record(&world, "data")->status.reason, "StillHeld");
+                        CHECK_INT(world_record(&world, "data")->status.reason, REASON_STILL_HELD);
                         fake_disks[0].there = false;
                 }
                 world_wait_gone(&world, "data");
@@ -316,7 +316,7 @@ static void a_disk_that_may_be_mounted_is_stopped_by_force_only(void)
                 fake_disks[0].open = i / 2 == 0;
                 CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
                 world_wait_told(&world, "data", words[i / 2]);
-                CHECK_STR(world_record(&world, "data")->status.reason, "InUse");
+                CHECK_INT(world_record(&world, "data")->status.reason, REASON_IN_USE);
                 for (unsigned asked = fake_holds; fake_holds < asked + ROUNDS;)
                         world_settle(&world, 5);
                 CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_LIVE);
@@ -378,7 +378,7 @@ static void a_disk_that_is_gone_before_it_is_deleted(void)
         fake_disks[0].vanishes = true;
         world_put_loop(&world, "data", ",\"enabled\":false");
         world_wait_told(&world, "data", "Disabled: ");
-        CHECK_STR(world_record(&world, "data")->status.reason, "Disabled");
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_DISABLED);
         CHECK(!strstr(world_record(&world, "data")->status.message, "failed"));
         fake_disks[0].vanishes = false;
         world_free(&world);
@@ -443,7 +443,7 @@ static void a_disk_that_lingers_for_a_moment_is_not_held(void)
         CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
         world_settle(&world, 100);
         if (clock_msec(CLOCK_MONOTONIC) - began < 1000) { /* else this process was stopped for longer */
-                CHECK_STR(world_record(&world, "data")->status.reason, "Deleting");
+                CHECK_INT(world_record(&world, "data")->status.reason, REASON_DELETING);
                 CHECK_INT(disk_search_count(world.disk_search), 0);
         }
         fake_disks[0].there = false;

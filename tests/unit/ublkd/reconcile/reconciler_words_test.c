@@ -5,25 +5,25 @@
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 
 /* How often it happened to the device. */
-static unsigned count_events(const struct world *world, const char *reason)
+static unsigned count_events(const struct world *world, enum condition_reason reason)
 {
         const struct event_log *log = device_store_events(world->store);
         unsigned count = 0;
 
         for (size_t i = 0; i < event_log_count(log); i++)
-                if (strcmp(event_log_at(log, i)->reason, reason) == 0)
+                if (event_log_at(log, i)->reason == reason)
                         count += event_log_at(log, i)->count;
         return count;
 }
 
 /* The last event of that reason holds `words`. */
 static void check_event(
-        const struct world *world, const char *reason, enum event_type type, const char *words)
+        const struct world *world, enum condition_reason reason, enum event_type type, const char *words)
 {
         const struct event_log *log = device_store_events(world->store);
         size_t i = event_log_count(log);
 
-        while (i > 0 && strcmp(event_log_at(log, i - 1)->reason, reason) != 0)
+        while (i > 0 && event_log_at(log, i - 1)->reason != reason)
                 i--;
         if (!CHECK(i > 0))
                 return;
@@ -43,7 +43,7 @@ static void check_not_judged(struct world *world)
         CHECK_INT(record->status.phase, PHASE_STARTING);
         CHECK_INT(record->status.observed_generation, record->generation);
         CHECK(!strstr(record->status.message, "too small"));
-        CHECK_INT(count_events(world, "BackingTooSmall"), 0);
+        CHECK_INT(count_events(world, REASON_BACKING_TOO_SMALL), 0);
         CHECK(fake_worker("data"));
 }
 
@@ -70,7 +70,7 @@ static void a_refusal_is_no_verdict_about_the_spec_that_came_since(void)
         check_not_judged(&world);
         refuse_until_back_off(&world);
         CHECK(strstr(world_record(&world, "data")->status.message, "It is too small.")); /* that is one */
-        CHECK_STR(world_record(&world, "data")->status.reason, "BackingTooSmall");
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_BACKING_TOO_SMALL);
         CHECK_INT(world_record(&world, "data")->status.observed_generation, 2);
         world_free(&world);
 }
@@ -141,7 +141,7 @@ static void a_worker_of_another_store_or_size_is_not_waited_for(void)
                 CHECK_INT(world_phase(&world, "data"), PHASE_STARTING);
                 fake_worker_refuse(first, "BackingTooSmall", "It is too small.");
                 world_settle(&world, 5);
-                CHECK_INT(count_events(&world, "BackingTooSmall"), 0);
+                CHECK_INT(count_events(&world, REASON_BACKING_TOO_SMALL), 0);
                 world_bring_up(&world, "data", "file:1");
                 CHECK_INT(fake_kills, 1);
                 world_free(&world);
@@ -183,12 +183,12 @@ static void a_trial_is_no_verdict_about_the_spec_that_came_since(void)
         world_put_loop(&world, "data", ",\"labels\":{\"a\":\"b\"}");
         fake_worker_refuse(fake_worker("(trial)"), "BackingFileMissing", "It is missing.");
         world_settle(&world, 200);
-        CHECK_INT(count_events(&world, "CannotRestart"), 0);
+        CHECK_INT(count_events(&world, REASON_CANNOT_RESTART), 0);
         if (CHECK(fake_worker("(trial)"))) /* another one */
                 fake_worker_refuse(fake_worker("(trial)"), "BackingFileMissing", "It is missing.");
         world_settle(&world, 20);
-        CHECK(count_events(&world, "CannotRestart") > 0);
-        CHECK_STR(world_record(&world, "data")->status.reason, "CannotRestart");
+        CHECK(count_events(&world, REASON_CANNOT_RESTART) > 0);
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_CANNOT_RESTART);
         world_free(&world);
 }
 
@@ -205,19 +205,19 @@ static void a_growth_is_judged_by_its_own_try(void)
         world_settle(&world, 5);
         fake_worker_grow(fake_worker("data"), "It is too small.");
         world_settle(&world, 5);
-        CHECK_STR(world_record(&world, "data")->status.reason, "CannotGrow");
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_CANNOT_GROW);
         world_put_size(&world, "data", 1024, 0);
         world_settle(&world, 5);
-        CHECK_STR(world_record(&world, "data")->status.reason, "Live");
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_LIVE);
         world_put_size(&world, "data", 2048, 0);
         world_settle(&world, 5);
-        CHECK_STR(world_record(&world, "data")->status.reason, "Growing");
-        CHECK_INT(count_events(&world, "CannotGrow"), 1);
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_GROWING);
+        CHECK_INT(count_events(&world, REASON_CANNOT_GROW), 1);
         fake_worker_grow(fake_worker("data"), NULL);
         world_settle(&world, 5);
-        CHECK_STR(world_record(&world, "data")->status.reason, "Live");
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_LIVE);
         CHECK_INT(world_record(&world, "data")->status.size, 2 << 20);
-        CHECK_INT(count_events(&world, "CannotGrow"), 1);
+        CHECK_INT(count_events(&world, REASON_CANNOT_GROW), 1);
         world_free(&world);
 }
 
@@ -234,11 +234,11 @@ static void a_growth_that_is_asked_for_again_is_judged_by_that_try(void)
         world_settle(&world, 5);
         fake_worker_grow(fake_worker("data"), "It is too small.");
         world_settle(&world, 5);
-        CHECK_STR(world_record(&world, "data")->status.reason, "CannotGrow");
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_CANNOT_GROW);
         CHECK_INT(device_store_try_again(world.store, "data"), 0);
         world_settle(&world, 5);
         CHECK_INT(world_record(&world, "data")->status.observed_asked, 1);
-        CHECK_STR(world_record(&world, "data")->status.reason, "Growing");
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_GROWING);
         fake_worker_grow(fake_worker("data"), "It is still too small.");
         world_settle(&world, 5);
         CHECK(strstr(world_record(&world, "data")->status.message, "still too small"));
@@ -266,22 +266,23 @@ static void it_is_told_how_a_worker_went_that_was_to_leave(void)
         struct world world;
 
         restart(&world, 1);
-        check_event(&world, "WorkerRetired", EVENT_NORMAL, "was killed to be replaced");
+        check_event(&world, REASON_WORKER_RETIRED, EVENT_NORMAL, "was killed to be replaced");
         fake_worker_die(fake_worker("data"));
         world_settle(&world, 5);
-        CHECK_INT(count_events(&world, "WorkerRetired"), 1);
-        CHECK_INT(count_events(&world, "WorkerDied"), 0);
+        CHECK_INT(count_events(&world, REASON_WORKER_RETIRED), 1);
+        CHECK_INT(count_events(&world, REASON_WORKER_DIED), 0);
         world_free(&world);
 
         restart(&world, WORLD_QUIESCES);
-        check_event(&world, "WorkerRetired", EVENT_NORMAL, "and has left;");
+        check_event(&world, REASON_WORKER_RETIRED, EVENT_NORMAL, "and has left;");
         world_free(&world);
 
         fake_crashes = true;
         restart(&world, WORLD_QUIESCES);
         fake_crashes = false;
-        check_event(&world, "WorkerDied", EVENT_WARNING, "was told to leave, and was killed by SIGSEGV");
-        CHECK_INT(count_events(&world, "WorkerRetired"), 0);
+        check_event(
+                &world, REASON_WORKER_DIED, EVENT_WARNING, "was told to leave, and was killed by SIGSEGV");
+        CHECK_INT(count_events(&world, REASON_WORKER_RETIRED), 0);
         world_free(&world);
 }
 

@@ -14,7 +14,7 @@ static void check_no_warning(const struct world *world)
 
         for (size_t i = 0; i < event_log_count(log); i++)
                 if (event_log_at(log, i)->type == EVENT_WARNING
-                        && strcmp(event_log_at(log, i)->reason, "NodeNotSet") != 0)
+                        && event_log_at(log, i)->reason != REASON_NODE_NOT_SET)
                         CHECK_STR(event_log_at(log, i)->message, "no warning");
 }
 
@@ -60,7 +60,7 @@ static void a_restart_whose_trial_fails_leaves_the_worker_alone(void)
         CHECK_INT(fake_kills, 0);
         CHECK_INT(fake_quiesces, 0);
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
-        CHECK_STR(world_record(&world, "data")->status.reason, "CannotRestart");
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_CANNOT_RESTART);
         CHECK_INT(device_store_request_restart(world.store, "data", false), 0); /* asked again, tried again */
         world_settle(&world, 20);
         CHECK(fake_worker("(trial)"));
@@ -91,7 +91,7 @@ static void a_restart_of_a_disk_that_cannot_be_served_as_before(void)
         CHECK(fake_worker("data") == serving);
         CHECK_INT(fake_quiesces, 0);
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
-        CHECK_STR(world_record(&world, "data")->status.reason, "CannotRestart");
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_CANNOT_RESTART);
         CHECK(strstr(world_record(&world, "data")->status.message, "dmaAlignment"));
         world_free(&world);
 }
@@ -119,7 +119,7 @@ static void a_restart_that_was_refused_stays_refused(void)
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
         CHECK(!fake_worker("(trial)"));
         CHECK_INT(fake_quiesces, 0);
-        CHECK_STR(world_record(&world, "data")->status.reason, "CannotRestart");
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_CANNOT_RESTART);
         CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
         world_settle(&world, 20);
         CHECK(fake_worker("(trial)"));
@@ -234,7 +234,7 @@ static void no_worker_is_started_while_one_may_live(void)
         world_start_reconciler(&world);
         world_settle(&world, 5);
         CHECK(!fake_worker("data"));
-        CHECK_STR(world_record(&world, "data")->status.reason, "WorkerUnreachable");
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_WORKER_UNREACHABLE);
         CHECK_INT(world_phase(&world, "data"), PHASE_UNKNOWN); /* of its disk nothing is said */
         fake_adopt_error = -ENOENT;
         world_put_loop(&world, "data", ",\"labels\":{\"a\":\"b\"}"); /* looks again at once */
@@ -448,13 +448,13 @@ static void a_worker_that_was_told_to_go_is_left_alone_for_a_while(void)
 }
 
 /* How many events of this reason there are. */
-static unsigned count_events(const struct world *world, const char *reason)
+static unsigned count_events(const struct world *world, enum condition_reason reason)
 {
         const struct event_log *log = device_store_events(world->store);
         unsigned count = 0;
 
         for (size_t i = 0; i < event_log_count(log); i++)
-                count += strcmp(event_log_at(log, i)->reason, reason) == 0;
+                count += event_log_at(log, i)->reason == reason;
         return count;
 }
 
@@ -475,16 +475,16 @@ static void a_path_that_may_change_is_told_once(void)
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
         CHECK_INT(stable_path(&world)->status, CONDITION_FALSE);
-        CHECK_STR(stable_path(&world)->reason, "UnstablePath");
+        CHECK_INT(stable_path(&world)->reason, REASON_UNSTABLE_PATH);
         CHECK(strstr(stable_path(&world)->message, "/dev/disk/by-id/wwn-1"));
-        CHECK_INT(count_events(&world, "UnstablePath"), 1);
+        CHECK_INT(count_events(&world, REASON_UNSTABLE_PATH), 1);
         fake_worker_die(fake_worker("data"));
         world_settle(&world, 5);
         CHECK_INT(stable_path(&world)->status, CONDITION_FALSE);
         fake_worker_advise(fake_worker("data"), "/dev/disk/by-id/wwn-1");
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(stable_path(&world)->status, CONDITION_FALSE);
-        CHECK_INT(count_events(&world, "UnstablePath"), 1);
+        CHECK_INT(count_events(&world, REASON_UNSTABLE_PATH), 1);
         world_free(&world);
 }
 
@@ -497,7 +497,7 @@ static void a_stable_path_is_no_condition(void)
         world_settle(&world, 0);
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(stable_path(&world)->status, CONDITION_ABSENT);
-        CHECK_INT(count_events(&world, "UnstablePath"), 0);
+        CHECK_INT(count_events(&world, REASON_UNSTABLE_PATH), 0);
         world_free(&world);
 }
 

@@ -435,7 +435,7 @@ static void set_phase(
 {
         struct device_status status = {.phase = phase, .number = -1};
 
-        CHECK_INT(device_status_explain(&status, "Because", "%s", message), 0);
+        CHECK_INT(device_status_explain(&status, REASON_STARTING, "%s", message), 0);
         CHECK_INT(device_store_set_status(store, name, &status), 0);
         device_status_clear(&status);
 }
@@ -509,7 +509,7 @@ static void test_quarantine(struct disk *disk)
                 if (!CHECK(record && !record->spec && record->quarantine))
                         continue;
                 CHECK_INT(record->status.phase, PHASE_FAILED);
-                CHECK_STR(record->status.reason, "Quarantined");
+                CHECK_INT(record->status.reason, REASON_QUARANTINED);
                 json = device_record_to_json(record);
                 CHECK(cJSON_IsNull(cJSON_GetObjectItem(json, "spec")));
                 cJSON_Delete(json);

@@ -49,7 +49,7 @@ static void test_a_disk_that_is_full_for_a_while(void)
                 0);
         event_writer_retry(writer); /* nothing has failed */
         CHECK_INT(told.times, 0);
-        device_store_note_disk(store, 7, EVENT_WARNING, "Test", "It happened.");
+        device_store_note_disk(store, 7, EVENT_WARNING, REASON_DISK_OF_NO_DEVICE, "It happened.");
         run_until_told(event, &told, 1);
         CHECK_INT(told.error, -ENOSPC);
         event_writer_retry(writer);
@@ -109,7 +109,7 @@ static void test_a_repetition_is_written_as_soon_as_a_new_event(void)
                           &writer),
                 0);
         for (unsigned times = 1; times <= 3; times++) {
-                device_store_note_disk(store, 7, EVENT_WARNING, "WorkerDied", "The worker died.");
+                device_store_note_disk(store, 7, EVENT_WARNING, REASON_WORKER_DIED, "The worker died.");
                 CHECK(is_written_soon(event, store));
                 died = event_log_at(
                         device_store_events(store), event_log_count(device_store_events(store)) - 1);

@@ -53,7 +53,8 @@ static void put(struct device_store *store, const char *text)
         problem_list_clear(&problems);
 }
 
-static void set_status(struct device_store *store, enum device_phase phase, const char *reason, int nth)
+static void set_status(
+        struct device_store *store, enum device_phase phase, enum condition_reason reason, int nth)
 {
         struct device_status status = {.phase = phase, .number = -1};
 
@@ -69,11 +70,11 @@ static const struct device_event *last_event(const struct device_store *store)
         return event_log_at(log, event_log_count(log) - 1);
 }
 
-static void check_last(const struct device_store *store, const char *reason, enum event_type type)
+static void check_last(const struct device_store *store, enum condition_reason reason, enum event_type type)
 {
         const struct device_event *event = last_event(store);
 
-        CHECK_STR(event->reason, reason);
+        CHECK_INT(event->reason, reason);
         CHECK_INT(event->type, type);
         CHECK_STR(event->device, "data");
         CHECK_INT(event->revision, device_store_revision(store));
@@ -88,38 +89,40 @@ static void test_every_change_is_told(const struct place *place)
         uint64_t revision;
 
         put(store, SPEC(",\"labels\":{\"app\":\"db\"}"));
-        check_last(store, "Created", EVENT_NORMAL);
+        check_last(store, REASON_CREATED, EVENT_NORMAL);
         CHECK_STR(last_event(store)->labels, "{\"app\":\"db\"}");
-        set_status(store, PHASE_STARTING, "Starting", 1);
-        check_last(store, "Starting", EVENT_NORMAL);
+        set_status(store, PHASE_STARTING, REASON_STARTING, 1);
+        check_last(store, REASON_STARTING, EVENT_NORMAL);
         revision = last_event(store)->revision;
-        set_status(store, PHASE_PENDING, "HostNotReady", 1); /* of the host: not once for each device */
+        set_status(
+                store, PHASE_PENDING, REASON_HOST_NOT_READY, 1); /* of the host: not once for each device */
         CHECK_INT(last_event(store)->revision, revision);
-        set_status(store, PHASE_STARTING, "Starting", 1);
+        set_status(store, PHASE_STARTING, REASON_STARTING, 1);
         revision = last_event(store)->revision;
-        set_status(store, PHASE_STARTING, "Starting", 2); /* only the sentence */
+        set_status(store, PHASE_STARTING, REASON_STARTING, 2); /* only the sentence */
         CHECK_INT(last_event(store)->revision, revision);
-        set_status(store, PHASE_LIVE, "CannotGrow", 1);
-        check_last(store, "CannotGrow", EVENT_WARNING);
-        set_status(store, PHASE_RECOVERING, "Restarting", 1); /* was asked for */
-        check_last(store, "Restarting", EVENT_NORMAL);
-        set_status(store, PHASE_BACKOFF, "NoSuchFile", 1);
-        check_last(store, "NoSuchFile", EVENT_WARNING);
-        set_status(store, PHASE_BACKOFF, "NotPermitted", 1);
-        check_last(store, "NotPermitted", EVENT_WARNING);
-        CHECK_INT(device_store_note(store, "data", EVENT_WARNING, "WorkerDied", "It died of %d.", 9), 0);
-        check_last(store, "WorkerDied", EVENT_WARNING);
-        CHECK_INT(device_store_note(store, "other", EVENT_WARNING, "WorkerDied", "It died."), -ENOENT);
+        set_status(store, PHASE_LIVE, REASON_CANNOT_GROW, 1);
+        check_last(store, REASON_CANNOT_GROW, EVENT_WARNING);
+        set_status(store, PHASE_RECOVERING, REASON_RESTARTING, 1); /* was asked for */
+        check_last(store, REASON_RESTARTING, EVENT_NORMAL);
+        set_status(store, PHASE_BACKOFF, REASON_BACKING_FILE_MISSING, 1);
+        check_last(store, REASON_BACKING_FILE_MISSING, EVENT_WARNING);
+        set_status(store, PHASE_BACKOFF, REASON_BACKING_FILE_NOT_PERMITTED, 1);
+        check_last(store, REASON_BACKING_FILE_NOT_PERMITTED, EVENT_WARNING);
+        CHECK_INT(
+                device_store_note(store, "data", EVENT_WARNING, REASON_WORKER_DIED, "It died of %d.", 9), 0);
+        check_last(store, REASON_WORKER_DIED, EVENT_WARNING);
+        CHECK_INT(device_store_note(store, "other", EVENT_WARNING, REASON_WORKER_DIED, "It died."), -ENOENT);
         CHECK_INT(device_store_request_recover(store, "data"), 0);
-        check_last(store, "RecoverRequested", EVENT_NORMAL);
+        check_last(store, REASON_RECOVER_REQUESTED, EVENT_NORMAL);
         put(store, SPEC(",\"readOnly\":true"));
-        check_last(store, "SpecChanged", EVENT_NORMAL);
+        check_last(store, REASON_SPEC_CHANGED, EVENT_NORMAL);
         CHECK(strstr(last_event(store)->message, "not there yet")); /* no old disk is removed */
         CHECK(!last_event(store)->labels);
         CHECK_INT(device_store_request_delete(store, "data", false), 0);
-        check_last(store, "DeleteRequested", EVENT_NORMAL);
+        check_last(store, REASON_DELETE_REQUESTED, EVENT_NORMAL);
         CHECK_INT(device_store_remove(store, "data"), 0);
-        check_last(store, "Removed", EVENT_NORMAL);
+        check_last(store, REASON_REMOVED, EVENT_NORMAL);
         device_store_free(store);
 }
 
@@ -143,11 +146,12 @@ static void test_no_revision_comes_twice_after_a_crash(const struct place *place
         uint64_t newest;
 
         for (int i = 0; i < 70000; i++) /* more than one block of revisions */
-                device_store_note_disk(store, i % 256, EVENT_WARNING, "DiskOfNoDevice", "It was found.");
+                device_store_note_disk(
+                        store, i % 256, EVENT_WARNING, REASON_DISK_OF_NO_DEVICE, "It was found.");
         newest = last_event(store)->revision;
         CHECK_INT(newest, 70000);
         after = open_crashed(place);
-        device_store_note_disk(after, 1, EVENT_WARNING, "DiskOfNoDevice", "It was found.");
+        device_store_note_disk(after, 1, EVENT_WARNING, REASON_DISK_OF_NO_DEVICE, "It was found.");
         CHECK(last_event(after)->revision > newest);
         device_store_free(after);
         device_store_free(store);
@@ -166,7 +170,7 @@ static void test_asked_for_survives_a_crash(const struct place *place)
         device_store_free(store);
         store = crashed;
         CHECK_INT(event_log_count(device_store_events(store)), 2);
-        CHECK_STR(last_event(store)->reason, "DeleteRequested");
+        CHECK_INT(last_event(store)->reason, REASON_DELETE_REQUESTED);
         CHECK_INT(last_event(store)->revision, before);
         CHECK(device_store_revision(store) >= before);
         device_store_free(store);
@@ -183,8 +187,8 @@ static void test_flapping_costs_no_writes(const struct place *place)
         snprintf(log, sizeof(log), "%s-wal", place->database);
         CHECK_INT(stat(log, &before), 0);
         for (int i = 0; i < 5000; i++) {
-                set_status(store, PHASE_STARTING, "Starting", i);
-                set_status(store, PHASE_BACKOFF, "NoSuchFile", i);
+                set_status(store, PHASE_STARTING, REASON_STARTING, i);
+                set_status(store, PHASE_BACKOFF, REASON_BACKING_FILE_MISSING, i);
         }
         CHECK_INT(stat(log, &after), 0);
         CHECK_INT(after.st_size, before.st_size);
@@ -195,7 +199,7 @@ static void test_flapping_costs_no_writes(const struct place *place)
         store = open_store(place);
         CHECK_INT(event_log_count(device_store_events(store)), 3);
         event = last_event(store);
-        CHECK_STR(event->reason, "NoSuchFile");
+        CHECK_INT(event->reason, REASON_BACKING_FILE_MISSING);
         CHECK_STR(event->message, "Try 4999.");
         CHECK_INT(event->count, 5000);
         CHECK_INT(event->revision - event->first_revision, 2 * 4999);
@@ -212,7 +216,8 @@ static void test_compaction_is_remembered(const struct place *place)
         put(store, SPEC());
         for (int i = 0; i < EVENTS_MAX + 100; i++) {
                 snprintf(reason, sizeof(reason), "Reason%d", i);
-                CHECK_INT(device_store_note(store, "data", EVENT_NORMAL, reason, "It."), 0);
+                CHECK_INT(
+                        device_store_note(store, "data", EVENT_NORMAL, reason_from_string(reason), "It."), 0);
                 if (i == EVENTS_MAX / 2)
                         CHECK_INT(device_store_save_events(store), 0);
         }
@@ -250,7 +255,8 @@ static void test_the_database_is_bounded(const struct place *place)
         put(store, SPEC());
         for (int i = 0; i < EVENTS_MAX; i++) {
                 snprintf(reason, sizeof(reason), "Reason%d", i);
-                CHECK_INT(device_store_note(store, "data", EVENT_NORMAL, reason, "It."), 0);
+                CHECK_INT(
+                        device_store_note(store, "data", EVENT_NORMAL, reason_from_string(reason), "It."), 0);
         }
         CHECK_INT(device_store_save_events(store), 0);
         CHECK(!event_log_has_dropped(device_store_events(store)));
@@ -273,7 +279,7 @@ static void test_revisions_behind_the_events(const struct place *place)
         sqlite3 *db = NULL;
 
         put(store, SPEC());
-        set_status(store, PHASE_BACKOFF, "NoSuchFile", 1);
+        set_status(store, PHASE_BACKOFF, REASON_BACKING_FILE_MISSING, 1);
         newest = last_event(store)->revision;
         device_store_free(store);
         CHECK_INT(sqlite3_open(place->database, &db), SQLITE_OK);
@@ -282,7 +288,7 @@ static void test_revisions_behind_the_events(const struct place *place)
         store = open_store(place);
         CHECK(device_store_revision(store) >= newest);
         CHECK_INT(device_store_request_delete(store, "data", false), 0);
-        check_last(store, "DeleteRequested", EVENT_NORMAL);
+        check_last(store, REASON_DELETE_REQUESTED, EVENT_NORMAL);
         CHECK(last_event(store)->revision > newest);
         CHECK_INT(event_log_count(device_store_events(store)), 3);
         device_store_free(store);
@@ -312,7 +318,7 @@ static void test_old_database_is_taken_over(const struct place *place)
         CHECK_INT(sqlite3_close(db), SQLITE_OK);
         store = open_store(place);
         CHECK(device_store_get(store, "data"));
-        check_last(store, "Quarantined", EVENT_WARNING);
+        check_last(store, REASON_QUARANTINED, EVENT_WARNING);
         CHECK(last_event(store)->revision > 65536);
         device_store_free(store);
 }

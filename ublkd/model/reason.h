@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* Why a device is as it is, and what happened to it: the reasons of its conditions and events, as values.
+ *
+ * To add one: a value of the enum and its row in reason_table.c; then `cmake --build` writes docs/reasons.md
+ * again. A worker of another version may report a reason that this ublkd does not know, and so may an event
+ * that another version stored. Such a name gets a number from _REASON_MAX upwards: it is shown as it came,
+ * and has no properties. */
+#pragma once
+
+#include <stdbool.h>
+
+enum condition_reason {
+        REASON_NONE, /* there is none */
+        /* The way to what is wanted. */
+        REASON_PENDING,
+        REASON_NOT_YET_KNOWN,
+        REASON_HOST_NOT_READY,
+        REASON_STARTING,
+        REASON_LIVE,
+        REASON_GROWING,
+        REASON_CANNOT_GROW,
+        REASON_RESTARTING,
+        REASON_CANNOT_RESTART,
+        REASON_RECOVERING,
+        REASON_RECOVERED,
+        REASON_WAITS_FOR_RECOVER,
+        REASON_GAVE_UP,
+        REASON_DELETING,
+        REASON_DISABLING,
+        REASON_DISABLED,
+        REASON_REPLACING,
+        /* Records. */
+        REASON_QUARANTINED,
+        REASON_RECORD_REMOVED,
+        REASON_RECORD_OUTDATED,
+        REASON_RECORD_NOT_KEPT,
+        REASON_NOT_STORED,
+        REASON_STORE_FAILED,
+        REASON_RUNTIME_DIRECTORY,
+        /* The worker. */
+        REASON_WORKER_DIED,
+        REASON_WORKER_HANGS,
+        REASON_WORKER_KILLED,
+        REASON_WORKER_RETIRED,
+        REASON_WORKER_NOT_STARTED,
+        REASON_WORKER_UNREACHABLE,
+        REASON_OUT_OF_RESOURCES,
+        REASON_CPUS_INVALID,
+        REASON_CPUS_UNAVAILABLE,
+        REASON_MALFORMED_SPEC,
+        REASON_UNKNOWN_TARGET,
+        REASON_TARGET_NOT_OPENED,
+        REASON_DATA_PATH_UNSUPPORTED,
+        REASON_DEVICE_NOT_OPENED,
+        REASON_NO_DEVICE_FOLDER,
+        REASON_NOT_STARTED_BY_UBLKD,
+        REASON_PRIVILEGES_NOT_DROPPED,
+        REASON_QUEUE_FAILED,
+        REASON_REGION_UNUSABLE,
+        /* The kernel. */
+        REASON_CONTROL_PLANE,
+        REASON_CONTROL_PLANE_HANGS,
+        REASON_REQUESTS_UNDER_WAY,
+        REASON_NUMBER_TAKEN,
+        REASON_NUMBER_UNSURE,
+        REASON_NOT_SUPPORTED,
+        REASON_IN_USE,
+        REASON_STILL_HELD,
+        REASON_DISK_OF_NO_DEVICE,
+        REASON_QUEUES_ANYWHERE,
+        REASON_TIMEOUT_NOT_SET,
+        REASON_NODE_NOT_SET,
+        REASON_LINK_NOT_REMOVED,
+        REASON_LIMITS_NOT_SET,
+        REASON_LIMITS_NOT_LIFTED,
+        REASON_ON_FULL_NOT_SET,
+        /* The backing store. */
+        REASON_BACKING_FILE_MISSING,
+        REASON_BACKING_FILE_NOT_PERMITTED,
+        REASON_BACKING_FILE_READ_ONLY,
+        REASON_BACKING_FILE_BUSY,
+        REASON_BACKING_FILE_EMPTY,
+        REASON_BACKING_FILE_UNSUITABLE,
+        REASON_BACKING_FILE_UNUSABLE,
+        REASON_BACKING_UNREADABLE,
+        REASON_BACKING_TOO_SMALL,
+        REASON_BACKING_BLOCK_SIZE_UNSUPPORTED,
+        REASON_BACKING_IN_USE,
+        REASON_BACKING_SHARE_UNKNOWN,
+        REASON_BACKING_STACK_UNREADABLE,
+        REASON_BACKING_READ,
+        REASON_BACKING_CHANGED,
+        REASON_BACKING_TRUNCATED,
+        REASON_FLUSH_FAILED,
+        REASON_STORE_FULL,
+        REASON_STORE_HAS_ROOM,
+        REASON_DIRECT_IO_UNAVAILABLE,
+        REASON_OFFSET_BEYOND_END,
+        REASON_OFFSET_NOT_A_MULTIPLE,
+        REASON_SIZE_MISSING,
+        REASON_SIZE_NOT_A_MULTIPLE,
+        REASON_TOO_LARGE,
+        REASON_BLOCK_SIZE_TOO_SMALL,
+        REASON_BLOCK_SIZE_UNSUPPORTED,
+        REASON_PATH_LEADS_TO_STORE,
+        REASON_PATH_LEADS_ELSEWHERE,
+        REASON_PATH_GONE,
+        REASON_PATH_UNKNOWN,
+        REASON_UNSTABLE_PATH,
+        /* What was asked for. */
+        REASON_CREATED,
+        REASON_SPEC_CHANGED,
+        REASON_DELETE_REQUESTED,
+        REASON_REMOVED,
+        REASON_RECOVER_REQUESTED,
+        REASON_RESTART_REQUESTED,
+        REASON_WRITE_ERRORS_ACCEPTED,
+        REASON_BACKING_ACCEPTED,
+        REASON_NUMBER_RELEASED,
+        REASON_ADOPTED,
+        /* Unknown names, of which there were too many. */
+        REASON_OTHER,
+        _REASON_MAX
+};
+
+enum {
+        REASON_NAME_MAX = 64,      /* bytes, with the NUL; a longer one is REASON_OTHER */
+        REASONS_UNKNOWN_MAX = 8192 /* so many unknown names are told apart */
+};
+
+/* Whether a status with it is a Warning. */
+enum reason_weight {
+        REASON_AS_PHASE, /* as the phase says */
+        REASON_ALARMING, /* whatever the phase */
+        REASON_INTENDED, /* never: it was asked for */
+};
+
+struct reason_info {
+        const char *name; /* in the API: CamelCase */
+        enum reason_weight weight;
+        bool step;                    /* on the way to what was decided, and so no line of the log */
+        bool transient;               /* says nothing about the spec: the next try may succeed */
+        bool obstacle;                /* keeps the kernel from taking a disk away */
+        bool handover;                /* the worker left because it was told to */
+        bool of_host;                 /* of the machine, and so no event of a device */
+        const char *meaning, *advice; /* one sentence each; advice destroys nothing */
+};
+
+/* Its row. That of REASON_OTHER, but for the name, where it is not known. */
+const struct reason_info *reason_info(enum condition_reason reason);
+/* Its name in the API; "" of REASON_NONE. */
+const char *reason_to_string(enum condition_reason reason);
+/* REASON_NONE of "". Any other name keeps its number for the life of the process. */
+enum condition_reason reason_from_string(const char *name);
