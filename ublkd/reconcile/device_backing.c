@@ -102,7 +102,9 @@ void device_backing_load(struct managed_device *device, const struct device_reco
         load_backing(device);
         load_params(device);
         backing->epoch = record->epoch;
-        backing->fd = fd_store_take(fd_store_of(device), record->uid, record->epoch);
+        /* Also that of an older disk, which is to go: until then it is held, and then the service manager has to be
+         * told. Its lock would keep the next worker from the store for ever. */
+        backing->fd = fd_store_take(fd_store_of(device), record->uid, &backing->epoch);
         backing->held = backing->fd >= 0;
 }
 

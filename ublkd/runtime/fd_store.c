@@ -85,25 +85,56 @@ unsigned fd_store_sockets(const struct fd_store *store)
         return store ? store->sockets : 0;
 }
 
-int fd_store_take(struct fd_store *store, const char *uid, uint16_t epoch)
+static struct kept_fd *find_name(struct fd_store *store, const char *name)
 {
+        for (size_t i = 0; i < store->count; i++)
+                if (store->items[i].fd >= 0 && strcmp(store->items[i].name, name) == 0)
+                        return &store->items[i];
+        return NULL;
+}
+
+/* The one of the newest disk of the device; NULL: there is none. */
+static struct kept_fd *find_newest(struct fd_store *store, const char *uid, uint16_t *ret_epoch)
+{
+        struct kept_fd *newest = NULL;
         char name[NAME_SIZE];
 
-        name_of(uid, epoch, name);
-        for (size_t i = 0; store && i < store->count; i++)
-                if (store->items[i].fd >= 0 && strcmp(store->items[i].name, name) == 0)
-                        return TAKE_FD(store->items[i].fd);
-        return -1;
+        for (size_t i = 0; i < store->count; i++) {
+                const char *dash = strrchr(store->items[i].name, '-');
+                uint16_t epoch = dash ? (uint16_t)strtoul(dash + 1, NULL, 10) : 0;
+
+                name_of(uid, epoch, name);
+                if (store->items[i].fd < 0 || strcmp(store->items[i].name, name) != 0
+                        || (newest && epoch < *ret_epoch))
+                        continue;
+                newest = &store->items[i];
+                *ret_epoch = epoch;
+        }
+        return newest;
+}
+
+int fd_store_take(struct fd_store *store, const char *uid, uint16_t *ret_epoch)
+{
+        uint16_t epoch = 0;
+        struct kept_fd *newest = store ? find_newest(store, uid, &epoch) : NULL;
+
+        if (!newest)
+                return -1;
+        *ret_epoch = epoch;
+        return TAKE_FD(newest->fd);
 }
 
 void fd_store_forget(struct fd_store *store, const char *uid, uint16_t epoch)
 {
         char name[NAME_SIZE], text[NAME_SIZE + 64];
+        struct kept_fd *kept;
 
         if (!store)
                 return;
-        close_away(fd_store_take(store, uid, epoch));
         name_of(uid, epoch, name);
+        kept = find_name(store, name);
+        if (kept)
+                kept->fd = close_away(kept->fd);
         snprintf(text, sizeof(text), "FDSTOREREMOVE=1\nFDNAME=%s", name);
         (void)sd_notify(false, text);
 }

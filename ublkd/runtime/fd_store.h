@@ -17,8 +17,9 @@ struct fd_store *fd_store_free(struct fd_store *store);
 /* How many listening sockets were passed beside them, from SD_LISTEN_FDS_START on. */
 unsigned fd_store_sockets(const struct fd_store *store);
 
-/* The descriptor that was kept for the disk, the caller's from now on; -1: none. */
-int fd_store_take(struct fd_store *store, const char *uid, uint16_t epoch);
+/* The descriptor that was kept for the disk of the device, the caller's from now on; -1: none. *ret_epoch: of
+ * that disk, which is older than the record where that was changed since. */
+int fd_store_take(struct fd_store *store, const char *uid, uint16_t *ret_epoch);
 /* Has a copy of `fd` kept for the disk, in place of the one that was kept before. */
 void fd_store_keep(struct fd_store *store, const char *uid, uint16_t epoch, int fd);
 /* Has the copy closed. */

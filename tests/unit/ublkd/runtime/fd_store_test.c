@@ -59,10 +59,40 @@ static void test_a_descriptor_replaces_the_one_before(int manager)
         fd_store_free(store);
 }
 
+/* The record of a device may have got another epoch before ublkd ended, and its disk was still there. */
+static void test_a_descriptor_of_an_older_disk_is_found(int manager)
+{
+        char pid[16];
+        struct fd_store *store;
+        uint16_t epoch = 7;
+        int fd;
+
+        CHECK_INT(dup2(manager, 3), 3);
+        CHECK_INT(dup2(manager, 4), 4);
+        snprintf(pid, sizeof(pid), "%d", getpid());
+        CHECK_INT(setenv("LISTEN_PID", pid, 1), 0);
+        CHECK_INT(setenv("LISTEN_FDS", "2", 1), 0);
+        CHECK_INT(setenv("LISTEN_FDNAMES",
+                          "store-0b7a1c9e-0000-4000-8000-1234567890ab-9:store-0b7a1c9e-0000-4000-8000-"
+                          "1234567890ab-10",
+                          1),
+                0);
+        if (!CHECK_INT(fd_store_new(&store), 0))
+                return;
+        CHECK_INT(fd_store_take(store, "0b7a1c9e-0000-4000-8000-1234567890ac", &epoch), -1);
+        CHECK_INT(epoch, 7);
+        fd = fd_store_take(store, uid, &epoch);
+        CHECK_INT(fd, 4);
+        CHECK_INT(epoch, 10);
+        close_fd(fd);
+        fd_store_free(store);
+}
+
 int main(void)
 {
         _cleanup_close_ int manager = listen_as_service_manager();
 
         test_a_descriptor_replaces_the_one_before(manager);
+        test_a_descriptor_of_an_older_disk_is_found(manager);
         return check_report();
 }
