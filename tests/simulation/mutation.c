@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether the tests of the table would notice a broken table: every row is removed, widened in each column,
+ * and given each other action, and the rules over all facts (walk.c) or the simulation must find fault with
+ * it; and whether the simulation would notice helpers for control commands that get their part wrong.
+ *   mutation [--list]     --list: also what found each mutant
+ * Mutants that answer every combination as the table does are no mutants. Those that survive must be known.
+ *
+ * A schedule in which the reconciler never asks about facts for which mutant and table differ is the same
+ * schedule with either, so only the others are run. A mutant may well lead the reconciler where it crashes,
+ * or never returns; so each has a process of its own, and that is as good as a rule that is broken.
+ *
+ * Where no schedule asks, no schedule can tell, and the rules over all facts are what remains. Among these are all
+ * mutants of the row for a LIVE disk whose waiting I/O is given up: of a disk that can be recovered and whose worker is
+ * gone plan_kernel() says DOWN, and of another one the reconciler does not count how long its I/O waits (device_wish.c),
+ * as it is failed once the kernel notices the death. */
+#include "sim.h"
+
+/* The table itself, which is nobody's business elsewhere. */
+#include "ublkd/plan/plan.c"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+        ROWS = sizeof(table) / sizeof(table[0]),
+        SCHEDULES = 10000, /* for a mutant; the table itself passes many more */
+        COMBINATIONS = _WANT_MAX * _KERNEL_MAX * _PLAN_WORKER_MAX * _TROUBLE_MAX,
+        PATIENCE = 60, /* seconds, for all schedules of a mutant */
+        FINDING_SIZE = 128,
+};
+
+static struct plan_row mutant[ROWS];
+
+static enum plan_action plan_by_mutant(const struct plan_facts *facts)
+{
+        const struct plan_row *row = mutant;
+
+        while (row < mutant + ROWS - 1
+                && (!in(row->want, facts->want) || !in(row->kernel, facts->kernel)
+                        || !in(row->worker, facts->worker) || !in(row->trouble, facts->trouble)))
+                row++;
+        return row->action;
+}
+
+static struct plan_facts facts_of(unsigned combination)
+{
+        return (struct plan_facts){
+                .want = combination % _WANT_MAX,
+                .kernel = combination / _WANT_MAX % _KERNEL_MAX,
+                .worker = combination / (_WANT_MAX * _KERNEL_MAX) % _PLAN_WORKER_MAX,
+                .trouble = combination / (_WANT_MAX * _KERNEL_MAX * _PLAN_WORKER_MAX),
+        };
+}
+
+static unsigned combination_of(const struct plan_facts *facts)
+{
+        return facts->want + _WANT_MAX * facts->kernel + _WANT_MAX * _KERNEL_MAX * facts->worker
+               + _WANT_MAX * _KERNEL_MAX * _PLAN_WORKER_MAX * facts->trouble;
+}
+
+/* A set of combinations. */
+struct facts_set {
+        uint64_t words[(COMBINATIONS + 63) / 64];
+};
+
+static void set_add(struct facts_set *set, unsigned combination)
+{
+        set->words[combination / 64] |= UINT64_C(1) << combination % 64;
+}
+
+static bool sets_meet(const struct facts_set *one, const struct facts_set *other)
+{
+        for (size_t i = 0; i < sizeof(one->words) / sizeof(one->words[0]); i++)
+                if (one->words[i] & other->words[i])
+                        return true;
+        return false;
+}
+
+/* Those that mutant and table answer differently. False: there is none. */
+static bool find_differences(struct facts_set *ret)
+{
+        bool found = false;
+
+        *ret = (struct facts_set){};
+        for (unsigned i = 0; i < COMBINATIONS; i++) {
+                struct plan_facts facts = facts_of(i);
+
+                if (plan(&facts) == plan_by_mutant(&facts))
+                        continue;
+                set_add(ret, i);
+                found = true;
+        }
+        return found;
+}
+
+/* What the reconciler asks about in each schedule, with the table as it is. */
+static struct facts_set asked[SCHEDULES + 1], *asked_now;
+
+static void note_facts(const struct plan_facts *facts)
+{
+        set_add(asked_now, combination_of(facts));
+}
+
+/* NULL; or the rule that the table itself breaks. */
+static const char *learn_what_is_asked(struct world *world)
+{
+        const char *broken = NULL;
+
+        world->on_facts = note_facts;
+        for (uint64_t seed = 1; seed <= SCHEDULES && !broken; seed++) {
+                asked_now = &asked[seed];
+                broken = schedule_run(world, seed, plan, false);
+        }
+        world->on_facts = NULL;
+        return broken;
+}
+
+struct tally {
+        unsigned equivalent, walked, simulated, both, unasked, survived;
+};
+
+/* Written by the process that runs the schedules. */
+static char *finding;
+
+static void run_schedules(struct world *world, plan_function decide, const struct facts_set *differences)
+{
+        const char *broken = NULL;
+
+        (void)alarm(PATIENCE);
+        for (uint64_t seed = 1; seed <= SCHEDULES && !broken; seed++)
+                if (!differences || sets_meet(differences, &asked[seed]))
+                        broken = schedule_run(world, seed, decide, false);
+        if (broken)
+                (void)snprintf(finding, FINDING_SIZE, "%s", broken);
+        _exit(0);
+}
+
+/* differences: NULL to run all of them. NULL: no rule was broken. Valid until the next call. */
+static const char *simulate(struct world *world, plan_function decide, const struct facts_set *differences)
+{
+        int status = 0;
+        pid_t pid;
+
+        finding[0] = '\0';
+        pid = fork();
+        if (pid < 0)
+                abort();
+        if (pid == 0)
+                run_schedules(world, decide, differences);
+        if (waitpid(pid, &status, 0) != pid)
+                abort();
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+                (void)snprintf(finding, FINDING_SIZE, "%s",
+                        WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? "it does not end"
+                                                                           : "the reconciler crashes");
+        return finding[0] ? finding : NULL;
+}
+
+/* In which mutant and table can be told apart. */
+static unsigned count_schedules(const struct facts_set *differences)
+{
+        unsigned count = 0;
+
+        for (unsigned seed = 1; seed <= SCHEDULES; seed++)
+                count += sets_meet(differences, &asked[seed]);
+        return count;
+}
+
+static void try_mutant(struct world *world, unsigned row, const char *what, const char *detail, bool list,
+        struct tally *tally)
+{
+        struct facts_set differences;
+        struct plan_facts facts;
+        const char *walked, *simulated;
+
+        if (!find_differences(&differences)) {
+                tally->equivalent++;
+                return;
+        }
+        walked = walk_all_facts(plan_by_mutant, &facts);
+        simulated = simulate(world, plan_by_mutant, &differences);
+        tally->walked += walked != NULL;
+        tally->simulated += simulated != NULL;
+        tally->both += walked && simulated;
+        tally->unasked += count_schedules(&differences) == 0;
+        tally->survived += !walked && !simulated;
+        if (list || (!walked && !simulated))
+                printf("row %2u (%s) %s%s: %s; %s (%u schedules)\n", row + 1,
+                        plan_action_to_string(table[row].action), what, detail,
+                        walked ? walked : "no rule broken", simulated ? simulated : "every schedule good",
+                        count_schedules(&differences));
+}
+
+static void remove_row(struct world *world, unsigned row, bool list, struct tally *tally)
+{
+        memcpy(mutant, table, sizeof(table));
+        memmove(mutant + row, mutant + row + 1, (ROWS - row - 1) * sizeof(mutant[0]));
+        try_mutant(world, row, "removed", "", list, tally);
+}
+
+static void widen_row(struct world *world, unsigned row, bool list, struct tally *tally)
+{
+        static const char *const names[] = {"want", "kernel", "worker", "trouble"};
+
+        for (unsigned column = 0; column < 4; column++) {
+                memcpy(mutant, table, sizeof(table));
+                *(unsigned *[]){&mutant[row].want, &mutant[row].kernel, &mutant[row].worker,
+                        &mutant[row].trouble}[column] = 0;
+                try_mutant(world, row, "for any ", names[column], list, tally);
+        }
+}
+
+static void change_action(struct world *world, unsigned row, bool list, struct tally *tally)
+{
+        for (unsigned action = 0; action < _ACTION_MAX; action++) {
+                memcpy(mutant, table, sizeof(table));
+                mutant[row].action = action;
+                try_mutant(world, row, "does instead: ", plan_action_to_string(action), list, tally);
+        }
+}
+
+/* How many mistakes of the helpers nobody notices. */
+static unsigned try_mistakes(struct world *world, bool list)
+{
+        static const char *const names[_HELPER_MISTAKE_MAX] = {
+                [FORGETS_WHAT_WAS_GIVEN_UP] = "forget what was given up",
+                [RELEASES_WHEN_IT_KILLS] = "release what a helper holds when they kill it",
+                [NEVER_RELEASES] = "never release what was given up",
+                [KEEPS_A_HELPER_THAT_HANGS] = "keep a helper that hangs",
+                [RETIRES_AND_DOES_NOT_KILL] = "give a helper up and do not kill it",
+                [KEEPS_THE_SLOT_OF_THE_DEAD] = "keep the slot of one that is dead",
+                [SWALLOWS_CALLS_OF_THE_DEAD] = "say nothing of the calls of one that died",
+                [HAS_NO_DEADLINE] = "wait for ever",
+        };
+        unsigned survived = 0;
+
+        for (world->mistake = NO_MISTAKE + 1; world->mistake < _HELPER_MISTAKE_MAX; world->mistake++) {
+                const char *broken = simulate(world, plan, NULL);
+
+                survived += !broken;
+                if (list || !broken)
+                        printf("helpers %s: %s\n", names[world->mistake],
+                                broken ? broken : "every schedule good");
+        }
+        world->mistake = NO_MISTAKE;
+        return survived;
+}
+
+int main(int argc, char **argv)
+{
+        struct world *world = calloc(1, sizeof(*world));
+        bool list = argc > 1 && strcmp(argv[1], "--list") == 0;
+        struct tally tally = {};
+        unsigned mistakes;
+
+        const char *broken;
+
+        if (!world)
+                return 2;
+        setlinebuf(stdout); /* what is in the buffer is no business of the processes below */
+        finding = mmap(NULL, FINDING_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (finding == MAP_FAILED)
+                return 2;
+        broken = learn_what_is_asked(world);
+        if (broken) {
+                printf("the table itself breaks a rule: %s\n", broken);
+                return 1;
+        }
+        for (unsigned row = 0; row < ROWS - 1; row++) {
+                remove_row(world, row, list, &tally);
+                widen_row(world, row, list, &tally);
+                change_action(world, row, list, &tally);
+        }
+        printf("%u rows: %u mutants found by the rules, %u by %u schedules (%u by both; %u are about what "
+               "none of them asks), "
+               "%u survived, %u were equivalent\n",
+                ROWS, tally.walked, tally.simulated, SCHEDULES, tally.both, tally.unasked, tally.survived,
+                tally.equivalent);
+        mistakes = try_mistakes(world, list);
+        printf("%u mistakes of helpers, %u survived\n", _HELPER_MISTAKE_MAX - 1, mistakes);
+        free(world);
+        return tally.survived + mistakes > 0;
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/* In place of what else the reconciler asks of the machine: the runtime directory, kept descriptors, nodes of
+ * disks, /sys, searches for the users of a disk, and the log. The worker's region is not there: what is in it
+ * decides nothing about a device. */
+#include "sim.h"
+
+#include "ublkd/base/log.h"
+#include "ublkd/disks/disk_node.h"
+#include "ublkd/disks/disk_timeout.h"
+#include "ublkd/offload/close_away.h"
+#include "ublkd/paths/path_watch.h"
+#include "ublkd/reconcile/observe.h"
+#include "ublkd/runtime/claim_file.h"
+#include "ublkd/runtime/fd_store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- the runtime directory ---- */
+
+static struct runtime_file *find_file(const char *uid, const char *suffix)
+{
+        for (int i = 0; i < FILES; i++) {
+                struct runtime_file *file = &sim->files[i];
+
+                if (file->text && strcmp(file->uid, uid) == 0 && strcmp(file->suffix, suffix) == 0)
+                        return file;
+        }
+        return NULL;
+}
+
+static struct runtime_file *free_file(void)
+{
+        for (int i = 0; i < FILES; i++)
+                if (!sim->files[i].text)
+                        return &sim->files[i];
+        return NULL;
+}
+
+const char *runtime_dir_path(const struct runtime_dir *dir)
+{
+        (void)dir;
+        return "/run/ublkd";
+}
+
+int runtime_dir_write(struct runtime_dir *dir, const char *uid, const char *suffix, const char *text)
+{
+        struct runtime_file *file = find_file(uid, suffix);
+
+        (void)dir;
+        if (!ublkd_acts(sim))
+                return -EIO;
+        if (world_bad_luck(sim))
+                return -ENOSPC;
+        if (!file)
+                file = free_file();
+        if (!file) {
+                world_break(sim, "files pile up in the runtime directory");
+                return -ENOSPC;
+        }
+        free(file->text);
+        *file = (struct runtime_file){.text = strdup(text)};
+        snprintf(file->uid, sizeof(file->uid), "%s", uid);
+        snprintf(file->suffix, sizeof(file->suffix), "%s", suffix);
+        return 0;
+}
+
+int runtime_dir_read(struct runtime_dir *dir, const char *uid, const char *suffix, char **ret)
+{
+        const struct runtime_file *file = find_file(uid, suffix);
+
+        (void)dir;
+        if (!file)
+                return -ENOENT;
+        *ret = strdup(file->text);
+        return *ret ? 0 : -ENOMEM;
+}
+
+int runtime_dir_remove(struct runtime_dir *dir, const char *uid, const char *suffix)
+{
+        struct runtime_file *file = find_file(uid, suffix);
+
+        (void)dir;
+        if (!ublkd_acts(sim) || !file)
+                return 0;
+        free(file->text);
+        *file = (struct runtime_file){};
+        return 0;
+}
+
+/* The number of none: it is used by the functions below alone, and to close it fails. */
+int runtime_dir_open_disks(const struct runtime_dir *dir)
+{
+        (void)dir;
+        return world_bad_luck(sim) ? -ENOSPC : 1 << 29;
+}
+
+int runtime_dir_open_region(struct runtime_dir *dir, const char *uid)
+{
+        (void)dir, (void)uid;
+        return -ENOENT;
+}
+
+int runtime_dir_forget_region(struct runtime_dir *dir, const char *uid)
+{
+        (void)dir, (void)uid;
+        return 0;
+}
+
+int runtime_dir_forget_worker(struct runtime_dir *dir, const char *uid)
+{
+        int owner = sim->socket_owner;
+
+        (void)dir;
+        if (ublkd_acts(sim) && owner != NOBODY && strcmp(sim->processes[owner].uid, uid) == 0)
+                sim->socket_owner = NOBODY;
+        return 0;
+}
+
+/* There are no records of another database. */
+int runtime_dir_each_record(
+        struct runtime_dir *dir, int (*each)(void *userdata, const char *uid), void *userdata)
+{
+        (void)dir, (void)each, (void)userdata;
+        return 0;
+}
+
+int runtime_dir_read_record(struct runtime_dir *dir, const char *uid, size_t size_max, char **ret)
+{
+        (void)dir, (void)uid, (void)size_max, (void)ret;
+        return -ENOENT;
+}
+
+int record_keeper_ensure(struct record_keeper *keeper, const char *name)
+{
+        (void)keeper, (void)name;
+        return world_bad_luck(sim) ? -ENOSPC : 0;
+}
+
+int claim_file_write(const char *runtime_dir, const char *uid, const struct backing_claims *claims)
+{
+        struct written_claims *written = &sim->claims;
+
+        (void)runtime_dir;
+        if (!ublkd_acts(sim))
+                return -EIO;
+        if (world_bad_luck(sim))
+                return -ENOSPC;
+        backing_claims_clear(&written->claims);
+        snprintf(written->uid, sizeof(written->uid), "%s", uid);
+        return backing_claims_append(&written->claims, claims);
+}
+
+int claim_file_read(const char *runtime_dir, const char *uid, struct backing_claims *ret)
+{
+        (void)runtime_dir;
+        return strcmp(sim->claims.uid, uid) == 0 ? backing_claims_append(ret, &sim->claims.claims) : -ENOENT;
+}
+
+int claim_file_remove(const char *runtime_dir, const char *uid)
+{
+        (void)runtime_dir;
+        if (!ublkd_acts(sim) || strcmp(sim->claims.uid, uid) != 0)
+                return 0;
+        backing_claims_clear(&sim->claims.claims);
+        sim->claims = (struct written_claims){};
+        return 0;
+}
+
+/* ---- descriptors ---- */
+
+int close_away(int fd)
+{
+        descriptor_close(sim, fd);
+        return -1;
+}
+
+int fd_store_take(struct fd_store *store, const char *uid, uint16_t *ret_epoch)
+{
+        const struct kept_descriptor *kept = &sim->kept;
+
+        (void)store;
+        if (!sim->keeps_descriptors || strcmp(kept->uid, uid) != 0)
+                return -1;
+        *ret_epoch = kept->epoch;
+        return descriptor_open(sim, kept->store);
+}
+
+void fd_store_keep(struct fd_store *store, const char *uid, uint16_t epoch, int fd)
+{
+        (void)store;
+        if (!ublkd_acts(sim) || !sim->keeps_descriptors)
+                return;
+        if (sim->kept.uid[0] != '\0' && (strcmp(sim->kept.uid, uid) != 0 || sim->kept.epoch != epoch))
+                world_break(sim, "a descriptor of a store is kept for no disk");
+        sim->kept = (struct kept_descriptor){.epoch = epoch, .store = descriptor_store(sim, fd)};
+        snprintf(sim->kept.uid, sizeof(sim->kept.uid), "%s", uid);
+        if (sim->kept.store == NO_STORE)
+                world_break(sim, "a descriptor that is not open is kept");
+}
+
+void fd_store_forget(struct fd_store *store, const char *uid, uint16_t epoch)
+{
+        (void)store;
+        if (ublkd_acts(sim) && strcmp(sim->kept.uid, uid) == 0 && sim->kept.epoch == epoch)
+                sim->kept = (struct kept_descriptor){};
+}
+
+int __wrap_statx(int fd, const char *path, int flags, unsigned mask, struct statx *ret);
+
+int __wrap_statx(int fd, const char *path, int flags, unsigned mask, struct statx *ret)
+{
+        int store = descriptor_store(sim, fd);
+
+        (void)path, (void)flags;
+        if (store == NO_STORE) {
+                errno = EBADF;
+                return -1;
+        }
+        *ret = (struct statx){
+                .stx_mask = mask,
+                .stx_mode = S_IFREG | 0600,
+                .stx_ino = 100 + (uint64_t)store,
+                .stx_dev_major = 8,
+                .stx_dev_minor = 1,
+        };
+        return 0;
+}
+
+/* ---- disks, as /sys and /dev have them ---- */
+
+int __wrap_observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size);
+
+int __wrap_observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size)
+{
+        const struct disk *disk = &sim->disks[number];
+
+        if (!disk->exists || !disk->was_started)
+                return -ENOENT;
+        *ret_size = disk->size * MIB;
+        *ret_logical_block_size = 512;
+        return 0;
+}
+
+int disk_node_announce(int disks, const struct disk_node *node)
+{
+        (void)disks, (void)node;
+        return 1;
+}
+
+int disk_node_notify(int number)
+{
+        (void)number;
+        return 0;
+}
+
+int disk_node_publish(const struct disk_node *node)
+{
+        (void)node;
+        return world_bad_luck(sim) ? -ENOENT : 0;
+}
+
+int disk_node_withdraw(int disks, const char *name, int number)
+{
+        (void)disks, (void)name, (void)number;
+        return 0;
+}
+
+int disk_timeout_shorten(struct disk_timeout *timeout, int number, uint64_t delay)
+{
+        (void)timeout, (void)number, (void)delay;
+        return world_bad_luck(sim) ? -EAGAIN : 0;
+}
+
+/* ---- who uses a disk ---- */
+
+int disk_search_ask(struct disk_search *search, int number, enum disk_depth depth, disk_answered answered,
+        void *userdata, struct disk_question **ret)
+{
+        struct world *world = sim;
+
+        (void)search, (void)depth;
+        if (!ublkd_acts(world) || world_bad_luck(world))
+                return -EAGAIN;
+        for (int i = 0; i < QUESTIONS; i++) {
+                struct disk_question *question = &world->ublkd.questions[i];
+
+                if (question->used)
+                        continue;
+                *question = (struct disk_question){.used = true,
+                        .serial = ++world->question_serial,
+                        .number = number,
+                        .answered = answered,
+                        .userdata = userdata};
+                world_at(world, world->now + world_between(world, MS, 10 * SECOND), EVENT_ANSWER, i, 0,
+                        question->serial);
+                *ret = question;
+                return 0;
+        }
+        world_break(world, "questions pile up");
+        return -EAGAIN;
+}
+
+void seam_question_answered(struct world *world, const struct event *event)
+{
+        const struct disk_question *question = &world->ublkd.questions[event->a];
+        struct disk_answer answer = {.text = ""};
+
+        if (!ublkd_acts(world) || !question->used || question->serial != event->c)
+                return;
+        answer.number = question->number;
+        if (!world_bad_luck(world))
+                answer.use = world->disks[question->number].openers > 0 ? DISK_USED : DISK_UNUSED;
+        if (answer.use == DISK_USED)
+                answer.text = "somebody";
+        question->answered(question->userdata, &answer);
+}
+
+struct disk_question *disk_question_free(struct disk_question *question)
+{
+        if (question)
+                question->used = false;
+        return NULL;
+}
+
+/* ---- where paths lead: nobody looks ---- */
+
+int path_watch_new(struct path_watches *watches, const char *path, const struct path_store *store,
+        path_watch_changed changed, void *userdata, struct path_watch **ret)
+{
+        (void)watches, (void)path, (void)store, (void)changed, (void)userdata, (void)ret;
+        return -ENOSPC;
+}
+
+struct path_watch *path_watch_free(struct path_watch *watch)
+{
+        (void)watch;
+        return NULL;
+}
+
+const struct path_view *path_watch_view(const struct path_watch *watch)
+{
+        (void)watch;
+        return NULL;
+}
+
+const char *path_watch_path(const struct path_watch *watch)
+{
+        (void)watch;
+        return NULL;
+}
+
+const struct path_store *path_watch_store(const struct path_watch *watch)
+{
+        (void)watch;
+        return NULL;
+}
+
+const char *worker_start_program(const struct worker_start *start)
+{
+        (void)start;
+        return "/usr/libexec/ublkd-worker";
+}
+
+/* ---- the log is part of the trace ---- */
+
+void log_record(int level, const struct log_fields *fields, const char *format, ...)
+{
+        char text[512];
+        va_list arguments;
+
+        (void)level, (void)fields;
+        if (!sim || !sim->trace)
+                return;
+        va_start(arguments, format);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        (void)vsnprintf(text, sizeof(text), format, arguments);
+#pragma GCC diagnostic pop
+        va_end(arguments);
+        world_trace(sim, "log: %s", text);
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* Disks, and what control commands do to them, as the driver has it. */
+#include "sim.h"
+
+#include <errno.h>
+
+static struct disk *find_disk(struct world *world, int number, unsigned instance)
+{
+        struct disk *disk = number >= 0 ? &world->disks[number] : NULL;
+
+        return disk && disk->exists && disk->instance == instance ? disk : NULL;
+}
+
+uint64_t kernel_features(const struct world *world)
+{
+        return FEATURE_RECOVERY | FEATURE_REISSUE | FEATURE_FAIL_IO | (world->can_grow ? FEATURE_GROW : 0)
+               | (world->can_quiesce ? FEATURE_QUIESCE : 0) | (world->can_try_stop ? FEATURE_TRY_STOP : 0);
+}
+
+static void vanish_if_unused(struct world *world, struct disk *disk)
+{
+        if (disk->deleted && disk->openers == 0 && disk->holder == NOBODY) {
+                TRACE(world, "kernel: disk %d is gone", (int)(disk - world->disks));
+                disk->exists = false;
+                disk->free_at = world->now + (world_chance(world, 500) ? world_random(world, 300 * MS) : 0);
+        }
+}
+
+/* ---- what workers do ---- */
+
+int kernel_attach(struct world *world, int number, int worker)
+{
+        struct disk *disk = &world->disks[number];
+
+        if (!disk->exists || disk->deleted)
+                return -ENOENT;
+        if (disk->holder != NOBODY || world_bad_luck(world)) /* udev has it open for a moment */
+                return -EBUSY;
+        if (!disk->was_started)
+                disk->store = world->processes[worker].store;
+        else if (world->processes[worker].store != disk->store
+                 && world->processes[worker].store != disk->consented)
+                world_break(world, "a disk goes on with another store than it was made on");
+        disk->holder = worker;
+        disk->fetched_any = disk->fetched_all = false;
+        return 0;
+}
+
+int kernel_fetch(struct world *world, int number, int worker, bool all)
+{
+        struct disk *disk = &world->disks[number];
+
+        if (!disk->exists || disk->deleted || disk->holder != worker)
+                return -ENODEV;
+        if (disk->spoilt || disk->state == DISK_LIVE)
+                return -EBUSY;
+        if (disk->state == DISK_DEAD ? disk->was_started : !disk->begun)
+                return -EINVAL;
+        disk->fetched_any = true;
+        disk->fetched_all = all;
+        return 0;
+}
+
+/* Its queues are reset only by START_USER_RECOVERY, which not every kernel gives after a half-done fetch. */
+static void lose_worker(struct world *world, struct disk *disk)
+{
+        if (disk->state == DISK_LIVE) {
+                disk->state = disk->recovery == RECOVERY_NONE   ? DISK_DEAD
+                              : disk->recovery == RECOVERY_FAIL ? DISK_FAIL_IO
+                                                                : DISK_QUIESCED;
+                disk->begun = false;
+        } else if (disk->fetched_any) {
+                if (disk->state == DISK_DEAD || (world->refuses_second_begin && !disk->fetched_all))
+                        disk->spoilt = true;
+                disk->begun = disk->spoilt;
+        }
+        disk->fetched_all = false;
+        TRACE(world, "kernel: disk %d lost its worker, state %d%s", (int)(disk - world->disks), disk->state,
+                disk->spoilt ? ", spoilt" : "");
+}
+
+void kernel_state_follows(struct world *world, int worker)
+{
+        for (int i = 0; i < NUMBERS; i++)
+                if (world->disks[i].exists && world->disks[i].holder == worker)
+                        lose_worker(world, &world->disks[i]);
+}
+
+void kernel_released(struct world *world, int worker)
+{
+        for (int i = 0; i < NUMBERS; i++) {
+                struct disk *disk = &world->disks[i];
+
+                if (!disk->exists || disk->holder != worker)
+                        continue;
+                if (!world->notices_early)
+                        lose_worker(world, disk);
+                disk->holder = NOBODY;
+                disk->fetched_any = disk->fetched_all = false;
+                vanish_if_unused(world, disk);
+        }
+}
+
+void kernel_worker_died(struct world *world, int worker)
+{
+        /* only one that served has I/O in its backend */
+        bool slow = world->slow_backend && world->processes[worker].stage >= PROCESS_SERVING;
+        uint64_t released = slow && world_chance(world, 300) ? world_between(world, 0, 60 * SECOND)
+                                                             : world_between(world, 0, 30 * MS);
+
+        if (world->notices_early)
+                world_at(world, world->now + world_random(world, released + 1), EVENT_STATE_FOLLOWS, worker,
+                        0, 0);
+        world_at(world, world->now + released, EVENT_RELEASED, worker, 0, 0);
+}
+
+void kernel_open_block_device(struct world *world, int number)
+{
+        struct disk *disk = &world->disks[number];
+        bool exclusive = world_chance(world, 500);
+
+        disk->openers++;
+        disk->exclusive += exclusive;
+        world_at(world, world->now + world_between(world, MS, 5 * SECOND), EVENT_OPENER_CLOSES, number,
+                exclusive, disk->instance);
+}
+
+void kernel_close_block_device(struct world *world, int number, unsigned instance, bool exclusive)
+{
+        struct disk *disk = find_disk(world, number, instance);
+
+        if (disk && disk->openers > 0) {
+                disk->openers--;
+                disk->exclusive -= exclusive;
+                vanish_if_unused(world, disk);
+        }
+}
+
+/* ---- what control commands do ---- */
+
+static bool is_held_up(struct world *world, const struct disk *disk)
+{
+        return disk->state == DISK_LIVE && disk->holder != NOBODY && world->processes[disk->holder].alive
+               && world->processes[disk->holder].hung;
+}
+
+int kernel_stop(struct world *world, int number)
+{
+        struct disk *disk = &world->disks[number];
+
+        if (!disk->exists)
+                return -ENODEV;
+        if (is_held_up(world, disk)) /* requests in flight that nobody answers */
+                return KERNEL_BLOCKS;
+        disk->state = DISK_DEAD;
+        if (disk->holder != NOBODY && disk->fetched_any)
+                process_queues_taken(world, disk->holder);
+        disk->spoilt = disk->spoilt || disk->fetched_any;
+        disk->fetched_all = false;
+        return 0;
+}
+
+int kernel_delete(struct world *world, int number)
+{
+        struct disk *disk = &world->disks[number];
+        int r = kernel_stop(world, number);
+
+        if (r != 0)
+                return r;
+        disk->deleted = true;
+        vanish_if_unused(world, disk);
+        return 0;
+}
+
+/* The worker of a live disk answers what it has in hand, and leaves once all its tags are taken back. Those
+ * of requests that it had in hand are not, and a queue that is full hears nothing at all: call again. */
+static int quiesce(struct world *world, struct disk *disk)
+{
+        if (!(disk->flags & FEATURE_QUIESCE))
+                return -EOPNOTSUPP;
+        if (disk->state != DISK_LIVE)
+                return 0;
+        if (world_bad_luck(world))
+                return -EBUSY;
+        if (disk->holder != NOBODY && !world->processes[disk->holder].hung && world_chance(world, 700))
+                process_queues_taken(world, disk->holder);
+        return 0;
+}
+
+static int update_size(struct world *world, struct disk *disk, unsigned size)
+{
+        if (!(disk->flags & FEATURE_GROW))
+                return -EOPNOTSUPP;
+        if (!disk->was_started)
+                world_break(
+                        world, "the size of a disk that there is not is changed, which crashes some kernels");
+        if (size < disk->size && disk->state == DISK_LIVE)
+                world_break(world, "a disk shrinks under its users");
+        disk->size = size;
+        return 0;
+}
+
+static enum disk_recovery recovery_of(uint64_t flags)
+{
+        return !(flags & FEATURE_RECOVERY) ? RECOVERY_NONE
+               : flags & FEATURE_FAIL_IO   ? RECOVERY_FAIL
+                                           : RECOVERY_QUEUE;
+}
+
+static int add(struct world *world, struct command *command)
+{
+        struct disk *disk = &world->disks[command->number];
+
+        if (disk->exists || world->now < disk->free_at)
+                return -EEXIST;
+        *disk = (struct disk){
+                .exists = true,
+                .instance = ++world->instances,
+                .cookie = command->cookie,
+                .flags = (command->flags & kernel_features(world))
+                         | (kernel_features(world) & FEATURE_TRY_STOP),
+                .recovery = recovery_of(command->flags),
+                .holder = NOBODY,
+                .store = NO_STORE,
+                .consented = NO_STORE,
+        };
+        command->info = *disk;
+        return 0;
+}
+
+static int set_params(struct disk *disk, unsigned size)
+{
+        if (disk->was_started)
+                return -EACCES;
+        disk->size = size;
+        disk->has_params = true;
+        return 0;
+}
+
+static int go_live(struct world *world, struct disk *disk, int worker)
+{
+        if (!disk->fetched_all)
+                return KERNEL_BLOCKS;
+        if (disk->holder != worker)
+                return -EINVAL;
+        if (world_chance(world, 20) && !world->calm) { /* it dies at the worst moment */
+                process_kill(world, worker, "dies while the disk goes live");
+                return -EINTR;
+        }
+        disk->state = DISK_LIVE;
+        disk->was_started = true;
+        disk->begun = false;
+        disk->refusals = 0;
+        world->was_live = true;
+        TRACE(world, "kernel: disk %d is live", (int)(disk - world->disks));
+        process_disk_is_live(world, worker);
+        return 0;
+}
+
+static int start(struct world *world, struct disk *disk, int worker)
+{
+        if (disk->state != DISK_DEAD)
+                return -EEXIST;
+        if (!disk->has_params || disk->deleted)
+                return -EINVAL;
+        return go_live(world, disk, worker);
+}
+
+static void note_refusal(struct disk *disk, int worker)
+{
+        if (disk->refusals == 0 || disk->refused_for != worker)
+                disk->refusals++;
+        disk->refused_for = worker;
+}
+
+static int begin_recovery(struct world *world, struct disk *disk, int worker)
+{
+        if (disk->recovery == RECOVERY_NONE)
+                return -EINVAL;
+        if (world->refuses_second_begin && disk->begun) {
+                note_refusal(disk, worker);
+                return -EINVAL;
+        }
+        if (disk->holder != NOBODY || disk->state == DISK_DEAD || disk->state == DISK_LIVE)
+                return -EBUSY;
+        disk->begun = true;
+        return 0;
+}
+
+static int end_recovery(struct world *world, struct disk *disk, int worker)
+{
+        if (disk->recovery == RECOVERY_NONE)
+                return -EINVAL;
+        if (disk->state == DISK_DEAD || disk->state == DISK_LIVE)
+                return -EBUSY;
+        return go_live(world, disk, worker);
+}
+
+/* The helper opens the disk exclusively first. */
+static int stop_unheld(struct world *world, struct disk *disk, int number)
+{
+        if (world_bad_luck(world))
+                return -ETIME;
+        return disk->exclusive > 0 ? -EBUSY : kernel_stop(world, number);
+}
+
+int kernel_execute(struct world *world, struct command *command)
+{
+        struct disk *disk = find_disk(world, command->number, command->instance);
+
+        if (command->type == COMMAND_GET_INFO) {
+                command->info = world->disks[command->number];
+                return 0;
+        }
+        if (command->type == COMMAND_ADD)
+                return add(world, command);
+        if (!disk)
+                return -ENODEV;
+        switch (command->type) {
+        case COMMAND_GET_AFFINITY:
+                return 0;
+        case COMMAND_SET_PARAMS:
+                return set_params(disk, command->size);
+        case COMMAND_UPDATE_SIZE:
+                return update_size(world, disk, command->size);
+        case COMMAND_START:
+                return start(world, disk, command->worker);
+        case COMMAND_BEGIN_RECOVERY:
+                return begin_recovery(world, disk, command->worker);
+        case COMMAND_END_RECOVERY:
+                return end_recovery(world, disk, command->worker);
+        case COMMAND_QUIESCE:
+                return quiesce(world, disk);
+        case COMMAND_TRY_STOP:
+                return disk->openers > 0 ? -EBUSY : kernel_stop(world, command->number);
+        case COMMAND_STOP_UNHELD:
+                return stop_unheld(world, disk, command->number);
+        case COMMAND_STOP:
+                return kernel_stop(world, command->number);
+        default:
+                return kernel_delete(world, command->number);
+        }
+}
