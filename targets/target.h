@@ -58,7 +58,7 @@ struct target_geometry {
         bool read_only;                /* cannot be written, whatever the spec says */
         bool rotational;
         bool volatile_cache; /* flush has something to do */
-        bool in_place; /* zero copy is the fastest way: the pages go to a device, and nobody copies them */
+        bool in_place; /* zero copy is the fastest way: the pages go to a device without a copy */
         /* What the backing store takes without splitting or copying, where in_place; 0: anything. */
         uint32_t dma_alignment, max_segment_size; /* bytes */
         uint16_t max_segments;
@@ -71,7 +71,7 @@ struct target_geometry {
         char *stable_path;    /* the same store by a name that stays; freed by the core; NULL: it has none */
 };
 
-/* The backing store of a disk, which outlives its workers. A target whose store is no single file leaves it
+/* The backing store of a disk, which outlives its workers. A target whose store is not a single file leaves it
  * as it is. */
 struct target_store {
         /* Set by the core before open(). */

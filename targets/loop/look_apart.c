@@ -127,7 +127,7 @@ static int take_problems(const struct answer *answer, struct problem_list *shari
 
 /* ---- the whole ---- */
 
-/* One that does not die yet is reaped by whoever reaps this process. */
+/* One that does not die yet is reaped by the parent of this process. */
 static void end_process(pid_t pid, bool hangs)
 {
         if (hangs)

@@ -158,7 +158,7 @@ static uint32_t probe_alignment(const struct opening *opening)
         return 0;
 }
 
-/* A disk's reads are no reads of its file by anybody: the time of the last access would only cost. Not
+/* A disk's reads need not change the time of the last access, which would only cost. Not
  * everybody may ask for that (EPERM). */
 static void leave_access_time(int fd)
 {
@@ -227,7 +227,7 @@ static int choose_direct(struct opening *opening)
 }
 
 /* Whether holes can be punched. Asked of a place behind the end, where nothing is. A file so large that there
- * is no such place says EFBIG, which is no answer: assume the best, loop.c copes with the rest. */
+ * is not such a place reports EFBIG, which decides nothing: assume the best, loop.c copes with the rest. */
 static bool can_punch(const struct opening *opening)
 {
         off_t behind = (opening->stat.st_size | (DISCARD_MAX - 1)) + 1;
@@ -320,7 +320,7 @@ int loop_measure(struct target_device *device, uint64_t *ret)
 {
         const struct loop_device *loop = device->state;
         off_t end = lseek(
-                device->files[LOOP_FILE], 0, SEEK_END); /* of files and of disks; nobody uses the position */
+                device->files[LOOP_FILE], 0, SEEK_END); /* of files and of disks; no code uses the position */
 
         if (end < 0)
                 return -errno;

@@ -119,7 +119,7 @@ static bool resolve_directory(const char *path, char ret[static PATH_MAX])
         return n > 0 && n < PATH_MAX;
 }
 
-/* Where the link at `path` points to. False: it is no link. */
+/* Where the link at `path` points to. False if it is not a link. */
 static bool follow(const char *path, char ret[static PATH_MAX])
 {
         const char *slash = strrchr(path, '/');
@@ -144,9 +144,9 @@ bool stable_name_is_wanted(const char *path)
                 if (kernel_name_may_change(resolved))
                         return true;
                 if (begins_with(resolved, "/dev/"))
-                        return false; /* made anew at each boot, for the disk that it stands for */
+                        return false; /* made again at each boot, for the disk that it names */
                 if (!follow(resolved, next))
-                        return true; /* a node that is no file of /dev: its number was written down */
+                        return true; /* a node outside /dev: its number was written down */
         }
         return false;
 }

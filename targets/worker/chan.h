@@ -17,8 +17,8 @@ int chan_open(struct chan *chan);
 int chan_listen(struct chan *chan, int listener);
 void chan_close(struct chan *chan);
 
-/* A caller on the listener becomes the connection, in place of the one before. 1; 0: nobody is there, or
- * nobody who may; -errno. */
+/* A caller on the listener becomes the connection, in place of the one before. 1; 0 if no caller waits, or
+ * none that may call; -errno. */
 int chan_accept(struct chan *chan);
 /* Ends the connection. */
 void chan_hang_up(struct chan *chan);

@@ -67,7 +67,7 @@ static int map_region(struct worker *worker, int fd, struct problem_list *proble
         return r < 0 ? r : -EINVAL;
 }
 
-/* A spare has room for any name, and whoever was started for one device for that one's. */
+/* A spare has room for any name, a worker that was started for one device for that device's name. */
 static void show_name(char *place, const char *name)
 {
         size_t room = strlen(place), size = strlen(name) < room ? strlen(name) : room;
@@ -137,7 +137,7 @@ static int lock_store(struct worker *worker)
         return r == -EAGAIN ? r : 0;
 }
 
-/* Its store is open, and nobody else's. */
+/* The worker has opened its own store, and no other. */
 static enum exit_status become_open(struct worker *worker)
 {
         worker->node_folder = device_node_prepare();
@@ -147,7 +147,7 @@ static enum exit_status become_open(struct worker *worker)
         if (!worker->disk.device.store.as_given) /* else the supervisor has it */
                 (void)report_backing(worker);
         (void)report_params(worker);
-        /* The supervisor works on what it was told meanwhile; GO is read after this. */
+        /* The supervisor works on the messages sent so far; GO is read after this. */
         sandbox_leave_files();
         return STAY;
 }
@@ -331,7 +331,7 @@ static void grow(struct worker *worker, uint64_t size)
 {
         struct worker_msg answer = {.type = WORKER_MSG_GROWN};
 
-        (void)disk_grow(&worker->disk, size, &answer.grown.problems); /* without memory: asked again */
+        (void)disk_grow(&worker->disk, size, &answer.grown.problems); /* on ENOMEM the supervisor asks again */
         answer.grown.size = worker->disk.params.size;
         answer.grown.size_max = worker->disk.params.size_max;
         (void)report(worker, &answer);
@@ -451,7 +451,7 @@ static enum exit_status turn(struct worker *worker)
         };
         enum exit_status status = STAY;
 
-        /* The supervisor was gone before it was greeted: nobody will say what to serve. */
+        /* The supervisor exited before HELLO: no CONFIG will come. */
         if (worker->chan.connection < 0 && worker->stage < WORKER_STAGE_FETCHING)
                 return EXIT_LEFT;
         if (poll(fds, ARRAY_SIZE(fds), time_left(worker)) < 0 && errno != EINTR) {

@@ -29,8 +29,8 @@ struct worker {
         int64_t lock_deadline, lock_next_try; /* likewise, while the lock is waited for */
 };
 
-/* report.c: what the supervisor is told. Each returns 0, or -errno of chan_send(): it reports what went wrong
- * itself, and the next supervisor is told all by report_all(). */
+/* report.c: what the worker reports to the supervisor. Each returns 0, or -errno of chan_send(): it reports what went wrong
+ * itself, and report_all() sends everything to the next supervisor. */
 int report(struct worker *worker, const struct worker_msg *msg);
 /* Which store is open, with the descriptor that the supervisor is to keep; which was refused, without one. */
 int report_backing(struct worker *worker);

@@ -10,7 +10,7 @@
 
 enum { BACKING_TOKEN_SIZE = 256 }; /* bytes, with the NUL */
 
-/* How a store was told apart. The order is part of the database: add at the end. */
+/* What identifies a store. The order is part of the database: add at the end. */
 enum backing_basis {
         BACKING_NONE,           /* nothing tells it from another */
         BACKING_FILE_HANDLE,    /* the file system's handle, which has the inode's generation */
@@ -42,7 +42,7 @@ enum backing_match {
 /* PURE. Whether `found` is the store that `expected` was. same_boot: `expected` was taken in this boot. */
 enum backing_match backing_compare(
         const struct backing_identity *expected, const struct backing_identity *found, bool same_boot);
-/* True when there is no token. */
+/* True if there is no token. */
 bool backing_identity_is_empty(const struct backing_identity *identity);
 bool backing_identity_equal(const struct backing_identity *one, const struct backing_identity *other);
 /* The token that is shown to people: the lasting one, else that of this boot, else "". */

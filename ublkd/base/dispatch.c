@@ -464,7 +464,7 @@ static int report_unknown(struct walk *walk, const struct place *place, const st
 {
         const char *meant;
 
-        /* Looking for what was meant costs more than all else; past the limit nobody reads it. */
+        /* Looking for what was meant costs more than all else; past the limit no caller reads it. */
         if (walk->problems->count == PROBLEM_LIST_MAX)
                 return report(walk, place, "UnknownField", "unknown field");
         meant = option_suggest(table, place->name);

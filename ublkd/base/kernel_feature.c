@@ -50,7 +50,7 @@ const char *kernel_feature_name(unsigned bit)
         return bit < ARRAY_SIZE(names) ? names[bit] : NULL;
 }
 
-/* A newer driver may have bits that have no name here yet: they are told by number. */
+/* A newer driver may have bits without a name here: those are shown by number. */
 static cJSON *feature_to_json(unsigned bit)
 {
         const char *name = kernel_feature_name(bit);

@@ -2,7 +2,7 @@
 /* The number of a disk, from its name or that of one of its partitions. */
 #pragma once
 
-/* 0 for "ublkb0" and "ublkb0p1"; -1 for what is no such name, as "ublkb01". */
+/* 0 for "ublkb0" and "ublkb0p1"; -1 for what is not such a name, as "ublkb01". */
 int disk_name_number(const char *name);
 /* The same for the last part of an absolute path, also of a node that was removed while it was open
  * ("/dev/ublkb0 (deleted)"). */

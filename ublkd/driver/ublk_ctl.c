@@ -76,7 +76,7 @@ struct ublk_ctl {
         enum ctl_opening opening;
         ublk_ctl_opened opened;
         void *opened_userdata;
-        sd_event_source *verdict;  /* until it is told: the deadline, or as soon as it is known */
+        sd_event_source *verdict;  /* until it is delivered: the deadline, or as soon as it is known */
         struct ctl_reply greeting; /* meaningful with OPENING_GREETED */
         int start_error;           /* the same with OPENING_FAILED: -errno */
 };
@@ -106,7 +106,7 @@ uint64_t ublk_ctl_flags(enum kernel_recovery recovery)
 
 /* ublk_ctrl_add_dev() refuses QUIESCE without USER_RECOVERY. In batches it is not asked for: QUIESCE_DEV of a
  * busy disk then says 0 again and again and no FETCH comes back as aborted, and after the worker was killed
- * for it, requests that nobody was told of wait for ever (seen on 7.2.12). */
+ * for it, requests that were not reported to any server wait for ever (seen on 7.2.12). */
 uint64_t ublk_ctl_extra_flags(enum kernel_recovery recovery, bool batch, uint64_t features)
 {
         bool quiesce = recovery != KERNEL_RECOVERY_NONE && !batch;
@@ -167,7 +167,7 @@ static bool is_power_of_two(uint32_t value)
         return value && !(value & (value - 1));
 }
 
-/* The driver takes sizes as shifts: one that is no power of two, which only hints can be, is rounded down,
+/* The driver takes sizes as shifts: one that is not a power of two, which only hints can be, is rounded down,
  * and none at all is 0, which the block layer takes for "none". */
 static uint8_t shift_of(uint32_t bytes)
 {
@@ -517,7 +517,7 @@ static int on_verdict(sd_event_source *source _unused_, uint64_t usec _unused_, 
         return 0;
 }
 
-/* At the end of the loop's turn: whoever is told may free what is in use until then. */
+/* At the end of the loop's turn: the callee may free what is in use until then. */
 static void know_verdict(struct ublk_ctl *ctl, enum ctl_opening opening)
 {
         ctl->opening = opening;

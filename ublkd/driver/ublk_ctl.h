@@ -100,7 +100,7 @@ struct ublk_ctl *ublk_ctl_free(struct ublk_ctl *ctl);
 /* Called from the loop: a command for the number that was given up can have no effect any more. May not free
  * the control plane. */
 typedef void (*ublk_ctl_released)(void *userdata, int number);
-/* NULL: nobody is told. */
+/* NULL: no report. */
 void ublk_ctl_on_released(struct ublk_ctl *ctl, ublk_ctl_released on_released, void *userdata);
 
 /* Each: 0 and (ret may be NULL) a handle valid until `done` is called; or -errno and `done` is never called
@@ -127,7 +127,7 @@ int ublk_ctl_try_stop(
 /* The same for a driver without TRY_STOP_DEV, as far as it can be had: stops the disk unless somebody has it
  * open exclusively, as a mount (in any mount namespace, also one that was unmounted lazily), a swap area, a
  * dm or md device or a partition of it does: -EBUSY. The helper has the disk open exclusively from before the
- * command until it has returned, so that nobody can mount in between. -ETIME: the disk could not be opened in
+ * command until it has returned, so that no mount can come in between. -ETIME: the disk could not be opened in
  * time, or not at all, so that it is not known; nothing was done. Openers that are not exclusive are not
  * seen: for them there is disk_search.h, and one who comes between its answer and this command sees I/O
  * errors. Only for a disk that a living worker serves: opening another could wait for I/O. */

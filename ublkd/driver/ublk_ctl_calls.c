@@ -165,7 +165,7 @@ static void given_up_release(struct ctl_helper *helper, struct given_up *given_u
         helper->calls->handlers->released(helper->calls->owner, number);
 }
 
-/* An answer that nobody waits for any more. */
+/* An answer that no caller waits for any more. */
 static void hear_late_reply(struct ctl_helper *helper, uint64_t sequence)
 {
         struct given_up *given_up;
@@ -204,7 +204,7 @@ static void helper_kill_if_useless(struct ctl_helper *helper)
                 helper_kill(helper);
 }
 
-/* Its channel broke, or it died: nobody knows what became of its commands. */
+/* Its channel broke, or it died: the state of its commands is unknown. */
 static void helper_lost(struct ctl_helper *helper)
 {
         struct ctl_call *call;

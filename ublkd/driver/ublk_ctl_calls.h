@@ -38,7 +38,7 @@ struct ctl_call {
 };
 
 struct ctl_calls_handlers {
-        /* The command came back. True: `request` was changed, send it anew under the same deadline. */
+        /* The command came back. True: `request` was changed, send it again under the same deadline. */
         bool (*reconsider)(void *owner, struct ctl_call *call, int result);
         /* It is over, with `result` and `answer`. Takes the call over and frees it. May free ctl_calls. */
         void (*deliver)(void *owner, struct ctl_call *call);

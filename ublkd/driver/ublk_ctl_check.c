@@ -57,7 +57,7 @@ int ctl_explain_known_bad(const char *release, struct problem_list *problems)
         return -EOPNOTSUPP;
 }
 
-/* 1: a line of the file names the module; 0: none does; -errno: there is no such file. */
+/* 1: a line of the file names the module; 0 if none does; -errno if there is no such file. */
 static int list_has_module(const char *root, const char *release, const char *list)
 {
         char path[PATH_MAX], line[1024];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The control helper: a process that does nothing but pass control commands to the driver, through one ring,
- * so that a command which never comes back holds up nobody but a process that can be given up.
+ * so that a command which never comes back holds up only a process that can be given up.
  *
  * Commands that sleep run on kernel threads of the ring (io-wq), so many are under way at once. All signals
  * are blocked: a command that a signal interrupts leaves its outcome unknown. The helper ends when its
  * channel does.
  *
- * A command that is to be sent only while nobody uses the disk is an errand of several operations of the
+ * A command that is to be sent only while the disk has no opener is an errand of several operations of the
  * ring: open the disk exclusively, send the command, close the disk, answer. From the open until the close
  * the kernel refuses mounts and other exclusive opens. An open that does not come back in time is answered
  * (-ETIME: not known) and left alone. Until it has come back the helper opens that disk no more, so one disk
@@ -40,7 +40,7 @@ enum errand_stage {
 struct errand {
         struct ctl_request request;
         enum errand_stage stage;
-        bool answered;                 /* nobody waits for it any more */
+        bool answered;                 /* no caller waits for it any more */
         int fd;                        /* of the disk */
         int result;                    /* of the command, or why it was not sent; -errno */
         int64_t deadline;              /* CLOCK_MONOTONIC, ms, of ERRAND_OPENING */

@@ -82,7 +82,7 @@ static int set_attributes(posix_spawnattr_t *attributes, bool block_signals)
         return -r;
 }
 
-/* pidfd_open() of a child that nobody else reaps cannot meet another process of the same number. */
+/* pidfd_open() of a child that only we reap cannot meet another process of the same number. */
 static int run(const struct proc_spawn *spawn, const int *fds, pid_t *ret_pid, int *ret_pidfd)
 {
         _cleanup_(destroy_actions) posix_spawn_file_actions_t actions;

@@ -78,7 +78,7 @@ static void decode_octal(char *text)
         *to = '\0';
 }
 
-/* "36 35 98:0 /root /mount/point options …". False: it is no such line. */
+/* "36 35 98:0 /root /mount/point options …". False if it is not such a line. */
 static bool parse_line(char *line, struct mount *ret)
 {
         char *fields[5], *rest = line;

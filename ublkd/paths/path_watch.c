@@ -3,7 +3,7 @@
  *
  * A watch has a slot for its whole life. An order waits in a queue until it fits into the socket: WATCH, when
  * the watch is new or the process is; FORGET, which keeps the slot until it is sent. Without a process there
- * are no orders; the next one gets a WATCH for each watch that is not held back. */
+ * are not orders; the next one gets a WATCH for each watch that is not held back. */
 #include "ublkd/paths/path_watch.h"
 
 #include "ublkd/base/cleanup.h"

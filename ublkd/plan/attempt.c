@@ -18,7 +18,7 @@ static const uint64_t worker_limit[_PLAN_WORKER_MAX] = {
 enum {
         /* A dead worker's last I/O may be stuck in a slow backend, and STOP_DEV would fail what waits. */
         UNNOTICED_LIMIT = 120 * 1000 * 1000,
-        /* A worker that was told to finish what it has in hand and leave: its backend may be slow. */
+        /* A worker that was asked to finish its requests and exit: its backend may be slow. */
         RETIRE_LIMIT = 30 * 1000 * 1000,
         /* A worker that served for as long shows that the device works: its successor starts at once. One
          * that a replayed request kills again dies within milliseconds of Live. */
@@ -33,7 +33,7 @@ enum {
         RESYNC = 60 * 1000 * 1000,
 };
 
-/* The kernel will come to know that a worker is dead, and tell nobody. */
+/* The kernel will notice that a worker is dead, without an event. */
 static bool waits_for_kernel(const struct plan_facts *facts)
 {
         return facts->kernel == KERNEL_LIVE
@@ -177,7 +177,7 @@ static void note_success(struct attempt *attempt, enum plan_action action, uint6
         /* What it brought about will be seen, and is then a new situation. If not, look again, ever slower.
          */
         if (action == ACTION_RETIRE_WORKER)
-                attempt->retired = true; /* it takes as long as its last request: being there is no failure */
+                attempt->retired = true; /* it takes as long as its last request: still being there is not a failure */
         else
                 attempt->tries++;
         attempt->retry_at = now + backoff_poll(now - attempt->seen_since);
@@ -211,7 +211,7 @@ static void note_failure(struct attempt *attempt, enum plan_action action, int e
                 return;
         }
         /* Its users decide when that ends; and whether there are any (-ETIME) is asked again, for a stop that
-         * was not even tried is no reason for a harder one. */
+         * was not even tried does not justify a harder one. */
         if (action == ACTION_STOP_DEV && (error == -EBUSY || error == -ETIME)) {
                 attempt->retry_at = now + backoff_poll(now - attempt->seen_since);
                 return;

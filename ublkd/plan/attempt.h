@@ -19,7 +19,7 @@
 enum {
         ATTEMPT_TRIES = 3, /* steps without effect in one situation → TROUBLE_STUCK */
         ATTEMPT_RELEASES =
-                40,           /* some 2 s of waiting for a release, and the user is told what is waited for */
+                40,           /* after some 2 s of waiting for a release, the status says what is awaited */
         ATTEMPT_REFUSALS = 3, /* workers for which the kernel refused a recovery → TROUBLE_HOPELESS */
 };
 
@@ -39,7 +39,7 @@ struct attempt {
         unsigned blind;          /* failures in a row to get an answer from the kernel */
         unsigned refusals;       /* workers for which a recovery of this disk was refused (EINVAL) */
         bool refused;            /* it was refused for this worker */
-        bool retired;            /* this worker was told to leave */
+        bool retired;            /* this worker was asked to exit */
         bool held;               /* the last step could not be sent: EALREADY */
         int error;               /* of the last step that failed, -errno, or 0: for the status */
         enum plan_action failed; /* that step; meaningless while error is 0 */
@@ -63,7 +63,7 @@ uint64_t attempt_due(const struct attempt *attempt, enum plan_action action, uin
 bool attempt_says_go(int result);
 
 /* What ADD_DEV's `result` means where GET_DEV_INFO has just told whether a stranger has the number. EEXIST
- * and nobody there is -EINPROGRESS, a matter of milliseconds: a disk is not found from when its last
+ * and no disk there is -EINPROGRESS, a matter of milliseconds: a disk is not found from when its last
  * reference is gone, but the number is free only at the end of its release, which waits for SRCU readers
  * (ublk_get_device_from_id(), ublk_cdev_rel() in ublk_drv.c; blk_mq_free_tag_set()). */
 int attempt_add_result(int result, bool stranger);

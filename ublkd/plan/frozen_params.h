@@ -5,7 +5,7 @@
 
 #include "ublkd/proto/worker_msg.h"
 
-/* True: whoever opens the disk can rely on all that it was promised. `frozen`: the parameters with which the
+/* True if openers can rely on all that the disk has promised. `frozen`: the parameters with which the
  * disk was made; `now`: those of the worker. Their sizes are not compared: a disk grows. *ret_field: the
  * first parameter with which the worker falls short ("maxIoSize"), and *ret_frozen and *ret_now its values;
  * untouched when it does not. */

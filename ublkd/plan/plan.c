@@ -7,7 +7,7 @@
  *    deleted only when no worker has it open.
  *  - A disk is stopped before it is deleted, always: DEL_DEV stops inside a lock of the whole machine, and
  * one stuck disk would freeze all others.
- *  - What does not fit together is not mended, it is brought down to something that fits: kill the worker (by
+ *  - Inconsistent states are not repaired; they are torn down to a known-good state: kill the worker (by
  *    contract that loses nothing), or stop the disk (that fails I/O, so only where nothing else is left).
  *  - There is a second worker only after the first is gone: SPAWN is in rows without a worker only. */
 #include "ublkd/plan/plan.h"
@@ -57,7 +57,7 @@ static const struct plan_row table[] = {
 
         { .worker = IS(PLAN_WORKER_STARTING), .action = ACTION_WAIT },
 
-        /* There is no disk yet. A worker that was told GO then belongs to one that is gone. */
+        /* There is no disk yet. A worker that got GO then belongs to a disk that is gone. */
         { .kernel = IS(KERNEL_ABSENT), .worker = IS(PLAN_WORKER_NONE), .action = ACTION_SPAWN },
         { .kernel = IS(KERNEL_ABSENT), .worker = IS(PLAN_WORKER_PARAMS), .action = ACTION_ADD_DEV },
         { .kernel = IS(KERNEL_ABSENT), .action = ACTION_STOP_WORKER },
@@ -115,7 +115,7 @@ enum plan_kernel plan_kernel(enum plan_kernel state, bool recoverable, enum plan
         return state == KERNEL_LIVE && recoverable && abandoned ? KERNEL_DOWN : state;
 }
 
-/* Whether a live disk has, as far as can be seen, nobody who serves it. */
+/* Whether a live disk appears to have no worker. */
 static bool is_unserved(const struct plan_wish *wish)
 {
         return wish->kernel == KERNEL_LIVE

@@ -7,9 +7,9 @@
 
 enum plan_want {
         WANT_PRESENT, /* a live disk */
-        WANT_ABSENT,  /* no disk: deleted, disabled, or to be made anew (disk or worker have an old epoch) */
+        WANT_ABSENT,  /* no disk: deleted, disabled, or to be recreated (disk or worker have an old epoch) */
         WANT_HELD, /* a manual device that lost its worker: leave what is there until someone says recover */
-        WANT_GIVEN_UP, /* waiting I/O has waited for recovery.giveUpAfter: fail it, then start anew */
+        WANT_GIVEN_UP, /* waiting I/O has waited for recovery.giveUpAfter: fail it, then start again */
         WANT_RENEWED,  /* a live disk, served by another worker than the one that serves it now */
         WANT_EXTENDED, /* a live disk whose worker can serve more than it shows: before the disk grows */
         WANT_GROWN,    /* a live disk that shows more than it does, which its worker can serve */
@@ -66,7 +66,7 @@ enum plan_action {
 };
 
 /* A consistent picture: the worker's stage is the same before and after the kernel was asked, else ask again.
- * A kernel that did not answer is no fact: never call plan() with a guess. */
+ * If the kernel did not answer there is no fact: never call plan() with a guess. */
 struct plan_facts {
         enum plan_want want;
         enum plan_kernel kernel;
@@ -99,7 +99,7 @@ struct plan_wish {
         bool recover_requested;
         enum plan_kernel kernel;
         enum plan_worker worker;
-        /* Bytes. A disk only grows, its worker first, so that there is never a block that nobody serves. */
+        /* Bytes. A disk only grows, its worker first, so that every block always has a worker. */
         uint64_t size_wanted;    /* 0: whatever it has */
         uint64_t size_of_worker; /* that it serves */
         uint64_t size_of_disk;   /* that the kernel shows; 0: unknown, or cannot be changed */

@@ -81,7 +81,7 @@ static struct device_region_header layout(const struct device_region_key *key)
         return header;
 }
 
-/* The header is written last: a file without it is no region. */
+/* The header is written last: a file without it is not a region. */
 int device_region_format(int fd, const struct device_region_key *key)
 {
         struct device_region_header header = layout(key);
@@ -161,7 +161,7 @@ int device_region_get_history(int fd, struct region_history *ret)
                 return -errno;
         if ((size_t)n != sizeof(history))
                 return -ENODATA;
-        /* A worker may have written to it: what is no time, nor a count that JSON can tell, is not believed.
+        /* A worker may have written to it: a value that is not a time, or not a count that JSON can hold, is ignored.
          */
         if (!(history.last_recovery_ms >= 0 && history.last_recovery_ms <= HISTORY_MAX)
                 || history.restarts > HISTORY_MAX || history.recoveries > HISTORY_MAX)

@@ -8,7 +8,7 @@
  *
  * A header, then sections, whose places the header tells. Nothing in it is an address. The supervisor takes
  * nothing in it for true but numbers to be shown, and it reads and writes with system calls instead of
- * mapping it: a worker that goes mad could cut the file off, and a mapping would then be the death of whoever
+ * mapping it: a worker that goes mad could cut the file off, and a mapping would then kill any process that
  * reads. */
 #pragma once
 
@@ -34,7 +34,7 @@ enum device_region_section {
         _REGION_SECTION_MAX
 };
 
-/* What the device has been through, counted by the supervisor for its successor; nobody else reads it. */
+/* What the device has been through, counted by the supervisor for its successor; no other process reads it. */
 struct region_history {
         uint64_t restarts;   /* workers that replaced another */
         uint64_t recoveries; /* that ended in Live */
@@ -45,7 +45,7 @@ struct device_region_header {
         uint64_t magic;
         uint32_t version;
         uint32_t queues;
-        uint32_t epoch; /* of the device's record: a disk that is made anew counts anew */
+        uint32_t epoch; /* of the device's record: a disk that is recreated counts from zero */
         uint32_t sections;
         uint64_t size; /* of the file */
         struct {

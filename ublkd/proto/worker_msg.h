@@ -107,7 +107,7 @@ struct disk_params {
         uint32_t dma_alignment, max_segment_size; /* bytes */
         uint16_t max_segments;
         struct backing_claims claims; /* an older worker names one at most */
-        /* Who else uses the backing store (error EBUSY, reason BackingInUse), and what cannot be known of
+        /* Other users of the backing store (error EBUSY, reason BackingInUse), and what cannot be known of
          * that (another error); an older worker does not look. */
         struct problem_list sharing;
         bool path_may_change; /* the path in the spec may lead to another store after the next boot */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Descriptors that the service manager keeps for us while ublkd is away.
  *
- * The name of each tells the disk, with the epoch: a descriptor of a disk that was made anew since is another
- * one. What the service manager does not take is no failure: it is a second way, the first is to ask the
+ * The name of each tells the disk, with the epoch: a descriptor of a disk that was recreated since is another
+ * one. It is not a failure if the service manager does not take one: it is a second way, the first is to ask the
  * worker that lives. */
 #include "ublkd/runtime/fd_store.h"
 
@@ -148,7 +148,7 @@ void fd_store_keep(struct fd_store *store, const char *uid, uint16_t epoch, int 
         /* Of two with one name the next ublkd could take the older one, whose device may be gone. */
         fd_store_forget(store, uid, epoch);
         name_of(uid, epoch, name);
-        /* The file of a disk cannot be polled, and must not be let go of because of that. */
+        /* The file of a disk cannot be polled, and must not be dropped because of that. */
         snprintf(text, sizeof(text), "FDSTORE=1\nFDNAME=%s\nFDPOLL=0", name);
         (void)sd_pid_notify_with_fds(0, false, text, &fd, 1);
 }

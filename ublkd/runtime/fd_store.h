@@ -11,7 +11,7 @@ struct fd_store;
 
 /* Takes over what the service manager has passed to this process. 0 or -errno. */
 int fd_store_new(struct fd_store **ret);
-/* Closes what nobody has asked for; the service manager keeps its own copies. Returns NULL. */
+/* Closes what was not asked for; the service manager keeps its own copies. Returns NULL. */
 struct fd_store *fd_store_free(struct fd_store *store);
 
 /* How many listening sockets were passed beside them, from SD_LISTEN_FDS_START on. */

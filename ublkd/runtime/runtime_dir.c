@@ -207,7 +207,7 @@ static int unlink_file(const struct runtime_dir *dir, const struct file_name *na
         return unlinkat(dir->workers_fd, name->name, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* Makes UID`suffix` anew, under another name at first, so that whoever finds it finds it whole. `make` makes
+/* Recreates UID`suffix`, under another name at first, so that a reader finds it whole. `make` makes
  * a file of the name that it is given, and returns a descriptor or -errno; so does this. */
 static int make_whole(const struct runtime_dir *dir, const char *uid, const char *suffix,
         const char *fresh_suffix,

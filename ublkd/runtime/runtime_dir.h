@@ -24,7 +24,7 @@ int runtime_dir_open_disks(const struct runtime_dir *dir);
  * that, so that SO_PEERCRED names it); an old file is replaced. Works for paths of any length. fd or -errno.
  */
 int runtime_dir_bind_worker(struct runtime_dir *dir, const char *uid);
-/* A non-blocking connection to the worker of `uid`. fd; -EAGAIN: it lives but accepts nobody; -ENOENT: no
+/* A non-blocking connection to the worker of `uid`. fd; -EAGAIN: it lives but accepts no connection; -ENOENT: no
  * worker lives there; other -errno. */
 int runtime_dir_connect_worker(struct runtime_dir *dir, const char *uid);
 /* Removes the socket file of a worker that is gone. 0 or -errno; 0 when there is none. */

@@ -141,7 +141,7 @@ static void hear_hello(struct worker_proc *worker, const struct worker_msg *msg)
         else if (!worker->adopted && !unconfigured && msg->hello.epoch != worker->epoch)
                 kill_for(worker, "it serves epoch %u, not %u", msg->hello.epoch, worker->epoch);
         else if (!worker->adopted && (msg->hello.stage != WORKER_STAGE_OPENING || msg->hello.number != -1))
-                kill_for(worker, "it claims to serve before it was told to");
+                kill_for(worker, "it claims to serve before GO");
         else
                 believe_hello(worker, msg);
 }
@@ -206,7 +206,7 @@ static void hear_grown(struct worker_proc *worker, const struct worker_msg *msg)
                 return;
         problem_list_clear(&worker->refusal);
         (void)problem_list_append(
-                &worker->refusal, &msg->grown.problems); /* without memory: it is asked again */
+                &worker->refusal, &msg->grown.problems); /* on ENOMEM it is asked again */
 }
 
 /* Kept until the device takes them; what is too much is counted by the list. */
@@ -271,7 +271,7 @@ static int hear_next(struct worker_proc *worker)
         if (r == -EAGAIN)
                 return 0;
         if (r == -EBADMSG)
-                kill_for(worker, "it sent what is no message");
+                kill_for(worker, "it sent an invalid message");
         if (r <= 0)
                 return r < 0 ? r : -EPIPE;
         hear(worker, &msg, &fds[0]);

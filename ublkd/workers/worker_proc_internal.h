@@ -18,7 +18,7 @@ struct worker_proc {
         sd_event_source *channel_source, *pidfd_source, *grace_source;
         bool adopted;
         bool greeted;              /* HELLO came */
-        enum worker_stage stage;   /* what is told to others */
+        enum worker_stage stage;   /* what is reported to others */
         enum worker_stage claimed; /* from HELLO: `stage` follows once the parameters are known, too */
         uint16_t epoch;
         uint32_t restart;

@@ -158,7 +158,7 @@ static int start_spare(struct worker_start *start)
         if (r >= 0)
                 r = sd_event_source_set_priority(start->spare_death, PRIORITY_DEATH);
         if (r < 0)
-                forget_spare(start); /* it leaves, and is reaped by whoever comes after us */
+                forget_spare(start); /* it exits, and the next supervisor reaps it */
         return r;
 }
 

@@ -8,7 +8,7 @@
 enum disk_lock {
         DISK_LOCK_NONE, /* nothing to lock, or not to be locked, or it cannot be */
         DISK_LOCK_WANTED,
-        DISK_LOCK_BESIDE_READERS, /* nobody else can write; somebody else has locked it for reading */
+        DISK_LOCK_BESIDE_READERS, /* no other process can write; another process has a read lock */
         DISK_LOCK_HELD,
 };
 

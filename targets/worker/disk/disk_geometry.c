@@ -107,7 +107,7 @@ static void choose_sizes_of_io(
         params->physical_block_size =
                 larger(hint(geometry->physical_block_size, params->max_io_size), block_size);
         params->io_min = larger(hint(geometry->io_min, params->max_io_size), params->physical_block_size);
-        /* Of a stripe that is no power of two, only the factor that is one helps. */
+        /* Of a stripe that is not a power of two, only its factor that is one helps. */
         params->io_opt = geometry->io_opt & -geometry->io_opt;
         if (params->io_opt < params->io_min)
                 params->io_opt = 0;

@@ -15,7 +15,7 @@ struct lock_holder {
 
 /* The first process under `proc` ("/proc") with a lock on the file of this number that would not go together
  * with `wanted` (l_type, l_start, l_len). Reads what the kernel knows by itself, and asks no file system.
- * False: nobody is seen. */
+ * False if no holder is visible. */
 bool lock_holder_find(const char *proc, ino_t number, const struct flock *wanted, struct lock_holder *ret);
 /* The same of a process that is known. */
 bool lock_holder_name(const char *proc, pid_t pid, struct lock_holder *ret);

@@ -67,7 +67,7 @@ void co_pool_destroy(struct co_pool *pool);
 int co_start(struct co_pool *pool, void (*entry)(void *argument), void *argument);
 /* Goes on with a suspended coroutine until it ends or suspends. Not from inside a coroutine of its pool. */
 void co_resume(struct co *co);
-/* Inside a coroutine: back to whoever started or resumed it. Returns when it is resumed. */
+/* Inside a coroutine: return to the code that started or resumed it. Returns when it is resumed. */
 void co_suspend(struct co *co);
 
 /* The running coroutine, or NULL outside of one. */

@@ -63,7 +63,7 @@ co_context_switch:
         .size co_context_switch, . - co_context_switch
 
 /* The first thing that runs on a new stack: entry is in r13, its argument in r12 (see co_switch_native.c). The
- * unwinder is told that there is no caller. */
+ * unwinder finds that there is no caller. */
         .globl co_context_start
         .type co_context_start, @function
         .p2align 4

@@ -79,7 +79,7 @@ static int submitted(struct io_loop *loop, int r)
 
 int io_loop_submit(struct io_loop *loop, bool wait)
 {
-        /* Who had no room has some now, and what else is under way may not end without him. */
+        /* Starved coroutines can run now. Do not block: other requests may depend on them. */
         wait = wait && !loop->starved.first;
         return submitted(loop, io_ring_submit_and_wait(&loop->ring, wait ? 1 + loop->instant : 0, NULL));
 }

@@ -18,10 +18,10 @@ enum {
         IO_LOOP_FILES = IO_LOOP_FIRST_FILE + TARGET_FILES_MAX,
 };
 
-/* Who keeps the files of a loop open. */
+/* Which side keeps the files of a loop open. */
 enum io_loop_holder {
         IO_LOOP_HELD_BY_RING, /* they are fixed files, and open until the ring's last request is finished */
-        IO_LOOP_HELD_BY_PROCESS, /* whoever opened them keeps them open until the loop is destroyed */
+        IO_LOOP_HELD_BY_PROCESS, /* their opener keeps them open until the loop is destroyed */
 };
 
 struct io_loop {
@@ -45,7 +45,7 @@ int io_loop_init(struct io_loop *loop, struct target_device *device, unsigned in
 void io_loop_destroy(struct io_loop *loop);
 
 /* Submits all there is and waits until there is a completion (wait; beside those of `instant` entries) or
- * looks for what is there already (!wait). An interruption is no error, it is a round without completions. 0,
+ * looks for what is there already (!wait). An interruption is not an error: it is a round without completions. 0,
  * or -errno: the ring is unusable. */
 int io_loop_submit(struct io_loop *loop, bool wait);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Where a queue's thread runs, and that its memory is near. All of it is advice: a CPU that is offline or not
- * ours is no reason not to serve. */
+ * ours does not keep a queue from serving. */
 #pragma once
 
 #include <sched.h>

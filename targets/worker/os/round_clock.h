@@ -35,7 +35,7 @@ static inline uint64_t round_clock_ticks(void)
 #endif
 }
 
-/* Once the pace is learnt. Signed: after a suspend to memory the counter may have begun anew, and then the
+/* Once the pace is learnt. Signed: after a suspend to memory the counter may have started again, and then the
  * time is earlier than it was. */
 static inline uint64_t round_clock_at(const struct round_clock *clock, uint64_t ticks)
 {

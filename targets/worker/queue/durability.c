@@ -14,7 +14,7 @@ static bool is_of_the_call(int error)
         return error == EINVAL || error == EBADF || error == ESPIPE || error == EINTR || error == ENOSYS;
 }
 
-/* Return the errno that the witness reports, once; 0: none, or there is no witness. */
+/* Return the errno that the witness reports, once; 0 if it reports none, or if there is no witness. */
 static int witness_error(int kept)
 {
         if (kept < 0 || sync_file_range(kept, OFFSET_FAR_BEYOND, 1, SYNC_FILE_RANGE_WAIT_BEFORE) == 0)

@@ -16,7 +16,7 @@
  * forgotten nothing, and an error that was accepted is not found again.
  *
  * Not covered: a disk that fails its own flush command reports that to one caller only. If the worker dies
- * after the kernel has that answer and before the latch, nobody knows of it. */
+ * after the kernel has that answer and before the latch, it is lost. */
 #pragma once
 
 #include "targets/target.h"

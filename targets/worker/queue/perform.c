@@ -14,7 +14,7 @@ static const size_t callbacks[_IO_OP_MAX] = {
         [IO_WRITE_ZEROES] = offsetof(struct target, write_zeroes),
 };
 
-/* NULL: the target cannot do it, or it is no operation at all. */
+/* NULL if the target cannot do it, or if it is not a known operation. */
 static callback callback_of(const struct target *target, enum io_op op)
 {
         return (unsigned)op < _IO_OP_MAX ? *(const callback *)((const char *)target + callbacks[op]) : NULL;

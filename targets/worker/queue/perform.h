@@ -10,5 +10,5 @@
  * failed, flushes and operations with IO_FUA fail without being tried: see durability.h. */
 int perform_co(struct target_io *io, const struct durability *durability);
 
-/* What the kernel is told, when the callback has returned `result`: -EIO for anything that makes no sense. */
+/* The result for the kernel, when the callback has returned `result`: -EIO for anything that makes no sense. */
 int perform_answer(const struct target_io *io, int result);

@@ -6,14 +6,14 @@
  * Two kinds of plain requests need no coroutine: those of a target that never waits, and those of a disk that
  * lies in one file as it is (target_device.linear), which one operation moves: one of the ring, or where the
  * file is memory and the request is short, a system call at once. Such an operation ends the request if it
- * has moved every byte, or has failed for good. Otherwise the request begins anew on a coroutine, from its
+ * has moved every byte, or has failed for good. Otherwise the request starts again on a coroutine, from its
  * first byte: nothing of it was answered yet, and nothing of it is under way. So what becomes of short
  * transfers and of EAGAIN is known to await.c alone.
  *
  * A system call holds up the other requests of its queue: for the copy of at most PLAIN_AT_ONCE_MAX bytes,
  * and where memory was swapped out for as long as its return takes. Longer ones are left to the ring, whose
  * threads copy on several CPUs. The fence holds as well: a thread that is killed in its system call ends
- * that before its process lets go of the ring, or of the descriptors.
+ * that before its process releases the ring or the descriptors.
  *
  * Inline: most requests pass here. On the queue's thread. */
 #pragma once
@@ -43,7 +43,7 @@ struct plain_rules {
         uint32_t operations;  /* how many of IO_READ and IO_WRITE may be plain; the queue may set it to 0 */
         uint32_t sectors_max; /* of one request */
         uint64_t impossible;  /* bits that a number of sectors must not have: those below a block, and those
-                                 beyond an offset in bytes, so that the end of a request is no overflow */
+                                 beyond an offset in bytes, so that the end of a request cannot overflow */
         uint64_t file_offset; /* bytes, as target_device.linear_offset */
         uint32_t sectors_at_once; /* of a linear disk: what is moved by a system call; 0: nothing */
         int descriptor;           /* for that */
@@ -144,7 +144,7 @@ _Static_assert(offsetof(struct io_uring_sqe, buf_index) + sizeof(((struct plain_
                        == offsetof(struct io_uring_sqe, addr3),
         "a buffer's index and its neighbours");
 
-/* Moves a linear disk's request. False: there is no room for it in this round. Field by field: whole, the
+/* Moves a linear disk's request. False if this round has no room for it. Field by field: whole, the
  * entry would be cleared first. */
 static inline bool plain_move(const struct plain_rules *rules, struct io_loop *loop,
         const struct ublksrv_io_desc *descriptor, const struct plain_data *data, uint64_t user_data)

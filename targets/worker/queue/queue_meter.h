@@ -3,7 +3,7 @@
  *
  * Everything here runs on the queue's thread. There is one look at the clock in each round of the loop, so a
  * request's time is that from the round in which it came to the round in which it was answered. One that is
- * answered in its first round has waited for nobody, and counts as 0, unless it took its time in that round:
+ * answered in its first round has not waited, and counts as 0, unless it took its time in that round:
  * queue_meter_look(). Stores are plain and whole: readers are in another process and may see one number
  * before another. -DUBLKD_TEST_WITHOUT_STATISTICS builds a worker without all this, to measure what it costs.
  */

@@ -21,7 +21,7 @@ static const enum io_op operations[] = {
 
 /* ---- requests from the driver ---- */
 
-/* Reads the driver's descriptor. What is beyond this program's means gets an operation that nobody has. */
+/* Reads the driver's descriptor. What this program does not know gets an operation that no target has. */
 static void describe(struct ublk_queue *queue, struct request *request)
 {
         const struct ublksrv_io_desc *descriptor = request->descriptor;
@@ -51,7 +51,7 @@ static void describe(struct ublk_queue *queue, struct request *request)
         }
 }
 
-/* What the driver is told: the full length, or an error. Linux 7.3 takes less than the length for the whole.
+/* The result for the driver: the full length, or an error. Linux 7.3 takes less than the length for the whole.
  * A read that failed may have met the end of a store that was cut off. */
 static int verdict(struct ublk_queue *queue, const struct request *request, int result)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The threads that serve: one per hardware queue. The main thread is told through an eventfd. */
+/* The threads that serve: one per hardware queue. They signal the main thread through an eventfd. */
 #include "targets/worker/queue/queue_threads.h"
 #include "targets/worker/queue/durability.h"
 #include "targets/worker/os/queue_place.h"

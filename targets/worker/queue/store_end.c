@@ -26,7 +26,7 @@ bool store_end_look(struct store_end *end)
         end->known = true;
         if (!device->linear || !end->holds)
                 return end->holds;
-        there = lseek(device->files[device->linear_file], 0, SEEK_END); /* nobody uses the position */
+        there = lseek(device->files[device->linear_file], 0, SEEK_END); /* no code uses the position */
         if (there < 0 || (uint64_t)there >= needed)
                 return true;
         shared_fault_latch(end->shared, REGION_FAULT_CUT, STATS_OTHER, EIO, (uint64_t)there);

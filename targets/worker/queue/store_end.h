@@ -5,7 +5,7 @@
  * short, which is an error already. But a write beyond its end makes the file longer again, and what lies
  * between reads as zeroes, without an error. So the worker looks where the file ends after the operations of
  * a round are done and before it answers any of them. When the file is too short, the worker latches
- * REGION_FAULT_CUT, and from then on every request of the disk fails: nobody knows how far the file had been
+ * REGION_FAULT_CUT, and from then on every request of the disk fails: it is unknown how far the file had been
  * cut off before a write that was under way made it longer.
  *
  * One case stays open: the file is cut off while a write to the disk's last block is under way, which makes

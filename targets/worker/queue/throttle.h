@@ -3,7 +3,7 @@
  * queues and outlive the worker (proto/device_region.h); the rest is the queue thread's own.
  *
  * Reads wait behind reads and writes behind writes, in order; the first of each has taken its share of the
- * buckets and waits for its time. Flushes and what is no known operation pass. */
+ * buckets and waits for its time. Flushes and unknown operations pass. */
 #pragma once
 
 #include "targets/target.h"
@@ -46,7 +46,7 @@ void throttle_round(struct throttle *throttle);
 struct throttled *throttle_next(struct throttle *throttle);
 
 /* Nanoseconds until the next one's time comes, but no more than THROTTLE_NAP_MAX, because limits may have
- * changed by then; UINT64_MAX: nobody waits. */
+ * changed by then; UINT64_MAX if none waits. */
 uint64_t throttle_wait(struct throttle *throttle);
 
 enum { THROTTLE_NAP_MAX = 50 * 1000 * 1000 /* nanoseconds */ };

@@ -2,7 +2,7 @@
 /* A limit on how much may pass per second, held by several takers together.
  *
  * The state is one number, so that queues can share it without a lock: the time until which all that was
- * handed out is paid for. Who takes an amount pushes it on by what the amount costs, and may go on as soon as
+ * handed out is paid for. A request that takes an amount pushes it on by what the amount costs, and may go on as soon as
  * no more than a burst is unpaid. Takers are served in the order in which they take; each takes for one
  * request at a time. A request that is larger than the burst goes on when nothing is unpaid, and those after
  * it pay for it. */

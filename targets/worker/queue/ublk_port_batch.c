@@ -22,7 +22,7 @@ enum {
         COMMAND_BITS = 2,
         COUNT_BITS = 16,
         BUFFER_GROUP = 0,
-        BUFFERS_MAX = 64, /* more arrivals than that, unseen by us: FETCH ends, and is sent anew */
+        BUFFERS_MAX = 64, /* more arrivals than that, unseen by us: FETCH ends, and is sent again */
         LIST_MAX = 128,   /* tags; the driver tells no more at a time (MAX_NR_TAG) */
 };
 _Static_assert(_COMMAND_MAX <= 1 << COMMAND_BITS, "a command fits into its bits");
@@ -158,7 +158,7 @@ static int fetch(struct ublk_port *port)
 
         for (unsigned tag = 0; tag < port->depth; tag++)
                 (void)commit(port, (uint16_t)tag, 0);
-        port->batch.end = 0; /* they are no answers */
+        port->batch.end = 0; /* they do not answer anything */
         if (!send_elements(port, UBLK_U_IO_PREP_IO_CMDS, COMMAND_PREP, port->batch.elements, port->depth))
                 return -EBUSY;
         r = ublk_port_submit_all(port);

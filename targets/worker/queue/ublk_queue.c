@@ -3,7 +3,7 @@
  *
  * The fence. /dev/ublkcN is fixed file 0 of the ring, and there is no other reference to it but the mapping
  * of the descriptors. The backend's files are fixed files of the same ring. So when this process dies, the
- * device is let go of only when the ring is freed, and that is after the last request of the ring has
+ * device is released only when the ring is freed, and that is after the last request of the ring has
  * finished: as long as a write of ours is on its way to the backing store, START_USER_RECOVERY says EBUSY and
  * there is no successor whose newer data it could overwrite. -DUBLKD_TEST_WITHOUT_FENCE builds the same
  * program without it, for the test that shows the difference.
