@@ -58,7 +58,7 @@ struct target_geometry {
         bool read_only;                /* cannot be written, whatever the spec says */
         bool rotational;
         bool volatile_cache; /* flush has something to do */
-        bool in_place; /* zero copy is the fastest way: the pages go to a device without a copy */
+        bool in_place;       /* zero copy is the fastest way: the pages go to a device without a copy */
         /* What the backing store takes without splitting or copying, where in_place; 0: anything. */
         uint32_t dma_alignment, max_segment_size; /* bytes */
         uint16_t max_segments;
@@ -124,7 +124,7 @@ struct target_device {
         /* May be set in open(), where no write of ours to the backing store can go on without this process:
          * each is done by one of its threads in a system call, from beginning to end. So it is with tmpfs,
          * whose writes and fallocate() are copies and clearing of memory by the caller
-         * (shmem_file_write_iter(), shmem_fallocate(), mm/shmem.c); not where a device or a server is told to
+         * (shmem_file_write_iter(), shmem_fallocate(), mm/shmem.c); not where a device or a server has to
          * write (O_DIRECT, disks, network file systems), and not for sure anywhere else. When such a process
          * is gone nothing of it can come late, which makes its recovery shorter: see
          * targets/worker/queue/ublk_queue.c. In doubt: false.

@@ -67,9 +67,8 @@ static int unknown(const struct backing_stack *stack, const char *what)
         _cleanup_free_ char *sentence = NULL;
 
         if (asprintf(&sentence,
-                    "%s %s. ublkd does not know whether somebody else writes to the same bytes; make sure "
-                    "that "
-                    "nobody does.",
+                    "%s %s. ublkd does not know whether other programs write to the same bytes; make sure "
+                    "that none does.",
                     stack->path, what)
                 < 0)
                 return -ENOMEM;

@@ -2,7 +2,7 @@
 /* What the kernel serves from the bytes of a backing store.
  *
  * The files of other loop devices and of exports are looked at, and those may lie on a server that does not
- * answer. That is no reason to keep this disk from being served: the look is one apart, with a limit. */
+ * answer. That does not keep this disk from being served: a process apart looks, with a limit. */
 #include "targets/loop/backing_users.h"
 
 #include "targets/loop/backing_stack.h"
@@ -69,9 +69,8 @@ static int tell_unreadable(const struct search *search, const char *name, int er
         if (error == ENOMEM)
                 return -ENOMEM;
         return problem_add(search->sharing, 0, "/target/path", "BackingShareUnknown",
-                "What /dev/%s lies on cannot be found out: %s. If it lies on %s, make sure that nobody "
-                "writes "
-                "there.",
+                "What /dev/%s lies on cannot be found out: %s. If it lies on %s, make sure that no "
+                "other program writes there.",
                 name, strerror(error), search->path);
 }
 
@@ -246,7 +245,7 @@ static int tell_unknown(const struct search *search, int error)
                 return -ENOMEM;
         return problem_add(search->sharing, 0, "/target/path", "BackingShareUnknown",
                 "What the loop devices and exports of this machine lie on cannot be found out: %s. If one of "
-                "them lies on %s, make sure that nobody writes there.",
+                "them lies on %s, make sure that no other program writes there.",
                 error == ETIMEDOUT ? "a file system does not answer"
                 : error == EPIPE   ? "the look ended early"
                                    : strerror(error),

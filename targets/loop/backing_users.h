@@ -8,6 +8,6 @@
 
 /* claims: of a store that is open, `writes` and the ends set; path: its name in sentences. Appends to
  * `sharing` what struct disk_params says, for each that would write to the same bytes, or read what is
- * written; those that `claims` lie on are no such. What is not found out in time is told as not known. 0 or
- * -ENOMEM. Only while this process has one thread. */
+ * written; those that `claims` lie on do not count. What is not found out in time is reported as not known.
+ * 0 or -ENOMEM. Only while this process has one thread. */
 int backing_users_find(const struct backing_claims *claims, const char *path, struct problem_list *sharing);

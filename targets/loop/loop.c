@@ -38,7 +38,7 @@ static int loop_flush(struct target_io *io)
         return await_fdatasync(io, LOOP_FILE);
 }
 
-/* The block layer drops cached pages of the range for whoever has the disk exclusively, and fails with EBUSY
+/* The block layer drops cached pages of the range for the exclusive opener of the disk, and fails with EBUSY
  * for all others where pages are dirty (truncate_bdev_range(), block/bdev.c). The claim of a disk is the kept
  * descriptor's. It may also be that of another disk of ours on the same device: then the pages have to be
  * clean first. */

@@ -275,7 +275,7 @@ static enum exit_status go_on(struct worker *worker)
         return status == STAY ? try_node(worker) : status;
 }
 
-/* Every queue has fetched: the rings hold the device now, if they are to, and nobody needs privileges any
+/* Every queue has fetched: the rings hold the device now, if they are to, and no thread needs privileges any
  * more. */
 static enum exit_status become_ready(struct worker *worker)
 {
@@ -331,7 +331,8 @@ static void grow(struct worker *worker, uint64_t size)
 {
         struct worker_msg answer = {.type = WORKER_MSG_GROWN};
 
-        (void)disk_grow(&worker->disk, size, &answer.grown.problems); /* on ENOMEM the supervisor asks again */
+        (void)disk_grow(
+                &worker->disk, size, &answer.grown.problems); /* on ENOMEM the supervisor asks again */
         answer.grown.size = worker->disk.params.size;
         answer.grown.size_max = worker->disk.params.size_max;
         (void)report(worker, &answer);

@@ -195,6 +195,27 @@ def who_logs(path, text):
         yield line_of(text, match.start()), "logs; only the mains and the reconciler do, others return the error"
 
 
+# Words of a dialect that strangers stumble over. Rooms without them stay so; a room joins when it has been read.
+DIALECT = re.compile(
+    r"\b(?:anew|whoever|nobody|mourn\w*|lets? go of|mend(?:s|ed)?|without memory|(?:is|are|was) told"
+    r"|(?<!there )(?:is|are) no (?!longer|more\b))",
+    re.IGNORECASE,
+)
+PLAIN_ROOMS = (
+    ["targets/*", "targets/worker/*"]
+    + rooms("targets", "null loop")
+    + rooms("targets/worker", "io os disk queue")
+    + rooms("ublkd", "base proto offload plan driver disks paths runtime workers")
+)
+
+
+def speaks_plainly(path, text):
+    if not fits(path, PLAIN_ROOMS):
+        return
+    for match in DIALECT.finditer(text):
+        yield line_of(text, match.start()), f'says "{match.group()}": name the actor (CONTRIBUTING.md, Language)'
+
+
 def does_not_sleep(path, text):
     if not is_product(path):
         return
@@ -246,6 +267,7 @@ RULES = [
     says_its_purpose,
     who_logs,
     does_not_sleep,
+    speaks_plainly,
 ]
 
 

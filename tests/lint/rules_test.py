@@ -23,6 +23,7 @@ GOOD = [
     ("targets/loop/loop.c", "int r = await_sleep(io, 5);\n"),
     ("tests/kernel/helper.c", "usleep(3);\n"),
     ("ublkd/host/host.c", "group = fgetgrent(file);\n"),
+    ("ublkd/base/log.c", "/* There is no room, and it is no longer needed. */\n"),
     ("ublkd/host/host.c", '/* As "/proc/PID/comm" has it. */\n'),
     ("api/metrics/metrics_process.c", 'fopen("/proc/self/stat", "re");\n'),
     ("targets/worker/main.c", 'open("/proc/self/pagemap", O_RDONLY);\n'),
@@ -78,6 +79,8 @@ BAD = [
     ("ublkd/workers/worker_proc.c", 'snprintf(path, sizeof(path), "/proc/%d/stat", pid);\n', "names /proc"),
     ("api/resources/host.c", 'opendir("/proc");\n', "names /proc"),
     ("api/http/access.c", "r = getpwuid_r(uid, &user);\n", "name service"),
+    ("ublkd/base/log.c", "/* Nobody is there. */\n", "name the actor"),
+    ("ublkd/driver/ublk_ctl.c", "/* The supervisor is told. */\n", "name the actor"),
 ]
 
 

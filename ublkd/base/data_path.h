@@ -13,7 +13,7 @@ enum data_path {
         _DATA_PATH_MAX
 };
 
-/* What a disk was made with: it never changes, whoever serves it. */
+/* What a disk was made with: it never changes, whichever worker serves it. */
 struct data_route {
         enum data_path path; /* not DATA_PATH_AUTO */
         bool auto_buffers;   /* zero copy: the driver registers a request's pages by itself (AUTO_BUF_REG) */

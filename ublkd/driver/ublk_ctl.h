@@ -121,7 +121,7 @@ int ublk_ctl_start(struct ublk_ctl *ctl, int number, pid_t worker, ublk_ctl_done
         struct ublk_ctl_call **ret);
 int ublk_ctl_stop(
         struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
-/* Stops the disk unless somebody has it open: -EBUSY. Nobody can open it from then on. */
+/* Stops the disk unless it has an opener: -EBUSY. It cannot be opened from then on. */
 int ublk_ctl_try_stop(
         struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
 /* The same for a driver without TRY_STOP_DEV, as far as it can be had: stops the disk unless somebody has it

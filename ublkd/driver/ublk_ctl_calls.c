@@ -145,7 +145,7 @@ static bool is_held(const struct ctl_calls *calls, uint32_t number)
         return false;
 }
 
-/* Without memory it is not remembered, which may cost another helper. */
+/* On ENOMEM it is not remembered, which may cost another helper. */
 static void give_up(struct ctl_helper *helper, const struct ctl_call *call)
 {
         struct given_up *given_up = call->changes ? malloc(sizeof(*given_up)) : NULL;
@@ -446,8 +446,7 @@ int ctl_calls_submit(struct ctl_calls *calls, struct ctl_call *call, uint64_t de
 
         if (call->changes && is_held(calls, call->request.number))
                 return -EALREADY;
-        /* From now, not from when this turn of the loop began: what held ublkd up since is no helper's fault.
-         */
+        /* From now, not from when this turn of the loop began: a delay of ublkd is not the helper's fault. */
         r = sd_event_add_time(calls->event, &call->deadline, CLOCK_MONOTONIC,
                 clock_usec(CLOCK_MONOTONIC) + deadline_usec, DEADLINE_ACCURACY_USEC, on_deadline, call);
         if (r >= 0)

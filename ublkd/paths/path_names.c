@@ -158,7 +158,7 @@ static struct entry *entry_find(const struct path_names *names, const struct pla
         return NULL;
 }
 
-/* Without memory the chains get longer. */
+/* On ENOMEM the chains get longer. */
 static void buckets_grow(struct path_names *names)
 {
         struct entries *old = names->buckets, *buckets;

@@ -389,7 +389,7 @@ static void on_mount(void *userdata, const char *point)
         path_names_each(watcher->names, PATH_PLACE_MOUNTS, point, on_dependent, watcher);
 }
 
-/* Without memory every path may have changed. */
+/* On ENOMEM every path may have changed. */
 static void take_mounts(struct watcher *watcher)
 {
         if (!watcher->mounts_changed || now_usec() < watcher->mounts_at)

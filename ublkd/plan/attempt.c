@@ -177,7 +177,7 @@ static void note_success(struct attempt *attempt, enum plan_action action, uint6
         /* What it brought about will be seen, and is then a new situation. If not, look again, ever slower.
          */
         if (action == ACTION_RETIRE_WORKER)
-                attempt->retired = true; /* it takes as long as its last request: still being there is not a failure */
+                attempt->retired = true; /* its last request may take long: being there is not a failure */
         else
                 attempt->tries++;
         attempt->retry_at = now + backoff_poll(now - attempt->seen_since);

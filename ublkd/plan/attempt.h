@@ -17,10 +17,9 @@
 #include "ublkd/plan/plan.h"
 
 enum {
-        ATTEMPT_TRIES = 3, /* steps without effect in one situation → TROUBLE_STUCK */
-        ATTEMPT_RELEASES =
-                40,           /* after some 2 s of waiting for a release, the status says what is awaited */
-        ATTEMPT_REFUSALS = 3, /* workers for which the kernel refused a recovery → TROUBLE_HOPELESS */
+        ATTEMPT_TRIES = 3,     /* steps without effect in one situation → TROUBLE_STUCK */
+        ATTEMPT_RELEASES = 40, /* after some 2 s of waiting for a release, the status says what is awaited */
+        ATTEMPT_REFUSALS = 3,  /* workers for which the kernel refused a recovery → TROUBLE_HOPELESS */
 };
 
 /* Zero-initialise for a device that is new, or new to this supervisor. */

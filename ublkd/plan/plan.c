@@ -35,7 +35,7 @@ static const struct plan_row table[] = {
         { .want = IS(WANT_GIVEN_UP), .kernel = IS(KERNEL_DOWN), .action = ACTION_STOP_DEV },
         { .want = IS(WANT_GIVEN_UP), .kernel = IS(KERNEL_LIVE), .worker = IS(PLAN_WORKER_NONE), .action = ACTION_STOP_DEV },
 
-        /* Whoever leaves is let go, whatever else is to be done. */
+        /* A worker that is exiting takes precedence: wait for it. */
         { .worker = IS(PLAN_WORKER_LEAVING), .trouble = IS(TROUBLE_STUCK), .action = ACTION_STOP_WORKER },
         { .worker = IS(PLAN_WORKER_LEAVING), .action = ACTION_WAIT },
 

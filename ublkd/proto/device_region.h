@@ -20,8 +20,8 @@
 
 enum {
         DEVICE_REGION_VERSION = 1,
-        DEVICE_REGION_ALIGNMENT = 4096, /* of sections, and of each queue's statistics: nobody's cache line is
-                                           another's */
+        DEVICE_REGION_ALIGNMENT = 4096,  /* of sections, and of each queue's statistics: no two share a cache
+                                           line */
         DEVICE_REGION_QUEUES_MAX = 4096, /* UBLK_MAX_NR_QUEUES of the driver */
         DEVICE_REGION_SECTIONS_MAX = 8,
 };

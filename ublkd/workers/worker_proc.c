@@ -85,7 +85,7 @@ static int on_grace_over(sd_event_source *source _unused_, uint64_t usec _unused
         return 0;
 }
 
-/* It is of no more use and is expected to end by itself. Without memory for a timer: at once. */
+/* Expect the worker to exit; kill it at once if the timer cannot be armed. */
 static void expect_to_leave(struct worker_proc *worker)
 {
         worker->stage = WORKER_STAGE_LEAVING;
@@ -205,8 +205,7 @@ static void hear_grown(struct worker_proc *worker, const struct worker_msg *msg)
         if (worker->growth.asked > 0) /* the answer to the last GROW tells */
                 return;
         problem_list_clear(&worker->refusal);
-        (void)problem_list_append(
-                &worker->refusal, &msg->grown.problems); /* on ENOMEM it is asked again */
+        (void)problem_list_append(&worker->refusal, &msg->grown.problems); /* on ENOMEM it is asked again */
 }
 
 /* Kept until the device takes them; what is too much is counted by the list. */

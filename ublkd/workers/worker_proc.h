@@ -30,8 +30,8 @@ int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_st
 int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, struct worker_start *starter,
         const char *name, const char *uid, worker_proc_changed changed, void *userdata,
         struct worker_proc **ret);
-/* Lets go of it; the process lives on unless it is dead. One of our own that is let go alive will not be
- * reaped before ublkd ends. NULL is fine. */
+/* Free the handle; the process lives on unless it is dead. A child that still lives then is not reaped
+ * before ublkd ends. NULL is fine. */
 struct worker_proc *worker_proc_free(struct worker_proc *worker);
 
 pid_t worker_proc_pid(const struct worker_proc *worker);

@@ -45,7 +45,7 @@ static inline uint64_t round_clock_at(const struct round_clock *clock, uint64_t 
                + (uint64_t)((wide)(int64_t)(ticks - clock->zero_ticks) * (int64_t)clock->scale >> 32);
 }
 
-/* Whoever subtracts two of these must be ready for the second to be less: see round_clock_at(). */
+/* A caller that subtracts two of these must be ready for the second to be less: see round_clock_at(). */
 static inline uint64_t round_clock_now(struct round_clock *clock)
 {
         if (__builtin_expect(clock->scale == 0, 0))

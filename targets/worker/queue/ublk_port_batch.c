@@ -5,8 +5,8 @@
  * posts a completion, with the tags written into a buffer that it has taken from our ring of buffers. Answers
  * gather in a circle of elements, and go in one COMMIT with the next submission.
  *
- * The driver reads the elements of a COMMIT while it is submitted, but that it has read them is told by its
- * completion only, and so is how many it took. What it did not take is committed again. Elements therefore
+ * The driver reads the elements of a COMMIT while it is submitted, but only its completion
+ * says that it has read them, and how many it took. What it did not take is committed again. Elements therefore
  * stay in the circle until then. It has twice as many places as there are tags: a tag cannot be committed
  * again before it has arrived again, and so its last element has been read.
  *

@@ -462,14 +462,14 @@ static void run_tests(struct watch *watch)
         test_freed_within_the_callback(watch);
         check_death(watch, "inspecting", "exited with status 0");
         check_death(watch, "killed", "was killed by SIGTERM");
-        check_death(watch, "garbage", "was killed by ublkd: it sent what is no message");
+        check_death(watch, "garbage", "was killed by ublkd: it sent an invalid message");
         check_death(watch, "ready-first", "was killed by ublkd: it did not say HELLO first");
         check_death(watch, "ready-before-go", "was killed by ublkd: it said READY before GO");
         check_death(watch, "commanding", "was killed by ublkd: it sent a message that only ublkd may send");
         check_death(watch, "wrong-uid", "was killed by ublkd: it serves another device");
         check_death(watch, "wrong-pid", "was killed by ublkd: it says it is another process");
         check_death(watch, "twice", "was killed by ublkd: it said HELLO twice");
-        check_death(watch, "bragging", "was killed by ublkd: it claims to serve before it was told to");
+        check_death(watch, "bragging", "was killed by ublkd: it claims to serve before GO");
         check_death(watch, "closing", "exited with status 7");
         check_death(watch, "failing-and-stay", "was killed by ublkd: it did not leave by itself");
         report_speed(watch);
