@@ -386,7 +386,8 @@ def test_random_merge_patches(schema, patch_judge):
             assert allowed.is_valid(without_useless_nulls(patch, target)), where
         good += taken
         bad += not taken
-    assert good > SPECS // 2 * 0.05 and bad > SPECS // 2 * 0.05, (good, bad)
+    # about one in fifteen is good; a seed with one in twenty-three has been seen
+    assert good > SPECS // 2 * 0.01 and bad > SPECS // 2 * 0.01, (good, bad)
 
 
 def without_useless_nulls(patch, target):
