@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""What the documents say of the tree is so: links and anchors, paths, tests, C that they quote, verbs and options of
+ublkctl. And no line of prose is longer than 120 columns."""
+
+import functools
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ["UBLKD_BUILD"])
+COLUMNS = 120
+# Figures of the past: they name what there was then.
+HISTORY = {"bench/RESULTS.md", "CHANGELOG.md"}
+FENCE = re.compile(r"^( *)(```+)(\w*)[^\n]*\n(.*?)^\1\2 *$", re.MULTILINE | re.DOTALL)
+
+
+def git(*arguments):
+    run = subprocess.run(["git", "-c", f"safe.directory={ROOT}", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    return run.stdout.splitlines() if run.returncode == 0 else None
+
+
+@functools.cache
+def files():
+    """All that belongs to the tree, as paths from the root."""
+    names = git("ls-files", "--cached", "--others", "--exclude-standard")
+    if names is None:
+        names = [str(path.relative_to(ROOT)) for path in ROOT.rglob("*")]
+    return sorted(name for name in set(names) if (ROOT / name).is_file() and not name.startswith("build"))
+
+
+PAGES = [name for name in files() if name.endswith(".md")]
+CURRENT = [name for name in PAGES if name not in HISTORY]
+
+
+@functools.cache
+def read(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def without_code(text):
+    return re.sub(r"(`+)(?!`).*?\1", "", FENCE.sub("", text), flags=re.DOTALL)
+
+
+def slug(heading):
+    """The anchor that code hosts make of a heading."""
+    text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").strip().lower()
+    return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+
+
+@functools.cache
+def anchors(name):
+    text = FENCE.sub("", read(name))
+    found = set(re.findall(r'<a (?:name|id)="([^"]+)"', text))
+    for heading in re.findall(r"^#{1,6} +(.+?) *#*$", text, re.MULTILINE):
+        base, number = slug(heading), 0
+        while (anchor := f"{base}-{number}" if number else base) in found:
+            number += 1
+        found.add(anchor)
+    return found
+
+
+def fault_of_link(page, target):
+    """Why a link leads nowhere, or None."""
+    if re.match(r"[a-z][a-z0-9+.-]*:", target):
+        return None
+    path, _, anchor = target.partition("#")
+    place = (ROOT / page).parent / path if path else ROOT / page
+    place = pathlib.Path(os.path.normpath(place))
+    if not place.exists() or (place.is_file() and str(place.relative_to(ROOT)) not in files()):
+        return "is not there"
+    if anchor and place.suffix == ".md" and anchor not in anchors(str(place.relative_to(ROOT))):
+        return f"has no heading #{anchor}"
+    return None
+
+
+def code_in(text):
+    """What stands in code: fenced, indented, or within a line."""
+    for match in FENCE.finditer(text):
+        yield match.group(4)
+    rest = FENCE.sub("", text)
+    yield from re.findall(r"(?<=\n\n)((?: {4}[^\n]+\n)+)", rest)
+    yield from re.findall(r"`([^`\n]+)`", rest)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    text = without_code(read(page))
+    targets = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r"^\[[^]]+\]: +(\S+)", text, re.MULTILINE)
+    assert [(target, fault) for target in targets if (fault := fault_of_link(page, target))] == []
+
+
+@pytest.mark.parametrize("page", CURRENT)
+def test_no_line_of_prose_is_too_long(page):
+    long = [line for line in FENCE.sub("", read(page)).splitlines()
+            if len(line) > COLUMNS and not line.startswith(("|", "    ")) and " " in line[COLUMNS // 2:COLUMNS]]
+    assert long == []
+
+
+def expand(text):
+    """a.{c,h} → a.c, a.h"""
+    match = re.search(r"\{([^}]*)\}", text)
+    return [text] if not match else [text[:match.start()] + part + text[match.end():] for part in match.group(1).split(",")]
+
+
+@pytest.mark.parametrize("page", CURRENT)
+def test_paths_are_there(page):
+    tops = {name.split("/")[0] for name in files() if "/" in name}
+    missing = []
+    for word in re.findall(r"`([\w.][\w./*{},-]*/[\w./*{},-]*)`", FENCE.sub("", read(page))):
+        if word.split("/")[0] in tops and not word.startswith("build/"):
+            missing += [path for path in expand(word) if not any(ROOT.glob(path.rstrip("/"))) and "NAME" not in path
+                        and not any(ROOT.glob(path + ".[ch]"))]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", CURRENT)
+def test_tests_are_there(page):
+    there = "\n".join(read(name) for name in files() if name.startswith("tests/") and name.endswith((".py", ".c")))
+    named = re.findall(r"`(test_\w+|\w+_test)(?:\[[^]`]*\])?`", read(page))
+    assert [name for name in named if not re.search(rf"\b{name}\b", there) and not list(ROOT.glob(f"tests/**/{name}.*"))] == []
+
+
+def test_quoted_c_is_in_the_tree():
+    """But for functions that are only an example."""
+    there = "".join(read(name) for name in files() if name.startswith("targets/"))
+    quoted = [match.group(4) for match in FENCE.finditer(read("docs/writing-a-target.md")) if match.group(3) == "c"]
+    assert quoted and [text for text in quoted if "example_" not in text and text not in there] == []
+
+
+@functools.cache
+def help_of(*words):
+    run = subprocess.run([str(BUILD / "ublkctl"), *words, "--help"], capture_output=True, text=True, check=True)
+    return run.stdout
+
+
+def verbs():
+    return {line.split()[0] for line in help_of().split("Verbs:\n")[1].split("\n\n")[0].splitlines()}
+
+
+@pytest.mark.parametrize("page", CURRENT)
+def test_ublkctl_knows_what_is_typed(page):
+    unknown = []
+    for code in code_in(read(page)):
+        for verb, rest in re.findall(r"(?:^|[\s(;/])ublkctl ([a-z]+)\b([^\n|;#)`]*)", code):
+            if verb not in verbs():
+                unknown.append(f"ublkctl {verb}")
+                continue
+            options = re.findall(r"(?<![\w-])(--[a-z][a-z-]*|-[a-zA-Z])(?![\w-])", rest)
+            unknown += [f"ublkctl {verb} {option}" for option in options
+                        if not re.search(rf"(?<![\w-]){option}(?![\w-])", help_of(verb))]
+    assert unknown == []
+
+
+def test_every_page_of_docs_is_in_its_index():
+    index = read("docs/README.md")
+    pages = [name for name in PAGES if re.fullmatch(r"docs/[^/]+\.md", name) and name != "docs/README.md"]
+    assert [name for name in pages if f"({name.removeprefix('docs/')})" not in index] == []
