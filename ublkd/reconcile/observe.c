@@ -65,7 +65,7 @@ static int read_number(int number, const char *attribute, uint64_t *ret)
 
 int observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size)
 {
-        uint64_t sectors, block_size;
+        uint64_t sectors = 0, block_size = 0;
         int r = read_number(number, "size", &sectors);
 
         if (r >= 0)
