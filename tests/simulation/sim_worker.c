@@ -102,6 +102,8 @@ static enum refusal open_store(struct world *world, struct process *process)
                 process->known_as = process->expected != NO_STORE ? process->expected : process->given;
                 return REFUSAL_NONE;
         }
+        if (world->calm && process->expected != NO_STORE) /* in the end the file that is missed is put back */
+                world->path = process->expected;
         if (world->path == NO_STORE)
                 return REFUSAL_GONE;
         process->store = process->known_as = world->path;
