@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,7 +31,7 @@ enum {
         ROWS = sizeof(table) / sizeof(table[0]),
         SCHEDULES = 10000, /* for a mutant; the table itself passes many more */
         COMBINATIONS = _WANT_MAX * _KERNEL_MAX * _PLAN_WORKER_MAX * _TROUBLE_MAX,
-        PATIENCE = 60, /* seconds, for all schedules of a mutant */
+        PATIENCE = 60, /* seconds of a CPU, for all schedules of a mutant */
         FINDING_SIZE = 128,
 };
 
@@ -131,7 +132,7 @@ static void run_schedules(struct world *world, plan_function decide, const struc
 {
         const char *broken = NULL;
 
-        (void)alarm(PATIENCE);
+        (void)setitimer(ITIMER_PROF, &(const struct itimerval){.it_value = {.tv_sec = PATIENCE}}, NULL);
         for (uint64_t seed = 1; seed <= SCHEDULES && !broken; seed++)
                 if (!differences || sets_meet(differences, &asked[seed]))
                         broken = schedule_run(world, seed, decide, false);
@@ -156,7 +157,7 @@ static const char *simulate(struct world *world, plan_function decide, const str
                 abort();
         if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
                 (void)snprintf(finding, FINDING_SIZE, "%s",
-                        WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? "it does not end"
+                        WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF ? "it does not end"
                                                                            : "the reconciler crashes");
         return finding[0] ? finding : NULL;
 }
