@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ublkd/host/adoptable.h"
+#include "ublkd/model/backing_reach.h"
 #include "ublkd/model/daemon_counters.h"
 #include "ublkd/model/device_stats.h"
 #include "ublkd/store/device_store.h"
@@ -28,6 +29,8 @@ struct api_config {
         int (*read_stats)(void *userdata, const struct device_record *record, struct device_stats **ret);
         /* What the supervisor counts of its own work. NULL: nothing. */
         void (*read_counters)(void *userdata, struct daemon_counters *ret);
+        /* Whether the store of the device's disk can be reached without the disk. NULL: that is not known. */
+        enum backing_reach (*read_reach)(void *userdata, const struct device_record *record);
         /* Looks anew at what `host` tells; api_host_seen() is called when that is done. False: it is done
          * already, or cannot be. NULL: it never changes. */
         bool (*look_at_host)(void *userdata);

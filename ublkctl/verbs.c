@@ -23,7 +23,7 @@ static const struct verb verbs[] = {
         {.name = "detach", .arguments = "NODE|FILE|NAME...", .summary = "remove disks",
          .description = "Removes the disk that has this node, this backing file or this name, and waits until it is "
                         "gone. A disk in use is refused, and its users are named.",
-         .settings = BIT(FORCE) | BIT(NO_WAIT) | BIT(TIMEOUT),
+         .settings = BIT(FORCE) | BIT(DROP_LAST_COPY) | BIT(NO_WAIT) | BIT(TIMEOUT),
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_NODE_OR_FILE,
          .run = verb_detach},
         {.name = "create", .arguments = "[NAME FIELD=VALUE...]", .summary = "create a device and wait until it is Live",
@@ -63,18 +63,18 @@ static const struct verb verbs[] = {
                         "else a string, as those of labels, cpus and owner.mode always are; null takes the field away. "
                         "Bytes are a number, alone or with KiB, MiB, GiB or TiB: size=20GiB (or 20G). A disk does not "
                         "become smaller without --allow-shrink.",
-         .settings = BIT(ALLOW_SHRINK) | BIT(NO_WAIT) | BIT(TIMEOUT),
+         .settings = BIT(ALLOW_SHRINK) | BIT(DROP_LAST_COPY) | BIT(NO_WAIT) | BIT(TIMEOUT),
          .arguments_min = 2, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_set},
         {.name = "patch", .arguments = "NAME [JSON]", .summary = "change a device with a merge patch",
          .description = "Applies a JSON merge patch (RFC 7396), from the command line or from the file of -f, to the "
                         "spec and waits until the device is Live again. A disk does not become smaller without --allow-shrink.",
-         .settings = BIT(FILE) | BIT(ALLOW_SHRINK) | BIT(NO_WAIT) | BIT(TIMEOUT),
+         .settings = BIT(FILE) | BIT(ALLOW_SHRINK) | BIT(DROP_LAST_COPY) | BIT(NO_WAIT) | BIT(TIMEOUT),
          .arguments_min = 1, .arguments_max = 2, .completion = COMPLETE_DEVICE, .run = verb_patch},
         {.name = "resize", .arguments = "NAME SIZE", .summary = "change the size of a device",
          .description = "Changes the size to SIZE, like 20GiB (or 20G). Growing goes on under load where the kernel can. "
                         "A disk does not become smaller without --allow-shrink, and not while it is in use. Where the "
                         "backing store does not have that much, the old size is put back.",
-         .settings = BIT(ALLOW_SHRINK) | BIT(NO_WAIT) | BIT(TIMEOUT),
+         .settings = BIT(ALLOW_SHRINK) | BIT(DROP_LAST_COPY) | BIT(NO_WAIT) | BIT(TIMEOUT),
          .arguments_min = 2, .arguments_max = 2, .completion = COMPLETE_DEVICE, .run = verb_resize},
         {.name = "enable", .arguments = "NAME...", .summary = "make the disks of disabled devices",
          .description = "Makes the disk of a device that was disabled.",
@@ -82,12 +82,12 @@ static const struct verb verbs[] = {
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_enable},
         {.name = "disable", .arguments = "NAME...", .summary = "remove the disks, keep the devices",
          .description = "Removes the disk and keeps the device, with its number, for 'ublkctl enable'.",
-         .settings = BIT(NO_WAIT) | BIT(TIMEOUT),
+         .settings = BIT(DROP_LAST_COPY) | BIT(NO_WAIT) | BIT(TIMEOUT),
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_disable},
         {.name = "delete", .arguments = "NAME...", .summary = "remove devices",
          .description = "Removes devices and waits until they are gone; backing files stay. A disk in use is refused, "
                         "and its users are named.",
-         .settings = BIT(FORCE) | BIT(NO_WAIT) | BIT(TIMEOUT) | BIT(IGNORE_MISSING),
+         .settings = BIT(FORCE) | BIT(DROP_LAST_COPY) | BIT(NO_WAIT) | BIT(TIMEOUT) | BIT(IGNORE_MISSING),
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_delete},
         {.name = "wait", .arguments = "NAME...", .summary = "wait until devices are Live, or gone",
          .description = "Waits until every device is Live (a disabled one: Disabled), or gone. A device that is held, "
@@ -104,7 +104,7 @@ static const struct verb verbs[] = {
                         "error. Waits until it is Live. After a flush failed, or the backing file was cut off, the "
                         "next worker fails I/O like the last one, unless --accept-write-errors says that you "
                         "know what was lost.",
-         .settings = BIT(NO_WAIT) | BIT(TIMEOUT) | BIT(ACCEPT_WRITE_ERRORS),
+         .settings = BIT(NO_WAIT) | BIT(TIMEOUT) | BIT(ACCEPT_WRITE_ERRORS) | BIT(DROP_LAST_COPY),
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_restart},
         {.name = "adopt", .arguments = "[NAME|UID...]", .summary = "take over disks that the database lost",
          .description = "After the database of ublkd was lost, or an older copy of it was put back: takes the records "

@@ -290,6 +290,14 @@ static int api_read_stats(void *userdata, const struct device_record *record, st
         return fd < 0 ? fd : device_stats_read(fd, ret);
 }
 
+static enum backing_reach api_read_reach(void *userdata, const struct device_record *record)
+{
+        struct manager *manager = userdata;
+
+        return manager->reconciler ? reconciler_reach(manager->reconciler, record->name)
+                                   : BACKING_REACH_UNKNOWN;
+}
+
 static void api_read_counters(void *userdata, struct daemon_counters *ret)
 {
         struct manager *manager = userdata;
@@ -321,6 +329,7 @@ static int open_api(
                         .disk_search = manager->disk_search,
                         .read_stats = api_read_stats,
                         .read_counters = api_read_counters,
+                        .read_reach = api_read_reach,
                         .look_at_host = api_look_at_host,
                         .adopt = api_adopt,
                         .list_adoptable = api_list_adoptable,

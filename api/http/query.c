@@ -103,6 +103,11 @@ static int parse_accept_write_errors(const char *value, struct query *ret)
         return parse_boolean(value, &ret->accept_write_errors);
 }
 
+static int parse_drop_last_copy(const char *value, struct query *ret)
+{
+        return parse_boolean(value, &ret->drop_last_copy);
+}
+
 /* Of valid UTF-8. */
 static size_t character_count(const char *text)
 {
@@ -196,6 +201,8 @@ static const struct parameter {
         {"dryRun",              QUERY_DRY_RUN,             false, parse_dry_run,             "dryRun=true or dryRun=false"                          },
         {"accept-write-errors", QUERY_ACCEPT_WRITE_ERRORS, false, parse_accept_write_errors,
          "accept-write-errors=true or accept-write-errors=false"                                                                                    },
+        {"drop-last-copy",      QUERY_DROP_LAST_COPY,      false, parse_drop_last_copy,
+         "drop-last-copy=true or drop-last-copy=false"                                                                                              },
         {"label",               QUERY_LABEL,               true,  parse_label,               "label=KEY=VALUE, up to 16 of them"                    },
         {"limit",               QUERY_LIMIT,               false, parse_limit,               "limit=N with N from 1 to 1000"                        },
         {"continue",            QUERY_CONTINUE,            false, parse_continue,            "what the last page gave as `continue`"                },

@@ -21,6 +21,7 @@ enum query_parameter {
         QUERY_DRY_RUN = 1 << 9,
         QUERY_ACCEPT_BACKING = 1 << 10, /* an identity */
         QUERY_ACCEPT_WRITE_ERRORS = 1 << 11,
+        QUERY_DROP_LAST_COPY = 1 << 12,
 };
 
 enum {
@@ -31,7 +32,7 @@ enum {
 };
 
 struct query {
-        bool wait, force, dry_run, accept_write_errors;
+        bool wait, force, dry_run, accept_write_errors, drop_last_copy;
         uint64_t timeout; /* microseconds */
         unsigned limit;
         char *continue_after; /* a name, or a number; or NULL */

@@ -2,6 +2,7 @@
 /* /devices/{name}: create, read, replace, patch, remove, recover, restart. */
 #include "api/resources/handlers.h"
 #include "api/held/disk_check.h"
+#include "api/resources/last_copy.h"
 #include "api/resources/merge_patch.h"
 #include "api/resources/path_policy.h"
 #include "api/http/precondition.h"
@@ -130,6 +131,9 @@ static bool check_unused(struct request *request, const struct device_record *re
         return answer && answer->use == DISK_UNUSED;
 }
 
+static const char disabling[] = "Disabling the device would take its disk away",
+                  removing[] = "Removing the device would take its disk away";
+
 /* True when the disk may be taken away for the new spec; else as check_unused(). */
 static bool check_replaceable(
         struct request *request, const struct device_record *record, const struct device_spec *spec)
@@ -141,12 +145,13 @@ static bool check_replaceable(
         if (record->deleting) /* the store says so */
                 return true;
         if (record->spec && record->spec->options.enabled && !spec->options.enabled)
-                return check_unused(request, record, "Disabling the device would take its disk away");
+                return last_copy_may_go(request, record, disabling)
+                       && check_unused(request, record, disabling);
         if (record->spec && !device_spec_needs_new_disk(record->spec, spec, &disk, &change))
                 return true;
         snprintf(what, sizeof(what), "Changing '%s' needs a new disk%s%s%s", change.field,
                 change.why ? " (" : "", change.why ? change.why : "", change.why ? ")" : "");
-        return check_unused(request, record, what);
+        return new_disk_keeps_store(request, record, spec, what) && check_unused(request, record, what);
 }
 
 static void reply_put_failure(struct request *request, int error, const struct problem_list *problems)
@@ -266,9 +271,8 @@ void handle_device_patch(struct request *request)
                 put_spec(request, TAKE_PTR(spec), &condition);
 }
 
-static const char removing[] = "Removing the device would take its disk away";
-
-static cJSON *removal_to_json(const struct device_record *record, const struct disk_answer *answer)
+static cJSON *removal_to_json(
+        const struct device_record *record, const struct disk_answer *answer, bool is_last_copy)
 {
         static const char *const uses[] = {
                 [DISK_UNUSED] = "unused", [DISK_USED] = "used", [DISK_USE_UNKNOWN] = "unknown"};
@@ -284,7 +288,8 @@ static cJSON *removal_to_json(const struct device_record *record, const struct d
                 && (answer->number >= 0 ? cJSON_AddStringToObject(object, "disk", node)
                                         : cJSON_AddNullToObject(object, "disk"))
                 && cJSON_AddStringToObject(object, "use", uses[answer->use])
-                && cJSON_AddStringToObject(object, "users", users))
+                && cJSON_AddStringToObject(object, "users", users)
+                && cJSON_AddBoolToObject(object, "lastCopy", is_last_copy))
                 return object;
         cJSON_Delete(object);
         return NULL;
@@ -293,14 +298,18 @@ static cJSON *removal_to_json(const struct device_record *record, const struct d
 /* What the removal would come to. Changes nothing. */
 static void rehearse_delete(struct request *request, const struct device_record *record)
 {
-        const struct disk_answer *answer = find_users(request, record);
+        const struct disk_answer *answer;
 
+        if (!record->deleting && !last_copy_may_go(request, record, removing))
+                return;
+        answer = find_users(request, record);
         if (!answer)
                 return;
         if (answer->use != DISK_UNUSED && !record->deleting && !request->query.force)
                 reply_in_use(request, answer, removing);
         else
-                reply_json(request, MHD_HTTP_OK, removal_to_json(record, answer));
+                reply_json(
+                        request, MHD_HTTP_OK, removal_to_json(record, answer, is_last_copy(request, record)));
 }
 
 void handle_device_delete(struct request *request)
@@ -314,6 +323,8 @@ void handle_device_delete(struct request *request)
                 rehearse_delete(request, record);
                 return;
         }
+        if (!record->deleting && !last_copy_may_go(request, record, removing))
+                return;
         if (!record->deleting && !request->query.force && !check_unused(request, record, removing))
                 return;
         r = device_store_request_delete(store_of(request), request->name, request->query.force);
@@ -393,6 +404,9 @@ void handle_device_restart(struct request *request)
                 || !check_usable(request, record, "restart"))
                 return;
         harm = restart_harm(record);
+        if (device_spec_on_crash(record->spec) == ON_CRASH_NONE
+                && !new_disk_keeps_store(request, record, record->spec, harm))
+                return;
         if (harm && !check_unused(request, record, harm))
                 return;
         r = device_store_request_restart(

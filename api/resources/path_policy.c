@@ -14,8 +14,7 @@ const char *path_policy_to_string(bool refuse)
         return refuse ? "refuse" : "warn";
 }
 
-/* NULL: the target has none. */
-static const char *path_of(const struct device_spec *spec)
+const char *spec_path(const struct device_spec *spec)
 {
         const cJSON *target = spec ? cJSON_GetObjectItemCaseSensitive(spec->document, "target") : NULL;
 
@@ -24,7 +23,7 @@ static const char *path_of(const struct device_spec *spec)
 
 static bool is_kept(const struct device_record *record, const char *path)
 {
-        const char *before = record ? path_of(record->spec) : NULL;
+        const char *before = record ? spec_path(record->spec) : NULL;
 
         return before && strcmp(before, path) == 0;
 }
@@ -48,7 +47,7 @@ static void refuse(struct request *request, const char *path)
 bool path_is_allowed(
         struct request *request, const struct device_record *record, const struct device_spec *spec)
 {
-        const char *path = path_of(spec);
+        const char *path = spec_path(spec);
         _cleanup_free_ char *clean = NULL;
         int r;
 

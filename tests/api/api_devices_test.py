@@ -266,7 +266,7 @@ def test_a_disk_in_use_stays(server):
 
 def test_a_dry_run_of_a_removal_names_the_users_and_removes_nothing(server):
     before = server.ask("POST", "/devices?wait=ready", spec(id=5)).json
-    foreseen = {"name": "data", "uid": before["uid"], "disk": "/dev/ublkb5", "use": "unused", "users": ""}
+    foreseen = {"name": "data", "uid": before["uid"], "disk": "/dev/ublkb5", "use": "unused", "users": "", "lastCopy": False}
     for query in ("dryRun=true", "dryRun=true&force=true", "dryRun=true&wait&timeout=1s"):
         answer = server.ask("DELETE", f"/devices/data?{query}")
         assert answer.status == 200 and answer.json == foreseen

@@ -12,6 +12,7 @@
  *   condition NAME TYPE STATUS REASON TEXT    one beside Ready
  *   remove NAME                     the disk is gone
  *   busy NUMBER TEXT | idle         the disk /dev/ublkbNUMBER is in use by TEXT
+ *   reach NUMBER                    of every store: enum backing_reach
  *   stop on|off                     searches for users stop as they begin (SIGSTOP)
  *   searches                        how many were begun
  *   settled on|off                  what /readyz is told
@@ -58,6 +59,7 @@ struct server {
         char **queue; /* names */
         size_t queued;
         bool automatic, settled;
+        enum backing_reach reach;
         bool look_is_slow; /* at the host */
         int flooded;
         unsigned restarts; /* that workers are told to have had */
@@ -151,6 +153,11 @@ static void read_counters(void *userdata _unused_, struct daemon_counters *ret)
         };
 }
 
+static enum backing_reach read_reach(void *userdata, const struct device_record *record _unused_)
+{
+        return ((struct server *)userdata)->reach;
+}
+
 static bool is_settled(void *userdata)
 {
         return ((struct server *)userdata)->settled;
@@ -223,6 +230,12 @@ static int command_busy(struct server *server _unused_, char *arguments)
 static int command_idle(struct server *server _unused_, char *arguments _unused_)
 {
         busy.number = -1;
+        return 0;
+}
+
+static int command_reach(struct server *server, char *arguments)
+{
+        server->reach = (enum backing_reach)atoi(arguments);
         return 0;
 }
 
@@ -377,6 +390,7 @@ static int run_command(struct server *server, char *line)
                 {"busy",         command_busy        },
                 {"idle",         command_idle        },
                 {"stop",         command_stop        },
+                {"reach",        command_reach       },
                 {"searches",     command_searches    },
                 {"settled",      command_settled     },
                 {"full",         command_full        },
@@ -544,6 +558,7 @@ int main(int argc, char *argv[])
         struct api_config config = {.host = &server.host,
                 .read_stats = read_stats,
                 .read_counters = read_counters,
+                .read_reach = read_reach,
                 .look_at_host = look_at_host,
                 .adopt = adopt,
                 .list_adoptable = list_adoptable,

@@ -154,6 +154,22 @@ def test_a_dry_run_of_a_prune_says_who_uses_what_would_go(ctl, server):
     assert server.ask("GET", "/devices").json["items"] == before
 
 
+def test_the_last_copy_is_neither_applied_over_nor_pruned(ctl, server):
+    ours = {"labels": {"app": "x"}}
+    ctl("apply", "-f", "-", stdin=json.dumps([spec("a", id=0, **ours), spec("b", id=1, **ours)]))
+    server.tell("reach 3")
+    wanted = json.dumps([spec("a", id=0, queueDepth=64, **ours)])
+    apply = ("apply", "-f", "-", "--prune", "-l", "app=x")
+    run = ctl(*apply, "--dry-run", stdin=wanted, status=REFUSED)
+    assert "  the disk would be made anew, because of queueDepth; that is refused, because its file was deleted and only " \
+           "this disk has the data" in run.lines
+    for more in [], ["--dry-run"]:
+        run = ctl(*apply, *more, "--prune-in-use", "b", stdin=wanted, status=REFUSED)
+        assert "ublkctl: b: " in run.err and "only this disk has its data" in run.err
+    assert server.ask("GET", "/devices/a").json["generation"] == 1
+    assert server.ask("GET", "/devices/b").status == 200
+
+
 def test_a_removal_that_waits_is_not_told_as_done(ctl, server):
     ctl("apply", "-f", "-", stdin=json.dumps(spec("a", labels={"app": "x"})))
     server.tell("auto off")

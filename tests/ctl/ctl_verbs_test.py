@@ -261,6 +261,24 @@ def test_delete_names_the_users_of_the_disk(ctl, server):
     assert ctl("delete", "data", "--force").out == "data removed\n"
 
 
+@pytest.mark.parametrize("verb", [("delete", "data"), ("detach", "data"), ("disable", "data"), ("set", "data", "queueDepth=7"),
+                                  ("patch", "data", '{"queueDepth": 7}'), ("resize", "data", "2MiB")], ids=lambda verb: verb[0])
+def test_the_last_copy_is_dropped_only_by_its_option(ctl, server, verb):
+    ctl("create", "data", *NULL, "id=0")
+    server.tell("reach 3")
+    assert "only this disk has its data" in ctl(*verb, status=REFUSED).err
+    if verb[0] in ("delete", "detach"):
+        assert "only this disk has its data" in ctl(*verb, "--force", status=REFUSED).err
+    ctl(*verb, "--drop-last-copy")
+
+
+def test_a_restart_that_makes_another_disk_drops_no_last_copy(ctl, server):
+    ctl("create", "data", *NULL, "id=0", "recovery.onCrash=none")
+    server.tell("reach 3")
+    assert "only this disk has its data" in ctl("restart", "data", status=REFUSED).err
+    ctl("restart", "data", "--drop-last-copy")
+
+
 def test_delete_of_many_is_few_questions(ctl, server):
     """All are asked for at once, and one search of ublkd serves all who wait for it."""
     names = [f"disk{number}" for number in range(100)]

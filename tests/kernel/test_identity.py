@@ -84,6 +84,44 @@ def test_a_crash_keeps_the_file(daemon, ext4, file_of, how):
     api.delete("data")
 
 
+@pytest.mark.parametrize("how", ["replaced", "deleted"])
+def test_the_last_copy_is_not_dropped(daemon, ext4, file_of, how):
+    """The file has no name any more: what takes the disk away is refused, until the data may go."""
+    api, path = daemon.api, file_of(where=ext4)
+    disk = Disk(api.create(loop_spec("data", path))["status"]["id"])
+    disk.write(0, block("a"))
+    if how == "replaced":
+        _other_file(path)
+    else:
+        path.unlink()
+    merge = {"Content-Type": "application/merge-patch+json"}
+    for change in {"queueDepth": 64}, {"enabled": False}, {"target": {"path": str(file_of("new.img", where=ext4))}}:
+        problem = api.ask("PATCH", "/devices/data", 409, json=change, headers=merge)
+        assert problem["type"].endswith(":last-copy") and "only this disk has its data" in problem["detail"]
+    api.delete("data", force=True, status=409, drop_last_copy=False)
+    assert api.phase("data") == "Live" and disk.read(0, 4096) == block("a")
+    api.delete("data")
+
+
+def test_a_new_disk_is_not_made_on_another_store(daemon, ext4, file_of):
+    """The path leads to another file, and the one that is served has another name."""
+    api, path = daemon.api, file_of(where=ext4)
+    disk = Disk(api.create(loop_spec("data", path))["status"]["id"])
+    disk.write(0, block("a"))
+    kept = path.with_suffix(".kept")
+    path.rename(kept)
+    _other_file(path)
+    api.wait_for("data", lambda device: (condition_of(device, "PathLeadsToStore") or {}).get("status") == "False", "whose path leads elsewhere")
+    merge = {"Content-Type": "application/merge-patch+json"}
+    problem = api.ask("PATCH", "/devices/data", 409, json={"queueDepth": 64}, headers=merge)
+    assert problem["type"].endswith(":path-elsewhere") and str(path) in problem["detail"]
+    assert disk.read(0, 4096) == block("a")
+    api.ask("PATCH", "/devices/data?wait=ready&timeout=60s", 200, headers=merge,
+            json={"queueDepth": 64, "target": {"path": str(kept)}})
+    assert disk.read(0, 4096) == block("a")
+    api.delete("data")
+
+
 def test_below_a_directory_that_was_unmounted(daemon, directory, file_of):
     mount = directory / "mount"
     mount.mkdir()

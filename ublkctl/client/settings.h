@@ -26,6 +26,7 @@ enum setting_id {
         SETTING_ALLOW_SHRINK,
         SETTING_ACCEPT_BACKING,
         SETTING_ACCEPT_WRITE_ERRORS,
+        SETTING_DROP_LAST_COPY,
         SETTING_WAIT,
         SETTING_NO_WAIT,
         SETTING_TIMEOUT,
@@ -101,7 +102,7 @@ struct settings {
         struct text_list files, labels, prune_in_use;
         int output, wait_for;
         bool help, version, prune, dry_run, force, allow_shrink, wait, no_wait, ignore_missing, follow, batch,
-                read_only, accept_write_errors;
+                read_only, accept_write_errors, drop_last_copy;
         uint64_t timeout, interval; /* microseconds */
         uint64_t rounds, since;
 };

@@ -58,6 +58,8 @@ static enum exit_status restart_one(struct context *context, const char *name)
                 < 0)
                 rest = NULL;
         path = rest ? device_path(name, rest) : NULL;
+        if (path && context->settings->drop_last_copy)
+                path = url_add_parameter(path, "drop-last-copy", "true");
         if (!path)
                 return STATUS_FAILED;
         request.path = path;

@@ -11,6 +11,7 @@
 #include "ublkctl/verbs/show.h"
 #include "ublkctl/verbs/shrink.h"
 #include "ublkctl/text/terminal.h"
+#include "ublkctl/client/url.h"
 #include "ublkctl/verbs.h"
 
 #include "ublkd/base/quantity.h"
@@ -43,10 +44,12 @@ static enum exit_status ask_for_change(struct context *context, struct request *
         enum exit_status status;
 
         wait_query(context, wait, "wait=ready", query);
-        if (asprintf(&full, "%s%s", path, query) < 0) {
+        if (asprintf(&full, "%s%s", path, query) < 0)
                 full = NULL;
+        if (full && context->settings->drop_last_copy)
+                full = url_add_parameter(full, "drop-last-copy", "true");
+        if (!full)
                 return STATUS_FAILED;
-        }
         request->path = full;
         request->patience = wait ? context->settings->timeout : 0;
         request->tick = wait ? watch_or_end : NULL;

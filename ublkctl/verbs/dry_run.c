@@ -41,26 +41,29 @@ static bool has_feature(const cJSON *device, const char *name)
         return false;
 }
 
-/* The disk would go for a moment or for good: who uses it now, and so keeps that from being done. */
-static enum exit_status tell_of_users(struct context *context, const char *name)
+/* The disk would go for a moment or for good: what keeps that from being done now. */
+static enum exit_status tell_of_obstacle(struct context *context, const char *name)
 {
         cJSON *foreseen = NULL;
         const char *users;
-        enum exit_status status = STATUS_OK;
+        bool loses_data;
 
         if (!name || !removal_foresee(context, name, &foreseen)) {
                 puts("; that is refused while it is in use");
                 return STATUS_OK;
         }
         users = removal_users(foreseen);
-        fputs(users ? "; that is refused, because it is in use: " : "; nobody uses it now", stdout);
-        if (users) {
+        loses_data = removal_loses_data(foreseen);
+        if (loses_data)
+                fputs("; that is refused, because its file was deleted and only this disk has the data",
+                        stdout);
+        else
+                fputs(users ? "; that is refused, because it is in use: " : "; nobody uses it now", stdout);
+        if (users && !loses_data)
                 print_safely(stdout, users);
-                status = STATUS_REFUSED;
-        }
         putchar('\n');
         cJSON_Delete(foreseen);
-        return status;
+        return users || loses_data ? STATUS_REFUSED : STATUS_OK;
 }
 
 enum exit_status dry_run_tell_of_disk(struct context *context, const cJSON *device, const cJSON *spec)
@@ -78,13 +81,13 @@ enum exit_status dry_run_tell_of_disk(struct context *context, const cJSON *devi
                 return STATUS_OK;
         if (from->options.enabled && !to->options.enabled) {
                 fputs("  the disk would be removed", stdout);
-                return tell_of_users(context, name);
+                return tell_of_obstacle(context, name);
         }
         if (from->options.enabled && device_spec_needs_new_disk(from, to, &now, &change)) {
                 printf("  the disk would be made anew, because of %s", change.field);
                 if (change.why)
                         printf(" (%s)", change.why);
-                return tell_of_users(context, name);
+                return tell_of_obstacle(context, name);
         }
         return STATUS_OK;
 }

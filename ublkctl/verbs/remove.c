@@ -39,12 +39,13 @@ static void tell_of_force(const struct removal *removals, size_t count, const st
 
 static const char *query_of(const struct removal *removal, const struct removal_mode *mode)
 {
-        static const char *const queries[2][2] = {
-                {"",             "?force=true"            },
-                {"?dryRun=true", "?dryRun=true&force=true"},
+        static const char *const queries[2][2][2] = {
+                {{"", "?force=true"},                         {"?drop-last-copy=true", "?drop-last-copy=true&force=true"}},
+                {{"?dryRun=true", "?dryRun=true&force=true"},
+                 {"?dryRun=true&drop-last-copy=true", "?dryRun=true&drop-last-copy=true&force=true"}                     },
         };
 
-        return queries[mode->dry_run][removal->force];
+        return queries[mode->dry_run][mode->drop_last_copy][removal->force];
 }
 
 static bool make_requests(const struct removal *removals, size_t count, const struct removal_mode *mode,
@@ -87,7 +88,7 @@ enum exit_status request_removals(
 
 bool removal_foresee(struct context *context, const char *name, cJSON **ret)
 {
-        _cleanup_free_ char *path = device_path(name, "?dryRun=true&force=true");
+        _cleanup_free_ char *path = device_path(name, "?dryRun=true&force=true&drop-last-copy=true");
         struct request request = {.method = "DELETE", .path = path};
         _cleanup_answer_ struct answer answer = {};
 
@@ -96,6 +97,11 @@ bool removal_foresee(struct context *context, const char *name, cJSON **ret)
                 return false;
         *ret = TAKE_PTR(answer.json);
         return true;
+}
+
+bool removal_loses_data(const cJSON *foreseen)
+{
+        return json_true(foreseen, "lastCopy");
 }
 
 const char *removal_users(const cJSON *foreseen)
@@ -124,6 +130,7 @@ static enum exit_status finish_one(struct context *context, const struct removal
 enum exit_status remove_devices(struct context *context, size_t count, const char *const *names)
 {
         const struct removal_mode mode = {.quiet_missing = context->settings->ignore_missing,
+                .drop_last_copy = context->settings->drop_last_copy,
                 .force_sentence = "Where that cannot be done, --force takes the disk away all the same: its "
                                   "users get I/O errors and lose what they have not written."};
         uint64_t deadline = now_usec() + context->settings->timeout;

@@ -23,6 +23,7 @@ struct removal {
 
 struct removal_mode {
         bool dry_run;
+        bool drop_last_copy;        /* see the option */
         bool quiet_missing;         /* a device that is not there is STATUS_OK */
         const char *force_sentence; /* told once after disks in use; or NULL */
 };
@@ -33,7 +34,10 @@ enum exit_status request_removals(
         struct context *context, size_t count, struct removal *removals, const struct removal_mode *mode);
 
 /* What a removal of the device would take away from whom, in *ret (the caller deletes it), as
- * DELETE ?dryRun=true&force=true answers. False, without a word: it could not be asked. */
+ * DELETE ?dryRun=true&force=true&drop-last-copy=true answers. False, without a word: it could not be asked.
+ */
 bool removal_foresee(struct context *context, const char *name, cJSON **ret);
+/* Whether only the disk that it is about has its data. */
+bool removal_loses_data(const cJSON *foreseen);
 /* Who uses the disk that it is about, or why that is not known; NULL: nobody does. */
 const char *removal_users(const cJSON *foreseen);

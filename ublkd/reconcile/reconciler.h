@@ -3,6 +3,7 @@
  * each. Events only queue a name; every decision reads the facts anew. Runs on the supervisor's loop. */
 #pragma once
 
+#include "ublkd/model/backing_reach.h"
 #include "ublkd/model/daemon_counters.h"
 #include "ublkd/store/device_store.h"
 #include "ublkd/disk_users/disk_search.h"
@@ -39,6 +40,9 @@ struct reconciler *reconciler_free(struct reconciler *reconciler);
 
 /* What it has done so far. */
 void reconciler_counters(const struct reconciler *reconciler, struct daemon_counters *ret);
+
+/* Whether the store of the device's disk can be reached without the disk, as it is at this moment. */
+enum backing_reach reconciler_reach(struct reconciler *reconciler, const char *name);
 
 /* Udev has been at /dev/ublkbN: if that is the disk of a device, it gets its owner and mode again. */
 void reconciler_disk_changed(struct reconciler *reconciler, int number);

@@ -4,6 +4,7 @@
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -204,8 +205,28 @@ static void another_target_may_be_on_another_store(void)
         close_fd(store);
 }
 
+/* While a file has a name its data outlive the disk. */
+static void a_store_without_a_name_is_known_for_it(void)
+{
+        char path[] = "/tmp/reach-XXXXXX";
+        int store = mkostemp(path, O_CLOEXEC);
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        CHECK_INT(reconciler_reach(world.reconciler, "data"), BACKING_REACH_UNKNOWN);
+        bring_up_on(&world, "file:a", store);
+        CHECK_INT(reconciler_reach(world.reconciler, "data"), BACKING_REACH_UNKNOWN);
+        CHECK_INT(unlink(path), 0);
+        CHECK_INT(reconciler_reach(world.reconciler, "data"), BACKING_REACH_UNNAMED);
+        CHECK_INT(reconciler_reach(world.reconciler, "other"), BACKING_REACH_UNKNOWN);
+        world_free(&world);
+        close_fd(store);
+}
+
 int main(void)
 {
+        a_store_without_a_name_is_known_for_it();
         the_next_worker_gets_the_store_of_the_one_before();
         an_adopted_worker_gives_the_store();
         an_adopted_worker_cannot_give_another_store();

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""A disk that is all that still reaches its data is not taken away without a word that names this."""
+import pytest
+
+from api_server import check_problem, spec
+
+MERGE = {"Content-Type": "application/merge-patch+json"}
+UNKNOWN, AT_PATH, ELSEWHERE, UNNAMED = range(4)
+HARMLESS = {"onCrash": "none"}  # with it a restart makes another disk
+
+FILE = {"type": "loop", "path": "/srv/data.img"}
+GOES = {
+    "delete": ("DELETE", "/devices/data", None),
+    "disable": ("PATCH", "/devices/data", {"enabled": False}),
+}
+IS_MADE_AGAIN = {
+    "depth": ("PATCH", "/devices/data", {"queueDepth": 64}),
+    "put": ("PUT", "/devices/data", {"name": "data", "id": 5, "target": FILE, "recovery": HARMLESS, "queueDepth": 64}),
+    "offset": ("PATCH", "/devices/data", {"target": {"offset": 4096}}),
+    "restart": ("POST", "/devices/data/restart", None),
+}
+OTHER_PATH = ("PATCH", "/devices/data", {"target": {"path": "/srv/other.img"}})
+
+
+@pytest.fixture
+def live(server):
+    assert server.ask("POST", "/devices?wait=ready", spec(id=5, target=FILE, recovery=HARMLESS)).status == 201
+    return server
+
+
+def ask(server, question, query=""):
+    method, path, body = question
+    return server.ask(method, path + query, body, MERGE if method == "PATCH" else None)
+
+
+@pytest.mark.parametrize("question", [*GOES.values(), *IS_MADE_AGAIN.values(), OTHER_PATH], ids=[*GOES, *IS_MADE_AGAIN, "path"])
+def test_a_file_without_a_name(live, question):
+    live.tell(f"reach {UNNAMED}")
+    for query in "", "?drop-last-copy=false":
+        detail = check_problem(ask(live, question, query), 409, "last-copy")["detail"]
+        assert "only this disk has its data" in detail and "/dev/ublkb5" in detail
+    assert live.ask("GET", "/devices/data").json["generation"] == 1
+    assert ask(live, question, "?drop-last-copy=true").status in (200, 202)
+
+
+@pytest.mark.parametrize("dry", ["", "&dryRun=true"])
+def test_force_is_about_users_alone(live, dry):
+    live.tell(f"reach {UNNAMED}")
+    check_problem(live.ask("DELETE", f"/devices/data?force=true{dry}"), 409, "last-copy")
+    assert live.ask("DELETE", "/devices/data?dryRun=true&drop-last-copy=true").json["lastCopy"] is True
+    live.tell(f"reach {AT_PATH}")
+    assert live.ask("DELETE", "/devices/data?dryRun=true").json["lastCopy"] is False
+
+
+def test_users_are_asked_for_all_the_same(live):
+    live.tell(f"reach {UNNAMED}")
+    live.tell("busy 5 process 4211 (fio)")
+    check_problem(live.ask("DELETE", "/devices/data?drop-last-copy=true"), 409, "in-use")
+
+
+@pytest.mark.parametrize("question", IS_MADE_AGAIN)
+def test_a_new_disk_is_not_made_on_another_store(live, question):
+    live.tell(f"reach {ELSEWHERE}")
+    detail = check_problem(ask(live, IS_MADE_AGAIN[question]), 409, "path-elsewhere")["detail"]
+    assert "/srv/data.img does not lead any more" in detail
+    assert live.ask("GET", "/devices/data").json["generation"] == 1
+    live.tell(f"reach {AT_PATH}")
+    assert ask(live, IS_MADE_AGAIN[question]).status in (200, 202)
+
+
+@pytest.mark.parametrize("question", [*GOES.values(), OTHER_PATH, ("PATCH", "/devices/data", {"labels": {"a": "b"}})])
+def test_what_makes_no_new_disk_there(live, question):
+    live.tell(f"reach {ELSEWHERE}")
+    assert ask(live, question).status in (200, 202)
+
+
+@pytest.mark.parametrize("reach", [UNKNOWN, AT_PATH])
+def test_as_ever(live, reach):
+    live.tell(f"reach {reach}")
+    assert ask(live, IS_MADE_AGAIN["depth"]).status == 200
+    assert ask(live, GOES["delete"]).status == 202
