@@ -18,6 +18,8 @@ struct api_times {
         uint64_t idle, head, body, reply;
 };
 
+struct spec_trial;
+
 /* All pointers outlive the api. */
 struct api_config {
         struct device_store *store;
@@ -31,6 +33,14 @@ struct api_config {
         void (*read_counters)(void *userdata, struct daemon_counters *ret);
         /* Whether the store of the device's disk can be reached without the disk. NULL: that is not known. */
         enum backing_reach (*read_reach)(void *userdata, const struct device_record *record);
+        /* Tries whether the device could be served with `spec`, before the disk that it has is taken away. 0
+         * and a trial; `then` is told once, from the loop: why not, or NULL: it could; !tried: ask again. -EBUSY:
+         * the store of an earlier trial does not answer; other -errno. NULL: nothing is tried. */
+        int (*try_spec)(void *userdata, const struct device_record *record, const struct device_spec *spec,
+                void (*then)(void *userdata, bool tried, const char *refusal), void *then_userdata,
+                struct spec_trial **ret);
+        /* Nobody is to be told any more; before `then` was. Returns NULL. Together with try_spec. */
+        struct spec_trial *(*end_trial)(struct spec_trial *trial);
         /* Looks anew at what `host` tells; api_host_seen() is called when that is done. False: it is done
          * already, or cannot be. NULL: it never changes. */
         bool (*look_at_host)(void *userdata);

@@ -16,6 +16,7 @@
 #include "ublkd/host/foreign_scan.h"
 #include "ublkd/paths/path_watch.h"
 #include "ublkd/reconcile/reconciler.h"
+#include "ublkd/reconcile/spec_trial.h"
 #include "ublkd/records/record_keeper.h"
 
 #include <limits.h>
@@ -298,6 +299,17 @@ static enum backing_reach api_read_reach(void *userdata, const struct device_rec
                                    : BACKING_REACH_UNKNOWN;
 }
 
+static int api_try_spec(void *userdata, const struct device_record *record, const struct device_spec *spec,
+        void (*then)(void *userdata, bool tried, const char *refusal), void *then_userdata,
+        struct spec_trial **ret)
+{
+        struct manager *manager = userdata;
+
+        return manager->reconciler
+                       ? spec_trial_begin(manager->reconciler, record, spec, then, then_userdata, ret)
+                       : -ENOENT;
+}
+
 static void api_read_counters(void *userdata, struct daemon_counters *ret)
 {
         struct manager *manager = userdata;
@@ -330,6 +342,8 @@ static int open_api(
                         .read_stats = api_read_stats,
                         .read_counters = api_read_counters,
                         .read_reach = api_read_reach,
+                        .try_spec = api_try_spec,
+                        .end_trial = spec_trial_end,
                         .look_at_host = api_look_at_host,
                         .adopt = api_adopt,
                         .list_adoptable = api_list_adoptable,

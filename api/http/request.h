@@ -46,6 +46,12 @@ struct reply {
         bool close;                                             /* the connection cannot be used any more */
 };
 
+/* The device whose new spec was tried, and can be served (held/spec_check.h). */
+struct tried {
+        char uid[UID_TEXT_SIZE]; /* "": none yet */
+        uint64_t generation;
+};
+
 struct request {
         struct api *api;
         struct MHD_Connection *connection;
@@ -61,6 +67,7 @@ struct request {
         struct reply reply;
         struct hold *hold; /* what it is suspended for, or was last; owned; NULL: nothing */
         bool suspended;
+        struct tried tried;
         bool admitted;  /* api->admit() was asked */
         bool abandoned; /* the client has gone: close without a word */
         bool sent;

@@ -2,6 +2,7 @@
 /* /devices/{name}: create, read, replace, patch, remove, recover, restart. */
 #include "api/resources/handlers.h"
 #include "api/held/disk_check.h"
+#include "api/held/spec_check.h"
 #include "api/resources/last_copy.h"
 #include "api/resources/merge_patch.h"
 #include "api/resources/path_policy.h"
@@ -151,7 +152,8 @@ static bool check_replaceable(
                 return true;
         snprintf(what, sizeof(what), "Changing '%s' needs a new disk%s%s%s", change.field,
                 change.why ? " (" : "", change.why ? change.why : "", change.why ? ")" : "");
-        return new_disk_keeps_store(request, record, spec, what) && check_unused(request, record, what);
+        return new_disk_keeps_store(request, record, spec, what) && spec_check(request, record, spec)
+               && check_unused(request, record, what);
 }
 
 static void reply_put_failure(struct request *request, int error, const struct problem_list *problems)
@@ -360,8 +362,8 @@ void handle_device_recover(struct request *request)
                 return;
         if (!check_usable(request, record, "recover"))
                 return;
-        r = request->query.accept_backing ? device_store_accept_backing(store_of(request), request->name,
-                                                    request->query.accept_backing)
+        r = request->query.accept_backing ? device_store_accept_backing(
+                    store_of(request), request->name, request->query.accept_backing)
                                           : device_store_request_recover(store_of(request), request->name);
         if (r == -ESTALE)
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,

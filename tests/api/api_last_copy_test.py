@@ -2,7 +2,7 @@
 """A disk that is all that still reaches its data is not taken away without a word that names this."""
 import pytest
 
-from api_server import check_problem, spec
+from api_server import Answer, check_problem, send, spec
 
 MERGE = {"Content-Type": "application/merge-patch+json"}
 UNKNOWN, AT_PATH, ELSEWHERE, UNNAMED = range(4)
@@ -79,3 +79,37 @@ def test_as_ever(live, reach):
     live.tell(f"reach {reach}")
     assert ask(live, IS_MADE_AGAIN["depth"]).status == 200
     assert ask(live, GOES["delete"]).status == 202
+
+
+def test_a_disk_stays_while_the_new_one_could_not_be_made(live):
+    """What only opening the store can tell is found out before the old disk goes."""
+    live.tell("trial /srv/typo.img is not there.")
+    answer = ask(live, ("PATCH", "/devices/data", {"target": {"path": "/srv/typo.img"}}))
+    detail = check_problem(answer, 422, "cannot-start")["detail"]
+    assert "/srv/typo.img is not there. Nothing was changed, and /dev/ublkb5 goes on as before." in detail
+    assert live.ask("GET", "/devices/data").json["generation"] == 1
+    check_problem(ask(live, IS_MADE_AGAIN["put"], "?wait=ready"), 422, "cannot-start")
+    assert live.tell("trials") == 2
+    live.tell("trial")
+    assert ask(live, OTHER_PATH).status == 200 and live.tell("trials") == 3
+
+
+def test_what_takes_no_disk_away_is_not_tried(live):
+    live.tell("trial no.")
+    assert ask(live, ("PATCH", "/devices/data", {"labels": {"a": "b"}})).status == 200
+    assert ask(live, GOES["disable"]).status == 200
+    assert ask(live, OTHER_PATH).status == 200, "without a disk the file may yet come"
+    assert live.tell("trials") == 0
+
+
+def test_the_answer_of_a_trial_is_about_its_generation(live):
+    """Users are searched for after the trial; the device was changed by then."""
+    live.tell("stop on")
+    connection = live.connect()
+    send(connection, "PATCH", "/devices/data", {"queueDepth": 64}, MERGE)
+    live.until("searches", 1)
+    assert live.tell("trials") == 1
+    assert live.ask("PATCH", "/devices/data", {"labels": {"a": "b"}}, MERGE).status == 200
+    live.tell("stop off")
+    assert Answer(connection.getresponse()).status in (200, 409)
+    assert live.tell("trials") == 2

@@ -13,6 +13,8 @@
  *   remove NAME                     the disk is gone
  *   busy NUMBER TEXT | idle         the disk /dev/ublkbNUMBER is in use by TEXT
  *   reach NUMBER                    of every store: enum backing_reach
+ *   trial [TEXT]                    of a new spec, from now on: refused, because TEXT; good
+ *   trials                          how many were begun
  *   stop on|off                     searches for users stop as they begin (SIGSTOP)
  *   searches                        how many were begun
  *   settled on|off                  what /readyz is told
@@ -35,6 +37,7 @@
 #include "api/held/wait.h"
 #include "api/held/watch.h"
 #include "tests/api/api_test_status.h"
+#include "tests/api/api_test_hooks.h"
 #include "tests/unit/ublkd/store/store_faulty.h"
 
 #include <signal.h>
@@ -59,7 +62,6 @@ struct server {
         char **queue; /* names */
         size_t queued;
         bool automatic, settled;
-        enum backing_reach reach;
         bool look_is_slow; /* at the host */
         int flooded;
         unsigned restarts; /* that workers are told to have had */
@@ -142,22 +144,6 @@ static int read_stats(void *userdata, const struct device_record *record, struct
         return server->stats_error ? server->stats_error : device_stats_read(server->region_fd, ret);
 }
 
-static void read_counters(void *userdata _unused_, struct daemon_counters *ret)
-{
-        *ret = (struct daemon_counters){
-                .turns = 7,
-                .turn_usec = 2500000,
-                .turn_buckets = {3, 2, [TURN_BUCKETS - 1] = 1},
-                .steps = {{"SPAWN", 5, 1}, {"ADD_DEV", 5, 0}},
-                .step_count = 2,
-        };
-}
-
-static enum backing_reach read_reach(void *userdata, const struct device_record *record _unused_)
-{
-        return ((struct server *)userdata)->reach;
-}
-
 static bool is_settled(void *userdata)
 {
         return ((struct server *)userdata)->settled;
@@ -233,10 +219,21 @@ static int command_idle(struct server *server _unused_, char *arguments _unused_
         return 0;
 }
 
-static int command_reach(struct server *server, char *arguments)
+static int command_reach(struct server *server _unused_, char *arguments)
 {
-        server->reach = (enum backing_reach)atoi(arguments);
+        api_test_reach((enum backing_reach)atoi(arguments));
         return 0;
+}
+
+static int command_trial(struct server *server _unused_, char *arguments)
+{
+        api_test_refuse(arguments);
+        return 0;
+}
+
+static int command_trials(struct server *server _unused_, char *arguments _unused_)
+{
+        return api_test_trials();
 }
 
 static int command_stop(struct server *server _unused_, char *arguments)
@@ -390,6 +387,8 @@ static int run_command(struct server *server, char *line)
                 {"busy",         command_busy        },
                 {"idle",         command_idle        },
                 {"stop",         command_stop        },
+                {"trial",        command_trial       },
+                {"trials",       command_trials      },
                 {"reach",        command_reach       },
                 {"searches",     command_searches    },
                 {"settled",      command_settled     },
@@ -557,8 +556,10 @@ int main(int argc, char *argv[])
         const char *listen[LISTEN_MAX];
         struct api_config config = {.host = &server.host,
                 .read_stats = read_stats,
-                .read_counters = read_counters,
-                .read_reach = read_reach,
+                .read_counters = api_test_counters,
+                .read_reach = api_test_read_reach,
+                .try_spec = api_test_try,
+                .end_trial = api_test_end_trial,
                 .look_at_host = look_at_host,
                 .adopt = adopt,
                 .list_adoptable = list_adoptable,

@@ -457,3 +457,28 @@ def test_a_new_trigger_holds_for_the_disk_that_is_there(api, daemon):
     daemon.kill_worker("data")
     api.wait_phase("data", "Quiesced")
     api.put(spec)
+
+
+@pytest.mark.parametrize("wrong", ["missing", "small", "a directory"])
+def test_a_disk_stays_while_its_new_path_cannot_be_opened(daemon, ext4, file_of, wrong):
+    """A typing error takes no disk away: the new store is opened on trial first."""
+    api, path = daemon.api, file_of(where=ext4)
+    api.create(loop_spec("data", path, size="64MiB"))
+    disk, other = Disk(api.get("data")["status"]["id"]), path.with_suffix(".other")
+    disk.write(0, block("a"))
+    if wrong == "small":
+        file_of(other.name, size=1 << 20, where=ext4)
+    elif wrong == "a directory":
+        other.mkdir()
+    pid = daemon.worker_pid("data")
+    problem = api.put(loop_spec("data", other, size="64MiB"), status=422)
+    assert str(other) in problem["detail"] and "goes on as before" in problem["detail"]
+    device = api.get("data")
+    assert device["generation"] == 1 and device["status"]["phase"] == "Live" and daemon.worker_pid("data") == pid
+    assert disk.read(0, 4096) == block("a")
+    if wrong == "a directory":
+        other.rmdir()
+    file_of(other.name, where=ext4)
+    api.put(loop_spec("data", other, size="64MiB"))
+    assert Disk(api.get("data")["status"]["id"]).read(0, 4096) == bytes(4096)
+    api.delete("data")

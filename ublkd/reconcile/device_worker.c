@@ -49,7 +49,7 @@ static const struct kill_news {
         enum event_type type;
         enum condition_reason reason;
         const char *what; /* after "Worker N" */
-} *news_of_kill(const struct managed_device *device, enum worker_kill why)
+} * news_of_kill(const struct managed_device *device, enum worker_kill why)
 {
         static const struct kill_news
                 replaced = {EVENT_NORMAL, REASON_WORKER_RETIRED,
@@ -224,12 +224,12 @@ static void on_worker_changed(void *userdata, struct worker_proc *worker)
         device_wake(userdata);
 }
 
-static uint16_t queues_for(const struct managed_device *device, const struct device_record *record)
+static uint16_t queues_for(const struct managed_device *device, const struct device_spec *spec)
 {
-        int64_t queues = record->spec->options.queues;
+        int64_t queues = spec->options.queues;
         unsigned cpus = device->reconciler->config.host->cpus;
 
-        if (record->spec->target->flags & TARGET_ONE_QUEUE)
+        if (spec->target->flags & TARGET_ONE_QUEUE)
                 return 1;
         if (queues == OPTION_AUTO)
                 return (uint16_t)(cpus < QUEUES_AUTO_MAX ? cpus : QUEUES_AUTO_MAX);
@@ -287,7 +287,7 @@ int device_start_worker(struct managed_device *device, const struct device_recor
                                  .uid = (char *)uid, /* only read */
                                 .epoch = record->epoch,
                                  .restart = record->restart,
-                                 .queues = down ? device->kernel.queues : queues_for(device, record),
+                                 .queues = down ? device->kernel.queues : queues_for(device, record->spec),
                                  .queue_depth = down ? device->kernel.queue_depth
                                                     : (uint16_t)record->spec->options.queue_depth,
                                  .max_io_size = down ? device->kernel.max_io_size
@@ -305,6 +305,31 @@ int device_start_worker(struct managed_device *device, const struct device_recor
         store = device_backing_expect(device, record, &msg);
         return worker_proc_spawn(
                 config->event, config->runtime_dir, config->worker_start, &msg, store, changed, device, ret);
+}
+
+int device_start_trial(struct managed_device *device, const struct device_record *record,
+        const struct device_spec *spec, const char *uid, worker_proc_changed changed,
+        struct worker_proc **ret)
+{
+        const struct reconciler_config *config = &device->reconciler->config;
+        _cleanup_free_ char *text = json_print(spec->document);
+        struct worker_msg msg = {.type = WORKER_MSG_CONFIG};
+
+        if (!text)
+                return -ENOMEM;
+        msg.config.name = (char *)WORKER_TRIAL_NAME; /* as uid, only read */
+        msg.config.uid = (char *)uid;
+        msg.config.spec = text;
+        msg.config.epoch = record->epoch;
+        msg.config.restart = record->restart;
+        msg.config.queues = queues_for(device, spec);
+        msg.config.queue_depth = (uint16_t)spec->options.queue_depth;
+        msg.config.max_io_size = (uint32_t)spec->options.max_io_size;
+        msg.config.reissue = device_spec_on_crash(spec) == ON_CRASH_REISSUE;
+        msg.config.lock = WORKER_LOCK_NEVER;
+        msg.config.shared = true; /* the disk that is served may have the claim */
+        return worker_proc_spawn(
+                config->event, config->runtime_dir, config->worker_start, &msg, -1, changed, device, ret);
 }
 
 /* In a recovery requests of the dead worker may still be on their way, and keep its lock, until the driver

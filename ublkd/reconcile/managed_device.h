@@ -145,6 +145,7 @@ struct managed_device {
         bool full_waits;     /* writes wait for it then */
         uint32_t accepted_with; /* the restart whose accepted faults were noted in the region; 0: none */
         struct restart_trial trial;
+        struct spec_trial *spec_trial; /* NULL: none is under way; see spec_trial.h */
         struct device_holders holders;
         struct trouble_note note; /* why the last thing went wrong */
 };
@@ -231,6 +232,13 @@ int device_spawn(struct managed_device *device, const struct device_record *reco
 /* device_worker.c: the same, but it is shown as `name`, is known as `uid`, and is the caller's. */
 int device_start_worker(struct managed_device *device, const struct device_record *record, const char *name,
         const char *uid, enum worker_lock lock, worker_proc_changed changed, struct worker_proc **ret);
+/* device_worker.c: starts a worker that opens the store as `spec` wants it, for a disk that is not there, and
+ * is to be killed then. It is known as `uid`, and is the caller's. */
+int device_start_trial(struct managed_device *device, const struct device_record *record,
+        const struct device_spec *spec, const char *uid, worker_proc_changed changed,
+        struct worker_proc **ret);
+/* spec_trial.c: who waits for one learns nothing from it. */
+void device_spec_trial_forget(struct managed_device *device);
 /* device_worker.c: the words that the record holds now. */
 struct user_words device_words(const struct device_record *record);
 bool user_words_equal(struct user_words one, struct user_words other);

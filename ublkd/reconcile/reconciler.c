@@ -76,6 +76,7 @@ static struct managed_device *device_free(struct managed_device *device)
         device_backing_forget(device);
         device_path_forget(device);
         device_trial_forget(device);
+        device_spec_trial_forget(device);
         device_holders_forget(device);
         free(device->name);
         free(device);

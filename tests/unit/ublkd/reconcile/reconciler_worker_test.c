@@ -4,6 +4,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 #include "ublkd/base/clock.h"
+#include "ublkd/reconcile/spec_trial.h"
 
 #include <sys/mman.h>
 
@@ -124,6 +125,66 @@ static void a_restart_that_was_refused_stays_refused(void)
         world_settle(&world, 20);
         CHECK(fake_worker("(trial)"));
         world_free(&world);
+}
+
+static unsigned verdicts;
+static char verdict[256];
+
+static void note_verdict(void *userdata, bool tried, const char *refusal)
+{
+        (void)userdata;
+        verdicts++;
+        snprintf(verdict, sizeof(verdict), "%s", !tried ? "ask again" : refusal ? refusal : "good");
+}
+
+static int try_spec(struct world *world, struct spec_trial **ret)
+{
+        const struct device_record *record = world_record(world, "data");
+
+        return spec_trial_begin(world->reconciler, record, record->spec, note_verdict, NULL, ret);
+}
+
+/* Before the disk is taken away that is served. */
+static void a_spec_is_tried(void)
+{
+        struct worker_proc *serving;
+        struct spec_trial *trial, *second, *third;
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        serving = fake_worker("data");
+        verdicts = 0;
+        CHECK_INT(try_spec(&world, &trial), 0);
+        CHECK_INT(fake_worker_lock(fake_worker("(trial)")), WORKER_LOCK_NEVER);
+        CHECK_INT(fake_worker_given(fake_worker("(trial)")), -1);
+        fake_worker_open(fake_worker("(trial)"), "file:1");
+        fake_worker_die(fake_worker("(trial)"));
+        CHECK_STR(verdict, "good");
+        CHECK_INT(try_spec(&world, &trial), 0);
+        fake_worker_refuse(fake_worker("(trial)"), "BackingFileMissing", "It is not there");
+        CHECK_STR(verdict, "It is not there.");
+        CHECK_INT(try_spec(&world, &trial), 0);
+        fake_worker_die(fake_worker("(trial)"));
+        CHECK(strstr(verdict, "The worker that tried it "));
+        CHECK_INT(verdicts, 3);
+        CHECK_INT(try_spec(&world, &trial), 0);
+        CHECK_INT(try_spec(&world, &second), 0);
+        CHECK_INT(try_spec(&world, &third), 0);
+        (void)spec_trial_end(trial);
+        (void)spec_trial_end(second);
+        CHECK_INT(verdicts, 3);
+        fake_worker_die(fake_worker("(trial)")); /* who has waited for that is told so */
+        CHECK_INT(verdicts, 4);
+        CHECK_STR(verdict, "ask again");
+        CHECK(!fake_worker("(trial)"));
+        CHECK_INT(try_spec(&world, &trial), 0);
+        CHECK_INT(try_spec(&world, &second), 0);
+        CHECK(fake_worker("data") == serving);
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        world_free(&world);
+        CHECK_INT(verdicts, 6);
 }
 
 /* How often the log says so, while recovery is asked for once more for each `again`. */
@@ -510,6 +571,7 @@ int main(void)
         a_restart_whose_trial_fails_leaves_the_worker_alone();
         a_restart_of_a_disk_that_cannot_be_served_as_before();
         a_restart_that_was_refused_stays_refused();
+        a_spec_is_tried();
         what_is_asked_for_again_is_one_line();
         a_worker_is_told_when_to_lock_its_store();
         a_second_request_to_recover_skips_the_back_off_again();

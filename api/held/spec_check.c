@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether the new spec of a request's device can be served. */
+#include "api/held/spec_check.h"
+
+#include "api/http/hold.h"
+#include "api/http/respond.h"
+#include "api/http/server.h"
+
+#include <string.h>
+
+struct spec_check {
+        struct hold hold;        /* the first */
+        char uid[UID_TEXT_SIZE]; /* that it is about */
+        uint64_t generation;     /* as well */
+        struct spec_trial *trial;
+        bool answered;
+        char *refusal; /* with `answered`; NULL: it can. Owned */
+};
+
+static struct hold *spec_check_free(struct hold *hold)
+{
+        struct spec_check *check = (struct spec_check *)hold;
+
+        if (!check)
+                return NULL;
+        hold_release(hold);
+        if (check->trial)
+                check->trial = hold->request->api->config.end_trial(check->trial);
+        free(check->refusal);
+        free(check);
+        return NULL;
+}
+
+static const struct hold_kind spec_check_kind = {.free = spec_check_free};
+
+static void on_tried(void *userdata, bool tried, const char *refusal)
+{
+        struct spec_check *check = userdata;
+
+        check->trial = NULL;
+        check->refusal = refusal ? strdup(refusal) : NULL;
+        check->answered = tried && (!refusal || check->refusal); /* else it is asked again */
+        hold_end(&check->hold);
+}
+
+static int ask(struct request *request, const struct device_record *record, const struct device_spec *spec)
+{
+        const struct api_config *config = &request->api->config;
+        struct spec_check *check = calloc(1, sizeof(*check));
+        int r;
+
+        if (!check)
+                return -ENOMEM;
+        check->hold.request = request;
+        check->generation = record->generation;
+        strcpy(check->uid, record->uid);
+        r = config->try_spec(config->userdata, record, spec, on_tried, check, &check->trial);
+        if (r >= 0)
+                r = hold_attach(&check->hold, &spec_check_kind, request);
+        if (r >= 0)
+                hold_suspend(&check->hold);
+        else
+                (void)spec_check_free(&check->hold);
+        return r;
+}
+
+static bool judge(struct request *request, const struct device_record *record, const char *refusal)
+{
+        if (refusal)
+                reply_problem(request, PROBLEM_CANNOT_START,
+                        "The change needs a new disk, and that could not be made: %s Nothing was changed, "
+                        "and "
+                        "/dev/ublkb%d goes on as before.",
+                        refusal, record->number);
+        return !refusal;
+}
+
+/* What the request was suspended for, or NULL: it is not known. */
+static const struct spec_check *answer_of(const struct request *request, const struct device_record *record)
+{
+        const struct spec_check *check = request->hold && request->hold->kind == &spec_check_kind
+                                                 ? (const struct spec_check *)request->hold
+                                                 : NULL;
+
+        return check && check->answered && check->generation == record->generation
+                               && strcmp(check->uid, record->uid) == 0
+                       ? check
+                       : NULL;
+}
+
+/* The next hold takes the place of the answer. */
+static void remember(struct request *request, const struct device_record *record)
+{
+        request->tried.generation = record->generation;
+        strcpy(request->tried.uid, record->uid);
+}
+
+static bool is_remembered(const struct request *request, const struct device_record *record)
+{
+        return request->tried.generation == record->generation
+               && strcmp(request->tried.uid, record->uid) == 0;
+}
+
+bool spec_check(struct request *request, const struct device_record *record, const struct device_spec *spec)
+{
+        const struct spec_check *check;
+        int r;
+
+        if (!request->api->config.try_spec || record->status.phase != PHASE_LIVE)
+                return true;
+        if (request->suspended)
+                return false; /* it runs again once the answer is there */
+        check = answer_of(request, record);
+        if (check && judge(request, record, check->refusal))
+                remember(request, record);
+        if (check || is_remembered(request, record))
+                return is_remembered(request, record);
+        r = ask(request, record, spec);
+        if (r == -EBUSY)
+                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
+                        "The backing store did not answer when a change was tried last, and that try has not "
+                        "ended yet. "
+                        "Nothing was changed; repeat it later.");
+        else if (r < 0)
+                reply_error(request, r, "It could not be tried whether the new disk can be made");
+        return false;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* What the API asks the supervisor for, pretended. */
+#include "tests/api/api_test_hooks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <systemd/sd-event.h>
+
+struct spec_trial {
+        sd_event_source *end;
+        void (*then)(void *userdata, bool tried, const char *refusal);
+        void *userdata;
+};
+
+static char the_refusal[256];
+static int trials;
+
+static enum backing_reach the_reach;
+
+void api_test_reach(enum backing_reach reach)
+{
+        the_reach = reach;
+}
+
+enum backing_reach api_test_read_reach(void *userdata _unused_, const struct device_record *record _unused_)
+{
+        return the_reach;
+}
+
+void api_test_counters(void *userdata _unused_, struct daemon_counters *ret)
+{
+        *ret = (struct daemon_counters){
+                .turns = 7,
+                .turn_usec = 2500000,
+                .turn_buckets = {3, 2,              [TURN_BUCKETS - 1] = 1},
+                .steps = {{"SPAWN", 5, 1}, {"ADD_DEV", 5, 0}},
+                .step_count = 2,
+        };
+}
+
+void api_test_refuse(const char *refusal)
+{
+        snprintf(the_refusal, sizeof(the_refusal), "%s", refusal);
+}
+
+int api_test_trials(void)
+{
+        return trials;
+}
+
+struct spec_trial *api_test_end_trial(struct spec_trial *trial)
+{
+        sd_event_source_disable_unref(trial->end);
+        free(trial);
+        return NULL;
+}
+
+static int on_end(sd_event_source *source _unused_, void *userdata)
+{
+        struct spec_trial trial = *(struct spec_trial *)userdata;
+
+        (void)api_test_end_trial(userdata);
+        trial.then(trial.userdata, true, *the_refusal ? the_refusal : NULL);
+        return 0;
+}
+
+int api_test_try(void *userdata _unused_, const struct device_record *record _unused_,
+        const struct device_spec *spec _unused_,
+        void (*then)(void *userdata, bool tried, const char *refusal), void *then_userdata,
+        struct spec_trial **ret)
+{
+        struct spec_trial *trial = calloc(1, sizeof(*trial));
+        sd_event *event;
+        int r = trial ? sd_event_default(&event) : -ENOMEM;
+
+        if (r < 0)
+                return r;
+        trial->then = then;
+        trial->userdata = then_userdata;
+        trials++;
+        *ret = trial;
+        r = sd_event_add_defer(event, &trial->end, on_end, trial);
+        sd_event_unref(event);
+        return r;
+}
