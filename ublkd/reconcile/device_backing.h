@@ -62,6 +62,8 @@ void device_backing_retry(struct managed_device *device);
 void device_backing_forget(struct managed_device *device);
 /* Its disk is gone: closes the store for good. */
 void device_backing_release(struct managed_device *device);
+/* Whether it is a file that has no name any more: only its disk has the data. False: that is not known. */
+bool device_backing_is_unnamed(const struct device_backing *backing);
 /* What the user is shown of it. */
 void device_backing_show(const struct managed_device *device, const struct device_record *record,
         struct device_status *status);

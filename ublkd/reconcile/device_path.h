@@ -18,6 +18,8 @@ struct device_path {
 void device_path_follow(struct managed_device *device, const struct device_record *record);
 /* Ends the watch. */
 void device_path_forget(struct managed_device *device);
+/* Where its path leads, as far as the store that its disk was made on can be told by what is open now. */
+enum path_state device_path_state(const struct managed_device *device);
 /* CONDITION_PATH_LEADS_TO_STORE. 0 or -ENOMEM. */
 int device_path_condition(const struct managed_device *device, const struct device_record *record,
         struct device_condition *ret);
