@@ -96,8 +96,9 @@ static const struct verb verbs[] = {
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_wait},
         {.name = "recover", .arguments = "NAME...", .summary = "attach new workers now",
          .description = "Gives a device a worker now: one whose recovery is manual, or that waits for its next try. "
-                        "Waits until it is Live.",
-         .settings = BIT(ACCEPT_BACKING) | BIT(NO_WAIT) | BIT(TIMEOUT),
+                        "Waits until it is Live. A device whose store was replaced (BackingChanged) goes on only with its own store, or "
+                        "with --accept-backing, for which its disk has to be unmounted first.",
+         .settings = BIT(ACCEPT_BACKING) | BIT(FORCE) | BIT(NO_WAIT) | BIT(TIMEOUT),
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_recover},
         {.name = "restart", .arguments = "NAME...", .summary = "replace workers without an I/O error",
          .description = "Replaces the worker of a device by one of the program that is installed now, without an I/O "

@@ -353,6 +353,24 @@ static bool check_usable(struct request *request, const struct device_record *re
         return false;
 }
 
+/* True when the identity that the client accepts is that of the store that was found, and nobody uses the disk, who
+ * would see its bytes change and write what he has cached into the other store; else as check_unused(). */
+static bool check_consent(struct request *request, const struct device_record *record)
+{
+        const struct backing_identity *found = &record->status.backing.found;
+        const char *accepted = request->query.accept_backing;
+
+        if (backing_identity_is_empty(found) || strcmp(backing_identity_text(found), accepted) != 0) {
+                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
+                        "accept-backing does not name the store that was found at the path; give the "
+                        "identity in "
+                        "status.backing.found as the device shows it now.");
+                return false;
+        }
+        return request->query.force
+               || check_unused(request, record, "To accept another store would change the bytes of the disk");
+}
+
 void handle_device_recover(struct request *request)
 {
         const struct device_record *record = find_device(request);
@@ -360,17 +378,13 @@ void handle_device_recover(struct request *request)
 
         if (!record || !precondition_holds(request, record) || !check_current(request, record))
                 return;
-        if (!check_usable(request, record, "recover"))
+        if (!check_usable(request, record, "recover")
+                || (request->query.accept_backing && !check_consent(request, record)))
                 return;
         r = request->query.accept_backing ? device_store_accept_backing(
                     store_of(request), request->name, request->query.accept_backing)
                                           : device_store_request_recover(store_of(request), request->name);
-        if (r == -ESTALE)
-                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
-                        "accept-backing does not name the store that was found at the path; give the "
-                        "identity in "
-                        "status.backing.found as the device shows it now.");
-        else if (r < 0)
+        if (r < 0)
                 reply_error(request, r, "The request could not be stored");
         else if (request->query.wait)
                 wait_begin(request, WAIT_RECOVERED, record, MHD_HTTP_OK);

@@ -38,8 +38,9 @@ static const struct {
         const char *reason, *what, *lost;
 } faults[] = {
         {ENOENT,    "BackingFileMissing",      "does not exist; create it, or correct path",
-         "does not exist; put the file back that this disk was made on, or give the device the path "
-                "where it is now"                                                                                             },
+         "does not exist; put the file back that this disk was made on, or, once the disk is "
+                "unmounted, change "
+                "the path in the spec to where it is"                                                                         },
         {ENOTDIR,   "BackingFileMissing",      "does not exist, a part of the path is not a directory; correct path",
          NULL                                                                                                                 },
         {EACCES,    "BackingFileNotPermitted", "may not be opened; check its mode and those of its directories",
@@ -109,10 +110,11 @@ static int refuse_other(const struct store_opening *opening)
 
         r = problem_add(opening->problems, ESTALE, "/target/path", "BackingChanged",
                 "%s is not the store that this disk was made on: it is %s (%s), the disk is on %s (%s). Put "
-                "that store "
-                "back at this path, or give the device the path where it is now; to go on with this one "
-                "instead, recover "
-                "the device with accept-backing=%s.",
+                "that store back at this path, and the disk goes on, or, once the disk is unmounted, change "
+                "the path "
+                "in the spec to where it is. To give it up and go on with the store at the path, unmount the "
+                "disk "
+                "first, then: ublkctl recover NAME --accept-backing '%s' (in the API: accept-backing).",
                 opening->options->path, *text ? text : "a store without an identity",
                 backing_basis_to_string(found->basis), backing_identity_text(expected),
                 backing_basis_to_string(expected->basis), text);

@@ -358,7 +358,7 @@ def test_recover(server):
 
 
 def test_recover_with_consent_to_another_store(server):
-    server.ask("POST", "/devices?wait=ready", spec())
+    server.ask("POST", "/devices?wait=ready", spec(id=0))
     check_problem(server.ask("POST", "/devices/data/recover?accept-backing=diskseq:9%2B0"), 409, "not-possible-now")
     server.tell("status data Failed BackingChanged It is another store.")
     backing = server.ask("GET", "/devices/data").json["status"]["backing"]
@@ -367,7 +367,15 @@ def test_recover_with_consent_to_another_store(server):
     check_problem(server.ask("POST", "/devices/data/recover?accept-backing=wwid:first"), 409, "not-possible-now")
     check_problem(server.ask("POST", "/devices/data/recover?accept-backing="), 400, "bad-request")
     check_problem(server.ask("POST", "/devices/data/restart?accept-backing=x"), 400, "bad-request")
+    server.tell("busy 0 mounted at /srv")
+    detail = check_problem(server.ask("POST", "/devices/data/recover?accept-backing=diskseq:9%2B0"), 409, "in-use")["detail"]
+    assert "mounted at /srv" in detail and "Unmount it" in detail
+    assert server.ask("GET", "/devices/data").json["status"]["backing"]["identity"] == "wwid:first"
+    server.tell("idle")
     assert server.ask("POST", "/devices/data/recover?accept-backing=diskseq:9%2B0").status == 202
+    server.tell("status data Failed BackingChanged It is another store.")
+    server.tell("busy 0 mounted at /srv")
+    assert server.ask("POST", "/devices/data/recover?accept-backing=diskseq:9%2B0&force=true").status == 202
     assert "BackingAccepted" in [event["reason"] for event in server.ask(
         "GET", "/events?device=data", headers={"Accept": "application/json"}).json["items"]]
 

@@ -23,6 +23,7 @@ int api_test_set_status(struct device_store *store, uint64_t restarts, const str
         int r;
 
         if (reason == REASON_BACKING_CHANGED) {
+                status.disk = true; /* its I/O waits */
                 status.backing.known = true;
                 status.backing.identity =
                         (struct backing_identity){.basis = BACKING_DISK_WWID, .lasting = "wwid:first"};

@@ -279,6 +279,22 @@ def test_a_restart_that_makes_another_disk_drops_no_last_copy(ctl, server):
     ctl("restart", "data", "--drop-last-copy")
 
 
+def test_recover_of_another_store_is_answered_at_once(ctl, server):
+    ctl("create", "data", *NULL)
+    server.tell("auto off")
+    server.tell("status data Failed BackingChanged It is another store.")
+    assert "It is another store." in ctl("recover", "data", status=FAILED).err
+
+
+def test_another_store_is_not_accepted_under_users(ctl, server):
+    ctl("create", "data", *NULL, "id=0")
+    server.tell("status data Failed BackingChanged It is another store.")
+    server.tell("busy 0 mounted at /srv")
+    accept = ("recover", "data", "--accept-backing", "diskseq:9+0", "--no-wait")
+    assert "mounted at /srv" in ctl(*accept, status=REFUSED).err
+    ctl(*accept, "--force")
+
+
 def test_delete_of_many_is_few_questions(ctl, server):
     """All are asked for at once, and one search of ublkd serves all who wait for it."""
     names = [f"disk{number}" for number in range(100)]

@@ -224,6 +224,32 @@ def test_consent(daemon, ext4, file_of):
     api.delete("data")
 
 
+def test_no_consent_while_the_disk_is_mounted(daemon, ext4, file_of, directory):
+    """A file system would write what it has cached into the other store."""
+    api, path, mount = daemon.api, file_of(where=ext4), directory / "mount"
+    disk = Disk(api.create(loop_spec("data", path))["status"]["id"])
+    run("mkfs.ext4", "-qF", disk.path)
+    mount.mkdir()
+    run("mount", disk.path, mount)
+    try:
+        kept = path.with_suffix(".kept")
+        _lose_everything(daemon)
+        path.rename(kept)
+        _other_file(path)
+        before = path.read_bytes()
+        daemon.start()
+        found = _wait_changed(api)["status"]["backing"]["found"]["identity"]
+        problem = api.ask("POST", f"/devices/data/recover?accept-backing={found}", 409)
+        assert problem["type"].endswith(":in-use") and str(mount) in problem["detail"]
+        assert path.read_bytes() == before
+        path.unlink()
+        kept.rename(path)
+        api.wait_phase("data", "Live")
+    finally:
+        run("umount", mount)
+    api.delete("data")
+
+
 def test_a_missing_file_is_not_to_be_created(daemon, ext4, file_of):
     api, path = daemon.api, file_of(where=ext4)
     api.create(loop_spec("data", path))

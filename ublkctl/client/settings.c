@@ -67,7 +67,7 @@ static const struct setting settings_table[] = {
                 .help = "also make a disk smaller, which cuts off what is beyond its new end"},
         [SETTING_ACCEPT_BACKING] = {.name = "accept-backing", .kind = SETTING_KIND_TEXT,
                 .offset = MEMBER(accept_backing), .value = "IDENTITY",
-                .help = "go on with the store of this identity, as describe shows it, and give up what is on the one that "
+                .help = "go on with the store of this identity, as describe shows it (unmount the disk first), and give up what is on the one that "
                         "the disk was made on"},
         [SETTING_ACCEPT_WRITE_ERRORS] = {.name = "accept-write-errors", .kind = SETTING_KIND_FLAG,
                 .offset = MEMBER(accept_write_errors),

@@ -20,9 +20,9 @@ static char *recover_path(const struct context *context, const char *name)
 {
         char *path = device_path(name, "/recover");
 
-        return path && context->settings->accept_backing
-                       ? url_add_parameter(path, "accept-backing", context->settings->accept_backing)
-                       : path;
+        if (path && context->settings->accept_backing)
+                path = url_add_parameter(path, "accept-backing", context->settings->accept_backing);
+        return path && context->settings->force ? url_add_parameter(path, "force", "true") : path;
 }
 
 static enum exit_status recover_one(struct context *context, const char *name)

@@ -91,6 +91,15 @@ static bool waits_for_the_host(const cJSON *device)
         return false;
 }
 
+/* The store at its path is another one: only the administrator can say what is to be done. */
+static bool waits_for_consent(const cJSON *device)
+{
+        const char *reason = json_text(json_condition(device, "Ready"), "reason"),
+                   *phase = json_text(device, "status.phase");
+
+        return reason && phase && strcmp(reason, "BackingChanged") == 0 && strcmp(phase, "Failed") == 0;
+}
+
 void say_in_force(const char *name)
 {
         say(name, "What was asked for stays in force, and is done once that is put right.");
@@ -143,6 +152,8 @@ static enum exit_status time_is_over(const struct watch *watch, const cJSON *dev
 /* Whether the first who was waited for, until `deadline` as well, has been for long enough to tell. */
 static bool is_given_up(const struct watch *watch, const cJSON *device, uint64_t deadline)
 {
+        if (watch->gives_up && waits_for_consent(device)) /* long enough for a try that was just asked for */
+                return now_usec() >= watch->began + HOST_PATIENCE;
         return watch->gives_up && waits_for_the_host(device)
                && now_usec() + watch->context->settings->timeout >= deadline + HOST_PATIENCE;
 }

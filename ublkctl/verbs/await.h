@@ -33,7 +33,8 @@ void say_in_force(const char *name);
 enum exit_status await_device(
         struct context *context, const char *name, enum wait_for goal, uint64_t deadline);
 
-/* The same for Live, but gives up, with STATUS_FAILED, when no device can start on this machine as it is.
+/* The same for Live, but gives up, with STATUS_FAILED, when no device can start on this machine as it is, or when
+ * the store of this one is another than that of its disk.
  * `deadline`: settings.timeout after the first of those began that are waited for. */
 enum exit_status await_live(struct context *context, const char *name, uint64_t deadline);
 

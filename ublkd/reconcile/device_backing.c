@@ -279,11 +279,16 @@ static int refuse_other(struct managed_device *device, const struct device_recor
         device->backing.refused = *found;
         device->backing.changed = true;
         device_note(device, REASON_BACKING_CHANGED,
-                "The store at the path is %s (%s), and the disk was made on %s (%s); put that one back, or "
-                "give the "
-                "device the path where it is now.",
+                "The store at the path is %s (%s), and the disk was made on %s (%s). Put that one back, and "
+                "the "
+                "disk goes on, or, once the disk is unmounted, change the path in the spec to where it is. "
+                "To give "
+                "it up and go on with the store at the path, unmount the disk first, then: ublkctl recover "
+                "%s "
+                "--accept-backing '%s' (in the API: accept-backing).",
                 backing_identity_text(found), backing_basis_to_string(found->basis),
-                backing_identity_text(&record->backing), backing_basis_to_string(record->backing.basis));
+                backing_identity_text(&record->backing), backing_basis_to_string(record->backing.basis),
+                record->name, backing_identity_text(found));
         return -ESTALE;
 }
 

@@ -58,7 +58,10 @@ int disk_size_refuse(uint64_t there, uint64_t wanted, struct problem_list *probl
         format_size(there, has);
         format_size(wanted, needed);
         return problem_add(problems, ENOSPC, "/size", "BackingTooSmall",
-                "The backing store offers %s, and the disk needs %s; grow the backing store.", has, needed);
+                "The backing store offers %s, and the disk needs %s; grow the backing store. If it was cut "
+                "off under its data, "
+                "restore it from a copy instead: what is only grown reads as zeroes.",
+                has, needed);
 }
 
 static int choose_size(const struct disk_wish *wish, const struct target_geometry *geometry,

@@ -45,7 +45,7 @@ static void check_told(const struct managed_device *device, enum condition_statu
 
         CHECK_INT(device_path_condition(device, &record, &told), 0);
         CHECK_INT(told.status, status);
-        CHECK_STR(told.reason, reason);
+        CHECK_STR(reason_to_string(told.reason), reason);
         if (!CHECK(strstr(told.message, words)) || !CHECK(strstr(told.message, more))
                 || !CHECK(!lie || !strstr(told.message, lie)))
                 fprintf(stderr, "%s\n", told.message);
