@@ -145,7 +145,10 @@ static void on_foreign_seen(void *userdata)
  * ago. */
 static void look_at_state(struct manager *manager)
 {
-        if (host_look_at_state(&manager->host, manager->state_dir, manager->events_error) != 0
+        int gone = device_store_check(manager->store);
+
+        if (host_look_at_state(&manager->host, manager->state_dir, gone < 0 ? gone : manager->events_error)
+                        != 0
                 || manager->events_error == 0)
                 return;
         event_writer_retry(manager->event_writer);

@@ -224,6 +224,12 @@ void reply_error(struct request *request, int error, const char *what)
                         "%s: the disk of the database is full. Nothing was changed; make room where the "
                         "state directory of ublkd is and try again.",
                         what);
+        else if (error == -ENOLINK)
+                reply_problem(request, PROBLEM_DATABASE_GONE,
+                        "%s: the database was deleted or moved away. Nothing was changed. Restart ublkd: the "
+                        "disks "
+                        "are served on, and 'ublkctl adopt --all' takes them over.",
+                        what);
         else
                 reply_problem(
                         request, PROBLEM_INTERNAL, "%s: %s. Nothing was changed.", what, strerror(-error));

@@ -168,6 +168,7 @@ static void reply_put_failure(struct request *request, int error, const struct p
                 {EUCLEAN,    PROBLEM_RECORD_OUTDATED    },
                 {EADDRINUSE, PROBLEM_NUMBER_TAKEN       },
                 {ENOSPC,     PROBLEM_STORE_FULL         },
+                {ENOLINK,    PROBLEM_DATABASE_GONE      },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++)

@@ -107,6 +107,14 @@ int host_look_at_state(struct host *host, const char *directory, int error)
                         directory, room / 1024);
                 return r < 0 ? r : 1;
         }
+        if (error == -ENOLINK)
+                return problem_add(&host->state, -error, "", "DatabaseGone",
+                        "The database in %s was deleted or moved away while ublkd runs: nothing can be "
+                        "created or "
+                        "changed, and what happens is forgotten when ublkd ends. Restart ublkd: the disks "
+                        "are served "
+                        "on, and 'ublkctl adopt --all' takes them over",
+                        directory);
         if (error < 0)
                 return problem_add(&host->state, -error, "", "StateDirectoryFails",
                         "What happens cannot be written to the database in %s: %s; it is forgotten when "

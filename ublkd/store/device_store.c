@@ -197,6 +197,11 @@ struct device_store *device_store_free(struct device_store *store)
         return NULL;
 }
 
+int device_store_check(const struct device_store *store)
+{
+        return store->backend->check ? store->backend->check(store->context) : 0;
+}
+
 uint64_t device_store_revision(const struct device_store *store)
 {
         return store->revision;
@@ -359,8 +364,11 @@ int device_store_put(struct device_store *store, struct device_spec *spec,
                 (void)problem_add(problems, -r, "", r == -ENOSPC ? "DiskFull" : "NotStored",
                         "The device could not be stored in the database: %s. Nothing was changed; %s.",
                         strerror(-r),
-                        r == -ENOSPC ? "make room where the state directory of ublkd is and try again"
-                                     : "try again");
+                        r == -ENOSPC    ? "make room where the state directory of ublkd is and try again"
+                        : r == -ENOLINK ? "it was deleted or moved away. Restart ublkd: the disks are served "
+                                          "on, and 'ublkctl adopt --all' "
+                                          "takes them over"
+                                        : "try again");
                 free(text);
                 return r;
         }

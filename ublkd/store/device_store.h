@@ -75,6 +75,8 @@ struct device_backend {
          * above `compacted`, in one transaction. */
         int (*save_events)(
                 void *context, const struct device_event *const *events, size_t count, uint64_t compacted);
+        /* 0; -ENOLINK: what is written is not kept, as the database was deleted or moved away. NULL: 0. */
+        int (*check)(void *context);
         void (*close)(void *context);
 };
 
@@ -113,6 +115,8 @@ struct device_store;
 int device_store_new(const struct device_backend *backend, void *context, struct device_store **ret);
 struct device_store *device_store_free(struct device_store *store);
 
+/* Whether the backend keeps what is written. 0, or -ENOLINK: see struct device_backend. */
+int device_store_check(const struct device_store *store);
 /* Of the last change or event; goes on upwards over a restart. */
 uint64_t device_store_revision(const struct device_store *store);
 /* Of the database as it is on its disk. Valid as long as the store. */

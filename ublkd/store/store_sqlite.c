@@ -227,12 +227,27 @@ static int put_event(struct store_sqlite *store, const struct device_event *even
         return result == SQLITE_DONE ? 0 : to_errno(store->db, result);
 }
 
+/* What is written to a file that was deleted, or moved away, is lost when ublkd ends. */
+static int sqlite_check(void *context)
+{
+        int moved = 0;
+
+        (void)sqlite3_file_control(
+                ((struct store_sqlite *)context)->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+        return moved ? -ENOLINK : 0;
+}
+
+static int begin(struct store_sqlite *store)
+{
+        return sqlite_check(store) < 0 ? -ENOLINK : run(store, STATEMENT_BEGIN);
+}
+
 static int sqlite_save(void *context, const struct device_record *record, const char *document,
         uint64_t revision, const struct device_event *event)
 {
         struct store_sqlite *store = context;
         sqlite3_stmt *save = store->statements[STATEMENT_SAVE];
-        int r = run(store, STATEMENT_BEGIN);
+        int r = begin(store);
 
         if (r < 0)
                 return r;
@@ -269,7 +284,7 @@ static int sqlite_save(void *context, const struct device_record *record, const 
 static int sqlite_erase(void *context, const char *name, uint64_t revision, const struct device_event *event)
 {
         struct store_sqlite *store = context;
-        int r = run(store, STATEMENT_BEGIN);
+        int r = begin(store);
 
         if (r < 0)
                 return r;
@@ -291,7 +306,7 @@ static int sqlite_save_events(
         void *context, const struct device_event *const *events, size_t count, uint64_t compacted)
 {
         struct store_sqlite *store = context;
-        int result, r = run(store, STATEMENT_BEGIN);
+        int result, r = begin(store);
 
         if (r < 0)
                 return r;
@@ -404,6 +419,7 @@ static const struct device_backend sqlite_backend = {
         .save_revision = sqlite_save_revision,
         .load_events = sqlite_load_events,
         .save_events = sqlite_save_events,
+        .check = sqlite_check,
         .close = sqlite_close,
 };
 

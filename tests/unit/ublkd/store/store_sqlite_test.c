@@ -415,6 +415,23 @@ static void test_full_disk(const struct place *place)
         CHECK_INT(status, 0);
 }
 
+/* SQLite writes on to a file without a name, and all of it is lost at the end. */
+static void test_a_database_that_was_deleted(const struct place *place)
+{
+        struct device_store *store;
+
+        if (!CHECK_INT(open_store(place, &store), 0))
+                return;
+        CHECK_INT(put(store, "one", -1, 1), 0);
+        CHECK_INT(device_store_check(store), 0);
+        CHECK_INT(unlink(place->database), 0);
+        CHECK_INT(device_store_check(store), -ENOLINK);
+        CHECK_INT(put(store, "two", -1, 1), -ENOLINK);
+        CHECK_INT(device_store_request_delete(store, "one", false), -ENOLINK);
+        CHECK(!device_store_get(store, "two") && !device_store_get(store, "one")->deleting);
+        device_store_free(store);
+}
+
 static void test_full_disk_at_the_start(const struct place *place)
 {
         struct rlimit limit = {.rlim_cur = 512, .rlim_max = RLIM_INFINITY};
@@ -495,7 +512,7 @@ int main(void)
                 test_log_of_a_newer_database_is_left_alone, test_what_is_no_database, test_damaged_database,
                 test_damaged_record_is_quarantined, test_impossible_columns_are_quarantined,
                 test_missing_directory, test_not_permitted, test_full_disk, test_full_disk_at_the_start,
-                test_acknowledged_survives_a_kill};
+                test_a_database_that_was_deleted, test_acknowledged_survives_a_kill};
 
         for (size_t i = 0; i < ARRAY_SIZE(tests); i++) {
                 struct place place;
