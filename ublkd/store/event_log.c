@@ -102,6 +102,12 @@ void event_log_loaded(struct event_log *log, uint64_t compacted, uint64_t now)
         compact(log, now);
 }
 
+/* What becomes of a write that finds no room is up to onFull, which changes under the disk. */
+static bool says_the_same(const struct device_event *one, const struct device_event *other)
+{
+        return one->reason != REASON_STORE_FULL || strcmp(one->message, other->message) == 0;
+}
+
 /* The one that `happened` repeats, or log->count. The newest are last, and so is a repetition most often. */
 static size_t find_repeated(const struct event_log *log, const struct device_event *happened)
 {
@@ -113,7 +119,7 @@ static size_t find_repeated(const struct event_log *log, const struct device_eve
                 const struct device_event *event = log->events[i];
 
                 if (event->type == happened->type && event->reason == happened->reason
-                        && strcmp(event->uid, happened->uid) == 0
+                        && says_the_same(event, happened) && strcmp(event->uid, happened->uid) == 0
                         && strcmp(event->device, happened->device)
                                    == 0) /* disks without a record have one uid */
                         return i;

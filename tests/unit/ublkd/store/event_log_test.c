@@ -62,6 +62,29 @@ static void test_what_was_asked_for_repeats_nothing(struct event_log *log)
         CHECK_INT(event_log_at(log, 2)->count, 1);
 }
 
+/* onFull was changed between the second and the third. */
+static void test_another_fate_of_a_write_is_no_repetition(struct event_log *log)
+{
+        static const char *const messages[] = {"the write failed", "the write failed", "writes wait"};
+
+        for (uint64_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++) {
+                const struct device_event happened = {
+                        .device = (char *)"data",
+                        .uid = (char *)"a",
+                        .reason = REASON_STORE_FULL,
+                        .message = (char *)messages[i],
+                        .last_at = start,
+                };
+                struct device_event *event;
+
+                if (CHECK_INT(event_log_make(log, &happened, i + 1, &event), 0))
+                        event_log_take(log, event, false);
+        }
+        CHECK_INT(event_log_count(log), 2);
+        CHECK_INT(event_log_at(log, 0)->count, 2);
+        CHECK_STR(event_log_at(log, 1)->message, "writes wait");
+}
+
 static void test_repetitions_move_to_the_end(struct event_log *log)
 {
         const struct device_event *event;
@@ -181,10 +204,10 @@ static void test_long_messages_are_cut(struct event_log *log)
 int main(void)
 {
         static void (*const tests[])(struct event_log *) = {test_repetitions_move_to_the_end,
-                test_what_was_asked_for_repeats_nothing, test_disks_without_a_record_are_told_apart,
-                test_long_after_is_no_repetition, test_number_is_bounded,
-                test_flapping_device_keeps_its_place, test_age_is_bounded, test_loaded_in_any_order,
-                test_long_messages_are_cut};
+                test_what_was_asked_for_repeats_nothing, test_another_fate_of_a_write_is_no_repetition,
+                test_disks_without_a_record_are_told_apart, test_long_after_is_no_repetition,
+                test_number_is_bounded, test_flapping_device_keeps_its_place, test_age_is_bounded,
+                test_loaded_in_any_order, test_long_messages_are_cut};
 
         for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
                 struct event_log *log;
