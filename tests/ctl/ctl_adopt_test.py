@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from api_server import Server
-from ctl import FAILED, NOT_FOUND, PROGRAM, USAGE, Ctl, spec
+from ctl import FAILED, NOT_FOUND, PROGRAM, REFUSED, USAGE, Ctl, spec
 
 
 @pytest.fixture
@@ -36,6 +36,7 @@ def test_by_name_and_by_uid(lost):
     assert ctl("adopt", "a", uids["b"]).lines == ["a adopted", "b adopted"]
     assert {device["name"]: device["uid"] for device in ctl("list", "-o", "json").json["items"]} == uids
     assert ctl("adopt", "a").lines == ["a adopted"]  # again is no failure
+    assert "--name was ignored" in ctl("adopt", "a", "--name", "z", status=REFUSED).err
 
 
 def test_all(lost):

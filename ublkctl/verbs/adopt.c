@@ -59,6 +59,11 @@ static enum exit_status report(struct context *context, const cJSON *item, uint6
                 say(name ? name : uid, "%s", detail ? detail : "It was not adopted.");
                 return STATUS_FAILED;
         }
+        if (context->settings->name && strcmp(name, context->settings->name) != 0) {
+                say(name, "It was adopted before under this name, and a name cannot be changed: --name was "
+                          "ignored.");
+                return STATUS_REFUSED;
+        }
         if (!context->settings->no_wait)
                 status = await_live(context, name, deadline);
         if (status == STATUS_OK)
