@@ -382,8 +382,8 @@ void handle_device_recover(struct request *request)
         if (!check_usable(request, record, "recover")
                 || (request->query.accept_backing && !check_consent(request, record)))
                 return;
-        r = request->query.accept_backing ? device_store_accept_backing(
-                    store_of(request), request->name, request->query.accept_backing)
+        r = request->query.accept_backing ? device_store_accept_backing(store_of(request), request->name,
+                                                    request->query.accept_backing)
                                           : device_store_request_recover(store_of(request), request->name);
         if (r < 0)
                 reply_error(request, r, "The request could not be stored");

@@ -32,7 +32,7 @@ void api_test_counters(void *userdata _unused_, struct daemon_counters *ret)
         *ret = (struct daemon_counters){
                 .turns = 7,
                 .turn_usec = 2500000,
-                .turn_buckets = {3, 2,              [TURN_BUCKETS - 1] = 1},
+                .turn_buckets = {3, 2, [TURN_BUCKETS - 1] = 1},
                 .steps = {{"SPAWN", 5, 1}, {"ADD_DEV", 5, 0}},
                 .step_count = 2,
         };

@@ -428,8 +428,8 @@ bool device_backing_refused(struct managed_device *device)
 bool device_backing_is_unnamed(const struct device_backing *backing)
 {
         struct statx info;
-        int r = backing->held ? statx(
-                        backing->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_NLINK, &info)
+        int r = backing->held ? statx(backing->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+                                        STATX_TYPE | STATX_NLINK, &info)
                               : -1;
 
         return r == 0 && S_ISREG(info.stx_mode) && (info.stx_mask & STATX_NLINK) && info.stx_nlink == 0;

@@ -2,7 +2,6 @@
 /* Whether the store of a disk can still be reached without the disk. Asked before a client takes it away. */
 #include "ublkd/reconcile/managed_device.h"
 
-
 static enum backing_reach device_reach(const struct managed_device *device)
 {
         static const enum backing_reach by_path[_PATH_STATE_MAX] = {

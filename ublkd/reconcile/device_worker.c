@@ -49,7 +49,7 @@ static const struct kill_news {
         enum event_type type;
         enum condition_reason reason;
         const char *what; /* after "Worker N" */
-} * news_of_kill(const struct managed_device *device, enum worker_kill why)
+} *news_of_kill(const struct managed_device *device, enum worker_kill why)
 {
         static const struct kill_news
                 replaced = {EVENT_NORMAL, REASON_WORKER_RETIRED,
