@@ -44,7 +44,7 @@ QUOTED = [
     ("ublkd/plan/plan.[ch]", ["!", "ublkd/plan/plan.h"]),
     ("ublkd/plan/backoff.[ch]", ["!", "ublkd/plan/backoff.h"]),
     ("ublkd/plan/attempt.[ch]", ["!", "ublkd/plan/plan.h", "ublkd/plan/backoff.h", "ublkd/plan/attempt.h"]),
-    ("ublkd/plan/claims.[ch]", ["!", "ublkd/plan/claims.h", "ublkd/base/backing_claims.h"]),
+    ("ublkd/plan/claims.[ch]", ["!", "ublkd/plan/claims.h", "ublkd/base/backing_claims.h", "ublkd/base/tree.h"]),
     ("ublkd/plan/*", BASE + PROTO),
     ("ublkd/driver/*", BASE + PROTO + rooms("ublkd", "offload")),
     ("ublkd/disks/*", BASE + rooms("ublkd", "offload")),

@@ -24,34 +24,73 @@ static const char *runtime_path(const struct managed_device *device)
         return runtime_dir_path(device->reconciler->config.runtime_dir);
 }
 
+void device_claim_note_worker(struct managed_device *device)
+{
+        const struct backing_claims *writing = device->claims.count > 0 ? NULL : writing_claims(device);
+
+        if (!writing || writing->count == 0 || device->is_unclaimed)
+                return;
+        LIST_INSERT_HEAD(&device->reconciler->unclaimed, device, of_unclaimed);
+        device->is_unclaimed = true;
+}
+
+static void leave_unclaimed(struct managed_device *device)
+{
+        if (device->is_unclaimed)
+                LIST_REMOVE(device, of_unclaimed);
+        device->is_unclaimed = false;
+}
+
+/* Takes over both. */
+static void replace_claims(
+        struct managed_device *device, const struct backing_claims *claims, struct held_claims *held)
+{
+        held_claims_free(device->held_claims);
+        backing_claims_clear(&device->claims);
+        device->claims = *claims;
+        device->held_claims = held;
+        if (held)
+                claim_index_add(&device->reconciler->claims, held);
+}
+
 /* Written down before they hold, so that the next supervisor knows what this one has promised. */
 static int claims_set(struct managed_device *device, const struct backing_claims *claims)
 {
         _cleanup_claims_ struct backing_claims copy = {};
+        _cleanup_(held_claims_free_pointer) struct held_claims *held = NULL;
         int r;
 
         if (claims->count == 0 || backing_claims_equal(&device->claims, claims))
                 return 0;
         r = backing_claims_append(&copy, claims);
-        if (r < 0)
-                return r;
+        if (r >= 0)
+                held = held_claims_new(&copy, device);
+        if (r < 0 || !held)
+                return r < 0 ? r : -ENOMEM;
         r = claim_file_write(runtime_path(device), device->uid, claims);
         if (r < 0) {
                 device_note(device, REASON_RUNTIME_DIRECTORY, "%s cannot be written: %s.",
                         runtime_path(device), strerror(-r));
                 return r;
         }
-        backing_claims_clear(&device->claims);
-        device->claims = copy;
+        replace_claims(device, &copy, TAKE_PTR(held));
         copy = (struct backing_claims){};
         return 0;
 }
 
 void device_claim_load(struct managed_device *device)
 {
+        _cleanup_claims_ struct backing_claims claims = {};
+        struct held_claims *held;
+
         device_claim_forget(device);
-        (void)claim_file_read(
-                runtime_path(device), device->uid, &device->claims); /* none: its worker will tell */
+        if (claim_file_read(runtime_path(device), device->uid, &claims) < 0) /* none: its worker will tell */
+                return;
+        held = held_claims_new(&claims, device);
+        if (!held)
+                return;
+        replace_claims(device, &claims, held);
+        claims = (struct backing_claims){};
 }
 
 /* Whose store `device` was to have. */
@@ -83,29 +122,35 @@ void device_claim_name_holder(struct managed_device *device, pid_t holder)
         }
 }
 
+/* Those whose claims are not written down are few: it is done in their next turn. */
+static struct managed_device *find_unclaimed_holder(
+        struct managed_device *device, const struct backing_claims *claims)
+{
+        struct managed_device *other = LIST_FIRST(&device->reconciler->unclaimed), *next;
+
+        for (; other; other = next) {
+                const struct backing_claims *writing = other->claims.count > 0 ? NULL : writing_claims(other);
+
+                next = LIST_NEXT(other, of_unclaimed);
+                if (!writing)
+                        leave_unclaimed(other);
+                else if (other != device && backing_claims_collide(claims, writing))
+                        return other;
+        }
+        return NULL;
+}
+
 /* -EBUSY and a note when another device here has claimed what these claim. */
 static int check_others(struct managed_device *device, const struct backing_claims *claims)
 {
-        struct reconciler *reconciler = device->reconciler;
-        _cleanup_free_ const struct backing_claims **others =
-                calloc(reconciler->devices.count, sizeof(*others));
-        const struct managed_device *holder = reconciler_first(reconciler);
-        size_t count = 0;
-        int collision;
+        size_t looks;
+        const struct managed_device *holder =
+                claim_index_collide(&device->reconciler->claims, claims, device, &looks);
 
-        if (!others)
-                return -ENOMEM;
-        MANAGED_DEVICE_FOREACH (other, reconciler)
-                others[count++] = other == device           ? NULL
-                                  : other->claims.count > 0 ? &other->claims
-                                                            : writing_claims(other);
-        collision = claims_collide(claims, others, count);
-        if (collision < 0 && device_claim_check_lost(device, claims) < 0)
-                return -EBUSY;
-        if (collision < 0)
-                return 0;
-        while (collision-- > 0)
-                holder = reconciler_after(holder);
+        if (!holder)
+                holder = find_unclaimed_holder(device, claims);
+        if (!holder)
+                return device_claim_check_lost(device, claims) < 0 ? -EBUSY : 0;
         note_holder(device, holder);
         return -EBUSY;
 }
@@ -193,7 +238,8 @@ void device_claim_follow(struct managed_device *device)
 void device_claim_forget(struct managed_device *device)
 {
         problem_list_clear(&device->sharing_told);
-        backing_claims_clear(&device->claims);
+        replace_claims(device, &(const struct backing_claims){}, NULL);
+        leave_unclaimed(device);
 }
 
 void device_claim_release(struct managed_device *device)
@@ -203,4 +249,5 @@ void device_claim_release(struct managed_device *device)
         (void)claim_file_remove(
                 runtime_path(device), device->uid); /* what is left is released after the next start */
         device_claim_forget(device);
+        device_claim_note_worker(device); /* a dead one that was not reaped yet */
 }

@@ -8,7 +8,6 @@
 #include "ublkd/reconcile/managed_device.h"
 
 #include "ublkd/runtime/claim_file.h"
-#include "ublkd/plan/claims.h"
 #include "ublkd/model/device_cookie.h"
 #include "ublkd/records/record_file.h"
 
@@ -32,10 +31,10 @@ static bool is_of_another(const struct managed_device *device, int number, const
 {
         const struct reconciler_config *config = &device->reconciler->config;
         const struct foreign_disks *foreign = &config->host->foreign;
+        const struct device_record *record = device_store_of_number(config->store, number);
 
-        DEVICE_STORE_FOREACH (record, config->store)
-                if (record->number == number && record->status.disk)
-                        return true;
+        if (record && record->status.disk)
+                return true;
         for (size_t i = 0; i < foreign->count; i++)
                 if (foreign->items[i].number == number)
                         return !device_cookie_matches(foreign->items[i].cookie, uid);
@@ -46,11 +45,10 @@ static bool collides(const struct search *search, const char *uid)
 {
         const struct reconciler_config *config = &search->device->reconciler->config;
         _cleanup_claims_ struct backing_claims lost = {};
-        const struct backing_claims *others[] = {&lost};
 
         return !device_store_find_uid(config->store, uid)
                && claim_file_read(runtime_dir_path(config->runtime_dir), uid, &lost) >= 0
-               && claims_collide(search->claims, others, ARRAY_SIZE(others)) >= 0;
+               && backing_claims_collide(search->claims, &lost);
 }
 
 /* -EBUSY and a note: it has a disk, which has claimed the same. */

@@ -53,6 +53,7 @@ static int tell_go(struct managed_device *device, const struct device_record *re
         struct data_route route = ublk_ctl_route(device->kernel.flags); /* what the driver has agreed to */
         int r = worker_proc_go(device->worker, record->number, &route, device->queue_cpus);
 
+        device_claim_note_worker(device);
         if (r < 0)
                 device_note(
                         device, REASON_WORKER_UNREACHABLE, "The worker does not listen: %s.", strerror(-r));

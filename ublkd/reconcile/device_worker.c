@@ -220,6 +220,7 @@ static void on_worker_changed(void *userdata, struct worker_proc *worker)
         if (worker_proc_death(worker))
                 device_trial_give_up(userdata);
         device_judge_found(userdata);
+        device_claim_note_worker(userdata);
         report_notices(userdata, worker);
         device_wake(userdata);
 }

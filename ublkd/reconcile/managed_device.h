@@ -5,6 +5,7 @@
 #pragma once
 
 #include "ublkd/plan/attempt.h"
+#include "ublkd/plan/claims.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/base/tree.h"
 #include "ublkd/model/daemon_counters.h"
@@ -120,7 +121,10 @@ struct managed_device {
         bool stranger;            /* our number is taken by a device that is not ours */
         uint64_t dropped_flags;   /* that the kernel has left out of what ADD_DEV asked for, with this spec */
         int candidate;            /* the number that is being tried for a device that had none; -1: not so */
-        struct backing_claims claims;     /* what its disk writes to, with or without a worker */
+        struct backing_claims claims;    /* what its disk writes to, with or without a worker */
+        struct held_claims *held_claims; /* the same in the reconciler's index */
+        LIST_ENTRY(managed_device) of_unclaimed;
+        bool is_unclaimed;                /* in that list */
         struct problem_list sharing_told; /* who else uses it, as events have it; with the claims */
 
         struct device_backing backing; /* see device_backing.h */
@@ -155,7 +159,10 @@ struct reconciler {
         struct ublk_ctl *ctl; /* NULL: not there (yet) */
         struct tree devices;  /* by name */
         TAILQ_HEAD(, managed_device) queue;
-        size_t waiting;       /* devices in the queue */
+        size_t waiting; /* devices in the queue */
+        struct claim_index claims;
+        /* Those whose worker writes, and whose claims are not written down yet, are all in it; others may be. */
+        LIST_HEAD(, managed_device) unclaimed;
         sd_event_source *run; /* enabled while the queue holds something */
         size_t unsettled;     /* devices that were there at the start and have not had their first pass */
         bool settled;         /* and that was said */
@@ -213,6 +220,8 @@ void device_judge_found(struct managed_device *device);
 /* device_claim.c: its worker has found its store locked by `holder` (0: not known). Where that is the worker of
  * another device here, a note names the device instead. */
 void device_claim_name_holder(struct managed_device *device, pid_t holder);
+/* device_claim.c: its worker has sent a message or was told GO: what it writes to is claimed from now on. */
+void device_claim_note_worker(struct managed_device *device);
 /* device_claim.c: makes the claim follow the facts of this turn. */
 void device_claim_follow(struct managed_device *device);
 void device_claim_release(struct managed_device *device);

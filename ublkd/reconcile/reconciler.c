@@ -541,6 +541,8 @@ int reconciler_new(const struct reconciler_config *config, struct reconciler **r
         reconciler->config = *config;
         TAILQ_INIT(&reconciler->queue);
         reconciler_devices_init(reconciler);
+        claim_index_init(&reconciler->claims);
+        LIST_INIT(&reconciler->unclaimed);
         r = sd_id128_get_boot(&boot);
         if (r < 0)
                 return r;
