@@ -34,21 +34,12 @@ enum {
 DEFINE_CLEANUP(DIR, closedir);
 DEFINE_CLEANUP(struct foreign_scan, foreign_scan_free);
 
-/* A bit for each number where a disk of ours was seen: nobody has to ask what is there. */
-static unsigned char *numbers_of_ours(const struct device_store *store)
+/* A disk of ours was seen there: nobody has to ask what is there. */
+static bool is_seen(const struct device_store *store, int number)
 {
-        unsigned char *bits = calloc(DEVICE_NUMBER_MAX / 8 + 1, 1);
+        const struct device_record *record = device_store_of_number(store, number);
 
-        if (bits)
-                DEVICE_STORE_FOREACH (record, store)
-                        if (record->number >= 0 && record->status.disk)
-                                bits[record->number / 8] |= (unsigned char)(1U << record->number % 8);
-        return bits;
-}
-
-static bool is_set(const unsigned char *bits, int number)
-{
-        return number >= 0 && number <= DEVICE_NUMBER_MAX && (bits[number / 8] & 1U << number % 8);
+        return record && record->status.disk;
 }
 
 /* Those that may be foreign, in no order. */
@@ -56,19 +47,16 @@ static int list_numbers(const struct foreign_scan_config *config, int **ret, siz
 {
         _cleanup_(closedir_pointer) DIR *directory =
                 opendir(config->folder ? config->folder : "/sys/class/ublk-char");
-        _cleanup_free_ unsigned char *ours = numbers_of_ours(config->store);
         _cleanup_free_ int *numbers = NULL;
         const struct dirent *entry;
         size_t count = 0;
 
-        if (!ours)
-                return -ENOMEM;
         while (directory && (entry = readdir(directory))) { /* no driver: no folder */
                 int number, end = 0;
                 int *more;
 
                 if (sscanf(entry->d_name, "ublkc%d%n", &number, &end) != 1 || entry->d_name[end]
-                        || is_set(ours, number))
+                        || is_seen(config->store, number))
                         continue;
                 more = reallocarray(numbers, count + 1, sizeof(*numbers));
                 if (!more)
@@ -83,11 +71,9 @@ static int list_numbers(const struct foreign_scan_config *config, int **ret, siz
 
 static bool is_ours(const struct foreign_scan *scan, const struct kernel_device *kernel)
 {
-        DEVICE_STORE_FOREACH (record, scan->config.store)
-                if (record->number == kernel->number && record->age == RECORD_CURRENT
-                        && device_cookie_matches(kernel->cookie, record->uid))
-                        return true;
-        return false;
+        const struct device_record *record = device_store_of_number(scan->config.store, kernel->number);
+
+        return record && record->age == RECORD_CURRENT && device_cookie_matches(kernel->cookie, record->uid);
 }
 
 static void forget_numbers(struct foreign_scan *scan)

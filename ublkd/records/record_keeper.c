@@ -192,47 +192,9 @@ static int judge(struct record_keeper *keeper, const struct device_record *recor
         return device_store_set_age(keeper->store, record->name, age);
 }
 
-/* The records of the store by their uids, for a look at many. Only while the store does not change. */
-struct uid_index {
-        const struct device_record **records; /* owned array */
-        size_t count;
-};
-
-static int compare_uids(const void *one, const void *other)
-{
-        return strcmp((*(const struct device_record *const *)one)->uid,
-                (*(const struct device_record *const *)other)->uid);
-}
-
-static int index_uids(const struct device_store *store, struct uid_index *ret)
-{
-        struct uid_index index = {.records = calloc(device_store_count(store) + 1, sizeof(*index.records))};
-
-        if (!index.records)
-                return -ENOMEM;
-        DEVICE_STORE_FOREACH (record, store)
-                index.records[index.count++] = record;
-        qsort(index.records, index.count, sizeof(*index.records), compare_uids);
-        *ret = index;
-        return 0;
-}
-
-static const struct device_record *index_find(const struct uid_index *index, const char *uid)
-{
-        struct device_record key, *record = &key;
-        const struct device_record **found;
-
-        if (strlen(uid) >= sizeof(key.uid))
-                return NULL;
-        strcpy(key.uid, uid);
-        found = bsearch(&record, index->records, index->count, sizeof(*index->records), compare_uids);
-        return found ? *found : NULL;
-}
-
 struct sweep {
         struct record_keeper *keeper;
         bool behind;
-        struct uid_index index;
 };
 
 /* The copy of a record that this database has erased. */
@@ -244,7 +206,7 @@ static int sweep_one(void *userdata, const char *uid)
         const struct store_stamp *stamp = device_store_stamp(keeper->store);
         bool over;
 
-        if (index_find(&sweep->index, uid) || read_file(keeper, uid, &file) < 0)
+        if (device_store_find_uid(keeper->store, uid) || read_file(keeper, uid, &file) < 0)
                 return 0;
         over = file.record.deleting && !sweep->behind && strcmp(file.database, stamp->database) == 0;
         if (over || file.removed)
@@ -262,11 +224,7 @@ static int look_around(struct record_keeper *keeper)
                 if (r < 0)
                         return r;
         }
-        r = index_uids(keeper->store, &sweep.index);
-        if (r < 0)
-                return r;
         r = runtime_dir_each_record(keeper->runtime_dir, sweep_one, &sweep);
-        free(sweep.index.records);
         write_mark(keeper);
         return r;
 }
@@ -389,7 +347,6 @@ static struct adoptable describe(const struct record_keeper *keeper, const char 
 
 struct listing {
         const struct record_keeper *keeper;
-        struct uid_index index;
         struct adoptables *list;
         size_t most;
 };
@@ -404,7 +361,7 @@ static bool is_uid(const char *text)
 static int list_one(void *userdata, const char *uid)
 {
         const struct listing *listing = userdata;
-        const struct device_record *existing = index_find(&listing->index, uid);
+        const struct device_record *existing = device_store_find_uid(listing->keeper->store, uid);
         _cleanup_record_file_ struct record_file file = {};
         struct adoptable item;
         int r;
@@ -422,14 +379,9 @@ static int list_one(void *userdata, const char *uid)
 int record_keeper_list(struct record_keeper *keeper, size_t most, struct adoptables *ret)
 {
         struct listing listing = {.keeper = keeper, .list = ret, .most = most};
-        int r;
 
         adoptables_clear(ret);
-        r = index_uids(keeper->store, &listing.index);
-        if (r >= 0)
-                r = runtime_dir_each_record(keeper->runtime_dir, list_one, &listing);
-        free(listing.index.records);
-        return r;
+        return runtime_dir_each_record(keeper->runtime_dir, list_one, &listing);
 }
 
 static struct adoption verdict(enum adopt_verdict which, const char *name, char *detail)
