@@ -46,6 +46,13 @@ static bool is_ours(const char *name)
         return strncmp(name, NAME_PREFIX, strlen(NAME_PREFIX)) == 0 && strlen(name) < NAME_SIZE;
 }
 
+static int compare_names(const void *one, const void *other)
+{
+        const struct kept_fd *left = one, *right = other;
+
+        return strcmp(left->name, right->name);
+}
+
 int fd_store_new(struct fd_store **ret)
 {
         _cleanup_(free_names) char **names = NULL;
@@ -68,6 +75,7 @@ int fd_store_new(struct fd_store **ret)
                 item->fd = SD_LISTEN_FDS_START + i;
                 store->count++;
         }
+        qsort(store->items, store->count, sizeof(store->items[0]), compare_names);
         *ret = store;
         return 0;
 }
@@ -85,29 +93,51 @@ unsigned fd_store_sockets(const struct fd_store *store)
         return store ? store->sockets : 0;
 }
 
+/* The first whose name does not sort before `name`. */
+static size_t find_from(const struct fd_store *store, const char *name)
+{
+        size_t low = 0, high = store->count;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (strcmp(store->items[middle].name, name) < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low;
+}
+
 static struct kept_fd *find_name(struct fd_store *store, const char *name)
 {
-        for (size_t i = 0; i < store->count; i++)
-                if (store->items[i].fd >= 0 && strcmp(store->items[i].name, name) == 0)
+        for (size_t i = find_from(store, name); i < store->count; i++) {
+                if (strcmp(store->items[i].name, name) != 0)
+                        break;
+                if (store->items[i].fd >= 0)
                         return &store->items[i];
+        }
         return NULL;
 }
 
-/* The one of the newest disk of the device; NULL: there is none. */
+/* The one of the newest disk of the device; NULL: there is none. Those of one device are beside each other. */
 static struct kept_fd *find_newest(struct fd_store *store, const char *uid, uint16_t *ret_epoch)
 {
         struct kept_fd *newest = NULL;
-        char name[NAME_SIZE];
+        char name[NAME_SIZE], prefix[NAME_SIZE];
 
-        for (size_t i = 0; i < store->count; i++) {
-                const char *dash = strrchr(store->items[i].name, '-');
-                uint16_t epoch = dash ? (uint16_t)strtoul(dash + 1, NULL, 10) : 0;
+        snprintf(prefix, sizeof(prefix), NAME_PREFIX "%s-", uid);
+        for (size_t i = find_from(store, prefix); i < store->count; i++) {
+                struct kept_fd *item = &store->items[i];
+                uint16_t epoch;
 
+                if (strncmp(item->name, prefix, strlen(prefix)) != 0)
+                        break;
+                epoch = (uint16_t)strtoul(item->name + strlen(prefix), NULL, 10);
                 name_of(uid, epoch, name);
-                if (store->items[i].fd < 0 || strcmp(store->items[i].name, name) != 0
-                        || (newest && epoch < *ret_epoch))
+                if (item->fd < 0 || strcmp(item->name, name) != 0 || (newest && epoch < *ret_epoch))
                         continue;
-                newest = &store->items[i];
+                newest = item;
                 *ret_epoch = epoch;
         }
         return newest;
