@@ -22,13 +22,11 @@ static bool has_labels(const struct device_record *record, const struct query *q
         return true;
 }
 
-static const struct device_record *next_match(
-        const struct device_store *store, const char *after, const struct query *query)
+/* The first from `record` on; NULL: there is none. */
+static const struct device_record *match_from(const struct device_record *record, const struct query *query)
 {
-        const struct device_record *record = device_store_next(store, after);
-
         while (record && !has_labels(record, query))
-                record = device_store_next(store, record->name);
+                record = device_store_after(record);
         return record;
 }
 
@@ -45,10 +43,12 @@ static bool add_item(cJSON *items, const struct device_record *record)
 static bool add_page(cJSON *object, const struct device_store *store, const struct query *query)
 {
         cJSON *items = cJSON_AddArrayToObject(object, "items");
-        const struct device_record *record = next_match(store, query->continue_after, query), *next;
+        const struct device_record *record =
+                                           match_from(device_store_next(store, query->continue_after), query),
+                                   *next;
 
         for (unsigned count = 0; items && record; record = next) {
-                next = next_match(store, record->name, query);
+                next = match_from(device_store_after(record), query);
                 if (!add_item(items, record))
                         return false;
                 if (++count == query->limit && next)
