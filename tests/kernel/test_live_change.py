@@ -472,7 +472,8 @@ def test_a_disk_stays_while_its_new_path_cannot_be_opened(daemon, ext4, file_of,
         other.mkdir()
     pid = daemon.worker_pid("data")
     problem = api.put(loop_spec("data", other, size="64MiB"), status=422)
-    assert str(other) in problem["detail"] and "goes on as before" in problem["detail"]
+    assert ("the disk needs" if wrong == "small" else str(other)) in problem["detail"]
+    assert "Nothing was changed" in problem["detail"] and "goes on as before" in problem["detail"]
     device = api.get("data")
     assert device["generation"] == 1 and device["status"]["phase"] == "Live" and daemon.worker_pid("data") == pid
     assert disk.read(0, 4096) == block("a")
