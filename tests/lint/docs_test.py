@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the documents say of the tree is so: links and anchors, paths, tests, C that they quote, verbs and options of
-ublkctl. And no line of prose is longer than 120 columns."""
+ublkctl. And no line of prose is longer than 120 columns, or speaks the dialect of rules.py."""
 
 import functools
 import os
@@ -9,6 +9,7 @@ import re
 import subprocess
 
 import pytest
+import rules
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ["UBLKD_BUILD"])
@@ -98,6 +99,12 @@ def test_no_line_of_prose_is_too_long(page):
     long = [line for line in FENCE.sub("", read(page)).splitlines()
             if len(line) > COLUMNS and not line.startswith(("|", "    ")) and " " in line[COLUMNS // 2:COLUMNS]]
     assert long == []
+
+
+@pytest.mark.parametrize("page", CURRENT)
+def test_pages_speak_plainly(page):
+    prose = without_code(read(page))
+    assert [match.group() for match in rules.DIALECT.finditer(prose)] == []
 
 
 def expand(text):
