@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Why a device is as it is, and what happened to it: the reasons of its conditions and events, as values.
  *
- * To add one: a value of the enum and its row in reason_table.c; then `cmake --build` writes docs/reasons.md
- * again. A worker of another version may report a reason that this ublkd does not know, and so may an event
+ * To add one: a value of the enum and its row in reason_table.c; then docs/reasons.md is made again by
+ * `cmake --build build --target update_reasons`. A worker of another version may report a reason that this ublkd does not know, and so may an event
  * that another version stored. Such a name gets a number from _REASON_MAX upwards: it is shown as it came,
  * and has no properties. */
 #pragma once

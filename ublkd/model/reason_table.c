@@ -101,7 +101,7 @@ const struct reason_info reason_table[] = {
                 .meaning = "The worker did not do its part in time, and was killed.",
                 .advice = "Look whether the backing store answers; ublkd starts another worker." },
         [REASON_WORKER_KILLED] = { "WorkerKilled", .transient = true, .handover = true,
-                .meaning = "The worker was told to leave, did not, and was killed.",
+                .meaning = "The worker did not leave when ublkd asked it to, and was killed.",
                 .advice = "Look whether the backing store answers; ublkd starts another worker." },
         [REASON_WORKER_RETIRED] = { "WorkerRetired", .handover = true,
                 .meaning = "The worker left because another one takes its place.",
@@ -315,8 +315,8 @@ const struct reason_info reason_table[] = {
                 .advice = "Look whether the file system answers; ublkd tries again." },
         [REASON_UNSTABLE_PATH] = { "UnstablePath",
                 .meaning = "The path of the spec may be another disk after a reboot.",
-                .advice = "Use the name in /dev/disk/by-id that the message gives, when nobody uses the "
-                          "device." },
+                .advice = "Use the name in /dev/disk/by-id that the message gives, while the device is not "
+                          "in use." },
         [REASON_CREATED] = { "Created",
                 .meaning = "The device was stored.",
                 .advice = "Nothing." },
