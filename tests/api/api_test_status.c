@@ -5,6 +5,20 @@
 #include <string.h>
 #include <unistd.h>
 
+/* "CAUSE | WHAT IS DONE NEXT" for a try that has failed, or only what is. */
+static int explain(struct device_status *status, enum condition_reason reason, const char *text)
+{
+        const char *bar = strstr(text, " | ");
+        int cause = (int)(bar ? bar - text : 0), r;
+
+        if (!bar)
+                return device_status_explain(status, reason, "%s", text);
+        status->attempts = 2;
+        status->next_try_at = 1700000000123000;
+        r = device_status_set_cause(status, "%.*s", cause, text);
+        return r < 0 ? r : device_status_explain(status, reason, "%.*s%s", cause, text, bar + strlen(" |"));
+}
+
 int api_test_set_status(struct device_store *store, uint64_t restarts, const struct device_record *record,
         enum device_phase phase, enum condition_reason reason, const char *text)
 {
@@ -35,7 +49,7 @@ int api_test_set_status(struct device_store *store, uint64_t restarts, const str
                 status.worker.started_at = record->created_at;
                 status.kernel_flags = 1 << 3;
         }
-        r = device_status_explain(&status, reason, "%s", text);
+        r = explain(&status, reason, text);
         if (r >= 0)
                 r = device_store_set_status(store, record->name, &status);
         device_status_clear(&status);

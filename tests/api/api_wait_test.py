@@ -66,10 +66,12 @@ def test_ready_for_the_new_generation_only(manual):
 @pytest.mark.parametrize("phase", ["Backoff", "Failed"])
 def test_what_only_opening_can_tell(manual, phase):
     connection = begin(manual, "POST", "/devices?wait=ready", spec())
-    manual.tell(f"status data {phase} BackingFileMissing The file /x is missing. The next try is in 4 s.")
+    manual.tell(f"status data {phase} BackingFileMissing The file /x is missing. | The next try is in 4 s.")
     problem = check_problem(end(connection), 422, "cannot-start")
     assert problem["reason"] == "BackingFileMissing" and "/x is missing" in problem["detail"]
-    assert problem["device"]["name"] == "data"
+    status = problem["device"]["status"]
+    assert (status["cause"], status["attempts"]) == ("The file /x is missing.", 2)
+    assert status["nextTryAt"] == "2023-11-14T22:13:20.123Z"
     assert manual.ask("GET", "/devices/data").status == 200, "the record stays"
     manual.tell("status data Live Live It serves.")
     assert manual.ask("POST", "/devices?wait=ready", spec()).status == 200

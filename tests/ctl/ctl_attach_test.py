@@ -138,7 +138,7 @@ def test_a_disk_that_cannot_be_made_leaves_nothing_behind(ctl, server, tmp_path,
     thread.start()
     server.until("waits", 1)
     server.tell("auto on")
-    server.tell(f"status data Backoff BackingFileTooSmall It is too small. {next_try}")
+    server.tell(f"status data Backoff BackingTooSmall It is too small. | {next_try}")
     thread.join()
     assert answer[0].status == FAILED and "It is too small.\n" in answer[0].err and answer[0].out == ""
     assert "try" not in answer[0].err and "nothing is left behind" in answer[0].err

@@ -83,6 +83,14 @@ def test_no_field_is_given_twice(ctl):
 
 # ---- get, list, describe ----
 
+def test_describe_tells_when_the_next_try_is(ctl, server):
+    ctl("create", "data", *NULL)
+    assert "Next try" not in ctl("describe", "data").out
+    server.tell("status data Backoff BackingFileMissing The file /x is missing. | Another try is under way.")
+    assert "Next try:" in ctl("describe", "data").out
+    assert "2023-11-14T22:13:20.123Z; 2 in a row have failed" in ctl("describe", "data").out
+
+
 def test_get_and_describe_one_that_is_not_there(ctl):
     for verb in ("get", "describe", "delete", "recover", "wait", "disable", "restart"):
         assert ctl(verb, "nope", status=NOT_FOUND).err == "ublkctl: nope: There is no device with this name.\n"
@@ -197,7 +205,7 @@ def fail_to_grow(ctl, server, *arguments):
     server.tell("auto off")
     process = ctl.start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     server.until("waits", 1)
-    server.tell("status data Live CannotGrow Serving as before; the file ends at 1 MiB. It is tried again; 'ublkctl resize data 1' undoes it.")
+    server.tell("status data Live CannotGrow Serving as before; the file ends at 1 MiB. | It is tried again; 'ublkctl resize data 1' undoes it.")
     while server.ask("GET", "/devices/data").json["spec"]["size"] != "1MiB":
         assert process.poll() is None, process.communicate()
     server.until("waits", 1)

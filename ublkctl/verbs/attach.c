@@ -148,12 +148,11 @@ static enum exit_status give_up(
         const struct attach *attach, const struct request *request, const struct answer *answer)
 {
         bool ours = is_problem(answer, "cannot-start") || is_problem(answer, "timeout");
-        const char *message = device_message(json_find(answer->json, "device"));
 
         if (!ours)
                 return report_problem(request, attach->place.path, answer);
-        say_why(attach->place.path,
-                *message ? message : "It cannot be made a disk; look into the log of ublkd.");
+        if (!say_why(attach->place.path, json_find(answer->json, "device")))
+                say(attach->place.path, "It cannot be made a disk; look into the log of ublkd.");
         take_back(attach);
         return answer->status == 504 ? STATUS_TIMED_OUT : STATUS_FAILED;
 }

@@ -38,20 +38,14 @@ void warn_of_path(const char *about, const cJSON *device)
                 say(about, "%s", message);
 }
 
-void say_why(const char *about, const char *message)
+bool say_why(const char *about, const cJSON *device)
 {
-        /* where device_report.c begins to tell of what will be done next */
-        static const char *const tries[] = {
-                " That was try ", " The next try is ", " It is tried again", " Another try is under way"};
-        const char *end = message + strlen(message);
+        const char *cause = json_text(device, "status.cause");
 
-        for (size_t i = 0; i < ARRAY_SIZE(tries); i++) {
-                const char *found = strstr(message, tries[i]);
-
-                if (found && found < end)
-                        end = found;
-        }
-        say(about, "%.*s", (int)(end - message), message);
+        cause = cause ? cause : device_message(device);
+        if (*cause)
+                say(about, "%s", cause);
+        return *cause;
 }
 
 bool device_is_ready(const cJSON *device)

@@ -47,5 +47,6 @@ const char *device_message(const cJSON *device);
 /* Says what ublkd warns of where the path of the device may lead to another disk after a reboot. */
 void warn_of_path(const char *about, const cJSON *device);
 
-/* Says such a message of a try that was given up, about `about`: without what it tells of other tries. */
-void say_why(const char *about, const char *message);
+/* Says, about `about`, what went wrong with the last try of the device; its message where none has failed. False:
+ * neither is known. */
+bool say_why(const char *about, const cJSON *device);

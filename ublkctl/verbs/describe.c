@@ -269,6 +269,19 @@ static enum exit_status print_conditions(const struct context *context, const cJ
         return table_print(table, stdout, context->colours, 0, 0) < 0 ? STATUS_FAILED : STATUS_OK;
 }
 
+static void print_next_try(const cJSON *device)
+{
+        const char *at = json_text(device, "status.nextTryAt");
+        double attempts = json_number(device, "status.attempts", 0);
+        char text[96];
+
+        if (!at)
+                return;
+        snprintf(text, sizeof(text), "%s; %.0f in a row %s failed", at, attempts,
+                attempts == 1 ? "has" : "have");
+        print_field("Next try", text);
+}
+
 /* What stands between the device and being Live, and what will be done about it. */
 static void print_next(const cJSON *device)
 {
@@ -276,6 +289,7 @@ static void print_next(const cJSON *device)
 
         if (*message)
                 print_field(device_is_ready(device) ? "Now" : "Next", message);
+        print_next_try(device);
 }
 
 static enum exit_status describe(struct context *context, const cJSON *device)

@@ -81,7 +81,7 @@ bool growth_take_back(struct context *context, const char *name, const cJSON *be
         if (!was_live(before) || !changes_only_the_size(patch) || call_get(context, name, &now) != STATUS_OK
                 || !has_failed(before, now.json))
                 return false;
-        say_why(name, device_message(now.json));
+        (void)say_why(name, now.json);
         back = patch_back(before);
         if (back && put_back(context, name, back, now.etag) == STATUS_OK)
                 say(name, "The old size was put back; the disk is as it was.");

@@ -49,13 +49,30 @@ int device_status_explain(struct device_status *status, enum condition_reason re
         return 0;
 }
 
+int device_status_set_cause(struct device_status *status, const char *format, ...)
+{
+        va_list arguments;
+        char *cause;
+        int n;
+
+        va_start(arguments, format);
+        n = vasprintf(&cause, format, arguments);
+        va_end(arguments);
+        if (n < 0)
+                return -ENOMEM;
+        free(status->cause);
+        status->cause = cause;
+        return 0;
+}
+
 int device_status_copy(const struct device_status *from, struct device_status *ret)
 {
         struct device_status copy = *from;
 
         copy.message = from->message ? strdup(from->message) : NULL;
+        copy.cause = from->cause ? strdup(from->cause) : NULL;
         copy.conditions = (struct device_conditions){};
-        if ((from->message && !copy.message)
+        if ((from->message && !copy.message) || (from->cause && !copy.cause)
                 || device_conditions_copy(&from->conditions, &copy.conditions) < 0) {
                 device_status_clear(&copy);
                 return -ENOMEM;
@@ -80,14 +97,17 @@ bool device_status_equal(const struct device_status *one, const struct device_st
                && backing_identity_equal(&one->backing.found, &other->backing.found)
                && one->kernel_flags == other->kernel_flags && one->recoveries.count == other->recoveries.count
                && one->recoveries.last_ms == other->recoveries.last_ms && one->reason == other->reason
-               && sentence_equal(one->message, other->message) && one->transition_at == other->transition_at
-               && one->faults.flush == other->faults.flush && one->faults.cut == other->faults.cut
+               && sentence_equal(one->message, other->message) && sentence_equal(one->cause, other->cause)
+               && one->attempts == other->attempts && one->next_try_at == other->next_try_at
+               && one->transition_at == other->transition_at && one->faults.flush == other->faults.flush
+               && one->faults.cut == other->faults.cut
                && device_conditions_equal(&one->conditions, &other->conditions);
 }
 
 void device_status_clear(struct device_status *status)
 {
         free(status->message);
+        free(status->cause);
         device_conditions_clear(&status->conditions);
         *status = (struct device_status){.number = -1};
 }
@@ -226,7 +246,9 @@ cJSON *device_status_to_json(const struct device_status *status, const char *nam
                 && add_disk(object, status, name) && add_worker(object, status)
                 && add_data_path(object, status) && add_features(object, status)
                 && add_recoveries(object, status) && add_backing(object, status)
-                && add_conditions(object, status))
+                && json_add_time(object, "nextTryAt", status->next_try_at)
+                && json_add_integer(object, "attempts", status->attempts)
+                && add_text(object, "cause", status->cause) && add_conditions(object, status))
                 return object;
         cJSON_Delete(object);
         return NULL;

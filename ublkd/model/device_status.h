@@ -61,9 +61,12 @@ struct device_status {
                 uint64_t count;
                 double last_ms; /* from the death of the worker until Live */
         } recoveries;
-        enum condition_reason reason;        /* of the Ready condition */
-        char *message;                       /* a sentence: what happened, what will be done next, and when */
-        uint64_t transition_at;              /* of the Ready condition */
+        enum condition_reason reason; /* of the Ready condition */
+        char *message;                /* a sentence: what happened, what will be done next, and when */
+        char *cause;            /* what went wrong with the last try, a sentence; NULL: none has failed */
+        unsigned attempts;      /* that have failed in a row */
+        uint64_t next_try_at;   /* 0: no time is set for the next try */
+        uint64_t transition_at; /* of the Ready condition */
         struct device_conditions conditions; /* beside Ready */
 };
 
@@ -72,6 +75,9 @@ const char *device_phase_to_string(enum device_phase phase);
 /* Replaces reason and message. Returns 0 or -ENOMEM (unchanged). */
 int device_status_explain(struct device_status *status, enum condition_reason reason, const char *format, ...)
         _printf_(3, 4);
+
+/* Replaces the cause. 0 or -ENOMEM (unchanged). */
+int device_status_set_cause(struct device_status *status, const char *format, ...) _printf_(2, 3);
 
 /* The name of its reason; where it has none, of its phase. */
 const char *device_status_reason(const struct device_status *status);

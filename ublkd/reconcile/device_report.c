@@ -166,18 +166,25 @@ static struct told tell(
                     : (struct told){PHASE_STARTING, REASON_STARTING};
 }
 
-static void format_next_try(uint64_t next_try, char text[static 96])
+/* CLOCK_REALTIME, whole milliseconds of it; 0: there is no time for it. */
+static uint64_t next_try_time(uint64_t next_try)
 {
         uint64_t now = monotonic_now();
+
+        if (next_try == UINT64_MAX || next_try <= now)
+                return 0;
+        return ((uint64_t)clock_msec(CLOCK_REALTIME) + (next_try - now) / 1000) * 1000;
+}
+
+static void format_next_try(uint64_t usec, char text[static 96])
+{
+        uint64_t at = usec / 1000;
+        time_t seconds = (time_t)(at / 1000);
         struct tm tm;
-        time_t seconds;
-        uint64_t at;
 
         text[0] = '\0';
-        if (next_try == UINT64_MAX || next_try <= now)
+        if (usec == 0)
                 return;
-        at = (uint64_t)clock_msec(CLOCK_REALTIME) + (next_try - now) / 1000;
-        seconds = (time_t)(at / 1000);
         if (gmtime_r(&seconds, &tm))
                 snprintf(text, 96, " The next try is at %04d-%02d-%02dT%02d:%02d:%02d.%03dZ.",
                         tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
@@ -196,18 +203,31 @@ static const char *note_or(const struct managed_device *device, const char *fall
         return device->note.sentence ? device->note.sentence : fallback;
 }
 
+static unsigned failed_attempts(const struct attempt *attempt)
+{
+        unsigned steps = attempt->tries > attempt->blind ? attempt->tries : attempt->blind;
+
+        return attempt->deaths > steps ? attempt->deaths : steps;
+}
+
 static int explain_backoff(const struct managed_device *device, enum condition_reason reason,
         uint64_t next_try, struct device_status *status)
 {
         char when[96];
+        int r;
 
-        format_next_try(next_try, when);
+        status->next_try_at = next_try_time(next_try);
+        status->attempts = failed_attempts(&device->attempt);
+        format_next_try(status->next_try_at, when);
+        r = device_status_set_cause(status, "%s",
+                note_or(device, device->attempt.deaths > 1 ? "The worker died." : "The last step failed."));
+        if (r < 0)
+                return r;
         if (device->attempt.deaths > 1)
-                return device_status_explain(status, reason, "%s That was try %u in a row.%s",
-                        note_or(device, "The worker died."), device->attempt.deaths,
-                        when[0] ? when : " Another one is under way.");
-        return device_status_explain(status, reason, "%s%s", note_or(device, "The last step failed."),
-                when[0] ? when : " Another try is under way.");
+                return device_status_explain(status, reason, "%s That was try %u in a row.%s", status->cause,
+                        device->attempt.deaths, when[0] ? when : " Another one is under way.");
+        return device_status_explain(
+                status, reason, "%s%s", status->cause, when[0] ? when : " Another try is under way.");
 }
 
 /* What keeps the kernel from taking the disk away says more than that it is to be taken away. */
@@ -240,6 +260,7 @@ static int explain_live(const struct managed_device *device, const struct device
 {
         const char *refusal = grows(device) ? growth_refusal(device, record) : NULL;
         char size[SIZE_TEXT_MAX], wanted[SIZE_TEXT_MAX];
+        int r;
 
         format_size(device->disk_size, size);
         format_size(device->size_wanted, wanted);
@@ -248,21 +269,28 @@ static int explain_live(const struct managed_device *device, const struct device
                         "Serving /dev/ublkb%d; its worker finishes what it has in hand, and another one "
                         "takes its place.",
                         record->number);
-        if (refusal)
-                return device_status_explain(status, reason,
-                        "Serving /dev/ublkb%d as before, with %s; it cannot grow to %s: %s%s It is tried "
-                        "again "
-                        "until it can.",
-                        record->number, size, wanted, refusal, full_stop(refusal));
+        if (refusal) {
+                r = device_status_set_cause(status, "It cannot grow from %s to %s: %s%s", size, wanted,
+                        refusal, full_stop(refusal));
+                return r < 0 ? r
+                             : device_status_explain(status, reason,
+                                       "Serving /dev/ublkb%d as before, with %s; it cannot grow to %s: %s%s "
+                                       "It is tried again until it can.",
+                                       record->number, size, wanted, refusal, full_stop(refusal));
+        }
         if (grows(device))
                 return device_status_explain(
                         status, reason, "Serving /dev/ublkb%d, which grows to %s.", record->number, wanted);
         refusal = device_trial_refusal(device, record);
-        if (refusal)
-                return device_status_explain(status, reason,
-                        "Serving /dev/ublkb%d as before; it was not restarted, because its next worker could "
-                        "not take over: %s%s Mend that, and restart it again.",
-                        record->number, refusal, full_stop(refusal));
+        if (refusal) {
+                r = device_status_set_cause(status, "%s%s", refusal, full_stop(refusal));
+                return r < 0 ? r
+                             : device_status_explain(status, reason,
+                                       "Serving /dev/ublkb%d as before; it was not restarted, because its "
+                                       "next worker could not take over: %s Mend that, and restart it "
+                                       "again.",
+                                       record->number, status->cause);
+        }
         return device_status_explain(status, reason, "Serving /dev/ublkb%d.", record->number);
 }
 

@@ -59,7 +59,8 @@ static void test_json_of_a_live_device(void)
                 "\"dataPath\":\"zero-copy\",\"dataPathReason\":\"The spec asks for it.\",\"batch\":true,"
                 "\"kernelFeatures\":[\"USER_RECOVERY\",\"CMD_IOCTL_ENCODE\"],"
                 "\"recoveries\":{\"count\":2,\"lastMs\":14.2},"
-                "\"backing\":null,\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\",\"reason\":"
+                "\"backing\":null,\"nextTryAt\":null,\"attempts\":0,\"cause\":null,\"conditions\":[{\"type\":"
+                "\"Ready\",\"status\":\"True\",\"reason\":"
                 "\"Live\","
                 "\"message\":\"Serving data.\",\"lastTransitionTime\":\"2000-02-29T00:00:00.000Z\"}]}");
         device_status_clear(&status);
@@ -78,7 +79,8 @@ static void test_json_without_disk_and_worker(void)
                 "\"worker\":null,"
                 "\"dataPath\":null,\"dataPathReason\":null,\"batch\":null,"
                 "\"kernelFeatures\":[],\"recoveries\":{\"count\":0,\"lastMs\":0},"
-                "\"backing\":null,\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\",\"reason\":"
+                "\"backing\":null,\"nextTryAt\":null,\"attempts\":0,\"cause\":null,\"conditions\":[{\"type\":"
+                "\"Ready\",\"status\":\"False\",\"reason\":"
                 "\"Pending\",\"message\":"
                 "\"\","
                 "\"lastTransitionTime\":null}]}");
@@ -88,7 +90,8 @@ static void test_json_without_disk_and_worker(void)
                 "\"worker\":null,"
                 "\"dataPath\":null,\"dataPathReason\":null,\"batch\":null,"
                 "\"kernelFeatures\":[],\"recoveries\":{\"count\":0,\"lastMs\":0},"
-                "\"backing\":null,\"conditions\":[{\"type\":\"Ready\",\"status\":\"Unknown\",\"reason\":"
+                "\"backing\":null,\"nextTryAt\":null,\"attempts\":0,\"cause\":null,\"conditions\":[{\"type\":"
+                "\"Ready\",\"status\":\"Unknown\",\"reason\":"
                 "\"NotYetKnown\","
                 "\"message\":"
                 "\"\","
@@ -99,7 +102,8 @@ static void test_json_without_disk_and_worker(void)
                 "\"worker\":null,"
                 "\"dataPath\":null,\"dataPathReason\":null,\"batch\":null,"
                 "\"kernelFeatures\":[],\"recoveries\":{\"count\":0,\"lastMs\":0},"
-                "\"backing\":null,\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\",\"reason\":"
+                "\"backing\":null,\"nextTryAt\":null,\"attempts\":0,\"cause\":null,\"conditions\":[{\"type\":"
+                "\"Ready\",\"status\":\"False\",\"reason\":"
                 "\"Disabled\","
                 "\"message\":\"\","
                 "\"lastTransitionTime\":null}]}");

@@ -236,6 +236,10 @@ static void check_row(struct world *world, const struct row *row)
         CHECK_STR(device_phase_to_string(status->phase), device_phase_to_string(row->phase));
         CHECK_INT(status->reason, row->reason);
         CHECK(is_text_of_sentences(status->message));
+        CHECK_INT(status->next_try_at > 0, row->next_try && status->cause);
+        CHECK_INT(status->attempts, status->cause ? row->deaths : 0);
+        if (status->phase == PHASE_BACKOFF)
+                CHECK_STR(status->cause, row->note);
         for (size_t i = 0; i < ARRAY_SIZE(row->words) && row->words[i]; i++)
                 CHECK(strstr(status->message, row->words[i]));
         if (check_failures > before)
