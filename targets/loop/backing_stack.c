@@ -6,6 +6,7 @@
 #include "targets/loop/loop_node.h"
 #include "targets/loop/overlay_layer.h"
 #include "targets/loop/sys_block.h"
+#include "ublkd/base/sentence.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -57,7 +58,7 @@ static int tell(const struct backing_stack *stack, int error, const char *reason
         if (!stack->sharing)
                 return 0;
         for (size_t i = 0; i < stack->sharing->count; i++)
-                if (strcmp(stack->sharing->items[i].detail, sentence) == 0)
+                if (sentence_equal(stack->sharing->items[i].detail, sentence))
                         return 0;
         return problem_add(stack->sharing, error, "/target/path", reason, "%s", sentence);
 }

@@ -256,7 +256,43 @@ def reads_no_proc(path, text):
         yield line_of(text, match.start()), "names /proc; a process apart (apart.h) looks there"
 
 
+# Texts for people, by the names of the variables and members that hold them.
+PEOPLES_TEXT = r"\b(?:message|sentence|detail|cause|advice|meaning)(?:_\w+)?\b"
+# Reasons are values in ublkd; to a client, which has JSON, they are words.
+REASON_TEXT = r"\breasons?\b"
+LOOKS_INTO_TEXT = re.compile(
+    r"\b(?:strn?cmp|strn?casecmp|str(?:case)?str|strchrnul|strr?chr|strpbrk|strc?spn|memcmp|memmem|sscanf|fnmatch|regexec)\s*\("
+)
+# What cuts or compares such a text without deciding by what it says.
+TEXT_USERS = ["ublkd/base/sentence.c", "ublkd/model/reason.c"]
+
+
+def arguments_of(text, start):
+    """The text between the parenthesis that ends at `start` and the one that closes it."""
+    depth, end = 1, start
+    while end < len(text) and depth:
+        depth += {"(": 1, ")": -1}.get(text[end], 0)
+        end += 1
+    return text[start : end - 1]
+
+
+def decides_by_no_text(path, text):
+    """What a sentence says is for people: a decision reads an enum, a number, a field."""
+    if not is_product(path) or fits(path, TEXT_USERS):
+        return
+    client = path.startswith("ublkctl/")
+    words = re.compile(PEOPLES_TEXT if client else f"{PEOPLES_TEXT}|{REASON_TEXT}")
+    code = without_comments(text)
+    for match in LOOKS_INTO_TEXT.finditer(code):
+        if words.search(arguments_of(code, match.end())):
+            yield line_of(text, match.start()), (
+                "decides by a text that is meant for people; use an enum or a field (reasons: ublkd/model/reason.h),"
+                " or sentence_equal() to see whether two are the same"
+            )
+
+
 RULES = [
+    decides_by_no_text,
     reads_no_proc,
     asks_no_name_service,
     who_includes_whom,

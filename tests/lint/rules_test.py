@@ -28,6 +28,11 @@ GOOD = [
     ("api/metrics/metrics_process.c", 'fopen("/proc/self/stat", "re");\n'),
     ("targets/worker/main.c", 'open("/proc/self/pagemap", O_RDONLY);\n'),
     ("tests/unit/observe_test.c", "int x;\n" * 599),
+    ("ublkd/reconcile/device_claim.c", "same = sentence_equal(told->detail, problem->detail);\n"),
+    ("ublkd/reconcile/device_claim.c", "if (strcmp(claim->key, /* no message */ other->key) == 0) reason = REASON_LIVE;\n"),
+    ("ublkd/base/sentence.c", "return strcmp(one->message, other) == 0;\n"),
+    ("ublkctl/verbs/growth.c", 'return strcmp(reason, "CannotGrow") == 0;\n'),
+    ("tests/unit/observe_test.c", "CHECK(strstr(status->message, word));\n"),
 ]
 
 BAD = [
@@ -81,6 +86,11 @@ BAD = [
     ("api/http/access.c", "r = getpwuid_r(uid, &user);\n", "name service"),
     ("ublkd/base/log.c", "/* Nobody is there. */\n", "name the actor"),
     ("ublkd/driver/ublk_ctl.c", "/* The supervisor is told. */\n", "name the actor"),
+    ("ublkd/reconcile/device_claim.c", "if (strstr(problem->detail, process))\n", "meant for people"),
+    ("ublkd/reconcile/device_worker.c", 'x = strcmp(device->note.reason, "BackingInUse");\n', "meant for people"),
+    ("ublkd/reconcile/device_log.c", "if (strcmp(steps[i], reason) == 0)\n", "meant for people"),
+    ("api/held/wait.c", "strncmp (f(1, 2),\n   status->message, 3);\n", "meant for people"),
+    ("ublkctl/verbs/await.c", "found = strstr(message, tries[i]);\n", "meant for people"),
 ]
 
 

@@ -6,6 +6,7 @@
 #include "ublkctl/text/terminal.h"
 #include "ublkctl/text/text.h"
 #include "ublkctl/client/url.h"
+#include "ublkd/base/sentence.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -106,7 +107,7 @@ static void print_errors(const cJSON *errors, const char *detail)
         cJSON_ArrayForEach (error, errors) {
                 const char *pointer = json_text(error, "pointer"), *text = json_text(error, "detail");
 
-                if (!text || (cJSON_GetArraySize(errors) == 1 && strcmp(text, detail) == 0))
+                if (!text || (cJSON_GetArraySize(errors) == 1 && sentence_equal(text, detail)))
                         continue;
                 fputs("  ", stderr);
                 print_safely(stderr, pointer && *pointer ? pointer : "/");

@@ -4,6 +4,7 @@
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"
+#include "ublkd/base/sentence.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -105,7 +106,7 @@ void event_log_loaded(struct event_log *log, uint64_t compacted, uint64_t now)
 /* What becomes of a write that finds no room is up to onFull, which changes under the disk. */
 static bool says_the_same(const struct device_event *one, const struct device_event *other)
 {
-        return one->reason != REASON_STORE_FULL || strcmp(one->message, other->message) == 0;
+        return one->reason != REASON_STORE_FULL || sentence_equal(one->message, other->message);
 }
 
 /* The one that `happened` repeats, or log->count. The newest are last, and so is a repetition most often. */
