@@ -17,9 +17,9 @@ static void note_failure(struct managed_device *device, int number, int error)
         if (error == -EALREADY)
                 return; /* the note about what hangs stays true */
         if (error == -EBUSY && device->action == ACTION_STOP_DEV)
-                device_holders_note(device, number, HOLD_BEFORE_STOP);
+                device_note_holders(device, number, HOLD_BEFORE_STOP);
         else if (error == -ETIME && device->action == ACTION_STOP_DEV)
-                device_holders_note(device, number, HOLD_UNKNOWN);
+                device_note_holders(device, number, HOLD_UNKNOWN);
         else if (error == -EEXIST && device->action == ACTION_ADD_DEV)
                 device_note(device, REASON_NUMBER_TAKEN,
                         "The kernel number %d is taken by a ublk device that is not ours; give this device "

@@ -1,73 +1,73 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the kernel wants the queues of a disk to run: asked once, when the disk is made, for the block
- * layer's map of its queues never changes after that. A recovery then takes no question. */
-#include "ublkd/reconcile/managed_device.h"
+/* Where the kernel wants the queues of a disk to run. */
+#include "ublkd/reconcile/device_cpus.h"
 
+#include "ublkd/base/cleanup.h"
 #include "ublkd/base/cpu_list.h"
 
 #include <stdio.h>
 
-static void ask(struct managed_device *device);
+static void ask(struct device_cpus *cpus);
 
-void device_cpus_forget(struct managed_device *device)
+void device_cpus_forget(struct device_cpus *cpus)
 {
-        free(device->queue_cpus);
-        device->queue_cpus = NULL;
-        device->queue_cpus_known = 0;
+        if (cpus->call)
+                ublk_ctl_call_cancel(cpus->call);
+        free(cpus->text);
+        *cpus = (struct device_cpus){};
 }
 
-static int append(struct managed_device *device, const struct kernel_device *kernel)
+static int append(struct device_cpus *cpus, const struct kernel_device *kernel)
 {
         _cleanup_free_ char *list = NULL;
         char *text;
         int r = format_cpu_list(kernel->queue_cpus, sizeof(kernel->queue_cpus), &list);
 
-        if (r >= 0
-                && asprintf(&text, "%s%s%s", device->queue_cpus ? device->queue_cpus : "",
-                           device->queue_cpus ? ";" : "", list)
-                           < 0)
-                r = -ENOMEM;
         if (r < 0)
                 return r;
-        free(device->queue_cpus);
-        device->queue_cpus = text;
-        device->queue_cpus_known++;
+        if (asprintf(&text, "%s%s%s", cpus->text ? cpus->text : "", cpus->text ? ";" : "", list) < 0)
+                return -ENOMEM;
+        free(cpus->text);
+        cpus->text = text;
+        cpus->known++;
         return 0;
 }
 
-/* They are no condition for a disk: without them its queues run anywhere. */
+/* They are optional: without them the queues of a disk run anywhere. */
 static void on_affinity(void *userdata, int result, const struct kernel_device *kernel)
 {
-        struct managed_device *device = userdata;
+        struct device_cpus *cpus = userdata;
+        void (*then)(void *userdata, int result) = cpus->then;
+        void *user = cpus->userdata;
 
-        device->call = NULL;
+        cpus->call = NULL;
         if (result >= 0)
-                result = device->worker ? append(device, kernel) : -ECONNRESET;
-        if (result >= 0 && device->queue_cpus_known < worker_proc_params(device->worker)->queues) {
-                ask(device);
+                result = append(cpus, kernel);
+        if (result >= 0 && cpus->known < cpus->queues) {
+                ask(cpus);
                 return;
         }
         if (result < 0)
-                device_cpus_forget(device);
-        device->queue_cpus_then(device, result);
+                device_cpus_forget(cpus);
+        then(user, result);
 }
 
-static void ask(struct managed_device *device)
+static void ask(struct device_cpus *cpus)
 {
-        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
-        int r = ublk_ctl_get_affinity(device->reconciler->ctl, record->number, device->queue_cpus_known,
-                on_affinity, device, &device->call);
+        int r = ublk_ctl_get_affinity(cpus->ctl, cpus->number, cpus->known, on_affinity, cpus, &cpus->call);
 
         if (r < 0)
-                on_affinity(device, r, NULL);
+                on_affinity(cpus, r, NULL);
 }
 
-void device_cpus_learn(struct managed_device *device, void (*then)(struct managed_device *device, int result))
+void device_cpus_learn(struct device_cpus *cpus, struct ublk_ctl *ctl, int number, uint16_t queues,
+        void (*then)(void *userdata, int result), void *userdata)
 {
-        if (device->queue_cpus) {
-                then(device, 0);
+        if (cpus->text) {
+                then(userdata, 0);
                 return;
         }
-        device->queue_cpus_then = then;
-        ask(device);
+        *cpus = (struct device_cpus){
+                .ctl = ctl, .number = number, .queues = queues, .then = then, .userdata = userdata};
+        ask(cpus);
 }

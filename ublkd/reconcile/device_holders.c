@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A removal that waits for those who still have the disk: says who they are. They are looked for while the
- * device goes on with its turns, at once and then ever less often: a disk may be held for days. */
-#include "ublkd/reconcile/managed_device.h"
+/* Who keeps a disk from being removed. */
+#include "ublkd/reconcile/device_holders.h"
 
+#include "ublkd/base/cleanup.h"
+#include "ublkd/base/clock.h"
+
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -39,58 +42,46 @@ static const struct {
 };
 /* clang-format on */
 
-/* What is wrong with the kernel's answers is not to be covered by it. */
-static bool may_note(const struct managed_device *device)
+bool device_holders_are_of(const struct device_holders *holders, uint64_t since)
 {
-        return device->note.reason == REASON_NONE || device->note.reason == REASON_IN_USE
-               || device->note.reason == REASON_STILL_HELD;
+        return holders->since > 0 && holders->since == since;
 }
 
-static bool is_same_wait(const struct managed_device *device, enum device_hold hold)
+enum condition_reason device_holders_reason(const struct device_holders *holders)
 {
-        return device->holders.since > 0 && device->holders.since == device->attempt.seen_since
-               && device->holders.hold == hold;
+        return sentences[holders->hold].reason;
 }
 
-static void note(struct managed_device *device, int number)
+int device_holders_explain(const struct device_holders *holders, char **ret)
 {
-        const struct device_holders *holders = &device->holders;
+        int n;
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
         if (holders->text)
-                device_note(device, sentences[holders->hold].reason, sentences[holders->hold].known, number,
-                        holders->text);
+                n = asprintf(ret, sentences[holders->hold].known, holders->number, holders->text);
         else
-                device_note(
-                        device, sentences[holders->hold].reason, sentences[holders->hold].unknown, number);
+                n = asprintf(ret, sentences[holders->hold].unknown, holders->number);
 #pragma GCC diagnostic pop
+        return n < 0 ? -ENOMEM : 0;
 }
 
 static void on_answer(void *userdata, const struct disk_answer *answer)
 {
-        struct managed_device *device = userdata;
-        struct device_holders *holders = &device->holders;
+        struct device_holders *holders = userdata;
 
         holders->question = disk_question_free(holders->question);
         free(holders->text);
         holders->text = answer->use == DISK_USED ? strdup(answer->text) : NULL;
         holders->answered = true;
-        if (!is_same_wait(device, holders->hold) || !may_note(device))
-                return;
-        note(device, answer->number);
-        device_wake(device);
+        holders->found(holders->userdata);
 }
 
-static void ask(struct managed_device *device, int number)
+static void ask(struct device_holders *holders, struct disk_search *search, uint64_t now)
 {
-        struct device_holders *holders = &device->holders;
-        struct disk_search *search = device->reconciler->config.disk_search;
-        uint64_t now = monotonic_now();
-
         if (!search || holders->question || now < holders->ask_at)
                 return;
-        if (disk_search_ask(search, number, DISK_NAMES, on_answer, device, &holders->question) < 0)
+        if (disk_search_ask(search, holders->number, DISK_NAMES, on_answer, holders, &holders->question) < 0)
                 holders->question = NULL; /* then without their names, until the next time */
         holders->pause = holders->pause == 0 ? LOOK_AGAIN_FIRST : 2 * holders->pause;
         if (holders->pause > LOOK_AGAIN_MAX)
@@ -98,25 +89,28 @@ static void ask(struct managed_device *device, int number)
         holders->ask_at = now + holders->pause;
 }
 
-void device_holders_note(struct managed_device *device, int number, enum device_hold hold)
+bool device_holders_wait(struct device_holders *holders, struct disk_search *search, int number,
+        enum device_hold hold, uint64_t since, void (*found)(void *userdata), void *userdata)
 {
-        uint64_t since = device->attempt.seen_since;
+        uint64_t now = clock_usec(CLOCK_MONOTONIC);
 
-        if (hold == HOLD_AFTER_DELETE && monotonic_now() - since < STILL_HELD_USEC)
-                return;
-        if (!is_same_wait(device, hold)) {
-                device_holders_forget(device);
-                device->holders.hold = hold;
-                device->holders.since = since;
+        if (hold == HOLD_AFTER_DELETE && now - since < STILL_HELD_USEC)
+                return false;
+        if (!device_holders_are_of(holders, since) || holders->hold != hold) {
+                device_holders_forget(holders);
+                holders->hold = hold;
+                holders->since = since;
         }
-        ask(device, number);
-        if (device->holders.answered || !device->holders.question) /* else it is told with their names */
-                note(device, number);
+        holders->number = number;
+        holders->found = found;
+        holders->userdata = userdata;
+        ask(holders, search, now);
+        return holders->answered || !holders->question;
 }
 
-void device_holders_forget(struct managed_device *device)
+void device_holders_forget(struct device_holders *holders)
 {
-        disk_question_free(device->holders.question);
-        free(device->holders.text);
-        device->holders = (struct device_holders){};
+        disk_question_free(holders->question);
+        free(holders->text);
+        *holders = (struct device_holders){};
 }

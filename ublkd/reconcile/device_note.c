@@ -25,6 +25,38 @@ void device_note(struct managed_device *device, enum condition_reason reason, co
                 device->note = note;
 }
 
+static void note_holders(struct managed_device *device)
+{
+        _cleanup_free_ char *sentence = NULL;
+
+        if (device_holders_explain(&device->holders, &sentence) >= 0)
+                device_note(device, device_holders_reason(&device->holders), "%s", sentence);
+}
+
+/* A fault of the kernel's answers that was noted meanwhile must stay. */
+static bool may_be_replaced(enum condition_reason noted)
+{
+        return noted == REASON_NONE || noted == REASON_IN_USE || noted == REASON_STILL_HELD;
+}
+
+static void on_holders_found(void *userdata)
+{
+        struct managed_device *device = userdata;
+
+        if (!device_holders_are_of(&device->holders, device->attempt.seen_since)
+                || !may_be_replaced(device->note.reason))
+                return;
+        note_holders(device);
+        device_wake(device);
+}
+
+void device_note_holders(struct managed_device *device, int number, enum device_hold hold)
+{
+        if (device_holders_wait(&device->holders, device->reconciler->config.disk_search, number, hold,
+                    device->attempt.seen_since, on_holders_found, device))
+                note_holders(device);
+}
+
 void device_tell(const struct managed_device *device, enum event_type type, enum condition_reason reason,
         const char *format, ...)
 {

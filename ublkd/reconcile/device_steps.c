@@ -51,7 +51,7 @@ static void step_spawn(struct managed_device *device, const struct device_record
 static int tell_go(struct managed_device *device, const struct device_record *record)
 {
         struct data_route route = ublk_ctl_route(device->kernel.flags); /* what the driver has agreed to */
-        int r = worker_proc_go(device->worker, record->number, &route, device->queue_cpus);
+        int r = worker_proc_go(device->worker, record->number, &route, device->cpus.text);
 
         device_claim_note_worker(device);
         if (r < 0)
@@ -73,8 +73,9 @@ static int announce_and_go(struct managed_device *device, const struct device_re
         return tell_go(device, record);
 }
 
-static void go_with_cpus(struct managed_device *device, int result)
+static void go_with_cpus(void *userdata, int result)
 {
+        struct managed_device *device = userdata;
         const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
         bool first = device->action == ACTION_SET_PARAMS;
 
@@ -89,6 +90,12 @@ static void go_with_cpus(struct managed_device *device, int result)
         device_step_done(device, first ? announce_and_go(device, record) : tell_go(device, record));
 }
 
+static void learn_cpus(struct managed_device *device, const struct device_record *record)
+{
+        device_cpus_learn(&device->cpus, device->reconciler->ctl, record->number,
+                worker_proc_params(device->worker)->queues, go_with_cpus, device);
+}
+
 static void on_params_set(void *userdata, int result, const struct kernel_device *kernel _unused_)
 {
         struct managed_device *device = userdata;
@@ -96,8 +103,9 @@ static void on_params_set(void *userdata, int result, const struct kernel_device
 
         result = device_take_answer_for_worker(device, record, result);
         if (result >= 0) {
-                device_cpus_forget(device); /* a disk that was there before may have had other queues */
-                device_cpus_learn(device, go_with_cpus);
+                device_cpus_forget(
+                        &device->cpus); /* a disk that was there before may have had other queues */
+                learn_cpus(device, record);
                 return;
         }
         device_step_done(device, result);
@@ -211,8 +219,8 @@ static void on_recovery_begun(void *userdata, int result, const struct kernel_de
         int r = 0;
 
         device_take_answer(device, record, result);
-        if (result >= 0 && !device->queue_cpus && device->worker && record->spec) {
-                device_cpus_learn(device, go_with_cpus); /* of a disk that an earlier supervisor made */
+        if (result >= 0 && !device->cpus.text && device->worker && record->spec) {
+                learn_cpus(device, record); /* of a disk that an earlier supervisor made */
                 return;
         }
         if (attempt_says_go(result))
@@ -311,7 +319,7 @@ static void on_deleted(void *userdata, int result, const struct kernel_device *k
         const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
 
         if (result == 0 && device->attempt.tries > 0)
-                device_holders_note(device, record->number, HOLD_AFTER_DELETE);
+                device_note_holders(device, record->number, HOLD_AFTER_DELETE);
         device_on_command_done(userdata, result, kernel);
 }
 

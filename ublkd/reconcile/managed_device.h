@@ -10,6 +10,8 @@
 #include "ublkd/base/tree.h"
 #include "ublkd/model/daemon_counters.h"
 #include "ublkd/reconcile/device_backing.h"
+#include "ublkd/reconcile/device_cpus.h"
+#include "ublkd/reconcile/device_holders.h"
 #include "ublkd/reconcile/device_path.h"
 #include "ublkd/store/device_store.h"
 #include "ublkd/reconcile/observe.h"
@@ -56,25 +58,6 @@ struct restart_trial {
         struct user_words words;                                 /* that it is made for, or was last */
         uint32_t passed, refused; /* record->restart for which it went so last; 0: none */
         char *sentence;           /* why it was refused; owned */
-};
-
-/* What a removal waits for. */
-enum device_hold {
-        HOLD_BEFORE_STOP,  /* the kernel refuses to stop a disk that is in use */
-        HOLD_UNKNOWN,      /* the kernel could not be asked whether it is in use */
-        HOLD_AFTER_DELETE, /* it deletes the disk once the last has let go of it */
-        _HOLD_MAX
-};
-
-/* See device_holders.c. */
-struct device_holders {
-        enum device_hold hold;
-        uint64_t since;                 /* attempt.seen_since of the situation that it is about; 0: none */
-        struct disk_question *question; /* NULL: none is under way */
-        bool answered;                  /* one was, in this situation */
-        char *text;                     /* who they are, as found last; NULL: not known. Owned */
-        uint64_t ask_at;                /* CLOCK_MONOTONIC: not again before */
-        uint64_t pause;                 /* microseconds: how long that was */
 };
 
 /* Whether `worker` of a device is there, and was before. */
@@ -139,9 +122,7 @@ struct managed_device {
         bool unsettled;      /* was there at the start, and has not had its first pass */
         uint64_t lost_since; /* CLOCK_MONOTONIC: its disk's I/O waits since then; 0: it does not */
         uint64_t died_at;    /* CLOCK_MONOTONIC: who served it last was seen to be dead; 0: recovered since */
-        char *queue_cpus;    /* as in GO; NULL: not asked yet, or not told */
-        uint16_t queue_cpus_known;
-        void (*queue_cpus_then)(struct managed_device *device, int result); /* while they are being asked */
+        struct device_cpus cpus;
         struct region_history history; /* as in its region, which keeps it for the next supervisor */
         struct fault_report faults[_REGION_FAULT_MAX]; /* as read from its region last */
         uint64_t full_since; /* as read from its region last: its store has no room; CLOCK_REALTIME; 0: it has
@@ -278,23 +259,14 @@ const char *device_trial_refusal(const struct managed_device *device, const stru
 /* device_trial.c: frees what there is of it. */
 void device_trial_forget(struct managed_device *device);
 
-/* device_holders.c: its removal waits for those who have the disk: notes that, with who they are as soon as
- * that is found out; then the device gets a turn. To be called each time that the kernel says so. */
-void device_holders_note(struct managed_device *device, int number, enum device_hold hold);
-/* device_holders.c: frees what there is of it; the note stays. */
-void device_holders_forget(struct managed_device *device);
+/* device_note.c: its removal waits for those who have the disk: notes that, with who they are as soon as that
+ * is known. */
+void device_note_holders(struct managed_device *device, int number, enum device_hold hold);
 
 /* device_steps.c: whether a worker with these parameters can serve the disk that is there. 0; -ESTALE, or
  * what /sys said, and a note. */
 int device_check_geometry(
         struct managed_device *device, const struct device_record *record, const struct disk_params *params);
-
-/* device_cpus.c: makes known where the kernel wants its queues to run, unless that is known; then calls
- * `then`, once, perhaps before it returns. It needs its number, and a worker that has told its parameters. */
-void device_cpus_learn(
-        struct managed_device *device, void (*then)(struct managed_device *device, int result));
-/* device_cpus.c: the next disk is another one. */
-void device_cpus_forget(struct managed_device *device);
 
 /* device_shared.c: lets limits and busy polling of its worker, if any, follow the spec. */
 void device_shared_apply(struct managed_device *device, const struct device_record *record);

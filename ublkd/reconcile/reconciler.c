@@ -71,13 +71,13 @@ static struct managed_device *device_free(struct managed_device *device)
         sd_event_source_disable_unref(device->timer);
         worker_proc_free(device->worker);
         device_note_clear(device);
-        device_cpus_forget(device);
+        device_cpus_forget(&device->cpus);
         device_claim_forget(device);
         device_backing_forget(device);
         device_path_forget(device);
         device_trial_forget(device);
         device_spec_trial_forget(device);
-        device_holders_forget(device);
+        device_holders_forget(&device->holders);
         free(device->name);
         free(device);
         return NULL;
