@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ADD_DEV: under which number, and with what. */
+#include "ublkd/reconcile/device_ability.h"
 #include "ublkd/reconcile/managed_device.h"
 
 #include "ublkd/driver/device_route.h"
@@ -13,7 +14,7 @@ static void on_added(void *userdata, int result, const struct kernel_device *ker
         const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
 
         if (kernel && record->spec)
-                device->dropped_flags = device_wanted_flags(record) & ~kernel->flags;
+                device->dropped_flags = spec_wanted_flags(record->spec) & ~kernel->flags;
         device_on_command_done(userdata, attempt_add_result(result, device->stranger), kernel);
 }
 
@@ -34,14 +35,14 @@ static void add_device(struct managed_device *device, const struct device_record
 {
         const struct disk_params *params = worker_proc_params(device->worker);
         uint64_t features = device->reconciler->config.host->features;
-        enum kernel_recovery recovery = device_wanted_recovery(record);
+        enum kernel_recovery recovery = spec_wanted_recovery(record->spec);
         bool may_batch = recovery != KERNEL_RECOVERY_QUEUE && device_route_batches_pay(params->queue_depth);
         struct data_route route = device_route_choose(
                 (enum data_path)record->spec->options.data_path, params->fastest, may_batch, features);
         struct kernel_device_request request = {
                 .number = record->number,
                 .cookie = device_cookie(record->uid, record->epoch),
-                .flags = device_wanted_flags(record) | ublk_ctl_route_flags(&route)
+                .flags = spec_wanted_flags(record->spec) | ublk_ctl_route_flags(&route)
                          | ublk_ctl_extra_flags(recovery, route.batch, features),
                 .queues = params->queues,
                 .queue_depth = params->queue_depth,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How the facts of a turn are told to the user: a phase, a reason, and a sentence that says what happened and
  * what will be done next, and when. */
+#include "ublkd/reconcile/device_ability.h"
 #include "ublkd/reconcile/device_faults.h"
 #include "ublkd/reconcile/device_space.h"
 
@@ -50,7 +51,7 @@ static struct told tell_absent(const struct managed_device *device, const struct
         if (!record->spec->options.enabled)
                 return is_gone(device) ? (struct told){PHASE_DISABLED, REASON_DISABLED}
                                        : (struct told){PHASE_STOPPING, REASON_DISABLING};
-        if (device_unsupported(device, record))
+        if (spec_unsupported(record->spec, device_features(device)))
                 return (struct told){PHASE_FAILED, REASON_NOT_SUPPORTED};
         /* A worker that was started for the spec before goes; there is no disk to take away. */
         return device->facts.kernel == KERNEL_ABSENT ? (struct told){PHASE_STARTING, REASON_STARTING}
@@ -252,7 +253,8 @@ static int explain_absent(const struct managed_device *device, const struct devi
                 if (reason == sentences[i].reason)
                         return device_status_explain(status, absent_reason(device, reason), "%s%s%s",
                                 sentences[i].sentence, device->note.sentence ? " " : "", note_or(device, ""));
-        return device_status_explain(status, reason, "%s", device_unsupported(device, record));
+        return device_status_explain(
+                status, reason, "%s", spec_unsupported(record->spec, device_features(device)));
 }
 
 static int explain_live(const struct managed_device *device, const struct device_record *record,

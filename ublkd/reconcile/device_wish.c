@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is wanted of a device, from its record and the facts of a turn. */
 #include "ublkd/base/kernel_feature.h"
+#include "ublkd/reconcile/device_ability.h"
 #include "ublkd/reconcile/device_faults.h"
 
 #include <string.h>
@@ -41,6 +42,11 @@ static uint64_t size_wanted(const struct managed_device *device, const struct de
         return params->size_max == UINT64_MAX ? 0 : params->size_max;
 }
 
+uint64_t device_features(const struct managed_device *device)
+{
+        return device->reconciler->config.host->features & ~device->dropped_flags;
+}
+
 struct plan_wish device_wish(struct managed_device *device, const struct device_record *record, uint64_t now)
 {
         const struct device_options *options = record->spec ? &record->spec->options : NULL;
@@ -54,7 +60,8 @@ struct plan_wish device_wish(struct managed_device *device, const struct device_
         device->size_wanted = size_wanted(device, options);
         return (struct plan_wish){
                 .deleting = record->deleting,
-                .enabled = options && options->enabled && !(unready && device_unsupported(device, record)),
+                .enabled = options && options->enabled
+                           && !(unready && spec_unsupported(record->spec, device_features(device))),
                 .kernel_is_old = present && device_cookie_epoch(device->kernel.cookie) != record->epoch,
                 .worker_is_old = device_worker_is_old(device, record),
                 .worker_is_outdated = device->worker && worker_proc_restart(device->worker) != record->restart

@@ -173,11 +173,6 @@ void device_on_command_done(void *userdata, int result, const struct kernel_devi
 /* device_answer.c: a command that could not even be sent is a command that failed. */
 void device_command_sent(struct managed_device *device, int result, ublk_ctl_done done);
 
-/* device_ability.c: what the spec wants to happen to a disk's I/O while nobody serves it. */
-enum kernel_recovery device_wanted_recovery(const struct device_record *record);
-/* device_ability.c: the driver's flags that the disk must have. */
-uint64_t device_wanted_flags(const struct device_record *record);
-
 /* device_node.c: says what the node of a disk is to be called, before it appears. 1; 0: it said so before;
  * -errno. */
 int device_announce_node(const struct managed_device *device, const struct device_record *record);
@@ -186,9 +181,9 @@ void device_show_node(struct managed_device *device, const struct device_record 
 /* device_node.c: takes back what was told of the node of a disk that is gone: the number may be somebody
  * else's next. */
 void device_hide_node(struct managed_device *device, const struct device_record *record);
-/* device_ability.c: a sentence when this build or this kernel cannot do what the spec asks, for
- * REASON_NOT_SUPPORTED; NULL when it can. */
-const char *device_unsupported(const struct managed_device *device, const struct device_record *record);
+/* device_wish.c: the driver's features that its disk can have: those of the host, without what the driver has
+ * left out of an earlier ADD_DEV of this spec. */
+uint64_t device_features(const struct managed_device *device);
 
 /* device_claim.c: its disk is about to write to what its worker has opened. 0; -EBUSY and a note when the
  * disk of another device does so already, or, for a new disk, somebody else; -ENOMEM. On failure the worker
