@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the answer to a control command means for the step that sent it, and what the user reads of it. */
+#include "ublkd/reconcile/command_failure.h"
 #include "ublkd/reconcile/managed_device.h"
-
-#include <string.h>
 
 /* Of the dead worker, or of the number that another disk had. */
 static bool awaits_release(const struct managed_device *device, int error)
@@ -12,37 +11,23 @@ static bool awaits_release(const struct managed_device *device, int error)
 
 static void note_failure(struct managed_device *device, int number, int error)
 {
+        char sentence[COMMAND_FAILURE_MAX];
+        enum condition_reason reason;
+
         if (awaits_release(device, error) && device->attempt.busy < ATTEMPT_RELEASES)
                 return; /* as a rule a matter of milliseconds */
         if (error == -EALREADY)
                 return; /* the note about what hangs stays true */
-        if (error == -EBUSY && device->action == ACTION_STOP_DEV)
+        if (error == -EBUSY && device->action == ACTION_STOP_DEV) {
                 device_note_holders(device, number, HOLD_BEFORE_STOP);
-        else if (error == -ETIME && device->action == ACTION_STOP_DEV)
+                return;
+        }
+        if (error == -ETIME && device->action == ACTION_STOP_DEV) {
                 device_note_holders(device, number, HOLD_UNKNOWN);
-        else if (error == -EEXIST && device->action == ACTION_ADD_DEV)
-                device_note(device, REASON_NUMBER_TAKEN,
-                        "The kernel number %d is taken by a ublk device that is not ours; give this device "
-                        "another \"id\", or wait until that one is gone.",
-                        number);
-        else if (error == -EBUSY && device->action == ACTION_BEGIN_RECOVERY)
-                device_note(device, REASON_REQUESTS_UNDER_WAY,
-                        "The last worker is dead, but requests of it for /dev/ublkb%d are still under way in "
-                        "the backing store; the disk is recovered as soon as they are done.",
-                        number);
-        else if (error == -EINPROGRESS)
-                device_note(device, REASON_NUMBER_TAKEN,
-                        "The kernel number %d belongs to a ublk device that is deleted, and that the kernel "
-                        "has not let go of; it is waited for, and another \"id\" would not have to wait.",
-                        number);
-        else if (error == -ETIMEDOUT)
-                device_note(device, REASON_CONTROL_PLANE_HANGS,
-                        "The kernel has not answered \"%s\" for /dev/ublkb%d in time; it is "
-                        "asked again once that call has ended.",
-                        plan_action_to_string(device->action), number);
-        else
-                device_note(device, REASON_CONTROL_PLANE, "%s for /dev/ublkb%d failed: %s.",
-                        plan_action_to_string(device->action), number, strerror(-error));
+                return;
+        }
+        reason = command_failure(device->action, error, number, sentence);
+        device_note(device, reason, "%s", sentence);
 }
 
 int device_take_answer(struct managed_device *device, const struct device_record *record, int result)
