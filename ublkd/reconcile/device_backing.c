@@ -364,6 +364,25 @@ int device_backing_check_frozen(struct managed_device *device, const struct disk
         return -ESTALE;
 }
 
+int device_backing_check_geometry(
+        struct managed_device *device, const struct device_record *record, const struct disk_params *params)
+{
+        const struct device_geometry *disk = &device->geometry;
+        int r = device_geometry_check(disk, params);
+
+        if (r == -ESTALE) {
+                device->backing.changed = true;
+                device_note(device, REASON_BACKING_CHANGED,
+                        "The backing store is no longer what the disk was made from (%llu bytes in blocks of "
+                        "%u, the disk has %llu in blocks of %u); restore it, and the disk is recovered.",
+                        (unsigned long long)params->size, params->logical_block_size,
+                        (unsigned long long)disk->size, disk->block_size);
+        } else if (r < 0)
+                device_note(device, REASON_CONTROL_PLANE, "/sys does not tell the size of /dev/ublkb%d: %s.",
+                        record->number, strerror(-r));
+        return r;
+}
+
 int device_backing_check(struct managed_device *device, const struct device_record *record)
 {
         int r = device_backing_check_frozen(device, worker_proc_params(device->worker));

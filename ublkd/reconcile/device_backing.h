@@ -47,6 +47,10 @@ int device_backing_take(struct managed_device *device, const struct device_recor
 int device_backing_check(struct managed_device *device, const struct device_record *record);
 /* Whether a worker with `params` can serve its disk as it was made. 0, or -ESTALE and a note. */
 int device_backing_check_frozen(struct managed_device *device, const struct disk_params *params);
+/* Whether a worker with these parameters has the size of the disk that is there. 0; -ESTALE, or what /sys said, and
+ * a note. */
+int device_backing_check_geometry(
+        struct managed_device *device, const struct device_record *record, const struct disk_params *params);
 /* Remembers with which parameters its disk is made. 0 or -errno, and a note. */
 int device_backing_freeze(struct managed_device *device, const struct disk_params *params);
 /* Fills in what the next worker is to know of the store. Its strings are those of the record. Returns the

@@ -264,8 +264,8 @@ static int explain_live(const struct managed_device *device, const struct device
         char size[SIZE_TEXT_MAX], wanted[SIZE_TEXT_MAX];
         int r;
 
-        format_size(device->disk_size, size);
-        format_size(device->size_wanted, wanted);
+        format_size(device->geometry.size, size);
+        format_size(device->geometry.wanted, wanted);
         if (device->facts.want == WANT_RENEWED)
                 return device_status_explain(status, reason,
                         "Serving /dev/ublkb%d; its worker finishes what it has in hand, and another one "
@@ -404,7 +404,7 @@ static void fill(const struct managed_device *device, const struct device_record
                 .settled = is_serving(device) && device->facts.want == WANT_PRESENT,
                 .number = record->number,
                 .disk = disk,
-                .size = disk ? device->disk_size : 0,
+                .size = disk ? device->geometry.size : 0,
                 .worker.restarts = device->history.restarts,
                 .recoveries = {.count = device->history.recoveries,
                                .last_ms = device->history.last_recovery_ms},

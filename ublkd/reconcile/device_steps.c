@@ -189,29 +189,6 @@ static void step_mark_serving(struct managed_device *device, const struct device
 
 /* ---- recovery ---- */
 
-int device_check_geometry(
-        struct managed_device *device, const struct device_record *record, const struct disk_params *params)
-{
-        uint64_t size = device->disk_size;
-        uint32_t block_size = device->disk_block_size;
-        int r = device->geometry_error;
-
-        if (r < 0) {
-                device_note(device, REASON_CONTROL_PLANE, "/sys does not tell the size of /dev/ublkb%d: %s.",
-                        record->number, strerror(-r));
-                return r;
-        }
-        if (params->size == size && params->logical_block_size == block_size)
-                return 0;
-        device->backing.changed = true;
-        device_note(device, REASON_BACKING_CHANGED,
-                "The backing store is no longer what the disk was made from (%llu bytes in blocks of %u, the "
-                "disk has %llu in blocks of %u); restore it, and the disk is recovered.",
-                (unsigned long long)params->size, params->logical_block_size, (unsigned long long)size,
-                block_size);
-        return -ESTALE;
-}
-
 static void on_recovery_begun(void *userdata, int result, const struct kernel_device *kernel _unused_)
 {
         struct managed_device *device = userdata;
@@ -230,7 +207,7 @@ static void on_recovery_begun(void *userdata, int result, const struct kernel_de
 
 static void step_begin_recovery(struct managed_device *device, const struct device_record *record)
 {
-        int r = device_check_geometry(device, record, worker_proc_params(device->worker));
+        int r = device_backing_check_geometry(device, record, worker_proc_params(device->worker));
 
         if (r == -ESTALE && device_worker_is_stale(device, record)) {
                 device_note_clear(device); /* the next one looks at what the user has spoken of since */
@@ -375,7 +352,8 @@ static void step_retire_worker(struct managed_device *device, const struct devic
 /* What it answers is heard between turns. */
 static void step_extend_worker(struct managed_device *device, const struct device_record *record)
 {
-        uint64_t size = device->size_wanted > device->disk_size ? device->size_wanted : device->disk_size;
+        uint64_t size = device->geometry.wanted > device->geometry.size ? device->geometry.wanted
+                                                                        : device->geometry.size;
         int r = device_claim_extend(device, size);
 
         if (!user_words_equal(device->growth_words, device_words(record)))
@@ -392,7 +370,7 @@ static void step_extend_worker(struct managed_device *device, const struct devic
 static void step_grow_disk(struct managed_device *device, const struct device_record *record)
 {
         device_command_sent(device,
-                ublk_ctl_update_size(device->reconciler->ctl, record->number, device->size_wanted,
+                ublk_ctl_update_size(device->reconciler->ctl, record->number, device->geometry.wanted,
                         device_on_command_done, device, &device->call),
                 device_on_command_done);
 }

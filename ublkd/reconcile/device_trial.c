@@ -82,7 +82,8 @@ static void judge(struct managed_device *device)
         const struct problem_list *problems = worker_proc_problems(device->trial.worker);
         const struct disk_params *params = worker_proc_params(device->trial.worker);
 
-        bool refused = problems->count > 0 || !params || device_check_geometry(device, record, params) < 0
+        bool refused = problems->count > 0 || !params
+                       || device_backing_check_geometry(device, record, params) < 0
                        || device_backing_check_frozen(device, params) < 0;
 
         if (refused && !user_words_equal(device->trial.words, device_words(record)))

@@ -17,31 +17,6 @@ static void note_loss(struct managed_device *device, uint64_t now)
                 device->lost_since = now;
 }
 
-/* Once in a turn: it is a part of every recovery, and files of /sys are slow to open. */
-static void note_geometry(struct managed_device *device)
-{
-        bool disk = device->facts.kernel == KERNEL_LIVE || device->facts.kernel == KERNEL_DOWN;
-
-        device->disk_size = 0;
-        device->geometry_error = -ENODEV;
-        if (disk)
-                device->geometry_error = observe_disk_geometry(
-                        device->kernel.number, &device->disk_size, &device->disk_block_size);
-}
-
-/* A spec without a size means as much as the backing store had when the worker looked at it last; an older
- * worker does not tell. */
-static uint64_t size_wanted(const struct managed_device *device, const struct device_options *options)
-{
-        const struct disk_params *params = device->worker ? worker_proc_params(device->worker) : NULL;
-
-        if (!options || !params || params->size_max == 0)
-                return 0;
-        if (options->size > 0)
-                return options->size;
-        return params->size_max == UINT64_MAX ? 0 : params->size_max;
-}
-
 uint64_t device_features(const struct managed_device *device)
 {
         return device->reconciler->config.host->features & ~device->dropped_flags;
@@ -51,13 +26,14 @@ struct plan_wish device_wish(struct managed_device *device, const struct device_
 {
         const struct device_options *options = record->spec ? &record->spec->options : NULL;
         const struct disk_params *params = device->worker ? worker_proc_params(device->worker) : NULL;
+        bool has_disk = device->facts.kernel == KERNEL_LIVE || device->facts.kernel == KERNEL_DOWN;
         bool present = device->facts.kernel != KERNEL_ABSENT;
         bool unready = device->facts.kernel == KERNEL_ABSENT || device->facts.kernel == KERNEL_ADDED;
 
         note_loss(device, now);
-        note_geometry(device);
+        device_geometry_read(&device->geometry, has_disk ? device->kernel.number : -1);
         device_faults_accept(device, record);
-        device->size_wanted = size_wanted(device, options);
+        device->geometry.wanted = options ? device_geometry_wanted((uint64_t)options->size, params) : 0;
         return (struct plan_wish){
                 .deleting = record->deleting,
                 .enabled = options && options->enabled
@@ -71,9 +47,10 @@ struct plan_wish device_wish(struct managed_device *device, const struct device_
                 .recover_requested = record->recover_requested,
                 .kernel = device->facts.kernel,
                 .worker = device->facts.worker,
-                .size_wanted = device->size_wanted,
+                .size_wanted = device->geometry.wanted,
                 .size_of_worker = params ? params->size : 0,
-                .size_of_disk = kernel_can(device->kernel.flags, KERNEL_ABILITY_GROW) ? device->disk_size : 0,
+                .size_of_disk =
+                        kernel_can(device->kernel.flags, KERNEL_ABILITY_GROW) ? device->geometry.size : 0,
                 .lost_since = device->lost_since,
                 .give_up_after = options ? options->recovery.give_up_after : 0,
                 .now = now,

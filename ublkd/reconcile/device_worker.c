@@ -262,11 +262,11 @@ static int spec_text(const struct managed_device *device, const struct device_re
         int r = document ? 0 : -ENOMEM;
 
         if (r >= 0 && has_disk(device))
-                r = device->geometry_error;
+                r = device->geometry.error;
         if (r >= 0 && has_disk(device))
-                r = set_number(document, "size", (double)device->disk_size);
+                r = set_number(document, "size", (double)device->geometry.size);
         if (r >= 0 && has_disk(device))
-                r = set_number(document, "blockSize", device->disk_block_size);
+                r = set_number(document, "blockSize", device->geometry.block_size);
         if (r >= 0) {
                 *ret = json_print(document);
                 r = *ret ? 0 : -ENOMEM;

@@ -11,6 +11,7 @@
 #include "ublkd/model/daemon_counters.h"
 #include "ublkd/reconcile/device_backing.h"
 #include "ublkd/reconcile/device_cpus.h"
+#include "ublkd/reconcile/device_geometry.h"
 #include "ublkd/reconcile/device_holders.h"
 #include "ublkd/reconcile/device_path.h"
 #include "ublkd/store/device_store.h"
@@ -91,19 +92,15 @@ struct managed_device {
         sd_event_source *timer;
 
         struct attempt attempt;
-        struct plan_facts facts;      /* of this turn */
-        enum plan_action action;      /* of this turn */
-        uint64_t turn_began;          /* CLOCK_MONOTONIC; 0: not in a turn */
-        enum plan_worker worker_seen; /* when the kernel was asked */
-        struct kernel_device kernel;  /* meaningful unless facts.kernel is KERNEL_ABSENT */
-        /* of this turn, bytes: that the kernel shows (0: no disk, or unknown), that it shall show (0:
-         * whatever) */
-        uint64_t disk_size, size_wanted;
-        uint32_t disk_block_size; /* of this turn, bytes, with disk_size */
-        int geometry_error;       /* of this turn: 0, or -errno, why they are unknown */
-        bool stranger;            /* our number is taken by a device that is not ours */
-        uint64_t dropped_flags;   /* that the kernel has left out of what ADD_DEV asked for, with this spec */
-        int candidate;            /* the number that is being tried for a device that had none; -1: not so */
+        struct plan_facts facts;         /* of this turn */
+        enum plan_action action;         /* of this turn */
+        uint64_t turn_began;             /* CLOCK_MONOTONIC; 0: not in a turn */
+        enum plan_worker worker_seen;    /* when the kernel was asked */
+        struct kernel_device kernel;     /* meaningful unless facts.kernel is KERNEL_ABSENT */
+        struct device_geometry geometry; /* of this turn */
+        bool stranger;                   /* our number is taken by a device that is not ours */
+        uint64_t dropped_flags; /* that the kernel has left out of what ADD_DEV asked for, with this spec */
+        int candidate;          /* the number that is being tried for a device that had none; -1: not so */
         struct backing_claims claims;    /* what its disk writes to, with or without a worker */
         struct held_claims *held_claims; /* the same in the reconciler's index */
         LIST_ENTRY(managed_device) of_unclaimed;
@@ -257,11 +254,6 @@ void device_trial_forget(struct managed_device *device);
 /* device_note.c: its removal waits for those who have the disk: notes that, with who they are as soon as that
  * is known. */
 void device_note_holders(struct managed_device *device, int number, enum device_hold hold);
-
-/* device_steps.c: whether a worker with these parameters can serve the disk that is there. 0; -ESTALE, or
- * what /sys said, and a note. */
-int device_check_geometry(
-        struct managed_device *device, const struct device_record *record, const struct disk_params *params);
 
 /* device_shared.c: lets limits and busy polling of its worker, if any, follow the spec. */
 void device_shared_apply(struct managed_device *device, const struct device_record *record);
