@@ -11,6 +11,8 @@
 #include "targets/loop/look_apart.h"
 #include "targets/loop/mount_table.h"
 
+#include "ublkd/base/file_io.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -94,10 +96,7 @@ static int check_loop(const struct search *search, const char *name, dev_t disk)
 /* Whether it is an attached loop device: then *ret is its number. */
 static bool is_attached(int folder, const char *name, dev_t *ret)
 {
-        char path[NAME_MAX + 32], text[32];
-        unsigned major_number, minor_number;
-        _cleanup_close_ int fd = -1;
-        ssize_t n;
+        char path[NAME_MAX + 32];
 
         if (strncmp(name, "loop", strlen("loop")) != 0)
                 return false;
@@ -105,13 +104,7 @@ static bool is_attached(int folder, const char *name, dev_t *ret)
         if (faccessat(folder, path, F_OK, 0) < 0)
                 return false;
         snprintf(path, sizeof(path), "%s/dev", name);
-        fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
-        n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-        text[n > 0 ? n : 0] = '\0';
-        if (sscanf(text, "%u:%u", &major_number, &minor_number) != 2)
-                return false;
-        *ret = makedev(major_number, minor_number);
-        return true;
+        return read_device_at(folder, path, ret) >= 0;
 }
 
 static int check_loops(const struct search *search)
@@ -140,22 +133,12 @@ static const struct {
         {"/sys/kernel/config/target/core/*/*/udev_path",                   "the SCSI target"},
 };
 
-static bool read_line(const char *attribute, char *text, size_t size)
-{
-        _cleanup_close_ int fd = open(attribute, O_RDONLY | O_CLOEXEC);
-        ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
-
-        text[n > 0 ? n : 0] = '\0';
-        text[strcspn(text, "\n")] = '\0';
-        return text[0] != '\0';
-}
-
 static bool is_enabled(const char *attribute)
 {
         char path[PATH_MAX], text[8];
 
         snprintf(path, sizeof(path), "%.*s/enable", (int)(strrchr(attribute, '/') - attribute), attribute);
-        return !read_line(path, text, sizeof(text)) || text[0] != '0';
+        return read_line_at(AT_FDCWD, path, text, sizeof(text)) <= 0 || text[0] != '0';
 }
 
 /* The target opened this path once; what it leads to now is the best that can be known. */
@@ -166,7 +149,7 @@ static int check_export(const struct search *search, const char *attribute, cons
         char path[PATH_MAX];
         struct backing_stack stack = {.path = path, .size = UINT64_MAX, .writes = true, .claims = &claims};
 
-        if (!is_enabled(attribute) || !read_line(attribute, path, sizeof(path)))
+        if (!is_enabled(attribute) || read_line_at(AT_FDCWD, attribute, path, sizeof(path)) <= 0)
                 return 0;
         fd = open(path, O_PATH | O_CLOEXEC);
         if (fd < 0)

@@ -3,7 +3,7 @@
 #include "targets/loop/block_device.h"
 
 #include "targets/loop/sys_block.h"
-#include "ublkd/base/cleanup.h"
+#include "ublkd/base/file_io.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,20 +20,13 @@ static uint64_t queue_limit(dev_t number, const char *name)
         if (major(number) == 0) /* of a file system without one: tmpfs, overlay, btrfs */
                 return 0;
         for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
-                _cleanup_close_ int fd = -1;
-                char path[128], text[32];
-                ssize_t n;
+                char path[128];
+                uint64_t limit;
 
                 snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/%s/%s", major(number), minor(number),
                         folders[i], name);
-                fd = open(path, O_RDONLY | O_CLOEXEC);
-                if (fd < 0)
-                        continue;
-                n = read(fd, text, sizeof(text) - 1);
-                if (n <= 0)
-                        return 0;
-                text[n] = '\0';
-                return strtoull(text, NULL, 10);
+                if (read_number_at(AT_FDCWD, path, &limit) >= 0)
+                        return limit;
         }
         return 0;
 }

@@ -4,7 +4,7 @@
 
 #include "targets/loop/block_device.h"
 #include "targets/loop/loop_node.h"
-#include "ublkd/base/cleanup.h"
+#include "ublkd/base/file_io.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -168,14 +168,10 @@ static const struct {
  * empty. */
 static bool read_text(const char *path, char *ret, size_t size)
 {
-        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-        ssize_t n = fd < 0 ? -1 : read(fd, ret, size - 1);
-        size_t length;
+        ssize_t length = read_line_at(AT_FDCWD, path, ret, size);
 
-        if (n <= 0)
+        if (length <= 0)
                 return false;
-        ret[n] = '\0';
-        length = strcspn(ret, "\n");
         while (length > 0 && ret[length - 1] == ' ')
                 length--;
         ret[length] = '\0';

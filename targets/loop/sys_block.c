@@ -2,7 +2,7 @@
 /* Block devices in /sys, by their number. */
 #include "targets/loop/sys_block.h"
 
-#include "ublkd/base/cleanup.h"
+#include "ublkd/base/file_io.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,17 +14,10 @@
 
 bool sys_block_attribute(dev_t number, const char *name, char *text, size_t size)
 {
-        _cleanup_close_ int fd = -1;
         char path[96];
-        ssize_t n;
 
         snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/%s", major(number), minor(number), name);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        n = fd < 0 ? -1 : read(fd, text, size - 1);
-        if (n <= 0)
-                return false;
-        text[n] = '\0';
-        return true;
+        return read_text_at(AT_FDCWD, path, text, size) > 0;
 }
 
 /* "DEVNAME=sda1" is a line of its uevent. */
@@ -70,21 +63,12 @@ int sys_block_open_node(dev_t number, int flags, int *ret)
 
 static int read_slave(int folder, const char *name, dev_t *ret)
 {
-        char path[NAME_MAX + 8], text[32];
-        unsigned major_number, minor_number;
-        _cleanup_close_ int fd = -1;
-        ssize_t n;
+        char path[NAME_MAX + 8];
+        int r;
 
         snprintf(path, sizeof(path), "%s/dev", name);
-        fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
-        n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-        if (n < 0)
-                return -errno;
-        text[n] = '\0';
-        if (sscanf(text, "%u:%u", &major_number, &minor_number) != 2)
-                return -EIO;
-        *ret = makedev(major_number, minor_number);
-        return 0;
+        r = read_device_at(folder, path, ret);
+        return r == -EBADMSG ? -EIO : r;
 }
 
 static int each_entry(DIR *folder, int (*each)(void *userdata, dev_t slave), void *userdata)

@@ -4,6 +4,7 @@
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/verbs/show.h"
 #include "ublkctl/verbs.h"
+#include "ublkd/base/file_io.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -17,30 +18,24 @@ static bool is_file_name(const char *name)
         return *name && *name != '.' && !strchr(name, '/');
 }
 
-static int write_text(const char *path, const char *text)
+static int write_text(int dir, const char *fresh, void *text)
 {
-        _cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+        _cleanup_close_ int fd =
+                openat(dir, fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
 
         if (fd < 0)
                 return -errno;
-        return dprintf(fd, "%s\n", text) < 0 || fsync(fd) < 0 ? -errno : 0;
+        return dprintf(fd, "%s\n", (char *)text) < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
 /* As a whole or not at all: it may be in the place of an older one. */
-static int write_whole(const char *folder, const char *name, const char *text)
+static int write_whole(const char *folder, const char *name, char *text)
 {
-        char path[PATH_MAX], fresh[PATH_MAX];
-        int r;
+        char path[PATH_MAX];
 
-        if (snprintf(path, sizeof(path), "%s/%s.json", folder, name) >= (int)sizeof(path)
-                || snprintf(fresh, sizeof(fresh), "%s/.%s.json.new", folder, name) >= (int)sizeof(fresh))
+        if (snprintf(path, sizeof(path), "%s/%s.json", folder, name) >= (int)sizeof(path))
                 return -ENAMETOOLONG;
-        r = write_text(fresh, text);
-        if (r >= 0 && rename(fresh, path) < 0)
-                r = -errno;
-        if (r < 0)
-                (void)unlink(fresh);
-        return r;
+        return replace_at(AT_FDCWD, path, write_text, text);
 }
 
 static enum exit_status export_one(const char *folder, const char *name, const cJSON *spec)

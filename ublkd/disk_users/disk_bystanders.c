@@ -6,6 +6,8 @@
  * that udev's processes have only narrow that down, so that "udevadm lock" of an administrator counts. */
 #include "ublkd/disk_users/disk_look.h"
 
+#include "ublkd/base/file_io.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
@@ -59,7 +61,7 @@ static long read_status(const struct process *process, const char *field, int in
         char text[1024], *at;
         long value = -1;
 
-        if (look_read_text(process->directory, "status", text, sizeof(text)) < 0)
+        if (read_text_at(process->directory, "status", text, sizeof(text)) < 0)
                 return -1;
         at = strstr(text, field);
         at = at ? at + strlen(field) : NULL;

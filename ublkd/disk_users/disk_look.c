@@ -104,14 +104,3 @@ DIR *look_open_directory(int directory, const char *name)
                 close_fd(fd);
         return dir;
 }
-
-int look_read_text(int directory, const char *name, char *text, size_t size)
-{
-        _cleanup_close_ int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
-        ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
-
-        if (n < 0)
-                return -errno;
-        text[n] = '\0';
-        return 0;
-}

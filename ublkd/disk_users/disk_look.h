@@ -70,8 +70,6 @@ ssize_t look_read_link(int directory, const char *name, char *text, size_t size)
 /* Opens a file or a directory below /proc/PID. NULL: errno says why. */
 FILE *look_open_file(int directory, const char *name);
 DIR *look_open_directory(int directory, const char *name);
-/* Reads a small file of /proc as a string, as far as it fits. 0 or -errno. */
-int look_read_text(int directory, const char *name, char *text, size_t size);
 
 static inline void look_close_directory(DIR **dir)
 {

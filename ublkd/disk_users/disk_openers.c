@@ -13,6 +13,8 @@
 
 #include "ublkd/disks/disk_name.h"
 
+#include "ublkd/base/file_io.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
@@ -68,7 +70,7 @@ static bool is_only_a_name(int process, const char *descriptor)
         const char *line;
 
         snprintf(name, sizeof(name), "fdinfo/%s", descriptor);
-        if (look_read_text(process, name, text, sizeof(text)) < 0)
+        if (read_text_at(process, name, text, sizeof(text)) < 0)
                 return false;
         line = strstr(text, "flags:");
         return line && sscanf(line, "flags: %o", &flags) == 1 && (flags & O_PATH);

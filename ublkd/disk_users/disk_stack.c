@@ -2,7 +2,7 @@
 /* What the kernel has built on disks. */
 #include "ublkd/disk_users/disk_stack.h"
 
-#include "ublkd/base/cleanup.h"
+#include "ublkd/base/file_io.h"
 #include "ublkd/disks/disk_name.h"
 
 #include <fcntl.h>
@@ -102,14 +102,12 @@ static const struct backing backings[] = {
 /* 1; 0: it holds no path, or is gone by now; -errno. */
 static int read_path(const char *attribute, char path[static PATH_MAX])
 {
-        _cleanup_close_ int fd = open(attribute, O_RDONLY | O_CLOEXEC);
-        ssize_t n = fd < 0 ? -1 : read(fd, path, PATH_MAX - 1);
+        ssize_t n = read_text_at(AT_FDCWD, attribute, path, PATH_MAX);
 
         if (n < 0)
-                return errno == ENOENT || errno == ENODEV || errno == ENXIO ? 0 : -errno;
+                return n == -ENOENT || n == -ENODEV || n == -ENXIO ? 0 : (int)n;
         if (n == PATH_MAX - 1)
                 return -ENAMETOOLONG;
-        path[n] = '\0';
         path[strcspn(path, "\n")] = '\0';
         return path[0] == '/';
 }

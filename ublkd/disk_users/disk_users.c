@@ -10,13 +10,14 @@
 #include "ublkd/disks/disk_name.h"
 #include "ublkd/disk_users/disk_stack.h"
 
+#include "ublkd/base/file_io.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/kcmp.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 
 static bool is_number(const char *text)
 {
@@ -37,9 +38,7 @@ static void note_place(const struct look *look, const struct process *process)
 
 static void read_comm(struct process *process)
 {
-        if (look_read_text(process->directory, "comm", process->comm, sizeof(process->comm)) < 0)
-                process->comm[0] = '\0';
-        process->comm[strcspn(process->comm, "\n")] = '\0';
+        (void)read_line_at(process->directory, "comm", process->comm, sizeof(process->comm));
 }
 
 /* A thread of the kernel has none, nor has a thread that has ended. */
@@ -195,21 +194,17 @@ static int visit_all(struct look *look, look_pass pass)
 static int add_device(struct look *look, int number, const char *folder)
 {
         struct disk_device *grown = realloc(look->devices, (look->device_count + 1) * sizeof(*grown));
-        unsigned device_major, device_minor;
-        char path[PATH_MAX], text[32];
+        char path[PATH_MAX];
+        dev_t device;
         int n = snprintf(path, sizeof(path), "%s/dev", folder), r;
 
         if (!grown)
                 return -ENOMEM;
         look->devices = grown;
-        r = n < 0 || (size_t)n >= sizeof(path) ? -ENAMETOOLONG
-                                               : look_read_text(AT_FDCWD, path, text, sizeof(text));
+        r = n < 0 || (size_t)n >= sizeof(path) ? -ENAMETOOLONG : read_device_at(AT_FDCWD, path, &device);
         if (r < 0)
                 return look_is_gone(r) || r == -ENODEV ? 0 : r; /* stopped: then its name counts */
-        if (sscanf(text, "%u:%u", &device_major, &device_minor) != 2)
-                return -EBADMSG;
-        look->devices[look->device_count++] =
-                (struct disk_device){.device = makedev(device_major, device_minor), .number = number};
+        look->devices[look->device_count++] = (struct disk_device){.device = device, .number = number};
         return 0;
 }
 

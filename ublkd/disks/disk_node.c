@@ -2,7 +2,7 @@
 /* Owner, mode and link of a live disk's block node. */
 #include "ublkd/disks/disk_node.h"
 
-#include "ublkd/base/cleanup.h"
+#include "ublkd/base/file_io.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -37,53 +37,17 @@ struct file_name {
         char text[32];
 };
 
-static struct file_name announcement_name(int number, const char *suffix)
+static struct file_name announcement_name(int number)
 {
         struct file_name name;
 
-        snprintf(name.text, sizeof(name.text), "ublkb%d%s", number, suffix);
+        snprintf(name.text, sizeof(name.text), "ublkb%d", number);
         return name;
-}
-
-static int write_all(int fd, const char *text, size_t size)
-{
-        ssize_t n = write(fd, text, size);
-
-        if (n < 0)
-                return -errno;
-        return (size_t)n == size ? 0 : -ENOSPC;
-}
-
-/* A file of this name that was not there before: nothing of what anybody made there is written to. */
-static int create_file(int dir, const char *name)
-{
-        int fd;
-
-        if (unlinkat(dir, name, 0) < 0 && errno != ENOENT)
-                return -errno;
-        fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-        return fd < 0 ? -errno : fd;
-}
-
-/* With rename(): a reader sees the old content or the new, never a part. */
-static int write_file_atomically(int dir, int number, const char *text)
-{
-        struct file_name name = announcement_name(number, ""), fresh = announcement_name(number, ".new");
-        _cleanup_close_ int fd = create_file(dir, fresh.text);
-        int r = fd < 0 ? fd : write_all(fd, text, strlen(text));
-
-        if (r >= 0 && fchmod(fd, 0644) < 0) /* whatever the umask says: it is udev that reads it */
-                r = -errno;
-        if (r >= 0 && renameat(dir, fresh.text, dir, name.text) < 0)
-                r = -errno;
-        if (r < 0 && fd >= 0)
-                (void)unlinkat(dir, fresh.text, 0);
-        return r;
 }
 
 static bool file_has(int dir, int number, const char *text)
 {
-        struct file_name name = announcement_name(number, "");
+        struct file_name name = announcement_name(number);
         _cleanup_close_ int fd = openat(dir, name.text, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         char found[ANNOUNCEMENT_SIZE];
         ssize_t n = fd < 0 ? -1 : read(fd, found, sizeof(found));
@@ -100,7 +64,7 @@ int disk_node_announce(int disks, const struct disk_node *node)
                 node->name, node->uid, node->gid, node->mode);
         if (file_has(disks, node->number, text))
                 return 0;
-        r = write_file_atomically(disks, node->number, text);
+        r = replace_text_at(disks, announcement_name(node->number).text, 0644, text); /* udev reads it */
         return r < 0 ? r : 1;
 }
 
@@ -153,9 +117,14 @@ static void link_target(int number, char target[static 64])
         snprintf(target, 64, "../../ublkb%d", number);
 }
 
+static int make_link(int dir, const char *fresh, void *target)
+{
+        return symlinkat(target, dir, fresh) < 0 ? -errno : 0;
+}
+
 static int publish_link(const struct disk_node *node)
 {
-        char path[PATH_MAX], temporary[PATH_MAX], wanted[64], found[64];
+        char path[PATH_MAX], wanted[64], found[64];
         int r;
 
         link_target(node->number, wanted);
@@ -167,19 +136,7 @@ static int publish_link(const struct disk_node *node)
                 r = make_dir(link_dir);
         if (r >= 0)
                 r = link_path(path, node->name);
-        if (r >= 0)
-                r = path_format(temporary, "%s/.%s.new", link_dir, node->name);
-        if (r < 0)
-                return r;
-        (void)unlink(temporary);
-        if (symlink(wanted, temporary) < 0)
-                return -errno;
-        if (rename(temporary, path) < 0) {
-                r = -errno;
-                (void)unlink(temporary);
-                return r;
-        }
-        return 0;
+        return r < 0 ? r : replace_at(AT_FDCWD, path, make_link, wanted);
 }
 
 int disk_node_publish(const struct disk_node *node)
@@ -199,7 +156,7 @@ static int remove_file(const char *path)
 
 int disk_node_withdraw(int disks, const char *name, int number)
 {
-        struct file_name announcement = announcement_name(number, "");
+        struct file_name announcement = announcement_name(number);
         char path[PATH_MAX], wanted[64], found[64];
         int r = disks < 0 ? disks : 0, link_r = 0;
 

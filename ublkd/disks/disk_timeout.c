@@ -3,7 +3,7 @@
 #include "ublkd/disks/disk_timeout.h"
 
 #include "ublkd/offload/apart.h"
-#include "ublkd/base/cleanup.h"
+#include "ublkd/base/file_io.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -59,10 +59,9 @@ static void numbers_clear(struct numbers *numbers)
 
 static bool is_short(const char *path)
 {
-        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-        char text[32] = "";
+        char text[32];
 
-        return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0
+        return read_text_at(AT_FDCWD, path, text, sizeof(text)) > 0
                && strspn(text, "0123456789") == strlen(milliseconds)
                && strncmp(text, milliseconds, strlen(milliseconds)) == 0;
 }

@@ -2,6 +2,8 @@
 /* Why the control plane cannot be had on this machine, in words. */
 #include "ublkd/driver/ublk_ctl_check.h"
 
+#include "ublkd/base/file_io.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -139,10 +141,9 @@ int ctl_explain_open(int error, enum ctl_module module, const char *release, str
 
 int ctl_io_uring_disabled(void)
 {
-        _cleanup_close_ int fd = open("/proc/sys/kernel/io_uring_disabled", O_RDONLY | O_CLOEXEC);
-        char digit;
+        uint64_t value;
 
-        return fd >= 0 && read(fd, &digit, 1) == 1 ? digit - '0' : -1;
+        return read_number_at(AT_FDCWD, "/proc/sys/kernel/io_uring_disabled", &value) < 0 ? -1 : (int)value;
 }
 
 int ctl_explain_ring(int error, int io_uring_disabled, struct problem_list *problems)

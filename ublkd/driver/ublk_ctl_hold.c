@@ -2,12 +2,11 @@
 /* The disk that the control helper holds while a command is under way. */
 #include "ublkd/driver/ublk_ctl_hold.h"
 
-#include "ublkd/base/cleanup.h"
+#include "ublkd/base/file_io.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 void ctl_hold_path(unsigned number, char path[static CTL_HOLD_PATH_SIZE])
 {
@@ -24,19 +23,10 @@ bool ctl_hold_has_disk(unsigned number)
 
 static bool read_device(unsigned number, dev_t *ret)
 {
-        unsigned device_major, device_minor;
-        char path[64], text[32];
-        _cleanup_close_ int fd = -1;
-        ssize_t n;
+        char path[64];
 
         snprintf(path, sizeof(path), "/sys/block/ublkb%u/dev", number);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-        text[n > 0 ? n : 0] = '\0';
-        if (sscanf(text, "%u:%u", &device_major, &device_minor) != 2)
-                return false;
-        *ret = makedev(device_major, device_minor);
-        return true;
+        return read_device_at(AT_FDCWD, path, ret) >= 0;
 }
 
 bool ctl_hold_is_disk(unsigned number, int fd)

@@ -2,7 +2,7 @@
 /* What a ublk device that belongs to no record here is. */
 #include "ublkd/host/foreign_disk.h"
 
-#include "ublkd/base/cleanup.h"
+#include "ublkd/base/file_io.h"
 #include "ublkd/driver/ublk_ctl.h"
 
 #include <dirent.h>
@@ -21,20 +21,15 @@ DEFINE_CLEANUP(FILE, fclose);
 
 enum { OUR_UID_SHIFT = 16 }; /* see device_cookie(): below that other servers keep flags of theirs */
 
-/* The bytes that were read, or -1; the text ends with a NUL. */
+/* As read_text_at(). */
 static ssize_t read_file(const char *proc, pid_t pid, const char *name, char *text, size_t size)
 {
         char path[PATH_MAX];
-        _cleanup_close_ int fd = -1;
-        ssize_t n;
 
         *text = '\0';
         if (snprintf(path, sizeof(path), "%s/%d/%s", proc, (int)pid, name) >= (int)sizeof(path))
-                return -1;
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        n = fd < 0 ? -1 : read(fd, text, size - 1);
-        text[n > 0 ? n : 0] = '\0';
-        return n;
+                return -ENAMETOOLONG;
+        return read_text_at(AT_FDCWD, path, text, size);
 }
 
 static bool read_comm(const char *proc, pid_t pid, char *text, size_t size)

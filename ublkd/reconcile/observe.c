@@ -2,6 +2,8 @@
 /* The facts of one device. */
 #include "ublkd/reconcile/observe.h"
 
+#include "ublkd/base/file_io.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,20 +49,10 @@ bool observe_worker_is_old(const struct worker_proc *worker, uint16_t epoch)
 
 static int read_number(int number, const char *attribute, uint64_t *ret)
 {
-        char path[128], text[32];
-        _cleanup_close_ int fd = -1;
-        ssize_t n;
+        char path[128];
 
         snprintf(path, sizeof(path), "/sys/block/ublkb%d/%s", number, attribute);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0)
-                return -errno;
-        n = read(fd, text, sizeof(text) - 1);
-        if (n < 0)
-                return -errno;
-        text[n] = '\0';
-        *ret = strtoull(text, NULL, 10);
-        return 0;
+        return read_number_at(AT_FDCWD, path, ret);
 }
 
 int observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which process has locked what, read from /proc. */
 #include "targets/worker/disk/lock_holder.h"
-#include "ublkd/base/cleanup.h"
+#include "ublkd/base/file_io.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -22,16 +22,6 @@ static void closedir_pointer(DIR **dir)
 static bool is_number(const char *text)
 {
         return *text && strspn(text, "0123456789") == strlen(text);
-}
-
-/* The bytes that were read, or -1. The text ends with a NUL. */
-static ssize_t read_file(int folder, const char *path, char *text, size_t size)
-{
-        _cleanup_close_ int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
-        ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
-
-        text[n > 0 ? n : 0] = '\0';
-        return n;
 }
 
 /* "4: OFDLCK ADVISORY WRITE -1 08:01:4711 0 EOF", as fs/locks.c (lock_get_status) prints it. */
@@ -59,7 +49,7 @@ static bool has_lock(int folder, const char *descriptor, ino_t number, const str
         static const char mark[] = "lock:";
         char text[TEXT_SIZE];
 
-        if (read_file(folder, descriptor, text, sizeof(text)) <= 0)
+        if (read_text_at(folder, descriptor, text, sizeof(text)) <= 0)
                 return false;
         for (const char *line = strstr(text, mark); line; line = strstr(line, mark)) {
                 line += strlen(mark);
@@ -93,12 +83,11 @@ static bool read_name(int process, char name[static LOCK_HOLDER_NAME_SIZE])
         char arguments[LOCK_HOLDER_NAME_SIZE + PATH_MAX] = "";
         ssize_t n;
 
-        if (read_file(process, "comm", name, LOCK_HOLDER_NAME_SIZE) <= 0)
+        if (read_line_at(process, "comm", name, LOCK_HOLDER_NAME_SIZE) <= 0)
                 return false;
-        name[strcspn(name, "\n")] = '\0';
         if (strcmp(name, worker) != 0)
                 return true;
-        n = read_file(process, "cmdline", arguments, sizeof(arguments));
+        n = read_text_at(process, "cmdline", arguments, sizeof(arguments));
         if (n > 0 && strlen(arguments) + 1 < (size_t)n)
                 snprintf(name, LOCK_HOLDER_NAME_SIZE, "%s %.64s", worker, arguments + strlen(arguments) + 1);
         return true;

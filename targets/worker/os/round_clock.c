@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The time, cheaply enough to look at it in every round of a queue. */
 #include "targets/worker/os/round_clock.h"
-#include "ublkd/base/cleanup.h"
+#include "ublkd/base/file_io.h"
 #include "ublkd/base/clock.h"
 
 #include <fcntl.h>
@@ -43,11 +43,12 @@ static void take_pair(uint64_t *ret_ticks, uint64_t *ret_ns)
 bool round_clock_has_ticks(void)
 {
 #if defined(__x86_64__)
-        _cleanup_close_ int fd = open(
-                "/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
-        char name[16] = "";
+        char name[16];
 
-        return fd >= 0 && read(fd, name, sizeof(name) - 1) > 0 && strcmp(name, "tsc\n") == 0;
+        return read_line_at(AT_FDCWD, "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+                       name, sizeof(name))
+                       > 0
+               && strcmp(name, "tsc") == 0;
 #else
         return false;
 #endif

@@ -48,7 +48,7 @@ static void test_a_disk_is_announced_once(int folder)
 static void test_nothing_that_was_there_before_is_written_through(int folder)
 {
         write_file(folder, "victim", "precious");
-        CHECK_INT(symlinkat("victim", folder, "ublkb7.new"), 0);
+        CHECK_INT(symlinkat("victim", folder, ".ublkb7.new"), 0);
         CHECK_INT(symlinkat("victim", folder, "ublkb7"), 0);
         CHECK_INT(disk_node_announce(folder, &node), 1);
         check_content(folder, "victim", "precious");
@@ -77,7 +77,7 @@ static void test_a_short_write_is_told_as_what_it_is(int folder)
         CHECK_INT(disk_node_announce(folder, &node), -ENOSPC);
         CHECK_INT(setrlimit(RLIMIT_FSIZE, &before), 0);
         CHECK(faccessat(folder, "ublkb7", F_OK, AT_SYMLINK_NOFOLLOW) < 0);
-        CHECK(faccessat(folder, "ublkb7.new", F_OK, AT_SYMLINK_NOFOLLOW) < 0);
+        CHECK(faccessat(folder, ".ublkb7.new", F_OK, AT_SYMLINK_NOFOLLOW) < 0);
 }
 
 int main(void)
