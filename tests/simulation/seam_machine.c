@@ -21,12 +21,12 @@
 
 /* ---- the runtime directory ---- */
 
-static struct runtime_file *find_file(const char *uid, const char *suffix)
+static struct runtime_file *find_file(const char *uid, enum runtime_text which)
 {
         for (int i = 0; i < FILES; i++) {
                 struct runtime_file *file = &sim->files[i];
 
-                if (file->text && strcmp(file->uid, uid) == 0 && strcmp(file->suffix, suffix) == 0)
+                if (file->text && strcmp(file->uid, uid) == 0 && file->which == which)
                         return file;
         }
         return NULL;
@@ -46,9 +46,9 @@ const char *runtime_dir_path(const struct runtime_dir *dir)
         return "/run/ublkd";
 }
 
-int runtime_dir_write(struct runtime_dir *dir, const char *uid, const char *suffix, const char *text)
+int runtime_dir_write(struct runtime_dir *dir, const char *uid, enum runtime_text which, const char *text)
 {
-        struct runtime_file *file = find_file(uid, suffix);
+        struct runtime_file *file = find_file(uid, which);
 
         (void)dir;
         if (!ublkd_acts(sim))
@@ -62,15 +62,14 @@ int runtime_dir_write(struct runtime_dir *dir, const char *uid, const char *suff
                 return -ENOSPC;
         }
         free(file->text);
-        *file = (struct runtime_file){.text = strdup(text)};
+        *file = (struct runtime_file){.text = strdup(text), .which = which};
         snprintf(file->uid, sizeof(file->uid), "%s", uid);
-        snprintf(file->suffix, sizeof(file->suffix), "%s", suffix);
         return 0;
 }
 
-int runtime_dir_read(struct runtime_dir *dir, const char *uid, const char *suffix, char **ret)
+int runtime_dir_read(struct runtime_dir *dir, const char *uid, enum runtime_text which, char **ret)
 {
-        const struct runtime_file *file = find_file(uid, suffix);
+        const struct runtime_file *file = find_file(uid, which);
 
         (void)dir;
         if (!file)
@@ -79,9 +78,9 @@ int runtime_dir_read(struct runtime_dir *dir, const char *uid, const char *suffi
         return *ret ? 0 : -ENOMEM;
 }
 
-int runtime_dir_remove(struct runtime_dir *dir, const char *uid, const char *suffix)
+int runtime_dir_remove(struct runtime_dir *dir, const char *uid, enum runtime_text which)
 {
-        struct runtime_file *file = find_file(uid, suffix);
+        struct runtime_file *file = find_file(uid, which);
 
         (void)dir;
         if (!ublkd_acts(sim) || !file)
@@ -140,11 +139,11 @@ int record_keeper_ensure(struct record_keeper *keeper, const char *name)
         return world_bad_luck(sim) ? -ENOSPC : 0;
 }
 
-int claim_file_write(const char *runtime_dir, const char *uid, const struct backing_claims *claims)
+int claim_file_write(struct runtime_dir *dir, const char *uid, const struct backing_claims *claims)
 {
         struct written_claims *written = &sim->claims;
 
-        (void)runtime_dir;
+        (void)dir;
         if (!ublkd_acts(sim))
                 return -EIO;
         if (world_bad_luck(sim))
@@ -154,15 +153,15 @@ int claim_file_write(const char *runtime_dir, const char *uid, const struct back
         return backing_claims_append(&written->claims, claims);
 }
 
-int claim_file_read(const char *runtime_dir, const char *uid, struct backing_claims *ret)
+int claim_file_read(struct runtime_dir *dir, const char *uid, struct backing_claims *ret)
 {
-        (void)runtime_dir;
+        (void)dir;
         return strcmp(sim->claims.uid, uid) == 0 ? backing_claims_append(ret, &sim->claims.claims) : -ENOENT;
 }
 
-int claim_file_remove(const char *runtime_dir, const char *uid)
+int claim_file_remove(struct runtime_dir *dir, const char *uid)
 {
-        (void)runtime_dir;
+        (void)dir;
         if (!ublkd_acts(sim) || strcmp(sim->claims.uid, uid) != 0)
                 return 0;
         backing_claims_clear(&sim->claims.claims);

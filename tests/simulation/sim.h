@@ -232,7 +232,7 @@ struct database {
 struct runtime_file {
         char *text; /* NULL: this place is free */
         char uid[UID_TEXT_SIZE];
-        char suffix[16];
+        enum runtime_text which;
 };
 
 struct written_claims {

@@ -15,7 +15,6 @@
 #include <sys/sysmacros.h>
 
 /* What is written down of a disk beside its region, each one message of the worker (proto/worker_msg.h). */
-static const char backing_suffix[] = ".backing", params_suffix[] = ".params";
 
 static struct runtime_dir *runtime_dir_of(const struct managed_device *device)
 {
@@ -35,21 +34,21 @@ static bool in_this_boot(const struct managed_device *device, const struct devic
 /* ---- written down ---- */
 
 static int write_message(
-        const struct managed_device *device, const char *suffix, const struct worker_msg *msg)
+        const struct managed_device *device, enum runtime_text which, const struct worker_msg *msg)
 {
         _cleanup_free_ char *text = NULL;
         int r = worker_msg_encode(msg, &text);
 
-        return r < 0 ? r : runtime_dir_write(runtime_dir_of(device), device->uid, suffix, text);
+        return r < 0 ? r : runtime_dir_write(runtime_dir_of(device), device->uid, which, text);
 }
 
 /* True: it is there, and to be cleared. */
-static bool read_message(const struct managed_device *device, const char *suffix, enum worker_msg_type type,
-        struct worker_msg *ret)
+static bool read_message(const struct managed_device *device, enum runtime_text which,
+        enum worker_msg_type type, struct worker_msg *ret)
 {
         _cleanup_free_ char *text = NULL;
 
-        if (runtime_dir_read(runtime_dir_of(device), device->uid, suffix, &text) < 0
+        if (runtime_dir_read(runtime_dir_of(device), device->uid, which, &text) < 0
                 || worker_msg_decode(text, strlen(text), ret) < 0)
                 return false;
         if (ret->type == type)
@@ -62,14 +61,14 @@ static int write_backing(const struct managed_device *device)
 {
         const struct worker_msg msg = worker_store_message(&device->backing.at);
 
-        return write_message(device, backing_suffix, &msg);
+        return write_message(device, RUNTIME_BACKING, &msg);
 }
 
 static void load_backing(struct managed_device *device)
 {
         struct worker_msg msg;
 
-        if (!read_message(device, backing_suffix, WORKER_MSG_BACKING, &msg))
+        if (!read_message(device, RUNTIME_BACKING, WORKER_MSG_BACKING, &msg))
                 return;
         worker_store_read(&msg, -1, &device->backing.at);
         device->backing.known = true;
@@ -89,7 +88,7 @@ static void load_params(struct managed_device *device)
 {
         struct worker_msg msg;
 
-        if (!read_message(device, params_suffix, WORKER_MSG_PARAMS, &msg))
+        if (!read_message(device, RUNTIME_PARAMS, WORKER_MSG_PARAMS, &msg))
                 return;
         freeze(device, &msg.params);
         worker_msg_clear(&msg);
@@ -110,7 +109,7 @@ void device_backing_load(struct managed_device *device, const struct device_reco
 
 int device_backing_freeze(struct managed_device *device, const struct disk_params *params)
 {
-        int r = write_message(device, params_suffix,
+        int r = write_message(device, RUNTIME_PARAMS,
                 &(const struct worker_msg){.type = WORKER_MSG_PARAMS, .params = *params});
 
         if (r < 0) {
@@ -245,8 +244,8 @@ void device_backing_release(struct managed_device *device)
                 hand_claim_on(device);
         fd_store_forget(fd_store_of(device), device->uid, backing->epoch);
         (void)runtime_dir_remove(
-                runtime_dir_of(device), device->uid, backing_suffix); /* what stays is replaced */
-        (void)runtime_dir_remove(runtime_dir_of(device), device->uid, params_suffix);
+                runtime_dir_of(device), device->uid, RUNTIME_BACKING); /* what stays is replaced */
+        (void)runtime_dir_remove(runtime_dir_of(device), device->uid, RUNTIME_PARAMS);
         device_backing_forget(device);
         backing->refused = refused;
         backing->shares = shares;

@@ -19,9 +19,9 @@ static const struct backing_claims *writing_claims(const struct managed_device *
         return params && worker_proc_number(device->worker) >= 0 ? &params->claims : NULL;
 }
 
-static const char *runtime_path(const struct managed_device *device)
+static struct runtime_dir *runtime_dir_of(const struct managed_device *device)
 {
-        return runtime_dir_path(device->reconciler->config.runtime_dir);
+        return device->reconciler->config.runtime_dir;
 }
 
 void device_claim_note_worker(struct managed_device *device)
@@ -67,10 +67,10 @@ static int claims_set(struct managed_device *device, const struct backing_claims
                 held = held_claims_new(&copy, device);
         if (r < 0 || !held)
                 return r < 0 ? r : -ENOMEM;
-        r = claim_file_write(runtime_path(device), device->uid, claims);
+        r = claim_file_write(runtime_dir_of(device), device->uid, claims);
         if (r < 0) {
                 device_note(device, REASON_RUNTIME_DIRECTORY, "%s cannot be written: %s.",
-                        runtime_path(device), strerror(-r));
+                        runtime_dir_path(runtime_dir_of(device)), strerror(-r));
                 return r;
         }
         replace_claims(device, &copy, TAKE_PTR(held));
@@ -84,7 +84,8 @@ void device_claim_load(struct managed_device *device)
         struct held_claims *held;
 
         device_claim_forget(device);
-        if (claim_file_read(runtime_path(device), device->uid, &claims) < 0) /* none: its worker will tell */
+        if (claim_file_read(runtime_dir_of(device), device->uid, &claims)
+                < 0) /* none: its worker will tell */
                 return;
         held = held_claims_new(&claims, device);
         if (!held)
@@ -247,7 +248,7 @@ void device_claim_release(struct managed_device *device)
         if (device->claims.count == 0)
                 return;
         (void)claim_file_remove(
-                runtime_path(device), device->uid); /* what is left is released after the next start */
+                runtime_dir_of(device), device->uid); /* what is left is released after the next start */
         device_claim_forget(device);
         device_claim_note_worker(device); /* a dead one that was not reaped yet */
 }

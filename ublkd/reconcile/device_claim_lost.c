@@ -47,7 +47,7 @@ static bool collides(const struct search *search, const char *uid)
         _cleanup_claims_ struct backing_claims lost = {};
 
         return !device_store_find_uid(config->store, uid)
-               && claim_file_read(runtime_dir_path(config->runtime_dir), uid, &lost) >= 0
+               && claim_file_read(config->runtime_dir, uid, &lost) >= 0
                && backing_claims_collide(search->claims, &lost);
 }
 

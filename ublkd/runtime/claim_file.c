@@ -3,11 +3,7 @@
  * whether the disk writes, and " 1" if it is mapped; then a line with its key. */
 #include "ublkd/runtime/claim_file.h"
 
-#include "ublkd/base/cleanup.h"
-
-#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,27 +12,6 @@ enum {
         TEXT_SIZE = BACKING_CLAIMS_MAX * CLAIM_SIZE_MAX,
 };
 
-static int path_of(char path[static PATH_MAX], const char *runtime_dir, const char *uid, const char *suffix)
-{
-        int n = snprintf(path, PATH_MAX, "%s/workers/%s.claim%s", runtime_dir, uid, suffix);
-
-        return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
-}
-
-static int write_all(const char *path, const char *text, size_t size)
-{
-        _cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-        ssize_t n;
-
-        if (fd < 0)
-                return -errno;
-        n = write(fd, text, size);
-        if (n < 0)
-                return -errno;
-        return (size_t)n == size ? 0 : -ENOSPC;
-}
-
-/* Returns the length, or -ENAMETOOLONG. */
 static int make_text(const struct backing_claims *claims, char text[static TEXT_SIZE])
 {
         size_t size = 0;
@@ -50,26 +25,15 @@ static int make_text(const struct backing_claims *claims, char text[static TEXT_
                         return -ENAMETOOLONG;
                 size += (size_t)n;
         }
-        return (int)size;
+        return 0;
 }
 
-int claim_file_write(const char *runtime_dir, const char *uid, const struct backing_claims *claims)
+int claim_file_write(struct runtime_dir *dir, const char *uid, const struct backing_claims *claims)
 {
-        char path[PATH_MAX], temporary[PATH_MAX], text[TEXT_SIZE];
-        int r, n = make_text(claims, text);
+        char text[TEXT_SIZE] = "";
+        int r = make_text(claims, text);
 
-        if (n < 0)
-                return n;
-        r = path_of(path, runtime_dir, uid, "");
-        if (r >= 0)
-                r = path_of(temporary, runtime_dir, uid, ".new");
-        if (r >= 0)
-                r = write_all(temporary, text, (size_t)n);
-        if (r >= 0 && rename(temporary, path) < 0)
-                r = -errno;
-        if (r < 0)
-                (void)unlink(temporary);
-        return r;
+        return r < 0 ? r : runtime_dir_write(dir, uid, RUNTIME_CLAIM, text);
 }
 
 /* Cuts the next line out of `*text`. NULL: there is none that ends. */
@@ -118,29 +82,15 @@ static int parse(char *text, struct backing_claims *ret)
         return 0;
 }
 
-int claim_file_read(const char *runtime_dir, const char *uid, struct backing_claims *ret)
+int claim_file_read(struct runtime_dir *dir, const char *uid, struct backing_claims *ret)
 {
-        char path[PATH_MAX], text[TEXT_SIZE];
-        _cleanup_close_ int fd = -1;
-        int r = path_of(path, runtime_dir, uid, "");
-        ssize_t n;
+        _cleanup_free_ char *text = NULL;
+        int r = runtime_dir_read(dir, uid, RUNTIME_CLAIM, &text);
 
-        if (r < 0)
-                return r;
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-        if (n < 0)
-                return -errno;
-        text[n] = '\0';
-        return parse(text, ret);
+        return r < 0 ? r : parse(text, ret);
 }
 
-int claim_file_remove(const char *runtime_dir, const char *uid)
+int claim_file_remove(struct runtime_dir *dir, const char *uid)
 {
-        char path[PATH_MAX];
-        int r = path_of(path, runtime_dir, uid, "");
-
-        if (r < 0)
-                return r;
-        return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+        return runtime_dir_remove(dir, uid, RUNTIME_CLAIM);
 }

@@ -5,6 +5,9 @@
  * descriptor of their directory: /proc/self/fd/N/UID.sock. */
 #include "ublkd/runtime/runtime_dir.h"
 
+#include "ublkd/base/file_io.h"
+
+#include <assert.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -14,9 +17,20 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-enum { UID_LENGTH_MAX = 64, TEXT_SIZE_MAX = 128 * 1024 };
+enum {
+        UID_LENGTH_MAX = 64,
+        FILE_NAME_MAX = UID_LENGTH_MAX + 16, /* .UID.region.new; a socket's path has room for it */
+        TEXT_SIZE_MAX = 128 * 1024,
+};
 
-static const char record_suffix[] = ".record";
+static const char socket_suffix[] = ".sock", region_suffix[] = ".region", record_suffix[] = ".record";
+
+static const char *const text_suffixes[] = {
+        [RUNTIME_BACKING] = ".backing",
+        [RUNTIME_CLAIM] = ".claim",
+        [RUNTIME_PARAMS] = ".params",
+};
+static_assert(ARRAY_SIZE(text_suffixes) == _RUNTIME_TEXT_MAX, "every text has a suffix");
 
 struct runtime_dir {
         char *path;
@@ -180,7 +194,7 @@ int runtime_dir_open_disks(const struct runtime_dir *dir)
 }
 
 struct file_name {
-        char name[UID_LENGTH_MAX + 16];
+        char name[FILE_NAME_MAX + 1];
 };
 
 /* What comes from a database may not lead out of the directory. */
@@ -194,63 +208,54 @@ static int file_name(const char *uid, const char *suffix, struct file_name *ret)
         return 0;
 }
 
-static void socket_address(
-        const struct runtime_dir *dir, const struct file_name *name, struct sockaddr_un *ret)
+static void socket_address(const struct runtime_dir *dir, const char *name, struct sockaddr_un *ret)
 {
         *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
         snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/%.*s", dir->workers_fd,
-                (int)sizeof(name->name), name->name);
+                FILE_NAME_MAX, name);
 }
 
-static int unlink_file(const struct runtime_dir *dir, const struct file_name *name)
-{
-        return unlinkat(dir->workers_fd, name->name, 0) < 0 && errno != ENOENT ? -errno : 0;
-}
+/* The file of a device that is being made, and a descriptor of it. */
+struct making {
+        const struct runtime_dir *dir;
+        const struct device_region_key *key; /* of a region */
+        int fd;
+};
 
-/* Recreates UID`suffix`, under another name at first, so that a reader finds it whole. `make` makes
- * a file of the name that it is given, and returns a descriptor or -errno; so does this. */
+/* Recreates UID`suffix` as a whole. Returns a descriptor or -errno. */
 static int make_whole(const struct runtime_dir *dir, const char *uid, const char *suffix,
-        const char *fresh_suffix,
-        int (*make)(const struct runtime_dir *dir, const struct file_name *name, const void *how),
-        const void *how)
+        int (*make)(int dir, const char *fresh, void *userdata), const struct device_region_key *key)
 {
-        struct file_name final, fresh;
-        _cleanup_close_ int fd = -1;
-        int r = file_name(uid, suffix, &final);
+        struct making making = {.dir = dir, .key = key, .fd = -1};
+        struct file_name name;
+        int r = file_name(uid, suffix, &name);
 
         if (r >= 0)
-                r = file_name(uid, fresh_suffix, &fresh);
+                r = replace_at(dir->workers_fd, name.name, make, &making);
         if (r >= 0)
-                r = unlink_file(dir, &fresh); /* left by a supervisor that died right here */
-        if (r < 0)
-                return r;
-        fd = make(dir, &fresh, how);
-        r = fd;
-        if (r >= 0 && renameat(dir->workers_fd, fresh.name, dir->workers_fd, final.name) < 0)
-                r = -errno;
-        if (r < 0) {
-                (void)unlink_file(dir, &fresh); /* else the next attempt does */
-                return r;
-        }
-        return TAKE_FD(fd);
+                return making.fd;
+        close_fd(making.fd);
+        return r;
 }
 
-static int bind_socket(const struct runtime_dir *dir, const struct file_name *name, const void *how _unused_)
+static int bind_socket(int dir _unused_, const char *fresh, void *userdata)
 {
+        struct making *making = userdata;
         struct sockaddr_un address;
         _cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
         if (fd < 0)
                 return -errno;
-        socket_address(dir, name, &address);
+        socket_address(making->dir, fresh, &address);
         if (fchmod(fd, 0600) < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
                 return -errno;
-        return TAKE_FD(fd);
+        making->fd = TAKE_FD(fd);
+        return 0;
 }
 
 int runtime_dir_bind_worker(struct runtime_dir *dir, const char *uid)
 {
-        return make_whole(dir, uid, ".sock", ".new", bind_socket, NULL);
+        return make_whole(dir, uid, socket_suffix, bind_socket, NULL);
 }
 
 int runtime_dir_connect_worker(struct runtime_dir *dir, const char *uid)
@@ -258,31 +263,23 @@ int runtime_dir_connect_worker(struct runtime_dir *dir, const char *uid)
         struct file_name name;
         struct sockaddr_un address;
         _cleanup_close_ int fd = -1;
-        int r = file_name(uid, ".sock", &name);
+        int r = file_name(uid, socket_suffix, &name);
 
         if (r < 0)
                 return r;
         fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
                 return -errno;
-        socket_address(dir, &name, &address);
+        socket_address(dir, name.name, &address);
         if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
                 return errno == ECONNREFUSED ? -ENOENT : -errno; /* a file whose worker is gone */
         return TAKE_FD(fd);
 }
 
-int runtime_dir_forget_worker(struct runtime_dir *dir, const char *uid)
-{
-        struct file_name name;
-        int r = file_name(uid, ".sock", &name);
-
-        return r < 0 ? r : unlink_file(dir, &name);
-}
-
 int runtime_dir_open_region(struct runtime_dir *dir, const char *uid)
 {
         struct file_name name;
-        int r = file_name(uid, ".region", &name), fd;
+        int r = file_name(uid, region_suffix, &name), fd;
 
         if (r < 0)
                 return r;
@@ -302,138 +299,94 @@ static int open_region_for(struct runtime_dir *dir, const char *uid, const struc
         return header.queues == key->queues && header.epoch == key->epoch ? TAKE_FD(fd) : -ESTALE;
 }
 
-static int make_region(const struct runtime_dir *dir, const struct file_name *name, const void *how)
+static int make_region(int dir, const char *fresh, void *userdata)
 {
-        _cleanup_close_ int fd =
-                openat(dir->workers_fd, name->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-        int r = fd < 0 ? -errno : device_region_format(fd, how);
+        struct making *making = userdata;
+        _cleanup_close_ int fd = openat(dir, fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        int r = fd < 0 ? -errno : device_region_format(fd, making->key);
 
-        return r < 0 ? r : TAKE_FD(fd);
+        if (r >= 0)
+                making->fd = TAKE_FD(fd);
+        return r;
 }
 
 int runtime_dir_provide_region(struct runtime_dir *dir, const char *uid, const struct device_region_key *key)
 {
         int fd = open_region_for(dir, uid, key);
 
-        return fd < 0 ? make_whole(dir, uid, ".region", ".region-new", make_region, key) : fd;
+        return fd < 0 ? make_whole(dir, uid, region_suffix, make_region, key) : fd;
 }
 
-int runtime_dir_forget_region(struct runtime_dir *dir, const char *uid)
+/* ---- texts ---- */
+
+static int write_text(const struct runtime_dir *dir, const char *uid, const char *suffix, const char *text)
 {
-        struct file_name name;
-        int r = file_name(uid, ".region", &name);
-
-        return r < 0 ? r : unlink_file(dir, &name);
-}
-
-/* ---- short texts ---- */
-
-static int make_text(const struct runtime_dir *dir, const struct file_name *name, const void *how)
-{
-        _cleanup_close_ int fd = openat(
-                dir->workers_fd, name->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-        size_t size = strlen(how);
-        ssize_t n = fd < 0 ? -1 : write(fd, how, size);
-
-        if (n < 0)
-                return -errno;
-        return (size_t)n == size ? TAKE_FD(fd) : -ENOSPC;
-}
-
-int runtime_dir_write(struct runtime_dir *dir, const char *uid, const char *suffix, const char *text)
-{
-        int fd = make_whole(dir, uid, suffix, ".text-new", make_text, text);
-
-        close_fd(fd);
-        return fd < 0 ? fd : 0;
-}
-
-int runtime_dir_read(struct runtime_dir *dir, const char *uid, const char *suffix, char **ret)
-{
-        _cleanup_close_ int fd = -1;
-        _cleanup_free_ char *text = NULL;
         struct file_name name;
         int r = file_name(uid, suffix, &name);
-        ssize_t n;
+
+        return r < 0 ? r : replace_text_at(dir->workers_fd, name.name, 0600, text);
+}
+
+static int read_text(
+        const struct runtime_dir *dir, const char *uid, const char *suffix, size_t size_max, char **ret)
+{
+        struct file_name name;
+        int r = file_name(uid, suffix, &name);
+
+        return r < 0 ? r : read_whole_at(dir->workers_fd, name.name, size_max, ret);
+}
+
+static int remove_file(const struct runtime_dir *dir, const char *uid, const char *suffix)
+{
+        struct file_name name;
+        int r = file_name(uid, suffix, &name);
 
         if (r < 0)
                 return r;
-        fd = openat(dir->workers_fd, name.name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        text = fd < 0 ? NULL : malloc(TEXT_SIZE_MAX + 1);
-        if (!text)
-                return fd < 0 ? -errno : -ENOMEM;
-        n = read(fd, text, TEXT_SIZE_MAX + 1);
-        if (n < 0)
-                return -errno;
-        if (n > TEXT_SIZE_MAX)
-                return -EFBIG;
-        text[n] = '\0';
-        *ret = TAKE_PTR(text);
-        return 0;
+        return unlinkat(dir->workers_fd, name.name, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-int runtime_dir_remove(struct runtime_dir *dir, const char *uid, const char *suffix)
+int runtime_dir_write(struct runtime_dir *dir, const char *uid, enum runtime_text which, const char *text)
 {
-        struct file_name name;
-        int r = file_name(uid, suffix, &name);
-
-        return r < 0 ? r : unlink_file(dir, &name);
+        return write_text(dir, uid, text_suffixes[which], text);
 }
 
-/* ---- copies of records ---- */
+int runtime_dir_read(struct runtime_dir *dir, const char *uid, enum runtime_text which, char **ret)
+{
+        return read_text(dir, uid, text_suffixes[which], TEXT_SIZE_MAX, ret);
+}
+
+int runtime_dir_remove(struct runtime_dir *dir, const char *uid, enum runtime_text which)
+{
+        return remove_file(dir, uid, text_suffixes[which]);
+}
 
 int runtime_dir_write_record(struct runtime_dir *dir, const char *uid, const char *text)
 {
-        int fd = make_whole(dir, uid, record_suffix, ".record-new", make_text, text);
-
-        if (fd < 0)
-                return fd;
-        close_fd(fd);
-        return 0;
-}
-
-static int read_whole(int fd, size_t size_max, char **ret)
-{
-        struct stat st;
-        _cleanup_free_ char *text = NULL;
-        ssize_t n;
-
-        if (fstat(fd, &st) < 0)
-                return -errno;
-        if (!S_ISREG(st.st_mode))
-                return -EBADMSG;
-        if ((uint64_t)st.st_size > size_max)
-                return -EFBIG;
-        text = malloc((size_t)st.st_size + 1);
-        if (!text)
-                return -ENOMEM;
-        n = read(fd, text, (size_t)st.st_size);
-        if (n < 0)
-                return -errno;
-        text[n] = '\0';
-        *ret = TAKE_PTR(text);
-        return 0;
+        return write_text(dir, uid, record_suffix, text);
 }
 
 int runtime_dir_read_record(struct runtime_dir *dir, const char *uid, size_t size_max, char **ret)
 {
-        struct file_name name;
-        _cleanup_close_ int fd = -1;
-        int r = file_name(uid, record_suffix, &name);
-
-        if (r < 0)
-                return r;
-        fd = openat(dir->workers_fd, name.name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-        return fd < 0 ? -errno : read_whole(fd, size_max, ret);
+        return read_text(dir, uid, record_suffix, size_max, ret);
 }
 
 int runtime_dir_forget_record(struct runtime_dir *dir, const char *uid)
 {
-        struct file_name name;
-        int r = file_name(uid, record_suffix, &name);
-
-        return r < 0 ? r : unlink_file(dir, &name);
+        return remove_file(dir, uid, record_suffix);
 }
+
+int runtime_dir_forget_worker(struct runtime_dir *dir, const char *uid)
+{
+        return remove_file(dir, uid, socket_suffix);
+}
+
+int runtime_dir_forget_region(struct runtime_dir *dir, const char *uid)
+{
+        return remove_file(dir, uid, region_suffix);
+}
+
+/* ---- all records ---- */
 
 /* The uid that the name of a record's file begins with. */
 static bool uid_of_record(const char *name, char ret[static UID_LENGTH_MAX + 1])

@@ -36,14 +36,23 @@ int runtime_dir_open_region(struct runtime_dir *dir, const char *uid);
 /* The same, and when there is none that fits `key`, a new empty one takes its place: what an older worker has
  * mapped stays as it is. Only while no worker of `uid` is to live on. fd or -errno (ENOSPC). */
 int runtime_dir_provide_region(struct runtime_dir *dir, const char *uid, const struct device_region_key *key);
-/* Replaces workers/UID`suffix`, whole or not at all. 0 or -errno. */
-int runtime_dir_write(struct runtime_dir *dir, const char *uid, const char *suffix, const char *text);
-/* *ret: the caller's. 0; -ENOENT: there is none; -EFBIG; other -errno. */
-int runtime_dir_read(struct runtime_dir *dir, const char *uid, const char *suffix, char **ret);
-/* 0 or -errno; 0 when there is none. */
-int runtime_dir_remove(struct runtime_dir *dir, const char *uid, const char *suffix);
 /* 0 or -errno; 0 when there is none. */
 int runtime_dir_forget_region(struct runtime_dir *dir, const char *uid);
+
+/* What is kept of a device beside its region and its record. */
+enum runtime_text {
+        RUNTIME_BACKING, /* workers/UID.backing */
+        RUNTIME_CLAIM,   /* workers/UID.claim: claim_file.h */
+        RUNTIME_PARAMS,  /* workers/UID.params */
+        _RUNTIME_TEXT_MAX
+};
+
+/* Replaces the text (mode 0600), whole or not at all. 0 or -errno. */
+int runtime_dir_write(struct runtime_dir *dir, const char *uid, enum runtime_text which, const char *text);
+/* *ret: the caller's. 0; -ENOENT: there is none; -EFBIG; other -errno. */
+int runtime_dir_read(struct runtime_dir *dir, const char *uid, enum runtime_text which, char **ret);
+/* 0 or -errno; 0 when there is none. */
+int runtime_dir_remove(struct runtime_dir *dir, const char *uid, enum runtime_text which);
 
 /* Puts `text` in the place of workers/UID.record (mode 0600), as a whole or not at all. 0 or -errno. */
 int runtime_dir_write_record(struct runtime_dir *dir, const char *uid, const char *text);

@@ -360,7 +360,7 @@ static void leave_lost_disk(struct world *world)
         CHECK_INT(backing_claims_add(&claims,
                           &(struct backing_claim){.key = (char[]){"file:1"}, .end = 1 << 30, .writes = true}),
                 0);
-        CHECK_INT(claim_file_write(world->path, uid, &claims), 0);
+        CHECK_INT(claim_file_write(world->dir, uid, &claims), 0);
         lost_disk_is_there = true;
 }
 

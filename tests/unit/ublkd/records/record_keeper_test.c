@@ -418,7 +418,7 @@ static void test_a_copy_that_cannot_be_written(struct place *place)
         start(place);
         put(place, "data", "");
         CHECK_INT(record_keeper_ensure(place->keeper, "data"), 0);
-        obstacle = file_of(place, uid_of(place, "data"), ".record-new");
+        CHECK(asprintf(&obstacle, "%s/run/workers/.%s.record.new", place->path, uid_of(place, "data")) > 0);
         CHECK_INT(mkdir(obstacle, 0700), 0);
         put(place, "data", ",\"labels\":{\"a\":\"b\"}");
         CHECK(record_keeper_ensure(place->keeper, "data") < 0);

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static struct runtime_dir *dir;
+
 static const char uid[] = "0b7a1c9e-0000-4000-8000-1234567890ab";
 
 static struct backing_claim items[] = {
@@ -15,20 +17,20 @@ static struct backing_claim items[] = {
         {.key = (char *)"disk:8:16", .end = 1},
 };
 
-static void test_round_trip(const char *directory)
+static void test_round_trip(void)
 {
         const struct backing_claims claims = {items, ARRAY_SIZE(items)};
         _cleanup_claims_ struct backing_claims got = {};
 
-        CHECK_INT(claim_file_read(directory, uid, &got), -ENOENT);
-        CHECK_INT(claim_file_remove(directory, uid), 0);
-        CHECK_INT(claim_file_write(directory, uid, &claims), 0);
-        CHECK_INT(claim_file_write(directory, uid, &claims), 0);
-        CHECK_INT(claim_file_read(directory, uid, &got), 0);
+        CHECK_INT(claim_file_read(dir, uid, &got), -ENOENT);
+        CHECK_INT(claim_file_remove(dir, uid), 0);
+        CHECK_INT(claim_file_write(dir, uid, &claims), 0);
+        CHECK_INT(claim_file_write(dir, uid, &claims), 0);
+        CHECK_INT(claim_file_read(dir, uid, &got), 0);
         CHECK(backing_claims_equal(&got, &claims));
-        CHECK_INT(claim_file_remove(directory, uid), 0);
+        CHECK_INT(claim_file_remove(dir, uid), 0);
         backing_claims_clear(&got);
-        CHECK_INT(claim_file_read(directory, uid, &got), -ENOENT);
+        CHECK_INT(claim_file_read(dir, uid, &got), -ENOENT);
 }
 
 static void put_text(const char *directory, const char *text)
@@ -43,7 +45,7 @@ static void put_text(const char *directory, const char *text)
 }
 
 /* The longest list there may be. */
-static void test_longest(const char *directory)
+static void test_longest(void)
 {
         _cleanup_claims_ struct backing_claims claims = {}, got = {};
         char key[BACKING_KEY_MAX + 1];
@@ -54,8 +56,8 @@ static void test_longest(const char *directory)
                 CHECK_INT(backing_claims_add(&claims,
                                   &(struct backing_claim){key, UINT64_MAX - i, UINT64_MAX, true, true}),
                         0);
-        CHECK_INT(claim_file_write(directory, uid, &claims), 0);
-        CHECK_INT(claim_file_read(directory, uid, &got), 0);
+        CHECK_INT(claim_file_write(dir, uid, &claims), 0);
+        CHECK_INT(claim_file_read(dir, uid, &got), 0);
         CHECK(backing_claims_equal(&got, &claims));
 }
 
@@ -65,7 +67,7 @@ static void test_older_file(const char *directory)
         _cleanup_claims_ struct backing_claims got = {};
 
         put_text(directory, "512 18446744073709551615 1\nfile:8:1:4711\n");
-        CHECK_INT(claim_file_read(directory, uid, &got), 0);
+        CHECK_INT(claim_file_read(dir, uid, &got), 0);
         CHECK(backing_claims_equal(&got, &(struct backing_claims){items, 1}));
 }
 
@@ -78,7 +80,7 @@ static void test_nonsense(const char *directory)
 
         for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
                 put_text(directory, texts[i]);
-                if (!CHECK_INT(claim_file_read(directory, uid, &got), -EBADMSG))
+                if (!CHECK_INT(claim_file_read(dir, uid, &got), -EBADMSG))
                         fprintf(stderr, "    for \"%s\"\n", texts[i]);
         }
         CHECK_INT(got.count, 0);
@@ -86,16 +88,17 @@ static void test_nonsense(const char *directory)
 
 int main(void)
 {
-        char directory[] = "/tmp/claim-file-XXXXXX", workers[64], command[64];
+        char directory[] = "/tmp/claim-file-XXXXXX", command[64];
+        struct problem_list problems = {};
 
         CHECK(mkdtemp(directory));
-        CHECK_INT(claim_file_write(directory, uid, &(struct backing_claims){items, 1}), -ENOENT);
-        snprintf(workers, sizeof(workers), "%s/workers", directory);
-        CHECK_INT(mkdir(workers, 0700), 0);
-        test_round_trip(directory);
-        test_longest(directory);
+        if (!CHECK_INT(runtime_dir_open(directory, &dir, &problems), 0))
+                return check_report();
+        test_round_trip();
+        test_longest();
         test_older_file(directory);
         test_nonsense(directory);
+        dir = runtime_dir_free(dir);
         snprintf(command, sizeof(command), "rm -r %s", directory);
         CHECK_INT(system(command), 0);
         return check_report();
