@@ -6,9 +6,9 @@
 #include "api/http/hold.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
-#include "api/http/utf8.h"
 
 #include "ublkd/base/json_print.h"
+#include "ublkd/base/utf8.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -99,7 +99,7 @@ static int format_event(const struct device_event *event, char **ret)
 
         cJSON_Delete(object);
         if (json) {
-                make_valid_utf8(json);
+                utf8_repair(json);
                 n = asprintf(ret, "id: %" PRIu64 "\ndata: %s\n\n", event->revision, json);
         }
         free(json);

@@ -2,7 +2,7 @@
 /* Whether a text is JSON: a recursive descent that builds nothing. */
 #include "api/http/json_check.h"
 
-#include "api/http/utf8.h"
+#include "ublkd/base/utf8.h"
 
 #include <errno.h>
 #include <math.h>

@@ -2,8 +2,8 @@
 /* What stands behind the '?', and percent-encoding. */
 #include "api/http/query.h"
 
-#include "api/http/utf8.h"
 #include "ublkd/base/backing.h"
+#include "ublkd/base/utf8.h"
 #include "ublkd/base/dispatch.h"
 #include "ublkd/model/device_spec.h"
 
@@ -108,21 +108,11 @@ static int parse_drop_last_copy(const char *value, struct query *ret)
         return parse_boolean(value, &ret->drop_last_copy);
 }
 
-/* Of valid UTF-8. */
-static size_t character_count(const char *text)
-{
-        size_t count = 0;
-
-        for (; *text; text++)
-                count += ((unsigned char)*text & 0xc0) != 0x80;
-        return count;
-}
-
 static int parse_label(const char *value, struct query *ret)
 {
         char *copy, *equals;
 
-        if (!value || *value == '=' || !strchr(value, '=') || character_count(value) > LABEL_MAX
+        if (!value || *value == '=' || !strchr(value, '=') || utf8_count(value) > LABEL_MAX
                 || ret->label_count == QUERY_LABELS_MAX)
                 return -EINVAL;
         copy = strdup(value);
@@ -248,24 +238,16 @@ static int read_parameter(struct reading *reading, const char *name, const char 
         return 0;
 }
 
-static bool is_utf8(const char *text)
-{
-        for (size_t size = strlen(text), length; size > 0; text += length, size -= length) {
-                length = utf8_length(text, size);
-                if (length == 0)
-                        return false;
-        }
-        return true;
-}
-
 static enum MHD_Result on_parameter(void *userdata, enum MHD_ValueKind kind _unused_, const char *key,
         size_t key_size, const char *value, size_t value_size)
 {
         struct reading *reading = userdata;
         char name[64], text[VALUE_MAX];
 
-        if (percent_decode(key, key_size, name, sizeof(name)) < 0 || !is_utf8(name)
-                || (value && (percent_decode(value, value_size, text, sizeof(text)) < 0 || !is_utf8(text))))
+        if (percent_decode(key, key_size, name, sizeof(name)) < 0 || !utf8_is_valid(name, strlen(name))
+                || (value
+                        && (percent_decode(value, value_size, text, sizeof(text)) < 0
+                                || !utf8_is_valid(text, strlen(text)))))
                 reading->error = problem_add(reading->problems, EINVAL, "", "BadParameter",
                         "A query parameter is too long or badly encoded.");
         else

@@ -3,28 +3,15 @@
 #include "api/http/respond.h"
 
 #include "api/http/etag.h"
-#include "api/http/utf8.h"
 
 #include "ublkd/base/json_print.h"
+#include "ublkd/base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 static const char type_json[] = "application/json", type_problem[] = "application/problem+json";
-
-void make_valid_utf8(char *text)
-{
-        size_t size = strlen(text);
-
-        for (size_t i = 0; i < size;) {
-                size_t length = utf8_length(text + i, size - i);
-
-                if (length == 0)
-                        text[i] = '?';
-                i += length ? length : 1;
-        }
-}
 
 void reply_clear(struct reply *reply)
 {
@@ -58,7 +45,7 @@ static void reply_object(struct request *request, unsigned status, const char *c
                 reply_no_memory(request);
                 return;
         }
-        make_valid_utf8(body);
+        utf8_repair(body);
         set_reply(request, status, content_type, body);
 }
 

@@ -76,9 +76,5 @@ void reply_error(struct request *request, int error, const char *what);
 /* The device, with its ETag. */
 void reply_device(struct request *request, unsigned status, const struct device_record *record);
 
-/* Replaces every byte that is not part of valid UTF-8 by '?'. For texts from outside: names of processes,
- * paths. */
-void make_valid_utf8(char *text);
-
 /* Frees what the reply holds; it is empty then. */
 void reply_clear(struct reply *reply);

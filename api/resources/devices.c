@@ -11,6 +11,7 @@
 #include "api/http/server.h"
 #include "api/held/wait.h"
 #include "ublkd/base/kernel_feature.h"
+#include "ublkd/base/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -284,7 +285,7 @@ static cJSON *removal_to_json(
         char node[32];
 
         if (users)
-                make_valid_utf8(users);
+                utf8_repair(users);
         snprintf(node, sizeof(node), "/dev/ublkb%d", answer->number);
         if (object && cJSON_AddStringToObject(object, "name", record->name)
                 && cJSON_AddStringToObject(object, "uid", record->uid)

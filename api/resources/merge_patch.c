@@ -3,72 +3,37 @@
  * are merged member by member, and everything else is a value as a whole. */
 #include "api/resources/merge_patch.h"
 
+#include "ublkd/base/json_util.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Where in the patch: a list from the inside out, on the stack of the recursion. */
-struct place {
-        const struct place *outer;
-        const char *name; /* of a member; in an array its index */
-};
+enum { POINTER_MAX = 511 };
 
-DEFINE_CLEANUP(cJSON, cJSON_Delete);
-#define _cleanup_json_ _cleanup_(cJSON_Delete_pointer)
-
-/* Appends `name` as a reference token (RFC 6901) as far as there is room. */
-static void append_token(char *text, size_t size, const char *name)
+static int report_duplicate(const struct json_place *place, struct problem_list *problems)
 {
-        size_t used = strlen(text);
+        _cleanup_free_ char *pointer = json_place_pointer(place);
 
-        for (const char *c = name; *c && used + 3 < size; c++) {
-                if (*c == '~' || *c == '/') {
-                        text[used++] = '~';
-                        text[used++] = *c == '~' ? '0' : '1';
-                } else {
-                        text[used++] = *c;
-                }
-        }
-        text[used] = '\0';
-}
-
-static void write_pointer(const struct place *place, char *text, size_t size)
-{
-        size_t used;
-
-        if (!place)
-                return;
-        write_pointer(place->outer, text, size);
-        used = strlen(text);
-        if (used + 3 >= size)
-                return;
-        strcpy(text + used, "/");
-        append_token(text, size, place->name);
-}
-
-static int report_duplicate(const struct place *place, struct problem_list *problems)
-{
-        char pointer[512] = "";
-
-        write_pointer(place, pointer, sizeof(pointer));
+        if (!pointer)
+                return -ENOMEM;
+        if (strlen(pointer) > POINTER_MAX) /* names are as long as the client likes */
+                pointer[POINTER_MAX] = '\0';
         return problem_add(problems, EINVAL, pointer, "DuplicateField", "%.64s is there twice; give it once",
                 place->name);
 }
 
-static int check_names(const struct place *place, const cJSON *value, struct problem_list *problems);
+static int check_names(const struct json_place *place, const cJSON *value, struct problem_list *problems);
 
-static int check_members(const struct place *outer, const cJSON *object, struct problem_list *problems)
+static int check_members(const struct json_place *outer, const cJSON *object, struct problem_list *problems)
 {
         const cJSON *member;
 
         cJSON_ArrayForEach (member, object) {
-                const struct place place = {.outer = outer, .name = member->string};
-                const cJSON *later = member->next;
+                const struct json_place place = {.outer = outer, .name = member->string};
                 int r = 0;
 
-                while (later && strcmp(later->string, member->string) != 0)
-                        later = later->next;
-                if (later)
+                if (json_name_recurs(member))
                         r = report_duplicate(&place, problems);
                 if (r >= 0)
                         r = check_names(&place, member, problems);
@@ -78,14 +43,14 @@ static int check_members(const struct place *outer, const cJSON *object, struct 
         return 0;
 }
 
-static int check_items(const struct place *outer, const cJSON *array, struct problem_list *problems)
+static int check_items(const struct json_place *outer, const cJSON *array, struct problem_list *problems)
 {
         const cJSON *item;
         unsigned index = 0;
 
         cJSON_ArrayForEach (item, array) {
                 char name[16];
-                const struct place place = {.outer = outer, .name = name};
+                const struct json_place place = {.outer = outer, .name = name};
                 int r;
 
                 snprintf(name, sizeof(name), "%u", index++);
@@ -97,7 +62,7 @@ static int check_items(const struct place *outer, const cJSON *array, struct pro
 }
 
 /* Reports each name that an object has twice, however deep in `value`. */
-static int check_names(const struct place *place, const cJSON *value, struct problem_list *problems)
+static int check_names(const struct json_place *place, const cJSON *value, struct problem_list *problems)
 {
         if (cJSON_IsObject(value))
                 return check_members(place, value, problems);
@@ -146,7 +111,7 @@ static cJSON *merged(const cJSON *target, const cJSON *patch)
 int merge_patch(const cJSON *target, const cJSON *patch, cJSON **ret, struct problem_list *problems)
 {
         size_t before = problems->count + problems->dropped;
-        int r = check_names(NULL, patch, problems);
+        int r = check_names(&(struct json_place){.name = ""}, patch, problems);
         cJSON *result;
 
         if (r < 0)

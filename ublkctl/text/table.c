@@ -4,6 +4,7 @@
 
 #include "ublkctl/text/text.h"
 #include "ublkd/base/printable.h"
+#include "ublkd/base/utf8.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -93,22 +94,13 @@ void table_add_format(struct table *table, const char *format, ...)
                 table->incomplete = true;
 }
 
-static size_t code_points(const char *text)
-{
-        size_t count = 0;
-
-        for (; *text; text++)
-                count += (*text & 0xc0) != 0x80;
-        return count;
-}
-
 /* At most `count` code points of text; what it printed. */
 static size_t print_part(FILE *file, const char *text, size_t count)
 {
         size_t printed = 0;
 
         for (; *text; text++) {
-                if ((*text & 0xc0) != 0x80 && printed++ == count)
+                if (!utf8_is_continuation(*text) && printed++ == count)
                         return count;
                 fputc(*text, file);
         }
@@ -130,7 +122,7 @@ static void print_blanks(struct line *line, size_t count)
 static void print_cell(
         struct line *line, const char *text, enum paint paint, size_t width, bool right, bool last)
 {
-        size_t length = code_points(text), padding = width > length ? width - length : 0;
+        size_t length = utf8_count(text), padding = width > length ? width - length : 0;
         bool painted = line->colours && paint != PAINT_NONE;
 
         if (right)
@@ -156,9 +148,9 @@ static const char *heading_text(const struct table *table, size_t column)
 static void measure(const struct table *table, size_t rows, size_t widths[static COLUMNS_MAX])
 {
         for (size_t column = 0; column < table->columns; column++)
-                widths[column] = code_points(heading_text(table, column));
+                widths[column] = utf8_count(heading_text(table, column));
         for (size_t i = 0; i < rows * table->columns; i++) {
-                size_t width = code_points(table->cells[i].text);
+                size_t width = utf8_count(table->cells[i].text);
 
                 if (width > widths[i % table->columns])
                         widths[i % table->columns] = width;

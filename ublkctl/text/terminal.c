@@ -4,6 +4,7 @@
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/printable.h"
+#include "ublkd/base/utf8.h"
 
 #include <assert.h>
 #include <string.h>
@@ -72,7 +73,7 @@ void progress_show(const char *text)
         terminal_size(STDERR_FILENO, &columns, &rows);
         while (copy[end] && shown + 1 < columns) {
                 end++;
-                while ((copy[end] & 0xc0) == 0x80)
+                while (utf8_is_continuation(copy[end]))
                         end++;
                 shown++;
         }

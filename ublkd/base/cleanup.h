@@ -2,9 +2,11 @@
 /* Ownership in the type: variables that free themselves, and macros that hand ownership on. */
 #pragma once
 
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <errno.h>
 
 #define _cleanup_(function) __attribute__((cleanup(function)))
 #define _printf_(string, first) __attribute__((format(printf, string, first)))
@@ -59,3 +61,8 @@ static inline void close_fd_pointer(int *fd)
                         function(*object);                                                                   \
         }                                                                                                    \
         struct allow_semicolon_
+
+DEFINE_CLEANUP(DIR, closedir);
+DEFINE_CLEANUP(FILE, fclose);
+#define _cleanup_closedir_ _cleanup_(closedir_pointer)
+#define _cleanup_fclose_ _cleanup_(fclose_pointer)

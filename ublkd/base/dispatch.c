@@ -7,6 +7,9 @@
  * the stack. */
 #include "ublkd/base/dispatch.h"
 
+#include "ublkd/base/json_util.h"
+#include "ublkd/base/utf8.h"
+
 #include <assert.h>
 #include <ctype.h>
 #include <math.h>
@@ -20,12 +23,6 @@ static const double exact_integer_max = 9007199254740992.0;
 
 enum { OPTIONS_MAX = 64, EXCERPT_CHARACTERS = 40 };
 
-/* Where we are: the pointer of the outermost object, or a name inside another place. */
-struct place {
-        const struct place *outer;
-        const char *name; /* with `outer` NULL: the whole pointer */
-};
-
 struct walk {
         struct problem_list *problems;
         bool faulty;
@@ -37,25 +34,11 @@ struct excerpt {
 };
 
 /* Checks `value` and stores it at `field`. 0 (also when a fault was reported) or -ENOMEM. */
-typedef int (*option_reader)(struct walk *walk, const struct place *place, const struct option_field *option,
-        const cJSON *value, void *field);
+typedef int (*option_reader)(struct walk *walk, const struct json_place *place,
+        const struct option_field *option, const cJSON *value, void *field);
 
-static int read_object(struct walk *walk, const struct place *place, const cJSON *object,
+static int read_object(struct walk *walk, const struct json_place *place, const cJSON *object,
         const struct option_table *table, char *ret);
-
-static bool is_continuation(char byte)
-{
-        return ((unsigned char)byte & 0xc0) == 0x80;
-}
-
-static size_t code_points(const char *text)
-{
-        size_t count = 0;
-
-        for (; *text; text++)
-                count += !is_continuation(*text);
-        return count;
-}
 
 static struct excerpt quote(const char *text)
 {
@@ -64,7 +47,7 @@ static struct excerpt quote(const char *text)
 
         excerpt.text[length++] = '"';
         for (; *text && length < sizeof(excerpt.text) - 6; text++) {
-                if (!is_continuation(*text) && characters++ == EXCERPT_CHARACTERS)
+                if (!utf8_is_continuation(*text) && characters++ == EXCERPT_CHARACTERS)
                         break;
                 excerpt.text[length++] = iscntrl((unsigned char)*text) ? '?' : *text;
         }
@@ -99,48 +82,14 @@ static struct excerpt describe(const cJSON *value)
         return excerpt;
 }
 
-static void place_write(const struct place *place, FILE *stream)
-{
-        if (!place->outer) {
-                fputs(place->name, stream);
-                return;
-        }
-        place_write(place->outer, stream);
-        fputc('/', stream);
-        for (const char *c = place->name; *c; c++)
-                if (*c == '~' || *c == '/')
-                        fputs(*c == '~' ? "~0" : "~1", stream);
-                else
-                        fputc(*c, stream);
-}
-
-/* The RFC 6901 pointer of the place, or NULL when out of memory. */
-static char *place_pointer(const struct place *place)
-{
-        char *pointer = NULL;
-        size_t size;
-        FILE *stream = open_memstream(&pointer, &size);
-        bool failed;
-
-        if (!stream)
-                return NULL;
-        place_write(place, stream);
-        failed = ferror(stream); /* fclose(3) forgets what failed before it */
-        if (fclose(stream) != 0 || failed) {
-                free(pointer);
-                return NULL;
-        }
-        return pointer;
-}
-
 /* The name of what is wrong, for the beginning of a sentence. */
-static const char *subject(const struct place *place)
+static const char *subject(const struct json_place *place)
 {
         return place->outer ? place->name : "this";
 }
 
 static int _printf_(4, 5) report(
-        struct walk *walk, const struct place *place, const char *reason, const char *format, ...)
+        struct walk *walk, const struct json_place *place, const char *reason, const char *format, ...)
 {
         _cleanup_free_ char *pointer = NULL, *detail = NULL;
         va_list arguments;
@@ -159,13 +108,13 @@ static int _printf_(4, 5) report(
                 detail = NULL; /* vasprintf(3) leaves it undefined */
                 return -ENOMEM;
         }
-        pointer = place_pointer(place);
+        pointer = json_place_pointer(place);
         if (!pointer)
                 return -ENOMEM;
         return problem_add(walk->problems, EINVAL, pointer, reason, "%s", detail);
 }
 
-static int report_value(struct walk *walk, const struct place *place, const struct option_field *option,
+static int report_value(struct walk *walk, const struct json_place *place, const struct option_field *option,
         const cJSON *value, const char *reason, const char *what)
 {
         return report(walk, place, reason, "%s is %s, %s; give %s", subject(place), describe(value).text,
@@ -173,8 +122,8 @@ static int report_value(struct walk *walk, const struct place *place, const stru
 }
 
 /* Says whether the number is good; if not, *ret is what report() answered. */
-static bool number_is_good(struct walk *walk, const struct place *place, const struct option_field *option,
-        const cJSON *value, int64_t number, int *ret)
+static bool number_is_good(struct walk *walk, const struct json_place *place,
+        const struct option_field *option, const cJSON *value, int64_t number, int *ret)
 {
         char what[64];
 
@@ -204,7 +153,7 @@ static bool number_is_good(struct walk *walk, const struct place *place, const s
 }
 
 /* Takes the integer out of a JSON number and checks it against the option. On false *ret is the answer. */
-static bool take_integer(struct walk *walk, const struct place *place, const struct option_field *option,
+static bool take_integer(struct walk *walk, const struct json_place *place, const struct option_field *option,
         const cJSON *value, int64_t *ret_number, int *ret)
 {
         const char *what = NULL, *reason = "WrongType";
@@ -227,7 +176,7 @@ static bool take_integer(struct walk *walk, const struct place *place, const str
         return true;
 }
 
-static int read_integer(struct walk *walk, const struct place *place, const struct option_field *option,
+static int read_integer(struct walk *walk, const struct json_place *place, const struct option_field *option,
         const cJSON *value, void *field)
 {
         int r;
@@ -236,8 +185,8 @@ static int read_integer(struct walk *walk, const struct place *place, const stru
         return r;
 }
 
-static int read_auto_integer(struct walk *walk, const struct place *place, const struct option_field *option,
-        const cJSON *value, void *field)
+static int read_auto_integer(struct walk *walk, const struct json_place *place,
+        const struct option_field *option, const cJSON *value, void *field)
 {
         if (cJSON_IsString(value) && strcmp(value->valuestring, "auto") == 0) {
                 *(int64_t *)field = OPTION_AUTO;
@@ -247,7 +196,7 @@ static int read_auto_integer(struct walk *walk, const struct place *place, const
 }
 
 /* An amount that `parse` reads. */
-static int read_quantity(struct walk *walk, const struct place *place, const struct option_field *option,
+static int read_quantity(struct walk *walk, const struct json_place *place, const struct option_field *option,
         const cJSON *value, int (*parse)(const char *, uint64_t *), uint64_t *field)
 {
         uint64_t number;
@@ -264,7 +213,7 @@ static int read_quantity(struct walk *walk, const struct place *place, const str
         return r;
 }
 
-static int read_bytes(struct walk *walk, const struct place *place, const struct option_field *option,
+static int read_bytes(struct walk *walk, const struct json_place *place, const struct option_field *option,
         const cJSON *value, void *field)
 {
         int64_t number;
@@ -277,7 +226,7 @@ static int read_bytes(struct walk *walk, const struct place *place, const struct
         return r;
 }
 
-static int read_duration(struct walk *walk, const struct place *place, const struct option_field *option,
+static int read_duration(struct walk *walk, const struct json_place *place, const struct option_field *option,
         const cJSON *value, void *field)
 {
         if (!cJSON_IsString(value))
@@ -285,7 +234,7 @@ static int read_duration(struct walk *walk, const struct place *place, const str
         return read_quantity(walk, place, option, value, parse_duration, field);
 }
 
-static int read_bool(struct walk *walk, const struct place *place, const struct option_field *option,
+static int read_bool(struct walk *walk, const struct json_place *place, const struct option_field *option,
         const cJSON *value, void *field)
 {
         if (!cJSON_IsBool(value))
@@ -294,7 +243,7 @@ static int read_bool(struct walk *walk, const struct place *place, const struct 
         return 0;
 }
 
-static int read_enum(struct walk *walk, const struct place *place, const struct option_field *option,
+static int read_enum(struct walk *walk, const struct json_place *place, const struct option_field *option,
         const cJSON *value, void *field)
 {
         const char *reason = cJSON_IsString(value) ? "BadValue" : "WrongType";
@@ -321,7 +270,7 @@ static int pattern_matches(const char *pattern, const char *text)
         return r == REG_ESPACE ? -ENOMEM : r == 0;
 }
 
-static int read_string(struct walk *walk, const struct place *place, const struct option_field *option,
+static int read_string(struct walk *walk, const struct json_place *place, const struct option_field *option,
         const cJSON *value, void *field)
 {
         size_t length;
@@ -330,7 +279,7 @@ static int read_string(struct walk *walk, const struct place *place, const struc
 
         if (!cJSON_IsString(value))
                 return report_value(walk, place, option, value, "WrongType", "not a string");
-        length = code_points(value->valuestring);
+        length = utf8_count(value->valuestring);
         if (length > option->length_max)
                 return report_value(walk, place, option, value, "BadLength", "too long");
         if (length < option->length_min)
@@ -349,10 +298,10 @@ static int read_string(struct walk *walk, const struct place *place, const struc
 }
 
 /* One name and value of a map. */
-static int check_map_entry(
-        struct walk *walk, const struct place *place, const struct option_field *option, const cJSON *entry)
+static int check_map_entry(struct walk *walk, const struct json_place *place,
+        const struct option_field *option, const cJSON *entry)
 {
-        const struct place inner = {.outer = place, .name = entry->string};
+        const struct json_place inner = {.outer = place, .name = entry->string};
         int r = option->pattern ? pattern_matches(option->pattern, entry->string) : 1;
 
         if (r == 0)
@@ -364,7 +313,7 @@ static int check_map_entry(
                 return report(walk, &inner, "WrongType",
                         "%s is %s, not a string; give a string of at most %zu characters",
                         quote(entry->string).text, describe(entry).text, option->value_length_max);
-        if (code_points(entry->valuestring) > option->value_length_max)
+        if (utf8_count(entry->valuestring) > option->value_length_max)
                 return report(walk, &inner, "BadLength",
                         "%s is too long; give a string of at most %zu characters", quote(entry->string).text,
                         option->value_length_max);
@@ -372,17 +321,14 @@ static int check_map_entry(
 }
 
 /* Quadratic: only for maps whose size is within bounds. */
-static int check_map_duplicates(struct walk *walk, const struct place *place, const cJSON *map)
+static int check_map_duplicates(struct walk *walk, const struct json_place *place, const cJSON *map)
 {
         const cJSON *entry;
 
         cJSON_ArrayForEach (entry, map) {
-                const struct place inner = {.outer = place, .name = entry->string};
-                const cJSON *later = entry->next;
+                const struct json_place inner = {.outer = place, .name = entry->string};
 
-                while (later && strcmp(later->string, entry->string) != 0)
-                        later = later->next;
-                if (later
+                if (json_name_recurs(entry)
                         && report(walk, &inner, "DuplicateField", "%.64s is there twice; give it once",
                                    entry->string)
                                    < 0)
@@ -402,8 +348,8 @@ static int store_copy(const cJSON *value, void *field)
         return 0;
 }
 
-static int read_string_map(struct walk *walk, const struct place *place, const struct option_field *option,
-        const cJSON *value, void *field)
+static int read_string_map(struct walk *walk, const struct json_place *place,
+        const struct option_field *option, const cJSON *value, void *field)
 {
         struct walk inside = {.problems = walk->problems};
         const cJSON *entry;
@@ -430,7 +376,7 @@ static int read_string_map(struct walk *walk, const struct place *place, const s
         return inside.faulty ? 0 : store_copy(value, field);
 }
 
-static int read_document(struct walk *walk, const struct place *place, const struct option_field *option,
+static int read_document(struct walk *walk, const struct json_place *place, const struct option_field *option,
         const cJSON *value, void *field)
 {
         if (!cJSON_IsObject(value))
@@ -438,7 +384,7 @@ static int read_document(struct walk *walk, const struct place *place, const str
         return store_copy(value, field);
 }
 
-static int read_nested(struct walk *walk, const struct place *place, const struct option_field *option,
+static int read_nested(struct walk *walk, const struct json_place *place, const struct option_field *option,
         const cJSON *value, void *field)
 {
         if (!cJSON_IsObject(value))
@@ -460,7 +406,7 @@ static const option_reader readers[] = {
 };
 static_assert(ARRAY_SIZE(readers) == _OPTION_KIND_MAX, "a reader for every kind");
 
-static int report_unknown(struct walk *walk, const struct place *place, const struct option_table *table)
+static int report_unknown(struct walk *walk, const struct json_place *place, const struct option_table *table)
 {
         const char *meant;
 
@@ -475,11 +421,11 @@ static int report_unknown(struct walk *walk, const struct place *place, const st
 }
 
 static int report_missing(
-        struct walk *walk, const struct place *place, const struct option_table *table, uint64_t seen)
+        struct walk *walk, const struct json_place *place, const struct option_table *table, uint64_t seen)
 {
         for (size_t i = 0; i < table->count; i++) {
                 const struct option_field *option = &table->options[i];
-                const struct place inner = {.outer = place, .name = option->name};
+                const struct json_place inner = {.outer = place, .name = option->name};
 
                 if (!option->required || (seen & (UINT64_C(1) << i)))
                         continue;
@@ -492,14 +438,14 @@ static int report_missing(
 }
 
 /* `ret` holds the defaults already. */
-static int read_object(struct walk *walk, const struct place *place, const cJSON *object,
+static int read_object(struct walk *walk, const struct json_place *place, const cJSON *object,
         const struct option_table *table, char *ret)
 {
         uint64_t seen = 0;
         const cJSON *member;
 
         cJSON_ArrayForEach (member, object) {
-                const struct place inner = {.outer = place, .name = member->string};
+                const struct json_place inner = {.outer = place, .name = member->string};
                 int index = option_index(table, member->string), r = 0;
 
                 assert(index < OPTIONS_MAX);
@@ -526,7 +472,7 @@ int dispatch(const cJSON *object, const struct option_table *table, const char *
 {
         /* The whole table as one nested object. */
         const struct option_field whole = {.kind = OPTION_OBJECT, .table = table, .hint = "an object"};
-        const struct place place = {.name = pointer};
+        const struct json_place place = {.name = pointer};
         struct walk walk = {.problems = problems};
         int r = option_defaults(table, ret);
 

@@ -7,16 +7,25 @@
 #include <stdio.h>
 #include <time.h>
 
-bool json_add_time(cJSON *object, const char *name, uint64_t usec)
+bool time_format(uint64_t usec, char ret[static TIME_TEXT_SIZE])
 {
-        char text[64];
         time_t seconds = (time_t)(usec / USEC_PER_SEC);
         struct tm tm;
         size_t n;
 
-        if (usec == 0 || !gmtime_r(&seconds, &tm))
+        *ret = '\0';
+        if (!gmtime_r(&seconds, &tm))
+                return false;
+        n = strftime(ret, TIME_TEXT_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
+        snprintf(ret + n, TIME_TEXT_SIZE - n, ".%03uZ", (unsigned)(usec % USEC_PER_SEC / 1000));
+        return n > 0;
+}
+
+bool json_add_time(cJSON *object, const char *name, uint64_t usec)
+{
+        char text[TIME_TEXT_SIZE];
+
+        if (usec == 0 || !time_format(usec, text))
                 return cJSON_AddNullToObject(object, name) != NULL;
-        n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-        snprintf(text + n, sizeof(text) - n, ".%03uZ", (unsigned)(usec % USEC_PER_SEC / 1000));
         return cJSON_AddStringToObject(object, name, text) != NULL;
 }

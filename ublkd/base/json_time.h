@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Points of time in JSON. */
+/* Points of time, as text and in JSON. */
 #pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+enum { TIME_TEXT_SIZE = 32 };
+
+/* Format `usec` (CLOCK_REALTIME, microseconds) as RFC 3339 in UTC with milliseconds: 2026-11-22T10:00:00.000Z.
+ * False if it does not have a year; `ret` is "" then. */
+bool time_format(uint64_t usec, char ret[static TIME_TEXT_SIZE]);
 
 /* Adds `usec` (CLOCK_REALTIME, microseconds) as RFC 3339 text in UTC with milliseconds; null for 0, "never".
  * False: out of memory. */

@@ -71,21 +71,6 @@ ssize_t look_read_link(int directory, const char *name, char *text, size_t size)
 FILE *look_open_file(int directory, const char *name);
 DIR *look_open_directory(int directory, const char *name);
 
-static inline void look_close_directory(DIR **dir)
-{
-        if (*dir)
-                (void)closedir(*dir);
-}
-
-static inline void look_close_file(FILE **file)
-{
-        if (*file)
-                (void)fclose(*file);
-}
-
-#define _cleanup_closedir_ _cleanup_(look_close_directory)
-#define _cleanup_fclose_ _cleanup_(look_close_file)
-
 /* disk_mounts.c: the mounts that a process (or thread) sees, once for every mount namespace. */
 int disk_mounts_add(struct look *look, const struct process *process);
 /* disk_mounts.c: the disks that are swapped to. */

@@ -16,9 +16,6 @@
 /* As /proc/PID/comm has it. */
 static const char worker_comm[] = "ublkd-worker";
 
-DEFINE_CLEANUP(DIR, closedir);
-DEFINE_CLEANUP(FILE, fclose);
-
 enum { OUR_UID_SHIFT = 16 }; /* see device_cookie(): below that other servers keep flags of theirs */
 
 /* As read_text_at(). */
@@ -89,7 +86,7 @@ static bool inodes_contain(const struct inodes *inodes, unsigned long inode)
 /* The columns are those of net/unix/af_unix.c (unix_seq_show). */
 static void find_connected(const char *proc, struct inodes *ret)
 {
-        _cleanup_(fclose_pointer) FILE *sockets = NULL;
+        _cleanup_fclose_ FILE *sockets = NULL;
         char path[PATH_MAX], line[512];
 
         if (snprintf(path, sizeof(path), "%s/net/unix", proc) >= (int)sizeof(path))
@@ -121,7 +118,7 @@ static bool is_connected(const struct inodes *connected, int folder, const char 
 static bool is_supervised(const char *proc, pid_t pid)
 {
         _cleanup_(inodes_clear) struct inodes connected = {};
-        _cleanup_(closedir_pointer) DIR *descriptors = NULL;
+        _cleanup_closedir_ DIR *descriptors = NULL;
         const struct dirent *entry;
         char path[PATH_MAX];
 

@@ -31,7 +31,6 @@ enum {
         LOOK_USEC = 1000 * 1000, /* who asks for the host waits for two seconds */
 };
 
-DEFINE_CLEANUP(DIR, closedir);
 DEFINE_CLEANUP(struct foreign_scan, foreign_scan_free);
 
 /* A disk of ours was seen there: nobody has to ask what is there. */
@@ -45,8 +44,7 @@ static bool is_seen(const struct device_store *store, int number)
 /* Those that may be foreign, in no order. */
 static int list_numbers(const struct foreign_scan_config *config, int **ret, size_t *ret_count)
 {
-        _cleanup_(closedir_pointer) DIR *directory =
-                opendir(config->folder ? config->folder : "/sys/class/ublk-char");
+        _cleanup_closedir_ DIR *directory = opendir(config->folder ? config->folder : "/sys/class/ublk-char");
         _cleanup_free_ int *numbers = NULL;
         const struct dirent *entry;
         size_t count = 0;

@@ -15,8 +15,6 @@
 
 enum { ROOM_LEAST = 1 << 20 }; /* bytes: the largest spec that a request can bring */
 
-DEFINE_CLEANUP(FILE, fclose);
-
 /* What is no file could have us wait for somebody who writes to it. */
 static FILE *open_file(const char *path)
 {
@@ -34,7 +32,7 @@ static FILE *open_file(const char *path)
 
 static bool find_group(const char *path, const char *name, gid_t *ret)
 {
-        _cleanup_(fclose_pointer) FILE *file = open_file(path);
+        _cleanup_fclose_ FILE *file = open_file(path);
         const struct group *group;
 
         while (file && (group = fgetgrent(file)))

@@ -9,6 +9,8 @@
 #include "ublkd/proto/json_u64.h"
 
 #include "ublkd/base/json_print.h"
+#include "ublkd/base/json_util.h"
+#include "ublkd/base/utf8.h"
 
 #include <cjson/cJSON.h>
 #include <limits.h>
@@ -233,12 +235,6 @@ const char *worker_stage_to_string(enum worker_stage stage)
         return (unsigned)stage < ARRAY_SIZE(stages) ? stages[stage] : "unknown";
 }
 
-static void delete_json(cJSON **json)
-{
-        cJSON_Delete(*json);
-}
-#define _cleanup_json_ _cleanup_(delete_json)
-
 /* ---- writing ---- */
 
 static bool add_problems(cJSON *object, const char *name, const struct problem_list *problems)
@@ -310,41 +306,6 @@ int worker_msg_encode(const struct worker_msg *msg, char **ret_text)
 }
 
 /* ---- reading ---- */
-
-/* JSON is UTF-8, and what a worker writes ends up in answers to users. */
-static bool utf8_is_valid(const unsigned char *text, size_t size)
-{
-        static const struct {
-                unsigned char mask, lead;
-                unsigned length;
-                uint32_t least;
-        } forms[] = {
-                {0x80, 0x00, 1, 0      },
-                {0xe0, 0xc0, 2, 0x80   },
-                {0xf0, 0xe0, 3, 0x800  },
-                {0xf8, 0xf0, 4, 0x10000},
-        };
-
-        for (size_t i = 0, length; i < size; i += length) {
-                size_t form = 0;
-                uint32_t code;
-
-                while (form < ARRAY_SIZE(forms) && (text[i] & forms[form].mask) != forms[form].lead)
-                        form++;
-                if (form == ARRAY_SIZE(forms) || forms[form].length > size - i)
-                        return false;
-                length = forms[form].length;
-                code = text[i] & (unsigned char)~forms[form].mask;
-                for (size_t k = 1; k < length; k++) {
-                        if ((text[i + k] & 0xc0) != 0x80)
-                                return false;
-                        code = code << 6 | (text[i + k] & 0x3f);
-                }
-                if (code < forms[form].least || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
-                        return false;
-        }
-        return true;
-}
 
 /* cJSON recurses, and its own limit of 1000 brackets is more stack than a message is worth. */
 static bool nesting_is_sane(const char *text, size_t size)
@@ -481,8 +442,8 @@ int worker_msg_decode(const char *text, size_t size, struct worker_msg *ret)
         int r;
 
         memset(&msg, 0, sizeof(msg)); /* all of the union, whichever member it is to be */
-        if (size > WORKER_MSG_SIZE_MAX || !utf8_is_valid((const unsigned char *)text, size)
-                || !nesting_is_sane(text, size))
+        /* What a worker writes ends up in answers to users. */
+        if (size > WORKER_MSG_SIZE_MAX || !utf8_is_valid(text, size) || !nesting_is_sane(text, size))
                 return -EBADMSG;
         object = cJSON_ParseWithLengthOpts(text, size, &end, false);
         if (!object || end != text + size || !cJSON_IsObject(object))

@@ -3,9 +3,10 @@
 #include "ublkd/reconcile/device_faults.h"
 #include "ublkd/reconcile/device_space.h"
 
+#include "ublkd/base/json_time.h"
+
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 static const enum condition_reason reasons[] = {
         [REGION_FAULT_FLUSH] = REASON_FLUSH_FAILED,
@@ -21,12 +22,11 @@ static int open_region(const struct managed_device *device)
 /* " at 2026-11-22T10:00:00Z"; "" where it is not known. */
 static void format_time(uint64_t at, char text[static 32])
 {
-        time_t seconds = (time_t)(at / 1000000);
-        struct tm tm;
+        char time[TIME_TEXT_SIZE];
 
         text[0] = '\0';
-        if (at > 0 && gmtime_r(&seconds, &tm))
-                (void)strftime(text, 32, " at %Y-%m-%dT%H:%M:%SZ", &tm);
+        if (at > 0 && time_format(at, time))
+                snprintf(text, 32, " at %.19sZ", time);
 }
 
 static int explain_flush(const struct fault_report *report, char **ret)

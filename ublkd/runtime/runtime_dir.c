@@ -41,7 +41,6 @@ struct runtime_dir {
 };
 
 DEFINE_CLEANUP(struct runtime_dir, runtime_dir_free);
-DEFINE_CLEANUP(DIR, closedir);
 
 /* What went wrong with the directory itself, in words. Returns -error. */
 static int explain(struct problem_list *problems, int error, const char *path)
@@ -405,7 +404,7 @@ int runtime_dir_each_record(
         struct runtime_dir *dir, int (*each)(void *userdata, const char *uid), void *userdata)
 {
         int r = 0, fd = openat(dir->workers_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        _cleanup_(closedir_pointer) DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+        _cleanup_closedir_ DIR *directory = fd < 0 ? NULL : fdopendir(fd);
         const struct dirent *entry;
         char uid[UID_LENGTH_MAX + 1];
 

@@ -6,6 +6,7 @@
 #include "targets/worker/disk/config.h"
 #include "targets/registry.h"
 #include "ublkd/base/cpu_list.h"
+#include "ublkd/base/json_util.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -43,12 +44,6 @@ static const struct option_table spec_table = {
         .count = ARRAY_SIZE(spec_options),
         .struct_size = sizeof(struct spec_fields),
 };
-
-static void delete_json(cJSON **json)
-{
-        cJSON_Delete(*json);
-}
-#define _cleanup_json_ _cleanup_(delete_json)
 
 static void release_fields(struct spec_fields *fields)
 {

@@ -12,13 +12,6 @@
 
 enum { TEXT_SIZE = 8192 };
 
-static void closedir_pointer(DIR **dir)
-{
-        if (*dir)
-                (void)closedir(*dir);
-}
-#define _cleanup_closedir_ _cleanup_(closedir_pointer)
-
 static bool is_number(const char *text)
 {
         return *text && strspn(text, "0123456789") == strlen(text);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* UTF-8, as RFC 3629 has it. */
-#include "api/http/utf8.h"
+#include "ublkd/base/utf8.h"
+
+#include <string.h>
 
 size_t utf8_length(const char *text, size_t size)
 {
@@ -21,4 +23,36 @@ size_t utf8_length(const char *text, size_t size)
                 || (bytes[0] == 0xf0 && bytes[1] < 0x90) || (bytes[0] == 0xf4 && bytes[1] > 0x8f))
                 return 0;
         return length;
+}
+
+bool utf8_is_valid(const char *text, size_t size)
+{
+        for (size_t length; size > 0; text += length, size -= length) {
+                length = utf8_length(text, size);
+                if (length == 0)
+                        return false;
+        }
+        return true;
+}
+
+size_t utf8_count(const char *text)
+{
+        size_t count = 0;
+
+        for (; *text; text++)
+                count += !utf8_is_continuation(*text);
+        return count;
+}
+
+void utf8_repair(char *text)
+{
+        size_t size = strlen(text);
+
+        for (size_t i = 0; i < size;) {
+                size_t length = utf8_length(text + i, size - i);
+
+                if (length == 0)
+                        text[i] = '?';
+                i += length ? length : 1;
+        }
 }
