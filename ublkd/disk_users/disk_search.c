@@ -5,25 +5,18 @@
  * whom, or "E" and what was not found out. What is missing at the end of the pipe is not known. */
 #include "ublkd/disk_users/disk_search.h"
 
+#include "ublkd/offload/apart.h"
+
 #include <assert.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/pidfd.h>
-#include <sys/prctl.h>
 #include <sys/queue.h>
-#include <sys/wait.h>
 
 enum {
         DISKS_MAX = 512, /* of one search; more wait for the next */
         RECORD_MAX = 4096,
-        READ_STEP = 16 * 1024,
-        STUCK_MAX = 4, /* processes that were killed and do not die */
-        ANSWER_FD = 3, /* in the process */
 };
 
 enum question_state {
@@ -56,32 +49,20 @@ struct wanted {
         enum disk_depth depth; /* the deepest that was asked for */
 };
 
-/* A process that searches, or was killed and is not dead yet. */
-struct searcher {
-        struct disk_search *search;
-        int pidfd;
-        sd_event_source *death;
-        bool given_up;
-        struct searcher *next;
-};
-
 struct disk_search {
         sd_event *event;
         struct disk_search_options options;
         struct disk_users_place *place; /* shared with the process */
         struct questions questions[QUESTION_OVER];
-        struct searcher *searchers; /* all that are not dead */
-        struct searcher *current;   /* of the search under way, until it is dead; else NULL */
+        struct apart *apart; /* the process */
         enum search_state state;
-        sd_event_source *begin; /* enabled when the next search can begin */
-        sd_event_source *tell;  /* enabled in SEARCH_TELLING */
-        sd_event_source *readable, *deadline;
+        sd_event_source *begin;          /* enabled when the next search can begin */
+        sd_event_source *tell;           /* enabled in SEARCH_TELLING */
         struct wanted wanted[DISKS_MAX]; /* of the search under way: by number, each once */
         const char *records[DISKS_MAX];  /* of `received`, once it is over; NULL: missing */
         size_t wanted_count;
-        char why[192]; /* of the one that is over: what is to be said where there is no record */
-        int pipe;      /* -1: none is running */
-        char *received;
+        char why[192];  /* of the one that is over: what is to be said where there is no record */
+        char *received; /* of that, too */
         size_t received_size;
         char hung_at[64]; /* "process 4211 (fio)", where a search was that took too long; or "" */
         uint64_t count;
@@ -116,40 +97,25 @@ static void write_record(
         (void)fwrite(text, strlen(text) + 1, 1, pipe);
 }
 
-/* It has a copy of every descriptor of the supervisor (locks, sockets), and must not keep them from a
- * supervisor that is started while it hangs. */
-static bool leave_supervisor(int fd, pid_t supervisor)
+static void search_apart(void *userdata, FILE *answer)
 {
-        sigset_t none;
-
-        if (dup2(fd, ANSWER_FD) < 0 || close_range(ANSWER_FD + 1, ~0U, 0) < 0)
-                return false;
-        sigemptyset(&none);
-        (void)sigprocmask(SIG_SETMASK, &none, NULL);
-        return prctl(PR_SET_NAME, "ublkd-search") == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0
-               && getppid() == supervisor;
-}
-
-static void search_apart(const struct disk_search *search, int fd, pid_t supervisor)
-{
+        const struct disk_search *search = userdata;
         struct disk_users_roots roots = search->options.roots;
         struct disk_users *disks = calloc(search->wanted_count, sizeof(*disks));
         struct disk_users_gap gap = {};
-        FILE *pipe = leave_supervisor(fd, supervisor) ? fdopen(ANSWER_FD, "we") : NULL;
         int r;
 
-        if (!pipe || !disks)
+        if (!disks)
                 return;
         roots.place = search->place;
         roots.gap = &gap;
-        roots.supervisor = supervisor;
+        roots.supervisor = getppid();
         for (size_t i = 0; i < search->wanted_count; i++)
                 disks[i] = (struct disk_users){.number = search->wanted[i].number,
                         .exclusively = search->wanted[i].depth == DISK_VERDICT};
         r = search->options.find(&roots, disks, search->wanted_count);
         for (size_t i = 0; i < search->wanted_count; i++)
-                write_record(pipe, &disks[i], &gap, r);
-        (void)fflush(pipe);
+                write_record(answer, &disks[i], &gap, r);
 }
 
 /* ---- questions ---- */
@@ -283,56 +249,13 @@ static void finish(struct disk_search *search, const char *format, ...)
         va_start(arguments, format);
         (void)vsnprintf(search->why, sizeof(search->why), format, arguments);
         va_end(arguments);
-        sd_event_source_disable_unref(search->readable);
-        search->readable = NULL;
-        (void)sd_event_source_set_enabled(search->deadline, SD_EVENT_OFF);
-        search->pipe = close_fd(search->pipe);
-        search->current = NULL;
         cut_records(search);
         search->state = SEARCH_TELLING;
         (void)sd_event_source_set_enabled(search->tell, SD_EVENT_ONESHOT);
 }
 
-static void give_up(struct disk_search *search)
+static void note_where_it_hangs(struct disk_search *search)
 {
-        if (!search->current)
-                return;
-        search->current->given_up = true;
-        (void)pidfd_send_signal(search->current->pidfd, SIGKILL, NULL, 0);
-}
-
-/* 1; 0: that was all; -errno. */
-static int receive(struct disk_search *search)
-{
-        char *grown = realloc(search->received, search->received_size + READ_STEP);
-        ssize_t n;
-
-        if (!grown)
-                return -ENOMEM;
-        search->received = grown;
-        n = read(search->pipe, grown + search->received_size, READ_STEP);
-        if (n < 0)
-                return errno == EAGAIN || errno == EINTR ? 1 : -errno;
-        search->received_size += (size_t)n;
-        return n > 0;
-}
-
-static int on_readable(
-        sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_, void *userdata)
-{
-        struct disk_search *search = userdata;
-        int r = receive(search);
-
-        if (r < 0)
-                give_up(search);
-        if (r <= 0)
-                finish(search, "%s", r < 0 ? "its answer could not be read" : "the search ended early");
-        return 0;
-}
-
-static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
-{
-        struct disk_search *search = userdata;
         struct disk_users_place *place = search->place;
 
         place->comm[sizeof(place->comm) - 1] = '\0';
@@ -340,92 +263,25 @@ static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_,
         if (place->pid > 0)
                 snprintf(search->hung_at, sizeof(search->hung_at), " at process %d (%s)", place->pid,
                         place->comm);
-        give_up(search);
-        finish(search, "the search took longer than %g s, and was given up%s",
-                (double)search->options.patience_usec / 1e6, search->hung_at);
-        return 0;
 }
 
-/* ---- processes ---- */
-
-static void searcher_free(struct searcher *searcher)
+static void on_done(void *userdata, int error, const void *answer, size_t size)
 {
-        sd_event_source_disable_unref(searcher->death);
-        close_fd(searcher->pidfd);
-        free(searcher);
-}
+        struct disk_search *search = userdata;
 
-static int on_death(sd_event_source *source _unused_, int fd, uint32_t events _unused_, void *userdata)
-{
-        struct searcher *searcher = userdata;
-        struct disk_search *search = searcher->search;
-        siginfo_t info;
-
-        (void)waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG);
-        for (struct searcher **at = &search->searchers; *at; at = &(*at)->next)
-                if (*at == searcher) {
-                        *at = searcher->next;
-                        break;
-                }
-        if (search->current == searcher)
-                search->current = NULL;
-        searcher_free(searcher);
-        return 0;
-}
-
-static int watch_process(struct disk_search *search, pid_t pid)
-{
-        struct searcher *searcher = calloc(1, sizeof(*searcher));
-        int r = -ENOMEM;
-
-        if (searcher) {
-                *searcher = (struct searcher){.search = search, .pidfd = pidfd_open(pid, 0)};
-                r = searcher->pidfd < 0 ? -errno
-                                        : sd_event_add_io(search->event, &searcher->death, searcher->pidfd,
-                                                  EPOLLIN, on_death, searcher);
+        search->received = size > 0 ? malloc(size) : NULL;
+        search->received_size = search->received ? size : 0;
+        if (search->received)
+                memcpy(search->received, answer, size);
+        if (error == -ETIMEDOUT) {
+                note_where_it_hangs(search);
+                finish(search, "the search took longer than %g s, and was given up%s",
+                        (double)search->options.patience_usec / 1e6, search->hung_at);
+        } else if (error < 0 || (size > 0 && !search->received)) {
+                finish(search, "its answer could not be read");
+        } else {
+                finish(search, "the search ended early");
         }
-        if (r < 0) {
-                (void)kill(pid, SIGKILL);
-                while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
-                if (searcher)
-                        searcher_free(searcher);
-                return r;
-        }
-        searcher->next = search->searchers;
-        search->searchers = search->current = searcher;
-        return 0;
-}
-
-static int start_process(struct disk_search *search)
-{
-        _cleanup_close_ int read_end = -1, write_end = -1;
-        pid_t supervisor = getpid(), pid;
-        int fds[2], r;
-
-        if (pipe2(fds, O_CLOEXEC) < 0)
-                return -errno;
-        read_end = fds[0];
-        write_end = fds[1];
-        if (fcntl(read_end, F_SETFL, O_NONBLOCK) < 0)
-                return -errno;
-        *search->place = (struct disk_users_place){};
-        pid = fork();
-        if (pid < 0)
-                return -errno;
-        if (pid == 0) {
-                search_apart(search, write_end, supervisor);
-                _exit(EXIT_SUCCESS);
-        }
-        r = watch_process(search, pid);
-        if (r >= 0)
-                r = sd_event_add_io(search->event, &search->readable, read_end, EPOLLIN, on_readable, search);
-        if (r >= 0)
-                r = sd_event_source_set_time_relative(search->deadline, search->options.patience_usec);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(search->deadline, SD_EVENT_ONESHOT);
-        if (r >= 0)
-                search->pipe = TAKE_FD(read_end);
-        return r;
 }
 
 /* ---- the begin of a search ---- */
@@ -460,15 +316,6 @@ static void gather(struct disk_search *search)
         qsort(search->wanted, search->wanted_count, sizeof(*search->wanted), compare_wanted);
 }
 
-static size_t count_stuck(const struct disk_search *search)
-{
-        size_t count = 0;
-
-        for (const struct searcher *searcher = search->searchers; searcher; searcher = searcher->next)
-                count += searcher->given_up;
-        return count;
-}
-
 static int on_begin(sd_event_source *source _unused_, void *userdata)
 {
         struct disk_search *search = userdata;
@@ -477,17 +324,15 @@ static int on_begin(sd_event_source *source _unused_, void *userdata)
         gather(search);
         if (search->wanted_count == 0)
                 return 0; /* nobody asks any more */
-        if (count_stuck(search) >= STUCK_MAX) {
-                finish(search, "%d searches were given up and do not end%s", STUCK_MAX, search->hung_at);
-                return 0;
-        }
         search->state = SEARCH_RUNNING;
-        search->count++;
-        r = start_process(search);
-        if (r < 0) {
-                give_up(search);
+        *search->place = (struct disk_users_place){};
+        r = apart_begin(search->apart);
+        search->count += r != -EDEADLK;
+        if (r == -EDEADLK)
+                finish(search, "%d searches were given up and do not end%s", APART_STUCK_MAX,
+                        search->hung_at);
+        else if (r < 0)
                 finish(search, "the search cannot be started: %s", strerror(-r));
-        }
         return 0;
 }
 
@@ -502,7 +347,6 @@ int disk_search_new(sd_event *event, const struct disk_search_options *options, 
         if (!search)
                 return -ENOMEM;
         search->event = sd_event_ref(event);
-        search->pipe = -1;
         search->options = *options;
         if (search->options.patience_usec == 0)
                 search->options.patience_usec = DISK_SEARCH_USEC;
@@ -522,10 +366,13 @@ int disk_search_new(sd_event *event, const struct disk_search_options *options, 
         if (r >= 0)
                 r = sd_event_source_set_enabled(search->tell, SD_EVENT_OFF);
         if (r >= 0)
-                r = sd_event_add_time(
-                        event, &search->deadline, CLOCK_MONOTONIC, UINT64_MAX, 1000, on_deadline, search);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(search->deadline, SD_EVENT_OFF);
+                r = apart_new(event,
+                        &(struct apart_options){.process = "ublkd-search",
+                                .patience_usec = search->options.patience_usec,
+                                .look = search_apart,
+                                .done = on_done,
+                                .userdata = search},
+                        &search->apart);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(search);
@@ -539,18 +386,9 @@ struct disk_search *disk_search_free(struct disk_search *search)
         for (size_t i = 0; i < ARRAY_SIZE(search->questions); i++)
                 while (!TAILQ_EMPTY(&search->questions[i]))
                         question_enter(TAILQ_FIRST(&search->questions[i]), QUESTION_OVER);
-        while (search->searchers) {
-                struct searcher *searcher = search->searchers;
-
-                search->searchers = searcher->next;
-                (void)pidfd_send_signal(searcher->pidfd, SIGKILL, NULL, 0); /* init, or our end, reaps it */
-                searcher_free(searcher);
-        }
-        sd_event_source_disable_unref(search->readable);
-        sd_event_source_disable_unref(search->deadline);
+        apart_free(search->apart);
         sd_event_source_disable_unref(search->begin);
         sd_event_source_disable_unref(search->tell);
-        close_fd(search->pipe);
         if (search->place)
                 (void)munmap(search->place, sizeof(*search->place));
         free(search->received);

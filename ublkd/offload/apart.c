@@ -16,7 +16,6 @@
 enum {
         READ_STEP = 16 * 1024,
         ANSWER_MAX = 16 * 1024 * 1024, /* a process that goes wrong writes no more than that */
-        STUCK_MAX = 4,                 /* processes that were killed and do not die */
         ANSWER_FD = 3,                 /* in the process */
 };
 
@@ -235,7 +234,7 @@ int apart_begin(struct apart *apart)
 
         if (apart->pipe >= 0)
                 return -EBUSY;
-        if (count_stuck(apart) >= STUCK_MAX)
+        if (count_stuck(apart) >= APART_STUCK_MAX)
                 return -EDEADLK;
         r = start_process(apart);
         if (r < 0)

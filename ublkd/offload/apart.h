@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <systemd/sd-event.h>
 
+enum { APART_STUCK_MAX = 4 }; /* processes that were killed and do not die */
+
 struct apart_options {
         const char *process;    /* its name; 15 bytes at most */
         uint64_t patience_usec; /* for one look */
