@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ublkd, the supervisor: parses argv, builds the manager, runs the loop. */
+#include "ublkd/offload/proc_spawn.h"
 #include "ublkd/base/kernel_feature.h"
 #include "ublkd/base/log.h"
 #include "ublkd/model/device_status.h"
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { LISTEN_MAX = 16, HELPER_FD = 3 };
+enum { LISTEN_MAX = 16 };
 
 static const char usage_text[] =
         "Usage: ublkd [OPTION]...\n"
@@ -273,9 +274,9 @@ int main(int argc, char *argv[])
         if (arguments.done)
                 return EXIT_SUCCESS;
         if (arguments.helper)
-                return ublk_ctl_helper_main(HELPER_FD);
+                return ublk_ctl_helper_main(PROC_SPAWN_FIRST_FD);
         if (arguments.path_watcher)
-                return path_watcher_main(HELPER_FD, NULL);
+                return path_watcher_main(PROC_SPAWN_FIRST_FD, NULL);
         log_open(0);
         if (choose_worker(&arguments) < 0)
                 return EXIT_FAILURE;

@@ -314,10 +314,3 @@ int disk_users_find(const struct disk_users_roots *roots, struct disk_users *dis
         free(look.devices);
         return r;
 }
-
-void disk_users_clear(struct disk_users *users)
-{
-        for (size_t i = 0; i < users->count; i++)
-                free(users->items[i]);
-        *users = (struct disk_users){.number = users->number};
-}

@@ -56,5 +56,3 @@ struct disk_users {
  * that a disk without users may have some. What was found stays as well. What vanishes while it is looked at
  * is not there. */
 int disk_users_find(const struct disk_users_roots *roots, struct disk_users *disks, size_t count);
-/* Keeps the number. */
-void disk_users_clear(struct disk_users *users);

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-enum { CTL_CHANNEL_FD = 3, CTL_DEV_PATH_SIZE = 32 };
+enum { CTL_DEV_PATH_SIZE = 32 };
 
 /* What a command reads and writes in memory. */
 union ctl_payload {

@@ -435,20 +435,3 @@ bool device_name_is_valid(const char *name)
         cJSON_Delete(document);
         return valid;
 }
-
-/* The name that the table gives to `value`. */
-static const char *enum_name(
-        const struct option_table *table, const char *option_name, int value, _unused_ int count)
-{
-        const struct option_field *option = option_find(table, option_name);
-
-        assert(option && option->kind == OPTION_ENUM && value >= 0 && value < count);
-        return option->names[value];
-}
-
-const char *on_crash_to_string(enum on_crash on_crash)
-{
-        const struct option_field *recovery = option_find(&device_spec_table, "recovery");
-
-        return enum_name(recovery->table, "onCrash", (int)on_crash, _ON_CRASH_MAX);
-}

@@ -110,5 +110,3 @@ enum on_crash device_spec_on_crash(const struct device_spec *spec);
 
 /* 1 to DEVICE_NAME_MAX characters, of those that the schema allows. */
 bool device_name_is_valid(const char *name);
-
-const char *on_crash_to_string(enum on_crash on_crash);

@@ -474,31 +474,3 @@ void worker_msg_clear(struct worker_msg *msg)
                         backing_claims_clear(value);
         }
 }
-
-/* ---- parameters ---- */
-
-bool disk_params_equal(const struct disk_params *one, const struct disk_params *other, const char **ret_field)
-{
-        static const size_t prefix = AT(params);
-
-        for (size_t i = 0; i < ARRAY_SIZE(params_fields); i++) {
-                static const size_t sizes[_FIELD_KIND_MAX] = {
-                        [FIELD_BOOL] = sizeof(bool),
-                        [FIELD_U16] = sizeof(uint16_t),
-                        [FIELD_U32] = sizeof(uint32_t),
-                        [FIELD_U64] = sizeof(uint64_t),
-                };
-                const struct field *field = &params_fields[i];
-                size_t offset = field->offset - prefix;
-
-                if (offset >= offsetof(struct disk_params, claims)) /* the kernel knows nothing of claims */
-                        continue;
-                if (memcmp((const char *)one + offset, (const char *)other + offset, sizes[field->kind])
-                        != 0) {
-                        if (ret_field)
-                                *ret_field = field->name;
-                        return false;
-                }
-        }
-        return true;
-}

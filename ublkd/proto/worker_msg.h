@@ -117,10 +117,6 @@ struct disk_params {
         enum data_path fastest; /* for this backing store, as measured; an older program does not say: AUTO */
 };
 
-/* Equal in all that the kernel froze at START_DEV. *ret_field: the first that differs ("size"). */
-bool disk_params_equal(
-        const struct disk_params *one, const struct disk_params *other, const char **ret_field);
-
 struct worker_msg {
         enum worker_msg_type type;
         union {

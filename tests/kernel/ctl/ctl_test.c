@@ -9,13 +9,13 @@
 
 #include "tests/unit/ublkd/driver/control_open.h"
 #include "ublkd/base/kernel_feature.h"
+#include "ublkd/offload/proc_spawn.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <time.h>
 
 enum {
-        HELPER_FD = 3,
         RECOVERY_TRIES = 5000,
         DISK_SIZE = 64 << 20,
 };
@@ -535,7 +535,7 @@ int main(int argc, char *argv[])
         struct test test = {};
 
         if (argc == 2 && strcmp(argv[1], "--control-helper") == 0)
-                return ublk_ctl_helper_main(HELPER_FD);
+                return ublk_ctl_helper_main(PROC_SPAWN_FIRST_FD);
         if (argc != 2) {
                 fputs("Usage: ctl_test PATH-OF-UBLKD-WORKER\n", stderr);
                 return 2;

@@ -227,3 +227,10 @@ void fake_remove(void)
 {
         CHECK_INT(nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
+
+void disk_users_clear(struct disk_users *users)
+{
+        for (size_t i = 0; i < users->count; i++)
+                free(users->items[i]);
+        *users = (struct disk_users){.number = users->number};
+}

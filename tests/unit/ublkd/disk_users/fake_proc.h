@@ -35,3 +35,6 @@ void fake_find(struct disk_users *disks, size_t count);
 /* The disk has those users, ended by NULL, and no others. Asks about all other disks as well: each gets its
  * own users. */
 void fake_check_users(int number, ...);
+
+/* Frees the users that were found; the number stays. */
+void disk_users_clear(struct disk_users *users);

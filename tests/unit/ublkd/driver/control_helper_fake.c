@@ -5,6 +5,7 @@
 #include "ublkd/base/cleanup.h"
 #include "ublkd/driver/ublk_ctl.h"
 #include "ublkd/driver/ublk_ctl_wire.h"
+#include "ublkd/offload/proc_spawn.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -19,19 +20,19 @@ static void reply(const struct ctl_request *request, int result, const union ctl
 {
         struct ctl_reply reply = {.sequence = request->sequence, .result = result, .payload = *payload};
 
-        (void)!send(CTL_CHANNEL_FD, &reply, sizeof(reply), MSG_NOSIGNAL);
+        (void)!send(PROC_SPAWN_FIRST_FD, &reply, sizeof(reply), MSG_NOSIGNAL);
 }
 
 static void greet(enum ctl_step step, int result)
 {
         struct ctl_reply greeting = {.step = step, .result = result, .payload.features = 0x1fe};
 
-        (void)!send(CTL_CHANNEL_FD, &greeting, sizeof(greeting), MSG_NOSIGNAL);
+        (void)!send(PROC_SPAWN_FIRST_FD, &greeting, sizeof(greeting), MSG_NOSIGNAL);
 }
 
 static bool hear(struct ctl_request *ret)
 {
-        return recv(CTL_CHANNEL_FD, ret, sizeof(*ret), 0) == sizeof(*ret);
+        return recv(PROC_SPAWN_FIRST_FD, ret, sizeof(*ret), 0) == sizeof(*ret);
 }
 
 static void fill_info(struct ublksrv_ctrl_dev_info *info, uint32_t number)
@@ -179,7 +180,7 @@ static void trace(pid_t tid, int test, int ready)
         struct pollfd test_gone = {.fd = test, .events = POLLIN};
         char traced = ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0;
 
-        close(CTL_CHANNEL_FD);
+        close(PROC_SPAWN_FIRST_FD);
         (void)!write(ready, &traced, 1);
         if (traced)
                 poll(&test_gone, 1, -1);
@@ -263,5 +264,5 @@ int control_helper_fake(void)
                         parts[i].play();
                         return 0;
                 }
-        return ublk_ctl_helper_main(CTL_CHANNEL_FD);
+        return ublk_ctl_helper_main(PROC_SPAWN_FIRST_FD);
 }

@@ -302,18 +302,20 @@ static void test_comparison(void)
 /* The order of the enums in C is that of the schema. */
 static void test_enums(void)
 {
+        const char *const *on_crash =
+                option_find(option_find(&device_spec_table, "recovery")->table, "onCrash")->names;
+
         CHECK_STR(data_path_to_string(DATA_PATH_AUTO), "auto");
         CHECK_STR(data_path_to_string(DATA_PATH_COPY), "copy");
         CHECK_STR(data_path_to_string(DATA_PATH_USER_COPY), "user-copy");
         CHECK_STR(data_path_to_string(DATA_PATH_ZERO_COPY), "zero-copy");
-        CHECK_STR(on_crash_to_string(ON_CRASH_DEFAULT), "");
-        CHECK_STR(on_crash_to_string(ON_CRASH_REISSUE), "reissue");
-        CHECK_STR(on_crash_to_string(ON_CRASH_QUEUE), "queue");
-        CHECK_STR(on_crash_to_string(ON_CRASH_FAIL), "fail");
-        CHECK_STR(on_crash_to_string(ON_CRASH_NONE), "none");
+        CHECK_STR(on_crash[ON_CRASH_DEFAULT], "");
+        CHECK_STR(on_crash[ON_CRASH_REISSUE], "reissue");
+        CHECK_STR(on_crash[ON_CRASH_QUEUE], "queue");
+        CHECK_STR(on_crash[ON_CRASH_FAIL], "fail");
+        CHECK_STR(on_crash[ON_CRASH_NONE], "none");
         CHECK(!option_find(&device_spec_table, "dataPath")->names[_DATA_PATH_MAX]);
-        CHECK(!option_find(option_find(&device_spec_table, "recovery")->table, "onCrash")
-                        ->names[_ON_CRASH_MAX]);
+        CHECK(!on_crash[_ON_CRASH_MAX]);
         CHECK_STR(option_find(option_find(&device_spec_table, "recovery")->table, "trigger")
                           ->names[TRIGGER_MANUAL],
                 "manual");
