@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* completion: scripts for bash and zsh, made from the table of verbs. The scripts ask the daemon for the
+/* completion: scripts for bash and zsh, completion/ublkctl.SHELL.in with what the table of verbs says in the
+ * place of its marks. The scripts ask the daemon for the
  * names of devices, at the place that the command line says. That server may be hostile: a shell must expand
  * nothing of what it answers, and what cannot be the name of a device is not offered. */
+#include "ublkctl/completion_texts.h"
 #include "ublkctl/verbs.h"
 
 #include "ublkd/base/cleanup.h"
@@ -75,59 +77,6 @@ static void print_bash_verb(const struct verb *verb)
         puts(" ;;\n\t\tesac\n\t\t;;");
 }
 
-static const char bash_head[] =
-        "# bash completion of ublkctl, printed by 'ublkctl completion bash'\n"
-        "_ublkctl_devices() {\n"
-        "\tlocal i name where=()\n"
-        "\tfor ((i = 1; i < COMP_CWORD - 1; i++)); do\n"
-        "\t\tcase ${COMP_WORDS[i]} in\n"
-        "\t\t-s | --socket | --url | --token-file) where+=(\"${COMP_WORDS[i]}\" "
-        "\"${COMP_WORDS[i + 1]}\") ;;\n"
-        "\t\tesac\n"
-        "\tdone\n"
-        "\twhile IFS= read -r name; do\n"
-        "\t\t[[ $name =~ ^[a-z0-9][a-z0-9._-]*$ ]] && echo \"$name\"\n"
-        "\tdone < <(command ublkctl \"${where[@]}\" \"${1:-list}\" -o name 2>/dev/null)\n"
-        "}\n\n"
-        "# Unlike compgen -W it expands nothing in the words.\n"
-        "_ublkctl_offer() {\n"
-        "\tlocal word list\n"
-        "\tread -r -d '' -a list <<<\"$1\"\n"
-        "\tfor word in \"${list[@]}\"; do\n"
-        "\t\t[[ $word == \"$cur\"* ]] && COMPREPLY+=(\"$word\")\n"
-        "\tdone\n"
-        "}\n\n"
-        "_ublkctl() {\n"
-        "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
-        "\tlocal i verb= options= words= files=\n"
-        "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
-        "\t\tcase ${COMP_WORDS[i]} in\n"
-        "\t\t-s | --socket | --url | --token-file) i=$((i + 1)) ;;\n"
-        "\t\t-*) ;;\n"
-        "\t\t*)\n"
-        "\t\t\tverb=${COMP_WORDS[i]}\n"
-        "\t\t\tbreak\n"
-        "\t\t\t;;\n"
-        "\t\tesac\n"
-        "\tdone\n"
-        "\tcase $verb in\n";
-
-static const char bash_tail[] =
-        "\tesac\n"
-        "\tCOMPREPLY=()\n"
-        "\tif [[ $cur == -* ]]; then\n"
-        "\t\t_ublkctl_offer \"$options\"\n"
-        "\t\treturn\n"
-        "\tfi\n"
-        "\t_ublkctl_offer \"$words\"\n"
-        "\tif [[ $files ]]; then\n"
-        "\t\tcompopt -o filenames 2>/dev/null\n"
-        "\t\tlocal file\n"
-        "\t\twhile IFS= read -r file; do COMPREPLY+=(\"$file\"); done < <(compgen -f -- \"$cur\")\n"
-        "\tfi\n"
-        "}\n"
-        "complete -F _ublkctl ublkctl\n";
-
 static void print_verb_words(void)
 {
         size_t count;
@@ -138,12 +87,11 @@ static void print_verb_words(void)
                         printf("%s%s", i ? " " : "", verbs[i].name);
 }
 
-static void print_bash(void)
+static void print_bash_cases(void)
 {
         size_t count;
         const struct verb *verbs = verbs_all(&count);
 
-        fputs(bash_head, stdout);
         fputs("\t'')\n\t\toptions='", stdout);
         print_option_words(SETTINGS_COMMON | SETTING_BIT(SETTING_VERSION));
         puts("'\n\t\tcase $prev in");
@@ -159,7 +107,6 @@ static void print_bash(void)
         fputs("\thelp) words='", stdout);
         print_verb_words();
         puts("' ;;");
-        fputs(bash_tail, stdout);
 }
 
 /* ---- zsh ---- */
@@ -239,85 +186,84 @@ static void print_zsh_verb(const struct verb *verb)
         puts("\n\t\t;;");
 }
 
-static const char zsh_head[] =
-        "#compdef ublkctl\n"
-        "# zsh completion of ublkctl, printed by 'ublkctl completion zsh'\n"
-        "_ublkctl_devices() {\n"
-        "\tlocal -a names where\n"
-        "\tlocal option\n"
-        "\tfor option in --socket -s --url --token-file; do\n"
-        "\t\t[[ -n ${opt_args[$option]} ]] && where+=($option ${(Q)opt_args[$option]})\n"
-        "\tdone\n"
-        "\tnames=(${(f)\"$(command ublkctl $ublkctl_where $where ${ublkctl_verb:-list} -o name "
-        "2>/dev/null)\"})\n"
-        "\tnames=(${${names:#*[^a-z0-9._-]*}:#[^a-z0-9]*})\n"
-        "\t_describe -t devices device names\n"
-        "}\n\n"
-        "_ublkctl_adoptable() {\n"
-        "\tlocal ublkctl_verb=host\n"
-        "\t_ublkctl_devices\n"
-        "}\n\n"
-        "_ublkctl_disks() {\n"
-        "\t_alternative 'devices:device:_ublkctl_devices' 'files:file:_files'\n"
-        "}\n\n"
-        "_ublkctl_verbs() {\n"
-        "\tlocal -a verbs\n"
-        "\tverbs=(\n";
-
-static const char zsh_middle[] = "\t)\n"
-                                 "\t_describe -t verbs verb verbs\n"
-                                 "}\n\n"
-                                 "_ublkctl() {\n"
-                                 "\tlocal curcontext=$curcontext state line option\n"
-                                 "\tlocal -a ublkctl_where\n"
-                                 "\ttypeset -A opt_args\n"
-                                 "\t_arguments -C -s";
-
-static const char zsh_switch[] =
-        " \\\n"
-        "\t\t\t'1:verb:_ublkctl_verbs' \\\n"
-        "\t\t\t'*::argument:->arguments'\n"
-        "\t[[ $state == arguments ]] || return\n"
-        "\tfor option in --socket -s --url --token-file; do\n"
-        "\t\t[[ -n ${opt_args[$option]} ]] && ublkctl_where+=($option ${(Q)opt_args[$option]})\n"
-        "\tdone\n"
-        "\tcurcontext=\"${curcontext%:*:*}:ublkctl-$line[1]:\"\n"
-        "\tcase $line[1] in\n";
-
-static void print_zsh(void)
+static void print_zsh_verbs(void)
 {
         size_t count;
         const struct verb *verbs = verbs_all(&count);
 
-        fputs(zsh_head, stdout);
         for (size_t i = 0; i < count; i++)
                 if (!verbs[i].hidden) {
                         printf("\t\t'%s:", verbs[i].name);
                         print_zsh_text(verbs[i].summary);
                         puts("'");
                 }
-        fputs(zsh_middle, stdout);
+}
+
+static void print_zsh_common_options(void)
+{
         print_zsh_options(SETTINGS_COMMON | SETTING_BIT(SETTING_VERSION));
-        fputs(zsh_switch, stdout);
+}
+
+static void print_zsh_cases(void)
+{
+        size_t count;
+        const struct verb *verbs = verbs_all(&count);
+
         for (size_t i = 0; i < count; i++)
                 if (!verbs[i].hidden)
                         print_zsh_verb(&verbs[i]);
-        fputs("\tesac\n}\n\n_ublkctl \"$@\"\n", stdout);
+}
+
+/* ---- the scripts ---- */
+
+/* What stands in the place of "@NAME@". */
+struct part {
+        const char *mark;
+        void (*print)(void);
+};
+
+static const struct script {
+        const char *shell, *text;
+        struct part parts[4]; /* ends with a NULL */
+} scripts[] = {
+        {"bash", completion_bash, {{"@CASES@", print_bash_cases}}},
+        {"zsh",  completion_zsh,
+         {{"@VERBS@", print_zsh_verbs}, {"@OPTIONS@", print_zsh_common_options},
+                        {"@CASES@", print_zsh_cases}}            },
+};
+
+static const struct part *part_at(const struct script *script, const char *text)
+{
+        for (const struct part *part = script->parts; part->mark; part++)
+                if (strncmp(text, part->mark, strlen(part->mark)) == 0)
+                        return part;
+        return NULL;
+}
+
+static void print_script(const struct script *script)
+{
+        const char *text = script->text;
+
+        while (*text) {
+                const struct part *part = *text == '@' ? part_at(script, text) : NULL;
+                bool begins_line = text == script->text || text[-1] == '\n';
+
+                if (!part) {
+                        putchar(*text++);
+                        continue;
+                }
+                part->print();
+                text += strlen(part->mark);
+                if (begins_line && *text == '\n') /* a part that is whole lines ends them itself */
+                        text++;
+        }
 }
 
 enum exit_status verb_completion(struct context *context _unused_, int argc _unused_, char *argv[])
 {
-        static const struct {
-                const char *shell;
-                void (*print)(void);
-        } shells[] = {
-                {"bash", print_bash},
-                {"zsh",  print_zsh }
-        };
-
-        for (size_t i = 0; i < ARRAY_SIZE(shells); i++)
-                if (strcmp(shells[i].shell, argv[0]) == 0) {
-                        shells[i].print();
+        for (size_t i = 0; i < ARRAY_SIZE(scripts); i++)
+                if (strcmp(scripts[i].shell, argv[0]) == 0) {
+                        print_script(&scripts[i]);
                         return STATUS_OK;
                 }
         fprintf(stderr, "ublkctl completion: '%s' is unknown; there is bash and zsh.\n", argv[0]);
