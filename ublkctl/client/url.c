@@ -4,23 +4,15 @@
 
 #include "ublkd/base/cleanup.h"
 
+#include <curl/curl.h>
 #include <stdio.h>
 #include <string.h>
 
-static const char unreserved[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
-
 char *url_encode(const char *text)
 {
-        char *encoded = malloc(3 * strlen(text) + 1), *next = encoded;
+        char *escaped = curl_easy_escape(NULL, text, 0), *encoded = escaped ? strdup(escaped) : NULL;
 
-        if (!encoded)
-                return NULL;
-        for (; *text; text++)
-                if (strchr(unreserved, *text))
-                        *next++ = *text;
-                else
-                        next += sprintf(next, "%%%02X", (unsigned char)*text);
-        *next = '\0';
+        curl_free(escaped);
         return encoded;
 }
 
