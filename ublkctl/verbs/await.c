@@ -71,18 +71,23 @@ static void show(const struct watch *watch, const cJSON *device)
         progress_show(line);
 }
 
-/* Nothing that is done to this one device helps: the driver is missing, or may not be used. */
-static bool waits_for_the_host(const cJSON *device)
+bool device_has_reason(const cJSON *device, const char *reason)
 {
         const cJSON *condition;
 
         cJSON_ArrayForEach (condition, json_find(device, "status.conditions")) {
-                const char *reason = json_text(condition, "reason");
+                const char *text = json_text(condition, "reason");
 
-                if (reason && strcmp(reason, "HostNotReady") == 0)
+                if (text && strcmp(text, reason) == 0)
                         return true;
         }
         return false;
+}
+
+/* Nothing that is done to this one device helps: the driver is missing, or may not be used. */
+static bool waits_for_the_host(const cJSON *device)
+{
+        return device_has_reason(device, "HostNotReady");
 }
 
 /* The store at its path is another one: only the administrator can say what is to be done. */

@@ -41,6 +41,9 @@ enum exit_status await_live(struct context *context, const char *name, uint64_t 
 /* Whether the device of this answer is as it shall be. */
 bool device_is_ready(const cJSON *device);
 
+/* Whether one of its conditions has that reason. */
+bool device_has_reason(const cJSON *device, const char *reason);
+
 /* Its message about being ready, which says why it is not and what will be done; "" when there is none. */
 const char *device_message(const cJSON *device);
 

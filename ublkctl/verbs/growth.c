@@ -13,15 +13,7 @@
 /* A disk that cannot grow serves on, so that being ready says nothing of its size. */
 static bool cannot_grow(const cJSON *device)
 {
-        const cJSON *condition;
-
-        cJSON_ArrayForEach (condition, json_find(device, "status.conditions")) {
-                const char *reason = json_text(condition, "reason");
-
-                if (reason && strcmp(reason, "CannotGrow") == 0)
-                        return true;
-        }
-        return false;
+        return device_has_reason(device, "CannotGrow");
 }
 
 static bool was_live(const cJSON *device)
