@@ -133,18 +133,23 @@ int device_region_read_header(int fd, struct device_region_header *ret)
         return 0;
 }
 
+int device_region_write(int fd, uint64_t offset, const void *data, size_t size)
+{
+        ssize_t n = pwrite(fd, data, size, (off_t)offset);
+
+        if (n < 0)
+                return -errno;
+        return (size_t)n == size ? 0 : -EIO;
+}
+
 int device_region_set_history(int fd, const struct region_history *history)
 {
         struct device_region_header header;
         int r = device_region_read_header(fd, &header);
-        ssize_t n;
 
-        if (r < 0)
-                return r;
-        n = pwrite(fd, history, sizeof(*history), offsetof(struct device_region_header, history));
-        if (n < 0)
-                return -errno;
-        return (size_t)n == sizeof(*history) ? 0 : -EIO;
+        return r < 0 ? r
+                     : device_region_write(
+                               fd, offsetof(struct device_region_header, history), history, sizeof(*history));
 }
 
 int device_region_get_history(int fd, struct region_history *ret)
@@ -208,15 +213,6 @@ uint64_t *device_region_bucket(void *base, enum region_direction direction, enum
         return &device_region_control(base)->buckets[direction][bucket].paid_until;
 }
 
-static int write_at(int fd, const void *data, size_t size, uint64_t offset)
-{
-        ssize_t n = pwrite(fd, data, size, (off_t)offset);
-
-        if (n < 0)
-                return -errno;
-        return (size_t)n == size ? 0 : -EIO;
-}
-
 int device_region_set_values(int fd, const struct region_values *values)
 {
         struct device_region_header header;
@@ -233,14 +229,15 @@ int device_region_set_values(int fd, const struct region_values *values)
                 && memcmp(&control.values, values, sizeof(*values)) == 0)
                 return 0;
         control.sequence |= 1; /* odd already where a supervisor died at it */
-        r = write_at(fd, &control.sequence, sizeof(control.sequence), at);
+        r = device_region_write(fd, at, &control.sequence, sizeof(control.sequence));
         if (r >= 0)
-                r = write_at(fd, values, sizeof(*values), at + offsetof(struct region_control, values));
+                r = device_region_write(
+                        fd, at + offsetof(struct region_control, values), values, sizeof(*values));
         control.sequence++;
         if (control.sequence == 0) /* 0 is "none" */
                 control.sequence = 2;
         if (r >= 0)
-                r = write_at(fd, &control.sequence, sizeof(control.sequence), at);
+                r = device_region_write(fd, at, &control.sequence, sizeof(control.sequence));
         return r < 0 ? r : 1;
 }
 

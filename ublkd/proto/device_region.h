@@ -181,6 +181,8 @@ uint64_t *device_region_bucket(void *base, enum region_direction direction, enum
 /* For the supervisor: writes the values into the region that is open as fd. 0: they were so already; 1: they
  * are now; -errno as of device_region_read_header(). */
 int device_region_set_values(int fd, const struct region_values *values);
+/* Write a part of the region, for the files of proto/ that know what lies there. 0 or -errno. */
+int device_region_write(int fd, uint64_t offset, const void *data, size_t size);
 /* For the supervisor. 0; -errno as of device_region_read_header(). */
 int device_region_set_history(int fd, const struct region_history *history);
 int device_region_get_history(int fd, struct region_history *ret);

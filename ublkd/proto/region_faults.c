@@ -80,14 +80,8 @@ static int write_field(int fd, enum region_fault fault, size_t offset, const voi
 {
         uint64_t at;
         int r = place_of(fd, fault, &at);
-        ssize_t n;
 
-        if (r < 0)
-                return r;
-        n = pwrite(fd, value, size, (off_t)(at + offset));
-        if (n < 0)
-                return -errno;
-        return (size_t)n == size ? 0 : -EIO;
+        return r < 0 ? r : device_region_write(fd, at + offset, value, size);
 }
 
 int region_fault_accept(int fd, enum region_fault fault, uint32_t number)

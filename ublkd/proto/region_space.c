@@ -38,14 +38,8 @@ static int write_field(int fd, size_t offset, const void *value, size_t size)
 {
         uint64_t at;
         int r = place_of(fd, &at);
-        ssize_t n;
 
-        if (r < 0)
-                return r;
-        n = pwrite(fd, value, size, (off_t)(at + offset));
-        if (n < 0)
-                return -errno;
-        return (size_t)n == size ? 0 : -EIO;
+        return r < 0 ? r : device_region_write(fd, at + offset, value, size);
 }
 
 int region_space_set_on_full(int fd, enum region_on_full on_full)
