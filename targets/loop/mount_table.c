@@ -2,32 +2,12 @@
 /* Lines of /proc/self/mountinfo. */
 #include "targets/loop/mount_table.h"
 
+#include "ublkd/base/path_text.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sysmacros.h>
-
-static bool is_octal(const char *text)
-{
-        for (unsigned i = 0; i < 3; i++)
-                if (text[i] < '0' || text[i] > '7')
-                        return false;
-        return text[0] <= '3';
-}
-
-void mount_unescape(char *text)
-{
-        char *to = text;
-
-        for (const char *from = text; *from; to++)
-                if (*from == '\\' && is_octal(from + 1)) {
-                        *to = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
-                        from += 4;
-                } else {
-                        *to = *from++;
-                }
-        *to = '\0';
-}
 
 /* The next word of `*text`, or NULL. */
 static char *take_word(char **text)
@@ -46,8 +26,8 @@ static int copy_strings(const char *root, const char *point, const char *options
                 mount_row_clear(ret);
                 return -ENOMEM;
         }
-        mount_unescape(ret->root);
-        mount_unescape(ret->point);
+        path_unescape(ret->root);
+        path_unescape(ret->point);
         return 0;
 }
 

@@ -14,7 +14,7 @@ struct mount_row {
         dev_t device;  /* of its file system */
         char *root;    /* which directory (or file) of the file system is mounted */
         char *point;   /* where */
-        char *options; /* of the file system; each value as the kernel wrote it: see mount_unescape() */
+        char *options; /* of the file system; each value as the kernel wrote it: see path_unescape() */
 };
 
 /* text: a line without its end; it is changed. Returns 0, -EBADMSG or -ENOMEM; ret is the caller's to free.
@@ -26,6 +26,3 @@ int mount_table_find(
 /* Frees what a row holds. */
 void mount_row_clear(struct mount_row *row);
 #define _cleanup_mount_row_ _cleanup_(mount_row_clear)
-
-/* Replaces "\040" and the like by what they stand for, in place. */
-void mount_unescape(char *text);

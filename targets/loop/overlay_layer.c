@@ -5,6 +5,7 @@
  * directory above it was renamed. What is found there is the one if the kernel tells the same of both: an
  * overlay passes on what its layer tells, but for the numbers of device and inode. */
 #include "targets/loop/overlay_layer.h"
+#include "ublkd/base/path_text.h"
 
 #include "targets/loop/mount_table.h"
 
@@ -65,7 +66,7 @@ static int each_of_option(
                 char *list = upper ? NULL : value_of(option, "lowerdir");
 
                 if (one || list)
-                        mount_unescape(one ? one : list);
+                        path_unescape(one ? one : list);
                 if (one && *one)
                         r = each(one, userdata);
                 else if (list)

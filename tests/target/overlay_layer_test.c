@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The layers of an overlay, as its mount names them, and lines of /proc/self/mountinfo. */
 #include "targets/loop/mount_table.h"
+#include "ublkd/base/path_text.h"
 #include "targets/loop/overlay_layer.h"
 #include "tests/unit/check.h"
 
@@ -52,7 +53,7 @@ static void test_unescape(void)
 {
         char text[] = "\\040\\134\\999\\04\\777x\\";
 
-        mount_unescape(text);
+        path_unescape(text);
         CHECK_STR(text, " \\\\999\\04\\777x\\");
 }
 

@@ -3,6 +3,7 @@
 #include "ublkd/base/path_text.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,4 +49,26 @@ int path_make_absolute(const char *directory, const char *path, char **ret)
         result[end] = '\0';
         *ret = result;
         return 0;
+}
+
+static bool is_octal(const char *text)
+{
+        for (unsigned i = 0; i < 3; i++)
+                if (text[i] < '0' || text[i] > '7')
+                        return false;
+        return text[0] <= '3';
+}
+
+void path_unescape(char *text)
+{
+        char *to = text;
+
+        for (const char *from = text; *from; to++)
+                if (*from == '\\' && is_octal(from + 1)) {
+                        *to = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
+                        from += 4;
+                } else {
+                        *to = *from++;
+                }
+        *to = '\0';
 }

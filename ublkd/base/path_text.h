@@ -6,3 +6,6 @@
  * "//", "/." and a "/" at the end; "NAME/.." goes with NAME, as if NAME were no link. *ret: to be freed. 0 or
  * -ENOMEM. */
 int path_make_absolute(const char *directory, const char *path, char **ret);
+
+/* Undo the escapes of /proc (mountinfo, swaps), in place: "\040" is a space. */
+void path_unescape(char *text);

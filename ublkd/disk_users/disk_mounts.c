@@ -9,25 +9,11 @@
 
 #include "ublkd/disks/disk_name.h"
 
+#include "ublkd/base/path_text.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
-
-/* "\040" → ' ', in place. */
-static void decode_octal(char *text)
-{
-        char *to = text;
-
-        for (const char *from = text; *from; to++) {
-                if (from[0] == '\\' && strspn(from + 1, "01234567") >= 3) {
-                        *to = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
-                        from += 4;
-                } else {
-                        *to = *from++;
-                }
-        }
-        *to = '\0';
-}
 
 /* Of "259:0": a mount keeps the words of whoever made it, and those may be a link's. 0: no disk that is asked
  * about; -errno. */
@@ -90,8 +76,8 @@ static int parse_mount(char *line, struct mount *ret)
                 return -EBADMSG;
         ret->device = fields[2];
         ret->point = fields[4];
-        decode_octal(ret->source);
-        decode_octal(ret->point);
+        path_unescape(ret->source);
+        path_unescape(ret->point);
         return 0;
 }
 
@@ -206,7 +192,7 @@ int disk_swaps_add(struct look *look)
                 struct disk_users *disk;
 
                 line[strcspn(line, " \t\n")] = '\0';
-                decode_octal(line);
+                path_unescape(line);
                 disk = look_find_disk_of_path(look, line);
                 if (disk)
                         r = look_add_user(disk, "swap on %s", line);

@@ -2,6 +2,7 @@
 /* The mounts that this process sees: mountinfo, kept as a sorted array and compared with the next one. */
 #include "ublkd/paths/mount_list.h"
 
+#include "ublkd/base/path_text.h"
 #include "ublkd/base/cleanup.h"
 
 #include <fcntl.h>
@@ -62,22 +63,6 @@ static int read_all(int fd, char **ret)
         return 0;
 }
 
-/* "\040" → ' ', in place. */
-static void decode_octal(char *text)
-{
-        char *to = text;
-
-        for (const char *from = text; *from; to++) {
-                if (from[0] == '\\' && strspn(from + 1, "01234567") >= 3) {
-                        *to = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
-                        from += 4;
-                } else {
-                        *to = *from++;
-                }
-        }
-        *to = '\0';
-}
-
 /* "36 35 98:0 /root /mount/point options …". False if it is not such a line. */
 static bool parse_line(char *line, struct mount *ret)
 {
@@ -88,7 +73,7 @@ static bool parse_line(char *line, struct mount *ret)
                 if (!fields[i])
                         return false;
         }
-        decode_octal(fields[4]);
+        path_unescape(fields[4]);
         *ret = (struct mount){.id = strtoul(fields[0], NULL, 10),
                 .parent = strtoul(fields[1], NULL, 10),
                 .device = fields[2],

@@ -4,6 +4,26 @@
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/path_text.h"
 
+static void test_escapes(void)
+{
+        static const char *const samples[][2] = {
+                {"/plain",         "/plain"   },
+                {"/a\\040b\\011c", "/a b\tc"  },
+                {"\\134\\012",     "\\\n"     },
+                {"/cut\\04",       "/cut\\04" },
+                {"/not\\048",      "/not\\048"},
+                {"",               ""         },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
+                char text[32];
+
+                strcpy(text, samples[i][0]);
+                path_unescape(text);
+                CHECK_STR(text, samples[i][1]);
+        }
+}
+
 int main(void)
 {
         static const struct {
@@ -31,5 +51,6 @@ int main(void)
                 CHECK_INT(path_make_absolute(samples[i].directory, samples[i].path, &absolute), 0);
                 CHECK_STR(absolute, samples[i].absolute);
         }
+        test_escapes();
         return check_report();
 }
