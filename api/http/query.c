@@ -105,7 +105,10 @@ static int parse_accept_write_errors(const char *value, struct query *ret)
 
 static int parse_drop_last_copy(const char *value, struct query *ret)
 {
-        return parse_boolean(value, &ret->drop_last_copy);
+        int r = parse_boolean(value, &ret->drop_last_copy);
+
+        ret->keep_last_copy = r >= 0 && !ret->drop_last_copy;
+        return r;
 }
 
 static int parse_label(const char *value, struct query *ret)

@@ -33,7 +33,8 @@ enum {
 
 struct query {
         bool wait, force, dry_run, accept_write_errors, drop_last_copy;
-        uint64_t timeout; /* microseconds */
+        bool keep_last_copy; /* drop-last-copy=false was said */
+        uint64_t timeout;    /* microseconds */
         unsigned limit;
         char *continue_after; /* a name, or a number; or NULL */
         char *device;         /* a name, or NULL */

@@ -299,12 +299,20 @@ static cJSON *removal_to_json(
         return NULL;
 }
 
+/* A removal is what the client asked for; only with drop-last-copy=false does it stop at data that would be
+ * lost. False: there is a reply. */
+static bool removal_keeps_last_copy(struct request *request, const struct device_record *record)
+{
+        return record->deleting || !request->query.keep_last_copy
+               || last_copy_may_go(request, record, removing);
+}
+
 /* What the removal would come to. Changes nothing. */
 static void rehearse_delete(struct request *request, const struct device_record *record)
 {
         const struct disk_answer *answer;
 
-        if (!record->deleting && !last_copy_may_go(request, record, removing))
+        if (!removal_keeps_last_copy(request, record))
                 return;
         answer = find_users(request, record);
         if (!answer)
@@ -327,7 +335,7 @@ void handle_device_delete(struct request *request)
                 rehearse_delete(request, record);
                 return;
         }
-        if (!record->deleting && !last_copy_may_go(request, record, removing))
+        if (!removal_keeps_last_copy(request, record))
                 return;
         if (!record->deleting && !request->query.force && !check_unused(request, record, removing))
                 return;

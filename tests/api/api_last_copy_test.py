@@ -36,7 +36,8 @@ def ask(server, question, query=""):
 @pytest.mark.parametrize("question", [*GOES.values(), *IS_MADE_AGAIN.values(), OTHER_PATH], ids=[*GOES, *IS_MADE_AGAIN, "path"])
 def test_a_file_without_a_name(live, question):
     live.tell(f"reach {UNNAMED}")
-    for query in "", "?drop-last-copy=false":
+    removal = question[0] == "DELETE"
+    for query in ["?drop-last-copy=false"] if removal else ["", "?drop-last-copy=false"]:
         detail = check_problem(ask(live, question, query), 409, "last-copy")["detail"]
         assert "only this disk has its data" in detail and "/dev/ublkb5" in detail
     assert live.ask("GET", "/devices/data").json["generation"] == 1
@@ -46,10 +47,17 @@ def test_a_file_without_a_name(live, question):
 @pytest.mark.parametrize("dry", ["", "&dryRun=true"])
 def test_force_is_about_users_alone(live, dry):
     live.tell(f"reach {UNNAMED}")
-    check_problem(live.ask("DELETE", f"/devices/data?force=true{dry}"), 409, "last-copy")
+    check_problem(live.ask("DELETE", f"/devices/data?drop-last-copy=false&force=true{dry}"), 409, "last-copy")
     assert live.ask("DELETE", "/devices/data?dryRun=true&drop-last-copy=true").json["lastCopy"] is True
     live.tell(f"reach {AT_PATH}")
     assert live.ask("DELETE", "/devices/data?dryRun=true").json["lastCopy"] is False
+
+
+def test_a_removal_is_what_was_asked_for(live):
+    """A client that knows nothing of last copies removes what it made."""
+    live.tell(f"reach {UNNAMED}")
+    assert live.ask("DELETE", "/devices/data?dryRun=true").json["lastCopy"] is True
+    assert live.ask("DELETE", "/devices/data").status == 202
 
 
 def test_users_are_asked_for_all_the_same(live):

@@ -40,9 +40,10 @@ static void tell_of_force(const struct removal *removals, size_t count, const st
 static const char *query_of(const struct removal *removal, const struct removal_mode *mode)
 {
         static const char *const queries[2][2][2] = {
-                {{"", "?force=true"},                         {"?drop-last-copy=true", "?drop-last-copy=true&force=true"}},
-                {{"?dryRun=true", "?dryRun=true&force=true"},
-                 {"?dryRun=true&drop-last-copy=true", "?dryRun=true&drop-last-copy=true&force=true"}                     },
+                {{"?drop-last-copy=false", "?drop-last-copy=false&force=true"},
+                 {"?drop-last-copy=true", "?drop-last-copy=true&force=true"}                        },
+                {{"?dryRun=true&drop-last-copy=false", "?dryRun=true&drop-last-copy=false&force=true"},
+                 {"?dryRun=true&drop-last-copy=true", "?dryRun=true&drop-last-copy=true&force=true"}},
         };
 
         return queries[mode->dry_run][mode->drop_last_copy][removal->force];

@@ -78,9 +78,9 @@ class Api:
         """The phase of the device."""
         return self.get(name)["status"]["phase"]
 
-    def delete(self, name, force=False, status=204, drop_last_copy=True):
-        """Remove a device and wait until it is gone. By default also if only its disk has its data."""
-        more = ("&force=true" if force else "") + ("&drop-last-copy=true" if drop_last_copy else "")
+    def delete(self, name, force=False, status=204, drop_last_copy=None):
+        """Remove a device and wait until it is gone. Also if only its disk has its data."""
+        more = ("&force=true" if force else "") + (f"&drop-last-copy={str(drop_last_copy).lower()}" if drop_last_copy is not None else "")
         return self.ask("DELETE", f"/devices/{name}?wait&timeout=60s{more}", status)
 
     def restart(self, name, status=200, timeout="60s"):
