@@ -6,6 +6,7 @@
 #include "ublkd/reconcile/device_space.h"
 
 #include "ublkd/base/clock.h"
+#include "ublkd/base/json_time.h"
 #include "ublkd/base/quantity.h"
 #include "ublkd/base/sentence.h"
 #include "ublkd/store/device_record.h"
@@ -13,7 +14,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 struct told {
         enum device_phase phase;
@@ -179,17 +179,11 @@ static uint64_t next_try_time(uint64_t next_try)
 
 static void format_next_try(uint64_t usec, char text[static 96])
 {
-        uint64_t at = usec / 1000;
-        time_t seconds = (time_t)(at / 1000);
-        struct tm tm;
+        char at[TIME_TEXT_SIZE];
 
         text[0] = '\0';
-        if (usec == 0)
-                return;
-        if (gmtime_r(&seconds, &tm))
-                snprintf(text, 96, " The next try is at %04d-%02d-%02dT%02d:%02d:%02d.%03dZ.",
-                        tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
-                        (int)(at % 1000));
+        if (usec > 0 && time_format(usec, at))
+                snprintf(text, 96, " The next try is at %s.", at);
 }
 
 static const char *host_sentence(const struct managed_device *device)
