@@ -61,6 +61,9 @@ static bool has_right_size(
 {
         if (process->size < disk->size)
                 return false;
+        /* The user took the growth back while its command hung: a disk does not shrink, and is not told to. */
+        if (disk->size_given_up && disk->size == disk->size_given_up)
+                return true;
         return disk->size == record->spec->options.size / MIB || process->hung; /* that one cannot be asked */
 }
 
