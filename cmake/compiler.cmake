@@ -31,6 +31,9 @@ target_compile_options(
 if(UBLKD_WERROR)
   target_compile_options(ublkd_flags INTERFACE -Werror)
 endif()
+if(CMAKE_INTERPROCEDURAL_OPTIMIZATION AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(ublkd_flags INTERFACE -ffat-lto-objects) # ordinary code as well, for the tests
+endif()
 target_include_directories(ublkd_flags INTERFACE ${PROJECT_SOURCE_DIR})
 if(UBLKD_SANITIZE)
   target_compile_options(ublkd_flags INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer
