@@ -57,12 +57,12 @@ def test_attach_use_restart_detach(daemon, file_of, directory):
 
 
 def test_a_growth_that_fails_changes_nothing(daemon, file_of):
-    """Where the disk grows live, and where it is made anew for it."""
+    """Where the disk grows live, and where it would be recreated: there the new one is tried first."""
     ublkctl(daemon, "create", "data", "target.type=loop", f"target.path={file_of(size=64 << 20)}")
     disk = Disk(daemon.api.get("data")["status"]["id"])
     disk.write(0, block("a"))
     said = ublkctl(daemon, "resize", "data", "2GiB", status=1)
-    assert "64MiB" in said and "The old size was put back" in said
+    assert "64MiB" in said and ("The old size was put back" in said or "Nothing was changed" in said)
     assert "tried again" not in said and "remove it" not in said, said
     device = daemon.api.get("data")
     assert "size" not in device["spec"] and device["status"]["phase"] == "Live" and disk.size() == 64 << 20
