@@ -105,9 +105,11 @@ static int parse_accept_write_errors(const char *value, struct query *ret)
 
 static int parse_drop_last_copy(const char *value, struct query *ret)
 {
-        int r = parse_boolean(value, &ret->drop_last_copy);
+        bool drop;
+        int r = parse_boolean(value, &drop);
 
-        ret->keep_last_copy = r >= 0 && !ret->drop_last_copy;
+        if (r >= 0)
+                ret->last_copy = drop ? LAST_COPY_DROP : LAST_COPY_KEEP;
         return r;
 }
 

@@ -31,10 +31,13 @@ enum {
         QUERY_TIMEOUT_SECONDS_MAX = 600
 };
 
+/* Of data that go with the disk, what the client says (drop-last-copy). */
+enum last_copy_wish { LAST_COPY_UNSAID, LAST_COPY_KEEP, LAST_COPY_DROP };
+
 struct query {
-        bool wait, force, dry_run, accept_write_errors, drop_last_copy;
-        bool keep_last_copy; /* drop-last-copy=false was said */
-        uint64_t timeout;    /* microseconds */
+        bool wait, force, dry_run, accept_write_errors;
+        enum last_copy_wish last_copy;
+        uint64_t timeout; /* microseconds */
         unsigned limit;
         char *continue_after; /* a name, or a number; or NULL */
         char *device;         /* a name, or NULL */

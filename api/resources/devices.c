@@ -303,7 +303,7 @@ static cJSON *removal_to_json(
  * lost. False: there is a reply. */
 static bool removal_keeps_last_copy(struct request *request, const struct device_record *record)
 {
-        return record->deleting || !request->query.keep_last_copy
+        return record->deleting || request->query.last_copy != LAST_COPY_KEEP
                || last_copy_may_go(request, record, removing);
 }
 

@@ -22,13 +22,12 @@ bool is_last_copy(const struct request *request, const struct device_record *rec
 
 bool last_copy_may_go(struct request *request, const struct device_record *record, const char *what)
 {
-        if (request->query.drop_last_copy || !is_last_copy(request, record))
+        if (request->query.last_copy == LAST_COPY_DROP || !is_last_copy(request, record))
                 return true;
         reply_problem(request, PROBLEM_LAST_COPY,
-                "%s, and the file that /dev/ublkb%d is served from was deleted: only this disk has its data. "
-                "Copy "
-                "them to another file first ('dd if=/dev/ublkb%d of=FILE bs=1M', unmounted), and repeat with "
-                "drop-last-copy once they are not needed any more.",
+                "%s, and the file that /dev/ublkb%d is served from was deleted: only this disk has its "
+                "data. Copy them to another file first ('dd if=/dev/ublkb%d of=FILE bs=1M', unmounted), "
+                "and repeat with drop-last-copy once they are not needed any more.",
                 what, record->number, record->number);
         return false;
 }
@@ -45,14 +44,13 @@ bool new_disk_keeps_store(struct request *request, const struct device_record *r
 {
         if (!last_copy_may_go(request, record, what))
                 return false;
-        if (request->query.drop_last_copy || names_another_path(record, spec)
+        if (request->query.last_copy == LAST_COPY_DROP || names_another_path(record, spec)
                 || reach_of(request, record) != BACKING_REACH_ELSEWHERE)
                 return true;
         reply_problem(request, PROBLEM_PATH_ELSEWHERE,
-                "%s, and %s does not lead any more to what /dev/ublkb%d was made on, so the new disk would "
-                "be without "
-                "its data. Bring that back to this path, or name the path where it is now in the same change "
-                "(target.path), and repeat.",
+                "%s, and %s does not lead any more to what /dev/ublkb%d was made on, so the new disk "
+                "would be without its data. Bring that back to this path, or name the path where it is "
+                "now in the same change (target.path), and repeat.",
                 what, spec_path(spec), record->number);
         return false;
 }
