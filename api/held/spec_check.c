@@ -69,8 +69,7 @@ static bool judge(struct request *request, const struct device_record *record, c
         if (refusal)
                 reply_problem(request, PROBLEM_CANNOT_START,
                         "The change needs a new disk, and that could not be made: %s Nothing was changed, "
-                        "and "
-                        "/dev/ublkb%d goes on as before.",
+                        "and /dev/ublkb%d goes on as before.",
                         refusal, record->number);
         return !refusal;
 }

@@ -104,8 +104,7 @@ int token_open(const char *state_dir, char ret_token[static TOKEN_TEXT_SIZE], st
         if (r == -EPERM || r == -EBADMSG)
                 (void)problem_add(problems, -r, "", "TokenUnusable",
                         "The file %s is no token that only root can read; give it back to root with mode "
-                        "0600, "
-                        "or move it away, and a new one is made.",
+                        "0600, or move it away, and a new one is made.",
                         path);
         else if (r < 0)
                 (void)problem_add(problems, -r, "", "TokenUnusable",

@@ -213,9 +213,8 @@ void reply_error(struct request *request, int error, const char *what)
                         what);
         else if (error == -ENOLINK)
                 reply_problem(request, PROBLEM_DATABASE_GONE,
-                        "%s: the database was deleted or moved away. Nothing was changed. Restart ublkd: the "
-                        "disks "
-                        "are served on, and 'ublkctl adopt --all' takes them over.",
+                        "%s: the database was deleted or moved away. Nothing was changed. Restart ublkd: "
+                        "the disks are served on, and 'ublkctl adopt --all' takes them over.",
                         what);
         else
                 reply_problem(

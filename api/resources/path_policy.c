@@ -32,10 +32,9 @@ static void refuse(struct request *request, const char *path)
 {
         _cleanup_problems_ struct problem_list problems = {};
         int r = problem_add(&problems, EINVAL, "/target/path", "UnstablePath",
-                "%s is a name that the kernel gives to another disk after a reboot, and this ublkd is told "
-                "to "
-                "refuse such (--unstable-paths); give one that stays, such as a link in /dev/disk/by-id or "
-                "/dev/mapper: 'udevadm info --query=symlink %s' lists them.",
+                "%s is a name that the kernel gives to another disk after a reboot, and this ublkd is "
+                "told to refuse such (--unstable-paths); give one that stays, such as a link in "
+                "/dev/disk/by-id or /dev/mapper: 'udevadm info --query=symlink %s' lists them.",
                 path, path);
 
         if (r < 0)

@@ -63,8 +63,7 @@ int pseudo_files_refuse(int fd, const char *path, struct problem_list *problems)
                 return 0;
         r = problem_add(problems, EINVAL, "/target/path", "BackingFileUnsuitable",
                 "%s is a file of %s, in which the kernel shows its state and keeps no data; a loop target "
-                "needs "
-                "a regular file or a block device.",
+                "needs a regular file or a block device.",
                 path, name);
         return r < 0 ? r : -EINVAL;
 }

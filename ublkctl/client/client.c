@@ -192,9 +192,8 @@ static enum exit_status explain(const struct client *client, CURLcode result, bo
                 return STATUS_FAILED;
         if (result == CURLE_OPERATION_TIMEDOUT) {
                 if (!quiet)
-                        fputs("ublkctl: ublkd does not answer in time; look at its log, as with 'journalctl "
-                              "-u "
-                              "ublkd'.\n",
+                        fputs("ublkctl: ublkd does not answer in time; look at its log, as with "
+                              "'journalctl -u ublkd'.\n",
                                 stderr);
                 return STATUS_TIMED_OUT;
         }

@@ -280,8 +280,8 @@ static enum exit_status refuse_missing(struct attach *attach)
         if (owner)
                 say(word,
                         "It is gone, and the disk of the device %s lies in it; bring it back, by mounting "
-                        "its "
-                        "file system, attaching its drive or renaming it, and put no other in its place.",
+                        "its file system, attaching its drive or renaming it, and put no other in its "
+                        "place.",
                         owner);
         else if (strncmp(attach->place.path, "/dev/", 5) == 0)
                 say(word,
