@@ -61,9 +61,9 @@ static bool has_right_size(
 {
         if (process->size < disk->size)
                 return false;
-        /* The user took the growth back while its command hung: a disk does not shrink, and is not told to. */
+        /* The user took the growth back while its command hung. A disk does not shrink; its status says so. */
         if (disk->size_given_up && disk->size == disk->size_given_up)
-                return true;
+                return record->status.size / MIB == disk->size;
         return disk->size == record->spec->options.size / MIB || process->hung; /* that one cannot be asked */
 }
 
