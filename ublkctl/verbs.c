@@ -103,8 +103,8 @@ static const struct verb verbs[] = {
         {.name = "restart", .arguments = "NAME...", .summary = "replace workers without an I/O error",
          .description = "Replaces the worker of a device by one of the program that is installed now, without an I/O "
                         "error. Waits until it is Live. After a flush failed, or the backing file was cut off, the "
-                        "next worker fails I/O like the last one, unless --accept-write-errors says that you "
-                        "know what was lost.",
+                        "next worker fails I/O like the last one, unless --accept-write-errors names the "
+                        "loss, as describe shows it.",
          .settings = BIT(NO_WAIT) | BIT(TIMEOUT) | BIT(ACCEPT_WRITE_ERRORS) | BIT(DROP_LAST_COPY),
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_restart},
         {.name = "adopt", .arguments = "[NAME|UID...]", .summary = "take over disks that the database lost",

@@ -100,7 +100,16 @@ static int parse_dry_run(const char *value, struct query *ret)
 
 static int parse_accept_write_errors(const char *value, struct query *ret)
 {
-        return parse_boolean(value, &ret->accept_write_errors);
+        bool bare;
+
+        if (parse_boolean(value, &bare) >= 0) {
+                ret->accept_any_write_error = bare;
+                return 0;
+        }
+        if (!value || !*value || strspn(value, "abcdefghijklmnopqrstuvwxyz0123456789-.") != strlen(value))
+                return -EINVAL;
+        ret->accept_write_errors = strdup(value);
+        return ret->accept_write_errors ? 0 : -ENOMEM;
 }
 
 static int parse_drop_last_copy(const char *value, struct query *ret)
@@ -195,7 +204,7 @@ static const struct parameter {
         {"force",               QUERY_FORCE,               false, parse_force,               "force=true or force=false"                            },
         {"dryRun",              QUERY_DRY_RUN,             false, parse_dry_run,             "dryRun=true or dryRun=false"                          },
         {"accept-write-errors", QUERY_ACCEPT_WRITE_ERRORS, false, parse_accept_write_errors,
-         "accept-write-errors=true or accept-write-errors=false"                                                                                    },
+         "accept-write-errors=TOKEN, as status.writeErrors shows it"                                                                                },
         {"drop-last-copy",      QUERY_DROP_LAST_COPY,      false, parse_drop_last_copy,
          "drop-last-copy=true or drop-last-copy=false"                                                                                              },
         {"label",               QUERY_LABEL,               true,  parse_label,               "label=KEY=VALUE, up to 16 of them"                    },
@@ -278,6 +287,7 @@ void query_clear(struct query *query)
         free(query->continue_after);
         free(query->device);
         free(query->accept_backing);
+        free(query->accept_write_errors);
         for (size_t i = 0; i < query->label_count; i++)
                 free(query->labels[i].key);
         *query = (struct query){};

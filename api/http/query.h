@@ -35,13 +35,14 @@ enum {
 enum last_copy_wish { LAST_COPY_UNSAID, LAST_COPY_KEEP, LAST_COPY_DROP };
 
 struct query {
-        bool wait, force, dry_run, accept_write_errors;
+        bool wait, force, dry_run, accept_any_write_error;
         enum last_copy_wish last_copy;
         uint64_t timeout; /* microseconds */
         unsigned limit;
-        char *continue_after; /* a name, or a number; or NULL */
-        char *device;         /* a name, or NULL */
-        char *accept_backing; /* an identity, or NULL */
+        char *continue_after;      /* a name, or a number; or NULL */
+        char *device;              /* a name, or NULL */
+        char *accept_backing;      /* an identity, or NULL */
+        char *accept_write_errors; /* a token, or NULL */
         uint64_t after;
         struct {
                 char *key; /* owned, with the value behind it */

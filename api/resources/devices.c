@@ -4,6 +4,7 @@
 #include "api/held/disk_check.h"
 #include "api/held/spec_check.h"
 #include "api/resources/last_copy.h"
+#include "api/resources/loss_consent.h"
 #include "api/resources/merge_patch.h"
 #include "api/resources/path_policy.h"
 #include "api/http/precondition.h"
@@ -424,10 +425,11 @@ void handle_device_restart(struct request *request)
 {
         const struct device_record *record = find_device(request);
         const char *harm;
+        bool accept;
         int r;
 
         if (!record || !precondition_holds(request, record) || !check_current(request, record)
-                || !check_usable(request, record, "restart"))
+                || !check_usable(request, record, "restart") || !loss_consent_holds(request, record, &accept))
                 return;
         harm = restart_harm(record);
         if (device_spec_on_crash(record->spec) == ON_CRASH_NONE
@@ -435,8 +437,7 @@ void handle_device_restart(struct request *request)
                 return;
         if (harm && !check_unused(request, record, harm))
                 return;
-        r = device_store_request_restart(
-                store_of(request), request->name, request->query.accept_write_errors);
+        r = device_store_request_restart(store_of(request), request->name, accept);
         if (r < 0)
                 reply_error(request, r, "The request could not be stored");
         else if (request->query.wait)

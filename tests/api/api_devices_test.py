@@ -380,6 +380,34 @@ def test_recover_with_consent_to_another_store(server):
         "GET", "/events?device=data", headers={"Accept": "application/json"}).json["items"]]
 
 
+def test_a_loss_that_nobody_has_seen_is_not_accepted(server):
+    """A fault that comes between the look and the consent is not a part of the consent."""
+    server.ask("POST", "/devices?wait=ready", spec())
+    assert server.ask("GET", "/devices/data").json["status"]["writeErrors"] is None
+    check_problem(server.ask("POST", "/devices/data/restart?accept-write-errors=flush-1-2a"), 409, "not-possible-now")
+    server.tell("status data Live FlushFailed It serves.")
+    seen = server.ask("GET", "/devices/data").json["status"]["writeErrors"]
+    assert seen == "flush-1-2a"
+    server.tell("status data Live BackingTruncated It serves.")
+    for token in (seen, "true", "cut-2-2b", "flush-1-2a.cut-1-2b"):
+        refused = server.ask("POST", f"/devices/data/restart?accept-write-errors={token}")
+        check_problem(refused, 409, "not-possible-now")
+        assert '"flush-1-2a.cut-2-2b"' in refused.json["detail"]
+    for token in ("", "a%20b"):
+        check_problem(server.ask("POST", f"/devices/data/restart?accept-write-errors={token}"), 400, "bad-request")
+    events = "/events?device=data"
+    accept = {"Accept": "application/json"}
+    assert "WriteErrorsAccepted" not in str(server.ask("GET", events, headers=accept).json)
+    assert server.ask("POST", "/devices/data/restart?accept-write-errors=flush-1-2a.cut-2-2b").status == 202
+    assert "WriteErrorsAccepted" in str(server.ask("GET", events, headers=accept).json)
+
+
+def test_the_one_loss_that_there_is_needs_no_name(server):
+    server.ask("POST", "/devices?wait=ready", spec())
+    server.tell("status data Live FlushFailed It serves.")
+    assert server.ask("POST", "/devices/data/restart?accept-write-errors=true").status == 202
+
+
 def names(answer):
     assert answer.status == 200, answer.body
     return [item["name"] for item in answer.json["items"]]

@@ -44,6 +44,12 @@ int api_test_set_status(struct device_store *store, uint64_t restarts, const str
                 status.backing.found =
                         (struct backing_identity){.basis = BACKING_DISK_SEQUENCE, .boot = "diskseq:9+0"};
         }
+        if (reason == REASON_FLUSH_FAILED || reason == REASON_BACKING_TRUNCATED)
+                status.faults = (struct device_faults){.flush = 1, .flush_at = 0x2a};
+        if (reason == REASON_BACKING_TRUNCATED) {
+                status.faults.cut = 2;
+                status.faults.cut_at = 0x2b;
+        }
         if (phase == PHASE_LIVE) {
                 status.worker.pid = getpid();
                 status.worker.started_at = record->created_at;

@@ -402,6 +402,14 @@ def test_recover(ctl, server):
     assert ctl("recover", "data").out == "data is Live\n"
 
 
+def test_restart_with_consent_to_a_loss(ctl, server):
+    ctl("create", "data", *NULL)
+    server.tell("status data Live FlushFailed It serves.")
+    ctl("restart", "data", "--accept-write-errors", "flush-2-2a", "--no-wait", status=REFUSED)
+    ctl("restart", "data", "other", "--accept-write-errors", "flush-1-2a", status=USAGE)
+    assert ctl("restart", "data", "--accept-write-errors=flush-1-2a", "--no-wait").out == "data is being restarted\n"
+
+
 def test_restart(ctl):
     ctl("create", "data", *NULL)
     assert ctl("restart", "data").out == "data restarted\n"

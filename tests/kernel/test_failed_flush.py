@@ -50,7 +50,7 @@ def _assert_lost(daemon, disk):
 
     device = daemon.api.wait_for("data", shown, "with a condition Durable")
     durable = condition_of(device, "Durable")
-    assert durable["status"] == "False" and durable["reason"] == "FlushFailed" and "--accept-write-errors" in durable["message"]
+    assert durable["status"] == "False" and durable["reason"] == "FlushFailed" and device["status"]["writeErrors"] in durable["message"]
     assert device["status"]["phase"] == "Live"
     assert daemon.metric("ublkd_device_flush_failed", "data") == 1
     assert len([event for event in daemon.events("data") if event["reason"] == "FlushFailed"]) == 1
@@ -65,7 +65,8 @@ def _assert_well(daemon, disk):
 
 
 def _accept(daemon):
-    daemon.ctl("restart", "--accept-write-errors", "data")
+    token = daemon.api.get("data")["status"]["writeErrors"]
+    daemon.ctl("restart", f"--accept-write-errors={token}", "data")
 
 
 def test_a_second_flush_does_not_succeed(store, daemon):

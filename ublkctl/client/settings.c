@@ -69,9 +69,10 @@ static const struct setting settings_table[] = {
                 .offset = MEMBER(accept_backing), .value = "IDENTITY",
                 .help = "go on with the store of this identity, as describe shows it (unmount the disk first), and give up what is on the one that "
                         "the disk was made on"},
-        [SETTING_ACCEPT_WRITE_ERRORS] = {.name = "accept-write-errors", .kind = SETTING_KIND_FLAG,
-                .offset = MEMBER(accept_write_errors),
-                .help = "accept the loss of data that describe shows (Durable, BackingWhole): flushes succeed again"},
+        [SETTING_ACCEPT_WRITE_ERRORS] = {.name = "accept-write-errors", .kind = SETTING_KIND_TEXT,
+                .offset = MEMBER(accept_write_errors), .value = "TOKEN",
+                .help = "accept the loss of data that describe shows with this token (Durable, BackingWhole): "
+                        "flushes succeed again"},
         [SETTING_DROP_LAST_COPY] = {.name = "drop-last-copy", .kind = SETTING_KIND_FLAG,
                 .offset = MEMBER(drop_last_copy),
                 .help = "also where the file of the disk was deleted, so that only the disk has its data: they are lost"},

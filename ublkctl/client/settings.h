@@ -98,11 +98,11 @@ struct settings {
         uint64_t given;     /* mask of setting_id */
         const char *folder; /* --output-dir */
         bool all;
-        const char *socket, *url, *token_file, *file, *name, *offset, *accept_backing;
+        const char *socket, *url, *token_file, *file, *name, *offset, *accept_backing, *accept_write_errors;
         struct text_list files, labels, prune_in_use;
         int output, wait_for;
         bool help, version, prune, dry_run, force, allow_shrink, wait, no_wait, ignore_missing, follow, batch,
-                read_only, accept_write_errors, drop_last_copy;
+                read_only, drop_last_copy;
         uint64_t timeout, interval; /* microseconds */
         uint64_t rounds, since;
 };

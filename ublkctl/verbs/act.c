@@ -51,13 +51,11 @@ static enum exit_status restart_one(struct context *context, const char *name)
         enum exit_status status;
 
         wait_query(context, wait, "wait=ready", query);
-        if (asprintf(&rest, "/restart%s%s", query,
-                    !context->settings->accept_write_errors ? ""
-                    : *query                                ? "&accept-write-errors=true"
-                                                            : "?accept-write-errors=true")
-                < 0)
+        if (asprintf(&rest, "/restart%s", query) < 0)
                 rest = NULL;
         path = rest ? device_path(name, rest) : NULL;
+        if (path && context->settings->accept_write_errors)
+                path = url_add_parameter(path, "accept-write-errors", context->settings->accept_write_errors);
         if (path && context->settings->drop_last_copy)
                 path = url_add_parameter(path, "drop-last-copy", "true");
         if (!path)
@@ -86,5 +84,9 @@ enum exit_status verb_recover(struct context *context, int argc, char *argv[])
 
 enum exit_status verb_restart(struct context *context, int argc, char *argv[])
 {
+        if (context->settings->accept_write_errors && argc > 1) {
+                say(NULL, "--accept-write-errors is about one device; name one.");
+                return STATUS_USAGE;
+        }
         return for_each_name(context, argc, argv, restart_one);
 }

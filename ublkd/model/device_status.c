@@ -100,7 +100,8 @@ bool device_status_equal(const struct device_status *one, const struct device_st
                && sentence_equal(one->message, other->message) && sentence_equal(one->cause, other->cause)
                && one->attempts == other->attempts && one->next_try_at == other->next_try_at
                && one->transition_at == other->transition_at && one->faults.flush == other->faults.flush
-               && one->faults.cut == other->faults.cut
+               && one->faults.cut == other->faults.cut && one->faults.flush_at == other->faults.flush_at
+               && one->faults.cut_at == other->faults.cut_at
                && device_conditions_equal(&one->conditions, &other->conditions);
 }
 
@@ -215,6 +216,15 @@ const char *device_status_reason(const struct device_status *status)
                                              : reason_to_string(status->reason);
 }
 
+/* What accept-write-errors takes. */
+static bool add_write_errors(cJSON *object, const struct device_status *status)
+{
+        char token[WRITE_ERRORS_TOKEN_SIZE];
+
+        write_errors_token(&status->faults, token);
+        return add_text(object, "writeErrors", *token ? token : NULL);
+}
+
 static const char *ready_status(enum device_phase phase)
 {
         return phase == PHASE_LIVE ? "True" : phase == PHASE_UNKNOWN ? "Unknown" : "False";
@@ -246,7 +256,7 @@ cJSON *device_status_to_json(const struct device_status *status, const char *nam
                 && add_disk(object, status, name) && add_worker(object, status)
                 && add_data_path(object, status) && add_features(object, status)
                 && add_recoveries(object, status) && add_backing(object, status)
-                && json_add_time(object, "nextTryAt", status->next_try_at)
+                && add_write_errors(object, status) && json_add_time(object, "nextTryAt", status->next_try_at)
                 && json_add_integer(object, "attempts", status->attempts)
                 && add_text(object, "cause", status->cause) && add_conditions(object, status))
                 return object;

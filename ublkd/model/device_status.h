@@ -5,6 +5,7 @@
 #include "ublkd/base/backing.h"
 #include "ublkd/base/problem.h"
 #include "ublkd/model/device_condition.h"
+#include "ublkd/model/write_errors.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -25,18 +26,13 @@ enum device_phase {
         _PHASE_MAX
 };
 
-/* The numbers of the faults that lose acknowledged data; 0: none. */
-struct device_faults {
-        uint32_t flush, cut;
-};
-
 /* Everything is a value or owned by the struct. Times are CLOCK_REALTIME microseconds, 0: none. */
 struct device_status {
         enum device_phase phase;
         uint64_t observed_generation;
         uint32_t observed_restart;   /* not shown: see device_record.restart */
         uint64_t observed_asked;     /* not shown: see device_record.asked */
-        struct device_faults faults; /* not shown: the conditions tell */
+        struct device_faults faults; /* shown as a token; the conditions tell what they are */
         bool settled;                /* not shown: the disk is live, and nothing about it is being changed */
         int number;                  /* N of /dev/ublkbN, -1 while there is none */
         bool disk;                   /* /dev/ublkbN exists */

@@ -157,6 +157,8 @@ void device_faults_tell(const struct managed_device *device, struct device_fault
         *ret = (struct device_faults){
                 .flush = device->faults[REGION_FAULT_FLUSH].number,
                 .cut = device->faults[REGION_FAULT_CUT].number,
+                .flush_at = device->faults[REGION_FAULT_FLUSH].at,
+                .cut_at = device->faults[REGION_FAULT_CUT].at,
         };
 }
 
@@ -164,6 +166,8 @@ static int condition(const struct managed_device *device, enum region_fault faul
         struct device_condition *ret)
 {
         const struct fault_report *report = &device->faults[fault];
+        char token[WRITE_ERRORS_TOKEN_SIZE];
+        struct device_faults faults;
         _cleanup_free_ char *text = NULL;
 
         if (report->number == 0)
@@ -171,10 +175,12 @@ static int condition(const struct managed_device *device, enum region_fault faul
         text = explain(fault, report);
         if (!text)
                 return -ENOMEM;
+        device_faults_tell(device, &faults);
+        write_errors_token(&faults, token);
         return device_condition_set(ret, CONDITION_FALSE, reasons[fault],
-                "%s %s 'ublkctl restart --accept-write-errors %s' (POST "
-                "/devices/%s/restart?accept-write-errors=true).",
-                text, advice, device->name, device->name);
+                "%s %s 'ublkctl restart --accept-write-errors=%s %s' (POST "
+                "/devices/%s/restart?accept-write-errors=%s).",
+                text, advice, token, device->name, device->name, token);
 }
 
 int device_faults_durable(const struct managed_device *device, const struct device_record *record _unused_,
