@@ -208,6 +208,25 @@ void fd_store_forget(struct fd_store *store, const char *uid, uint16_t epoch)
                 sim->kept = (struct kept_descriptor){};
 }
 
+/* The stores of this world are files, and files are not claimed. */
+int fd_store_take_claim(struct fd_store *store, const char *uid)
+{
+        (void)store, (void)uid;
+        return -1;
+}
+
+void fd_store_keep_claim(struct fd_store *store, const char *uid, int fd)
+{
+        (void)store, (void)uid, (void)fd;
+        world_break(sim, "a claim is kept for a file");
+}
+
+void fd_store_forget_claim(struct fd_store *store, const char *uid)
+{
+        (void)store, (void)uid;
+        world_break(sim, "a claim of a file is let go");
+}
+
 int __wrap_statx(int fd, const char *path, int flags, unsigned mask, struct statx *ret);
 
 int __wrap_statx(int fd, const char *path, int flags, unsigned mask, struct statx *ret)

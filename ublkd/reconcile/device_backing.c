@@ -105,6 +105,8 @@ void device_backing_load(struct managed_device *device, const struct device_reco
          * told. Its lock would keep the next worker from the store for ever. */
         backing->fd = fd_store_take(fd_store_of(device), record->uid, &backing->epoch);
         backing->held = backing->fd >= 0;
+        backing->claim = fd_store_take_claim(fd_store_of(device), record->uid);
+        backing->has_claim = backing->claim >= 0;
 }
 
 int device_backing_freeze(struct managed_device *device, const struct disk_params *params)
@@ -230,18 +232,21 @@ static void hand_claim_on(struct managed_device *device)
         } else
                 return;
         heir->backing.has_claim = true;
+        fd_store_keep_claim(fd_store_of(heir), heir->uid, heir->backing.claim);
 }
 
 void device_backing_release(struct managed_device *device)
 {
         struct device_backing *backing = &device->backing;
         struct backing_identity refused = backing->refused;
-        bool shares = backing->shares, changed = backing->changed;
+        bool shares = backing->shares, changed = backing->changed, had_claim = backing->has_claim;
 
-        if (!backing->held && !backing->known && !backing->frozen_known)
+        if (!backing->held && !backing->known && !backing->frozen_known && !backing->has_claim)
                 return;
         if (backing->known && backing->at.identity.is_disk)
                 hand_claim_on(device);
+        if (had_claim)
+                fd_store_forget_claim(fd_store_of(device), device->uid);
         fd_store_forget(fd_store_of(device), device->uid, backing->epoch);
         (void)runtime_dir_remove(
                 runtime_dir_of(device), device->uid, RUNTIME_BACKING); /* what stays is replaced */

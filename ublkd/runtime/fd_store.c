@@ -34,6 +34,12 @@ static void name_of(const char *uid, uint16_t epoch, char ret[static NAME_SIZE])
         snprintf(ret, NAME_SIZE, NAME_PREFIX "%s-%u", uid, epoch);
 }
 
+/* An older ublkd takes every name with another prefix for a socket. */
+static void name_of_claim(const char *uid, char ret[static NAME_SIZE])
+{
+        snprintf(ret, NAME_SIZE, NAME_PREFIX "claim-%s", uid);
+}
+
 static void free_names(char ***names)
 {
         for (size_t i = 0; *names && (*names)[i]; i++)
@@ -143,6 +149,28 @@ static struct kept_fd *find_newest(struct fd_store *store, const char *uid, uint
         return newest;
 }
 
+static void forget_named(struct fd_store *store, const char *name)
+{
+        struct kept_fd *kept = find_name(store, name);
+        char text[NAME_SIZE + 64];
+
+        if (kept)
+                kept->fd = close_away(kept->fd);
+        snprintf(text, sizeof(text), "FDSTOREREMOVE=1\nFDNAME=%s", name);
+        (void)sd_notify(false, text);
+}
+
+static void keep_named(struct fd_store *store, const char *name, int fd)
+{
+        char text[NAME_SIZE + 64];
+
+        /* Of two with one name the next ublkd could take the older one, whose device may be gone. */
+        forget_named(store, name);
+        /* The file of a disk cannot be polled, and must not be dropped because of that. */
+        snprintf(text, sizeof(text), "FDSTORE=1\nFDNAME=%s\nFDPOLL=0", name);
+        (void)sd_pid_notify_with_fds(0, false, text, &fd, 1);
+}
+
 int fd_store_take(struct fd_store *store, const char *uid, uint16_t *ret_epoch)
 {
         uint16_t epoch = 0;
@@ -156,29 +184,46 @@ int fd_store_take(struct fd_store *store, const char *uid, uint16_t *ret_epoch)
 
 void fd_store_forget(struct fd_store *store, const char *uid, uint16_t epoch)
 {
-        char name[NAME_SIZE], text[NAME_SIZE + 64];
-        struct kept_fd *kept;
+        char name[NAME_SIZE];
 
-        if (!store)
-                return;
         name_of(uid, epoch, name);
-        kept = find_name(store, name);
-        if (kept)
-                kept->fd = close_away(kept->fd);
-        snprintf(text, sizeof(text), "FDSTOREREMOVE=1\nFDNAME=%s", name);
-        (void)sd_notify(false, text);
+        if (store)
+                forget_named(store, name);
 }
 
 void fd_store_keep(struct fd_store *store, const char *uid, uint16_t epoch, int fd)
 {
-        char name[NAME_SIZE], text[NAME_SIZE + 64];
+        char name[NAME_SIZE];
 
-        if (!store)
-                return;
-        /* Of two with one name the next ublkd could take the older one, whose device may be gone. */
-        fd_store_forget(store, uid, epoch);
         name_of(uid, epoch, name);
-        /* The file of a disk cannot be polled, and must not be dropped because of that. */
-        snprintf(text, sizeof(text), "FDSTORE=1\nFDNAME=%s\nFDPOLL=0", name);
-        (void)sd_pid_notify_with_fds(0, false, text, &fd, 1);
+        if (store)
+                keep_named(store, name, fd);
+}
+
+int fd_store_take_claim(struct fd_store *store, const char *uid)
+{
+        struct kept_fd *kept;
+        char name[NAME_SIZE];
+
+        name_of_claim(uid, name);
+        kept = store ? find_name(store, name) : NULL;
+        return kept ? TAKE_FD(kept->fd) : -1;
+}
+
+void fd_store_forget_claim(struct fd_store *store, const char *uid)
+{
+        char name[NAME_SIZE];
+
+        name_of_claim(uid, name);
+        if (store)
+                forget_named(store, name);
+}
+
+void fd_store_keep_claim(struct fd_store *store, const char *uid, int fd)
+{
+        char name[NAME_SIZE];
+
+        name_of_claim(uid, name);
+        if (store)
+                keep_named(store, name, fd);
 }

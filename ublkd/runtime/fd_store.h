@@ -24,3 +24,9 @@ int fd_store_take(struct fd_store *store, const char *uid, uint16_t *ret_epoch);
 void fd_store_keep(struct fd_store *store, const char *uid, uint16_t epoch, int fd);
 /* Has the copy closed. */
 void fd_store_forget(struct fd_store *store, const char *uid, uint16_t epoch);
+
+/* The same of an exclusive open of a block device that another device has left to this one, beside the
+ * device's own descriptor of that block device. It is the device's whatever its epoch. */
+int fd_store_take_claim(struct fd_store *store, const char *uid);
+void fd_store_keep_claim(struct fd_store *store, const char *uid, int fd);
+void fd_store_forget_claim(struct fd_store *store, const char *uid);

@@ -10,6 +10,7 @@ import pytest
 from harness import programs
 from harness.api import Api, loop_spec
 from harness.disk import Disk, block
+from harness.kernel_disks import loop_disk
 from harness.shell import output, run
 from harness.wait import wait_until
 
@@ -64,6 +65,25 @@ def test_systemd_keeps_the_store_of_a_disk(service, ext4, file_of):
     assert api.get("data")["status"]["backing"]["kept"]
     api.delete("data")
     wait_until(lambda: _kept() == 0, "a store that systemd has let go")
+
+
+def test_systemd_keeps_the_claim_that_a_disk_inherited(service, directory):
+    """Of two disks on parts of one block device the one with the claim goes, and then ublkd is replaced."""
+    api, image = service, directory / "one.img"
+    with open(image, "wb") as file:
+        file.truncate(64 << 20)
+    with loop_disk(image) as path:
+        api.create(loop_spec("low", path, size="8MiB"))
+        api.create(loop_spec("high", path, {"offset": "32MiB"}, size="8MiB"))
+        api.delete("low")
+        old = _main_pid()
+        os.kill(old, signal.SIGKILL)
+        wait_until(lambda: _main_pid() not in (0, old) and api.is_ready(), "the next ublkd")
+        with pytest.raises(OSError):
+            os.close(os.open(path, os.O_RDWR | os.O_EXCL))
+        api.delete("high")
+        wait_until(lambda: _kept() == 0, "a claim that systemd has let go")
+        os.close(os.open(path, os.O_RDWR | os.O_EXCL))
 
 
 def test_a_stop_and_a_start_keep_the_store(service, ext4, file_of):

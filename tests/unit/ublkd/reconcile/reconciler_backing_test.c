@@ -2,6 +2,8 @@
 /* Which store a disk goes on with: the reconciler over a pretended kernel and pretended workers. */
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
+#include "tests/unit/ublkd/service_manager.h"
+#include "ublkd/runtime/fd_store.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -224,6 +226,48 @@ static void a_store_without_a_name_is_known_for_it(void)
         close_fd(store);
 }
 
+static void bring_up_part(struct world *world, const char *name, uint64_t offset, int fd, bool claimed)
+{
+        char key[32];
+
+        world_put_size(world, name, 1024, offset);
+        world_settle(world, 0);
+        fake_worker_disk(fake_worker(name), "wwid:a", fcntl(fd, F_DUPFD_CLOEXEC, 0), claimed);
+        snprintf(key, sizeof(key), "disk:%s", name);
+        world_bring_up(world, name, key);
+}
+
+/* The next ublkd would not have it, and mkfs would get the block device. */
+static void an_inherited_claim_is_kept_by_the_service_manager(void)
+{
+        int manager = fake_service_manager(), store = new_store();
+        struct world world;
+        char name[96], other[96];
+
+        world_new(&world);
+        world_stop_reconciler(&world);
+        CHECK_INT(fd_store_new(&world.fd_store), 0);
+        world_start_reconciler(&world);
+        bring_up_part(&world, "low", 0, store, true);
+        bring_up_part(&world, "high", 2 << 20, store, false);
+        snprintf(name, sizeof(name), "FDNAME=store-claim-%s\n", world_record(&world, "high")->uid);
+        snprintf(other, sizeof(other), "FDNAME=store-claim-%s", world_record(&world, "high")->uid);
+        CHECK_INT(fake_service_manager_heard(manager, "FDSTORE=1", name), 0);
+        CHECK_INT(device_store_request_delete(world.store, "low", true), 0);
+        world_settle(&world, 50);
+        CHECK(!device_store_get(world.store, "low"));
+        CHECK_INT(fake_service_manager_heard(manager, "FDSTORE=1", name), 1);
+        CHECK_INT(device_store_request_delete(world.store, "high", true), 0);
+        world_settle(&world, 50);
+        CHECK(!device_store_get(world.store, "high"));
+        CHECK_INT(fake_service_manager_heard(manager, "FDSTOREREMOVE=1", other), 1);
+        world_stop_reconciler(&world);
+        world.fd_store = fd_store_free(world.fd_store);
+        world_free(&world);
+        close_fd(store);
+        close_fd(manager);
+}
+
 int main(void)
 {
         a_store_without_a_name_is_known_for_it();
@@ -234,5 +278,6 @@ int main(void)
         consent_is_to_one_store();
         a_new_disk_stays_on_its_store();
         another_target_may_be_on_another_store();
+        an_inherited_claim_is_kept_by_the_service_manager();
         return check_report();
 }

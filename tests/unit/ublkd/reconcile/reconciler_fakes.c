@@ -392,6 +392,14 @@ void fake_worker_store(struct worker_proc *worker, const char *identity, int fd)
         worker->store.inode = stat.st_ino;
 }
 
+void fake_worker_disk(struct worker_proc *worker, const char *identity, int fd, bool claimed)
+{
+        fake_worker_store(worker, identity, fd);
+        worker->store.identity.basis = BACKING_DISK_WWID;
+        worker->store.identity.is_disk = true;
+        worker->store.claimed = claimed;
+}
+
 int fake_worker_given(const struct worker_proc *worker)
 {
         return worker->given;

@@ -47,6 +47,8 @@ void fake_worker_open(struct worker_proc *worker, const char *key);
 /* It says BACKING before that: a store with this identity, open as `fd`, which it takes over; -1: it refuses
  * it. */
 void fake_worker_store(struct worker_proc *worker, const char *identity, int fd);
+/* The same of a block device; claimed: the descriptor is the exclusive one. */
+void fake_worker_disk(struct worker_proc *worker, const char *identity, int fd, bool claimed);
 /* The descriptor of the store that it was started with, or -1. */
 int fake_worker_given(const struct worker_proc *worker);
 /* What it will say in PARAMS; to be added to before it opens. */

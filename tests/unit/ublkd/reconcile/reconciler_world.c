@@ -19,6 +19,7 @@ void world_start_reconciler(struct world *world)
                 .runtime_dir = world->dir,
                 .host = &world->host,
                 .disk_search = world->disk_search,
+                .fd_store = world->fd_store,
                 .settled = on_settled};
 
         CHECK_INT(reconciler_new(&config, &world->reconciler), 0);

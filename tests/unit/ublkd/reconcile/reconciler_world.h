@@ -21,6 +21,7 @@ struct world {
         struct device_store *store;
         struct runtime_dir *dir;
         struct disk_search *disk_search; /* finds fake_user */
+        struct fd_store *fd_store;       /* the test's; NULL: no service manager keeps anything */
         struct host host;
         struct reconciler *reconciler;
         char path[64]; /* of the runtime directory */
