@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* POST /devices/adopt: disks whose record a lost or older database does not have. */
 #include "api/resources/handlers.h"
+#include "api/held/turns.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
 
@@ -9,7 +10,8 @@
 #include <systemd/sd-id128.h>
 
 enum {
-        ADOPT_MAX = 256, /* in one request: each is a transaction, and the loop waits for it */
+        ADOPT_MAX = 256, /* in one request */
+        ADOPT_PIECE = 4, /* in one turn of the loop: each is a transaction, and the loop waits for it */
 };
 
 struct wish {
@@ -138,60 +140,133 @@ static int adopt_one(const struct api_config *config, const char *uid, const cha
         return r;
 }
 
-static int adopt_listed(const struct api_config *config, const struct wish *wish, cJSON *items)
-{
-        const cJSON *uid;
-        int r = 0;
+/* ---- a few in each turn ---- */
 
-        cJSON_ArrayForEach (uid, wish->uids)
-                if (r >= 0)
-                        r = adopt_one(config, uid->valuestring, wish->name, items);
-        return r;
+struct adopting {
+        cJSON *body; /* `wish` points into it */
+        struct wish wish;
+        const cJSON *next_uid;  /* of those listed */
+        struct adoptables list; /* of all */
+        size_t next, tried;     /* in `list` */
+        cJSON *answer, *items;
+};
+
+static void adopting_free(void *work)
+{
+        struct adopting *adopting = work;
+
+        adoptables_clear(&adopting->list);
+        cJSON_Delete(adopting->answer);
+        cJSON_Delete(adopting->body);
+        free(adopting);
 }
 
-/* What was removed comes back only when it is named, and what cannot be adopted is told as it is. */
-static int adopt_all(const struct api_config *config, cJSON *items, size_t *ret_remaining)
+/* 1: there are more; 0: these were all; -errno. */
+static int adopt_listed(const struct api_config *config, struct adopting *adopting)
 {
-        struct adoptables list = {};
-        size_t tried = 0, remaining = 0;
-        int r = config->list_adoptable(config->userdata, &list);
+        for (unsigned i = 0; i < ADOPT_PIECE && adopting->next_uid; i++) {
+                int r = adopt_one(
+                        config, adopting->next_uid->valuestring, adopting->wish.name, adopting->items);
 
-        for (size_t i = 0; r >= 0 && i < list.count; i++) {
-                const struct adoptable *item = &list.items[i];
-                const struct adoption refused = {item->verdict, item->name, item->detail};
-
-                if (item->verdict == ADOPT_NOT_ASKED)
-                        continue;
-                if (tried == ADOPT_MAX)
-                        remaining++;
-                else if (item->verdict != ADOPT_POSSIBLE)
-                        r = add_item(items, item->uid, &refused);
-                else {
-                        tried++;
-                        r = adopt_one(config, item->uid, NULL, items);
-                }
+                if (r < 0)
+                        return r;
+                adopting->next_uid = adopting->next_uid->next;
         }
-        adoptables_clear(&list);
-        *ret_remaining = remaining;
-        return r;
+        return adopting->next_uid != NULL;
 }
 
-static void adopt(struct request *request, const struct wish *wish)
+static int adopt_next(const struct api_config *config, struct adopting *adopting)
+{
+        const struct adoptable *item = &adopting->list.items[adopting->next++];
+        const struct adoption refused = {item->verdict, item->name, item->detail};
+
+        if (item->verdict != ADOPT_POSSIBLE)
+                return add_item(adopting->items, item->uid, &refused);
+        adopting->tried++;
+        return adopt_one(config, item->uid, NULL, adopting->items);
+}
+
+/* What was removed comes back only when it is named, and what cannot be adopted is told as it is. The same
+ * results. */
+static int adopt_some_of_all(const struct api_config *config, struct adopting *adopting)
+{
+        size_t end = adopting->tried + ADOPT_PIECE;
+
+        while (adopting->next < adopting->list.count && adopting->tried < ADOPT_MAX) {
+                int r;
+
+                if (adopting->tried == end)
+                        return 1;
+                if (adopting->list.items[adopting->next].verdict == ADOPT_NOT_ASKED) {
+                        adopting->next++;
+                        continue;
+                }
+                r = adopt_next(config, adopting);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static size_t count_remaining(const struct adopting *adopting)
+{
+        size_t count = 0;
+
+        for (size_t i = adopting->next; i < adopting->list.count; i++)
+                count += adopting->list.items[i].verdict != ADOPT_NOT_ASKED;
+        return count;
+}
+
+static bool adopt_piece(struct request *request, void *work)
 {
         const struct api_config *config = &request->api->config;
-        cJSON *answer = cJSON_CreateObject(), *items = cJSON_AddArrayToObject(answer, "items");
-        size_t remaining = 0;
-        int r = !items       ? -ENOMEM
-                : wish->uids ? adopt_listed(config, wish, items)
-                             : adopt_all(config, items, &remaining);
+        struct adopting *adopting = work;
+        int r = adopting->wish.uids ? adopt_listed(config, adopting) : adopt_some_of_all(config, adopting);
 
-        if (r >= 0 && cJSON_AddNumberToObject(answer, "remaining", (double)remaining)) {
-                reply_json(request, MHD_HTTP_OK, answer);
+        if (r > 0)
+                return true;
+        if (r >= 0
+                && cJSON_AddNumberToObject(adopting->answer, "remaining", (double)count_remaining(adopting)))
+                reply_json(request, MHD_HTTP_OK, TAKE_PTR(adopting->answer));
+        else
+                reply_error(request, r < 0 ? r : -ENOMEM,
+                        "The adoption was cut short, and some devices may have been adopted");
+        return false;
+}
+
+static const struct turns_kind adopt_turns = {.piece = adopt_piece, .free = adopting_free};
+
+static int prepare(const struct api_config *config, struct adopting *adopting)
+{
+        adopting->answer = cJSON_CreateObject();
+        adopting->items = cJSON_AddArrayToObject(adopting->answer, "items");
+        if (!adopting->items)
+                return -ENOMEM;
+        if (!adopting->wish.uids)
+                return config->list_adoptable(config->userdata, &adopting->list);
+        adopting->next_uid = adopting->wish.uids->child;
+        return 0;
+}
+
+/* Takes over the body. */
+static void adopt(struct request *request, cJSON *body, const struct wish *wish)
+{
+        struct adopting *adopting = calloc(1, sizeof(*adopting));
+        int r = -ENOMEM;
+
+        if (!adopting)
+                cJSON_Delete(body);
+        else {
+                *adopting = (struct adopting){.body = body, .wish = *wish};
+                r = prepare(&request->api->config, adopting);
+        }
+        if (r >= 0) {
+                turns_begin(request, &adopt_turns, adopting);
                 return;
         }
-        cJSON_Delete(answer);
-        reply_error(request, r < 0 ? r : -ENOMEM,
-                "The adoption was cut short, and some devices may have been adopted");
+        if (adopting)
+                adopting_free(adopting);
+        reply_error(request, r, "Nothing could be adopted");
 }
 
 /* Before the first pass it is not known which numbers have disks. */
@@ -217,6 +292,6 @@ void handle_device_adopt(struct request *request)
         if (read_wish(body, &wish, &problems) < 0)
                 reply_problems(request, PROBLEM_INVALID_REQUEST, &problems);
         else if (is_possible(request))
-                adopt(request, &wish);
+                adopt(request, TAKE_PTR(body), &wish);
         cJSON_Delete(body);
 }

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
 """POST /devices/adopt: what a lost or older database does not know comes back from the runtime directory."""
+import json
+import os
 import pathlib
+import select
 import shutil
+import signal
 import uuid
 
 import pytest
-from api_server import Server, check_problem, spec
+from api_server import Server, ask, check_problem, send, spec
 
 
 class Place:
@@ -96,6 +100,37 @@ def test_all(place):
     other = place.ask("GET", "/devices/other")
     assert other["uid"] == uids["d7"] and other["spec"]["name"] == "other" and other["generation"] == 2
     assert place.adopt(all=True) == {} and place.adoptable() == []
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_others_are_answered_while_many_are_adopted(place, listed):
+    """Each is a transaction, so the loop must have its turns in between."""
+    uids = create(place, *(f"d{i}" for i in range(200)))
+    place.restart("--sqlite")
+    body = {"uids": list(uids.values())} if listed else {"all": True}
+    before, adopting, after = (place.server.connect() for _ in range(3))
+    for connection in (before, adopting, after):
+        assert ask(connection, "GET", "/healthz").status == 200
+    os.kill(place.server.process.pid, signal.SIGSTOP)
+    send(before, "GET", "/healthz")
+    send(adopting, "POST", "/devices/adopt", body)
+    send(after, "GET", "/healthz")
+    os.kill(place.server.process.pid, signal.SIGCONT)
+    assert before.getresponse().status == 200 and after.getresponse().status == 200
+    assert select.select([adopting.sock], [], [], 0)[0] == []
+    items = json.loads(adopting.getresponse().read())["items"]
+    assert len(items) == 200 and all(item["adopted"] for item in items)
+
+
+def test_a_client_that_leaves_ends_its_adoption(place):
+    create(place, *(f"d{i}" for i in range(200)))
+    place.restart()
+    adopting = place.server.connect()
+    send(adopting, "POST", "/devices/adopt", {"all": True})
+    adopting.close()
+    assert place.ask("GET", "/healthz") is not None
+    place.ask("POST", "/devices/adopt", {"all": True})
+    assert place.adoptable() == []
 
 
 @pytest.mark.parametrize("body, pointers", [
