@@ -100,6 +100,20 @@ static int check_kind(const struct store_opening *opening, const struct stat *st
         return r < 0 ? r : -EINVAL;
 }
 
+/* accept-backing would have nothing to name. */
+static int refuse_unknown(const struct store_opening *opening)
+{
+        const struct backing_identity *expected = &opening->device->store.expected;
+
+        return problem_add(opening->problems, ESTALE, "/target/path", "BackingChanged",
+                "%s cannot be recognised as the store that this disk was made on: nothing tells it from "
+                "another store, and the disk is on %s (%s). Put that store back at this path, or give the "
+                "device the path where it is now. A store without an identity cannot be named in "
+                "accept-backing; to go on with this one instead, change the target of the device.",
+                opening->options->path, backing_identity_text(expected),
+                backing_basis_to_string(expected->basis));
+}
+
 /* Both identities, and what to do; to give the old store up comes last. */
 static int refuse_other(const struct store_opening *opening)
 {
@@ -108,15 +122,17 @@ static int refuse_other(const struct store_opening *opening)
         const char *text = backing_identity_text(found);
         int r;
 
-        r = problem_add(opening->problems, ESTALE, "/target/path", "BackingChanged",
-                "%s is not the store that this disk was made on: it is %s (%s), the disk is on %s (%s). "
-                "Put that store back at this path, and the disk goes on, or, once the disk is unmounted, "
-                "change the path in the spec to where it is. To give it up and go on with the store at "
-                "the path, unmount the disk first, then: ublkctl recover NAME --accept-backing '%s' (in "
-                "the API: accept-backing).",
-                opening->options->path, *text ? text : "a store without an identity",
-                backing_basis_to_string(found->basis), backing_identity_text(expected),
-                backing_basis_to_string(expected->basis), text);
+        if (!*text)
+                r = refuse_unknown(opening);
+        else
+                r = problem_add(opening->problems, ESTALE, "/target/path", "BackingChanged",
+                        "%s is not the store that this disk was made on: it is %s (%s), the disk is on %s "
+                        "(%s). Put that store back at this path, and the disk goes on, or, once the disk is "
+                        "unmounted, change the path in the spec to where it is. To give it up and go on with "
+                        "the store at the path, unmount the disk first, then: ublkctl recover NAME "
+                        "--accept-backing '%s' (in the API: accept-backing).",
+                        opening->options->path, text, backing_basis_to_string(found->basis),
+                        backing_identity_text(expected), backing_basis_to_string(expected->basis), text);
         return r < 0 ? r : -ESTALE;
 }
 

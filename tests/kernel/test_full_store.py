@@ -119,6 +119,7 @@ def test_an_error_is_told(small, daemon):
     assert disk.read(0, 4096) == block("a")
     disk.flush()
     small.make_room()
+    assert "stays until" in condition_of(daemon.api.get("data"), "Space")["message"]
     _wait_room(daemon, disk)
 
 

@@ -76,7 +76,9 @@ int device_space_condition(const struct managed_device *device, const struct dev
         if (device->full_since == 0)
                 return 0;
         return device_condition_set(ret, CONDITION_FALSE, REASON_STORE_FULL,
-                "The backing store has no room for a write; make room. %s",
-                device->full_waits ? "Writes that find none wait for it, since onFull is \"wait\"."
-                                   : "Writes that find none fail, since onFull is \"error\".");
+                "A write has found no room in the backing store; make room. %s",
+                device->full_waits
+                        ? "Writes that find none wait for it, since onFull is \"wait\"."
+                        : "Writes that find none fail, since onFull is \"error\". Whether there is room by "
+                          "now shows the next write: this condition stays until one has succeeded.");
 }
