@@ -77,7 +77,7 @@ struct disk {
         enum disk_state state;
         enum disk_recovery recovery;
         unsigned size;
-        unsigned size_given_up; /* of a growth that ublkd gave up; the kernel may do it all the same */
+        unsigned size_given_up; /* the largest that the user took back; the kernel may be about to give it */
         bool has_params, was_started;
         bool deleted;                  /* DEL_DEV came, somebody holds it open */
         bool begun;                    /* START_USER_RECOVERY came */

@@ -337,8 +337,6 @@ static void command_deadline(struct world *world, int index)
         command->result = -ETIMEDOUT;
         TRACE(world, "helper %d: command %d on %d did not come back", command->helper, command->type,
                 command->number);
-        if (command->type == COMMAND_UPDATE_SIZE)
-                world->disks[command->number].size_given_up = command->size;
         copy = *command; /* its place is free once it is over */
         command->call = NULL;
         if (helper)

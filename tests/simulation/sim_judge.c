@@ -61,10 +61,10 @@ static bool has_right_size(
 {
         if (process->size < disk->size)
                 return false;
-        /* The user took the growth back while its command hung. A disk does not shrink; its status says so. */
-        if (disk->size_given_up && disk->size == disk->size_given_up)
-                return record->status.size / MIB == disk->size;
-        return disk->size == record->spec->options.size / MIB || process->hung; /* that one cannot be asked */
+        if (disk->size == record->spec->options.size / MIB || process->hung) /* that one cannot be asked */
+                return true;
+        /* The user took a growth back while it was made. A disk does not shrink; its status says so. */
+        return disk->size <= disk->size_given_up && record->status.size / MIB == disk->size;
 }
 
 static void judge_live(struct world *world, const struct device_record *record)

@@ -37,6 +37,16 @@ static void note_epoch(struct world *world, unsigned before)
                 world->was_live = false;
 }
 
+/* The disk may grow all the same: the kernel may have been told, and ublkd not yet have heard. */
+static void note_size_taken_back(struct world *world, unsigned size)
+{
+        const struct device_record *record = ublkd_record(world);
+        unsigned *given_up = record->number >= 0 ? &world->disks[record->number].size_given_up : NULL;
+
+        if (given_up && *given_up < world->wish.size && size < world->wish.size)
+                *given_up = world->wish.size;
+}
+
 static void put(struct world *world, struct wish wish)
 {
         _cleanup_problems_ struct problem_list problems = {};
@@ -63,6 +73,7 @@ static void put(struct world *world, struct wish wish)
         if (r < 0)
                 return;
         spec = NULL;
+        note_size_taken_back(world, wish.size);
         world->wish = wish;
         note_epoch(world, before);
 }
