@@ -1,20 +1,109 @@
 /* SPDX-License-Identifier: MIT */
-/* The events that are kept: a sorted array that grows at its end. */
+/* The events that are kept: a sorted array that grows at its end, and an index by what they tell, for an event
+ * that repeats one. */
 #include "ublkd/store/event_log.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/base/sentence.h"
+#include "ublkd/base/tree.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 
+struct kept_event {
+        struct device_event *event;
+        struct tree_node node;
+        struct kept_event *next_free;
+};
+
 struct event_log {
-        struct device_event *events[EVENTS_MAX + 1]; /* one more than is kept: taking it cannot fail */
+        struct kept_event slots[EVENTS_MAX + 1]; /* one more than is kept: taking it cannot fail */
+        struct kept_event *free;                 /* slots without an event */
+        /* By revision: a part of `room`. What is dropped at the begin is made up for once in EVENTS_MAX events. */
+        struct kept_event **events;
+        struct kept_event *room[2 * (EVENTS_MAX + 1)];
         size_t count;
+        struct tree index;                   /* what happened to whom, the newest first */
         uint64_t compacted, compacted_saved; /* here, and in the backend */
 };
+
+/* ---- the index ---- */
+
+static struct kept_event *kept_of(const struct tree_node *node)
+{
+        return TREE_OBJECT(node, struct kept_event, node);
+}
+
+static int compare_numbers(uint64_t one, uint64_t other)
+{
+        return (one > other) - (one < other);
+}
+
+/* Disks without a record have one uid. */
+static int compare_what(const struct device_event *one, const struct device_event *other)
+{
+        int order = compare_numbers(one->reason, other->reason);
+
+        if (order == 0)
+                order = compare_numbers(one->type, other->type);
+        if (order == 0)
+                order = strcmp(one->uid, other->uid);
+        return order != 0 ? order : strcmp(one->device, other->device);
+}
+
+static int compare(const void *key, const struct tree_node *node)
+{
+        const struct device_event *one = key, *other = kept_of(node)->event;
+        int order = compare_what(one, other);
+
+        if (order == 0)
+                order = compare_numbers(other->revision, one->revision);
+        return order != 0 ? order : compare_numbers(other->first_revision, one->first_revision);
+}
+
+/* The newest that tells the same as `event`, or NULL. */
+static struct kept_event *find_newest(const struct event_log *log, const struct device_event *event)
+{
+        struct device_event key = *event;
+        struct kept_event *newest;
+
+        key.revision = key.first_revision = UINT64_MAX;
+        newest = kept_of(tree_from(&log->index, &key));
+        return newest && compare_what(newest->event, event) == 0 ? newest : NULL;
+}
+
+/* The one before it that tells the same, or NULL. */
+static struct kept_event *find_older(const struct kept_event *kept)
+{
+        struct kept_event *next = kept_of(kept->node.next);
+
+        return next && compare_what(next->event, kept->event) == 0 ? next : NULL;
+}
+
+/* Takes `event` over. */
+static struct kept_event *keep(struct event_log *log, struct device_event *event)
+{
+        struct kept_event *kept = log->free;
+
+        assert(kept);
+        log->free = kept->next_free;
+        kept->event = event;
+        tree_insert(&log->index, event, &kept->node);
+        return kept;
+}
+
+/* Not from the array. */
+static void drop(struct event_log *log, struct kept_event *kept)
+{
+        (void)tree_remove(&log->index, kept->event);
+        kept->event = device_event_free(kept->event);
+        kept->next_free = log->free;
+        log->free = kept;
+}
+
+/* ---- the whole ---- */
 
 int event_log_new(struct event_log **ret)
 {
@@ -22,6 +111,12 @@ int event_log_new(struct event_log **ret)
 
         if (!log)
                 return -ENOMEM;
+        log->events = log->room;
+        log->index.compare = compare;
+        for (size_t i = ARRAY_SIZE(log->slots); i-- > 0;) {
+                log->slots[i].next_free = log->free;
+                log->free = &log->slots[i];
+        }
         *ret = log;
         return 0;
 }
@@ -31,7 +126,7 @@ struct event_log *event_log_free(struct event_log *log)
         if (!log)
                 return NULL;
         for (size_t i = 0; i < log->count; i++)
-                device_event_free(log->events[i]);
+                device_event_free(log->events[i]->event);
         free(log);
         return NULL;
 }
@@ -49,15 +144,15 @@ static void compact(struct event_log *log, uint64_t now)
         uint64_t oldest = usec_before(now, EVENT_AGE_MAX_SECONDS);
         size_t dropped = log->count > EVENTS_MAX ? log->count - EVENTS_MAX : 0;
 
-        while (dropped < log->count && log->events[dropped]->last_at < oldest)
+        while (dropped < log->count && log->events[dropped]->event->last_at < oldest)
                 dropped++;
         if (dropped == 0)
                 return;
-        log->compacted = log->events[dropped - 1]->revision;
+        log->compacted = log->events[dropped - 1]->event->revision;
         for (size_t i = 0; i < dropped; i++)
-                device_event_free(log->events[i]);
+                drop(log, log->events[i]);
         log->count -= dropped;
-        memmove(log->events, log->events + dropped, log->count * sizeof(log->events[0]));
+        log->events += dropped;
 }
 
 size_t event_log_after(const struct event_log *log, uint64_t revision)
@@ -67,7 +162,7 @@ size_t event_log_after(const struct event_log *log, uint64_t revision)
         while (low < high) {
                 size_t middle = low + (high - low) / 2;
 
-                if (log->events[middle]->revision > revision)
+                if (log->events[middle]->event->revision > revision)
                         high = middle;
                 else
                         low = middle + 1;
@@ -75,10 +170,20 @@ size_t event_log_after(const struct event_log *log, uint64_t revision)
         return low;
 }
 
-static void insert_at(struct event_log *log, size_t index, struct device_event *event)
+/* There is room behind the last one after that. */
+static void make_room(struct event_log *log)
 {
+        if (log->events + log->count < log->room + ARRAY_SIZE(log->room))
+                return;
+        memmove(log->room, log->events, log->count * sizeof(log->events[0]));
+        log->events = log->room;
+}
+
+static void insert_at(struct event_log *log, size_t index, struct kept_event *kept)
+{
+        make_room(log);
         memmove(log->events + index + 1, log->events + index, (log->count - index) * sizeof(log->events[0]));
-        log->events[index] = event;
+        log->events[index] = kept;
         log->count++;
 }
 
@@ -90,7 +195,7 @@ int event_log_load(void *userdata, const struct device_event *event)
         if (!copy)
                 return -ENOMEM;
         copy->unsaved = false;
-        insert_at(log, event_log_after(log, event->revision), copy);
+        insert_at(log, event_log_after(log, event->revision), keep(log, copy));
         if (log->count > EVENTS_MAX)
                 compact(log, 0);
         return 0;
@@ -109,29 +214,26 @@ static bool says_the_same(const struct device_event *one, const struct device_ev
         return one->reason != REASON_STORE_FULL || sentence_equal(one->message, other->message);
 }
 
-/* The one that `happened` repeats, or log->count. The newest are last, and so is a repetition most often. */
-static size_t find_repeated(const struct event_log *log, const struct device_event *happened)
+/* The one that `happened` repeats, or NULL. */
+static const struct device_event *find_repeated(
+        const struct event_log *log, const struct device_event *happened)
 {
         uint64_t oldest = usec_before(happened->last_at, EVENT_REPEAT_SECONDS);
+        const struct kept_event *kept;
 
         if (happened->asked) /* each request is a change of its own, also for who looks later */
-                return log->count;
-        for (size_t i = log->count; i-- > 0 && log->events[i]->last_at >= oldest;) {
-                const struct device_event *event = log->events[i];
-
-                if (event->type == happened->type && event->reason == happened->reason
-                        && says_the_same(event, happened) && strcmp(event->uid, happened->uid) == 0
-                        && strcmp(event->device, happened->device)
-                                   == 0) /* disks without a record have one uid */
-                        return i;
-        }
-        return log->count;
+                return NULL;
+        for (kept = find_newest(log, happened); kept && kept->event->last_at >= oldest;
+                kept = find_older(kept))
+                if (says_the_same(kept->event, happened))
+                        return kept->event;
+        return NULL;
 }
 
 int event_log_make(struct event_log *log, const struct device_event *happened, uint64_t revision,
         struct device_event **ret)
 {
-        size_t repeated = find_repeated(log, happened);
+        const struct device_event *repeated = find_repeated(log, happened);
         struct device_event *event = device_event_copy(happened);
 
         if (!event)
@@ -139,26 +241,36 @@ int event_log_make(struct event_log *log, const struct device_event *happened, u
         event->revision = event->first_revision = revision;
         event->first_at = happened->last_at;
         event->count = 1;
-        if (repeated < log->count) {
-                event->first_revision = log->events[repeated]->first_revision;
-                event->first_at = log->events[repeated]->first_at;
-                event->count = log->events[repeated]->count + 1;
+        if (repeated) {
+                event->first_revision = repeated->first_revision;
+                event->first_at = repeated->first_at;
+                event->count = repeated->count + 1;
         }
         *ret = event;
         return 0;
 }
 
+static void remove_from_array(struct event_log *log, const struct kept_event *kept)
+{
+        size_t i = event_log_after(log, kept->event->revision - 1);
+
+        while (log->events[i] != kept) /* a database may have two with one revision */
+                i++;
+        log->count--;
+        memmove(log->events + i, log->events + i + 1, (log->count - i) * sizeof(log->events[0]));
+}
+
 /* What `event` continues goes, but nothing is lost with it: who has not seen it sees its continuation. */
 static void remove_continued(struct event_log *log, const struct device_event *event)
 {
-        for (size_t i = log->count; event->count > 1 && i-- > 0;) {
-                if (log->events[i]->first_revision != event->first_revision)
-                        continue;
-                device_event_free(log->events[i]);
-                log->count--;
-                memmove(log->events + i, log->events + i + 1, (log->count - i) * sizeof(log->events[0]));
+        struct kept_event *kept = event->count > 1 ? find_newest(log, event) : NULL;
+
+        while (kept && kept->event->first_revision != event->first_revision)
+                kept = find_older(kept);
+        if (!kept)
                 return;
-        }
+        remove_from_array(log, kept);
+        drop(log, kept);
 }
 
 void event_log_take(struct event_log *log, struct device_event *event, bool saved)
@@ -166,9 +278,10 @@ void event_log_take(struct event_log *log, struct device_event *event, bool save
         if (!event)
                 return;
         event->unsaved = !saved;
-        assert(log->count == 0 || log->events[log->count - 1]->revision < event->revision);
+        assert(log->count == 0 || log->events[log->count - 1]->event->revision < event->revision);
         remove_continued(log, event);
-        log->events[log->count++] = event;
+        make_room(log);
+        log->events[log->count++] = keep(log, event);
         compact(log, event->last_at);
 }
 
@@ -180,12 +293,12 @@ size_t event_log_count(const struct event_log *log)
 const struct device_event *event_log_at(const struct event_log *log, size_t index)
 {
         assert(index < log->count);
-        return log->events[index];
+        return log->events[index]->event;
 }
 
 uint64_t event_log_newest(const struct event_log *log)
 {
-        return log->count > 0 ? log->events[log->count - 1]->revision : 0;
+        return log->count > 0 ? log->events[log->count - 1]->event->revision : 0;
 }
 
 uint64_t event_log_compacted(const struct event_log *log)
@@ -198,10 +311,10 @@ size_t event_log_unsaved(const struct event_log *log, const struct device_event 
         size_t count = 0;
 
         for (size_t i = 0; i < log->count; i++) {
-                if (!log->events[i]->unsaved)
+                if (!log->events[i]->event->unsaved)
                         continue;
                 if (count < size)
-                        ret[count] = log->events[i];
+                        ret[count] = log->events[i]->event;
                 count++;
         }
         return count;
@@ -216,5 +329,5 @@ void event_log_saved(struct event_log *log)
 {
         log->compacted_saved = log->compacted;
         for (size_t i = 0; i < log->count; i++)
-                log->events[i]->unsaved = false;
+                log->events[i]->event->unsaved = false;
 }

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { SECOND = 1000 * 1000 };
+enum { SECOND = 1000 * 1000, SEED = 20260101, ROUNDS = 20000, UIDS = 30 };
 
 static const uint64_t start = UINT64_C(1700000000) * SECOND;
 
@@ -201,13 +201,83 @@ static void test_long_messages_are_cut(struct event_log *log)
         device_event_free(event);
 }
 
+/* What the log should hold, found by a look at each event. */
+struct model {
+        struct fate {
+                int uid;
+                enum condition_reason reason;
+                uint64_t revision, first_revision, count, at;
+        } fates[EVENTS_MAX + 1];
+        size_t count;
+};
+
+static void model_remove(struct model *model, size_t i)
+{
+        model->count--;
+        memmove(&model->fates[i], &model->fates[i + 1], (model->count - i) * sizeof(model->fates[0]));
+}
+
+static void model_happen(struct model *model, struct fate fate)
+{
+        fate.first_revision = fate.revision;
+        fate.count = 1;
+        for (size_t i = model->count; i-- > 0;) {
+                const struct fate old = model->fates[i];
+
+                if (old.uid != fate.uid || old.reason != fate.reason
+                        || old.at + EVENT_REPEAT_SECONDS * (uint64_t)SECOND < fate.at)
+                        continue;
+                fate.first_revision = old.first_revision;
+                fate.count = old.count + 1;
+                model_remove(model, i);
+                break;
+        }
+        model->fates[model->count++] = fate;
+        if (model->count > EVENTS_MAX)
+                model_remove(model, 0);
+}
+
+static void check_model(const struct event_log *log, const struct model *model)
+{
+        if (!CHECK_INT(event_log_count(log), model->count))
+                return;
+        for (size_t i = 0; i < model->count; i++) {
+                CHECK_INT(event_log_at(log, i)->revision, model->fates[i].revision);
+                CHECK_INT(event_log_at(log, i)->first_revision, model->fates[i].first_revision);
+                CHECK_INT(event_log_at(log, i)->count, model->fates[i].count);
+        }
+}
+
+static void test_random_events(struct event_log *log)
+{
+        static const enum condition_reason reasons[] = {REASON_LIVE, REASON_WORKER_DIED, REASON_LIVE};
+        static struct model model;
+        uint64_t at = start;
+
+        srand(SEED);
+        for (uint64_t revision = 1; revision <= ROUNDS; revision++) {
+                struct fate fate = {
+                        .uid = rand() % UIDS, .reason = reasons[rand() % 3], .revision = revision};
+                char uid[16];
+
+                at += (uint64_t)(rand() % (rand() % 8 ? 5 : 600)) * SECOND;
+                fate.at = at;
+                snprintf(uid, sizeof(uid), "uid-%d", fate.uid);
+                happen(log, uid, fate.reason, revision, at);
+                model_happen(&model, fate);
+                if (revision % 1000 == 0)
+                        check_model(log, &model);
+        }
+        CHECK(model.count > ROUNDS / 10);
+}
+
 int main(void)
 {
         static void (*const tests[])(struct event_log *) = {test_repetitions_move_to_the_end,
                 test_what_was_asked_for_repeats_nothing, test_another_fate_of_a_write_is_no_repetition,
                 test_disks_without_a_record_are_told_apart, test_long_after_is_no_repetition,
                 test_number_is_bounded, test_flapping_device_keeps_its_place, test_age_is_bounded,
-                test_loaded_in_any_order, test_long_messages_are_cut};
+                test_loaded_in_any_order, test_long_messages_are_cut, test_random_events};
 
         for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
                 struct event_log *log;
