@@ -3,8 +3,9 @@
  * them is still to be written. A worker that serves such a disk has the lock on its bytes; one that has none
  * is protected by this alone.
  *
- * They are found by what lies in the runtime directory. The look at foreign disks ends a while after requests
- * are taken, and lists so many of them at most. */
+ * They are found by what lies in the runtime directory when ublkd starts: after that the database loses
+ * nothing. The look at foreign disks ends a while after requests are taken, and lists so many of them at
+ * most. */
 #include "ublkd/reconcile/managed_device.h"
 
 #include "ublkd/runtime/claim_file.h"
@@ -12,6 +13,7 @@
 #include "ublkd/records/record_file.h"
 
 #include <stdio.h>
+#include <string.h>
 
 struct search {
         struct managed_device *device;
@@ -52,9 +54,8 @@ static bool collides(const struct search *search, const char *uid)
 }
 
 /* -EBUSY and a note: it has a disk, which has claimed the same. */
-static int check_uid(void *userdata, const char *uid)
+static int check_uid(const struct search *search, const char *uid)
 {
-        const struct search *search = userdata;
         struct managed_device *device = search->device;
         _cleanup_record_file_ struct record_file file = {};
         _cleanup_free_ char *text = NULL;
@@ -85,5 +86,40 @@ int device_claim_check_lost(struct managed_device *device, const struct backing_
         /* A recovery does not wait for this where there is no such disk: its own is there already. */
         if (device->facts.kernel == KERNEL_DOWN && config->host->foreign.count == 0)
                 return 0;
-        return runtime_dir_each_record(config->runtime_dir, check_uid, &search) == -EBUSY ? -EBUSY : 0;
+        for (size_t i = 0; i < device->reconciler->lost_count; i++)
+                if (check_uid(&search, device->reconciler->lost[i]) == -EBUSY)
+                        return -EBUSY;
+        return 0;
+}
+
+/* ---- the start ---- */
+
+static int add_lost(void *userdata, const char *uid)
+{
+        struct reconciler *reconciler = userdata;
+        char **lost;
+
+        if (device_store_find_uid(reconciler->config.store, uid))
+                return 0;
+        lost = reallocarray(reconciler->lost, reconciler->lost_count + 1, sizeof(*lost));
+        if (!lost)
+                return -ENOMEM;
+        reconciler->lost = lost;
+        lost[reconciler->lost_count] = strdup(uid);
+        if (!lost[reconciler->lost_count])
+                return -ENOMEM;
+        reconciler->lost_count++;
+        return 0;
+}
+
+int reconciler_find_lost(struct reconciler *reconciler)
+{
+        return runtime_dir_each_record(reconciler->config.runtime_dir, add_lost, reconciler);
+}
+
+void reconciler_forget_lost(struct reconciler *reconciler)
+{
+        for (size_t i = 0; i < reconciler->lost_count; i++)
+                free(reconciler->lost[i]);
+        free(reconciler->lost);
 }

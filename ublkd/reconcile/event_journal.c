@@ -9,6 +9,7 @@
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/log.h"
 #include "ublkd/base/sentence.h"
+#include "ublkd/base/tree.h"
 
 #include <string.h>
 
@@ -17,52 +18,39 @@ struct line {
         char uid[UID_TEXT_SIZE];
         enum condition_reason reason;
         char *message; /* owned; NULL: there was no memory for it */
+        struct tree_node node;
 };
 
 struct event_journal {
         struct device_store *store;
-        struct line *lines; /* by uid */
-        size_t count;
+        struct tree lines; /* by uid */
 };
 
-/* The place of `uid`, or where it would be inserted. */
-static size_t find_place(const struct event_journal *journal, const char *uid)
+static struct line *line_of(const struct tree_node *node)
 {
-        size_t low = 0, high = journal->count;
+        return TREE_OBJECT(node, struct line, node);
+}
 
-        while (low < high) {
-                size_t middle = low + (high - low) / 2;
-
-                if (strcmp(journal->lines[middle].uid, uid) < 0)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        return low;
+static int compare_uid(const void *key, const struct tree_node *node)
+{
+        return strcmp(key, line_of(node)->uid);
 }
 
 static struct line *find(const struct event_journal *journal, const char *uid)
 {
-        size_t place = find_place(journal, uid);
-
-        return place < journal->count && strcmp(journal->lines[place].uid, uid) == 0 ? &journal->lines[place]
-                                                                                     : NULL;
+        return line_of(tree_find(&journal->lines, uid));
 }
 
 /* NULL on ENOMEM. */
 static struct line *insert(struct event_journal *journal, const char *uid)
 {
-        size_t place = find_place(journal, uid);
-        struct line *lines = reallocarray(journal->lines, journal->count + 1, sizeof(*lines));
+        struct line *line = calloc(1, sizeof(*line));
 
-        if (!lines)
+        if (!line)
                 return NULL;
-        journal->lines = lines;
-        memmove(lines + place + 1, lines + place, (journal->count - place) * sizeof(*lines));
-        journal->count++;
-        lines[place] = (struct line){};
-        strncpy(lines[place].uid, uid, UID_TEXT_SIZE - 1);
-        return &lines[place];
+        strncpy(line->uid, uid, UID_TEXT_SIZE - 1);
+        tree_insert(&journal->lines, line->uid, &line->node);
+        return line;
 }
 
 /* On ENOMEM a line may come twice. */
@@ -80,13 +68,12 @@ static void remember(struct event_journal *journal, const struct device_event *e
 
 static void forget(struct event_journal *journal, const char *uid)
 {
-        struct line *line = find(journal, uid);
+        struct line *line = line_of(tree_remove(&journal->lines, uid));
 
         if (!line)
                 return;
         free(line->message);
-        journal->count--;
-        memmove(line, line + 1, (size_t)(journal->lines + journal->count - line) * sizeof(*line));
+        free(line);
 }
 
 /* Whether the last line has told a status, in this or in other words, or anything else in the same words.
@@ -137,7 +124,11 @@ static void on_store_event(void *userdata, const struct store_event *change)
 int event_journal_new(struct device_store *store, struct event_journal **ret)
 {
         struct event_journal *journal = calloc(1, sizeof(*journal));
-        int r = journal ? device_store_subscribe(store, on_store_event, journal) : -ENOMEM;
+        int r;
+
+        if (journal)
+                journal->lines.compare = compare_uid;
+        r = journal ? device_store_subscribe(store, on_store_event, journal) : -ENOMEM;
 
         if (r < 0) {
                 free(journal);
@@ -153,9 +144,8 @@ struct event_journal *event_journal_free(struct event_journal *journal)
         if (!journal)
                 return NULL;
         device_store_unsubscribe(journal->store, on_store_event, journal);
-        for (size_t i = 0; i < journal->count; i++)
-                free(journal->lines[i].message);
-        free(journal->lines);
+        while (journal->lines.first)
+                forget(journal, line_of(journal->lines.first)->uid);
         free(journal);
         return NULL;
 }

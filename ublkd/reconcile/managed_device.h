@@ -139,6 +139,8 @@ struct reconciler {
         TAILQ_HEAD(, managed_device) queue;
         size_t waiting; /* devices in the queue */
         struct claim_index claims;
+        char **lost; /* see device_claim_lost.c: uids; owned */
+        size_t lost_count;
         /* Those whose worker writes, and whose claims are not written down yet, are all in it; others may be. */
         LIST_HEAD(, managed_device) unclaimed;
         sd_event_source *run; /* enabled while the queue holds something */
@@ -267,6 +269,10 @@ void device_shared_recall_history(struct managed_device *device);
 /* device_shared.c: makes sure that its record is in the runtime directory, as the kernel's disk is of no use
  * to a ublkd without a database otherwise. 0 or -errno, of which one event tells. */
 int device_keep_record(struct managed_device *device);
+/* device_claim_lost.c: finds the records in the runtime directory that the store has not. Before any device has
+ * its turn. 0 or -errno. */
+int reconciler_find_lost(struct reconciler *reconciler);
+void reconciler_forget_lost(struct reconciler *reconciler);
 /* device_claim_lost.c: 0; -EBUSY and a note when these collide with what a disk has that the database lost.
  */
 int device_claim_check_lost(struct managed_device *device, const struct backing_claims *claims);

@@ -553,6 +553,8 @@ int reconciler_new(const struct reconciler_config *config, struct reconciler **r
         if (r >= 0)
                 r = device_store_subscribe(config->store, on_store_event, reconciler);
         if (r >= 0)
+                r = reconciler_find_lost(reconciler);
+        if (r >= 0)
                 r = adopt_all(reconciler);
         if (r < 0)
                 return r;
@@ -573,6 +575,7 @@ struct reconciler *reconciler_free(struct reconciler *reconciler)
         }
         event_journal_free(reconciler->journal);
         sd_event_source_disable_unref(reconciler->run);
+        reconciler_forget_lost(reconciler);
         free(reconciler);
         return NULL;
 }

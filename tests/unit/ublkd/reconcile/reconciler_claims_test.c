@@ -371,7 +371,9 @@ static void the_store_of_a_lost_disk_is_its_own(void)
         struct world world;
 
         world_new(&world);
+        world_stop_reconciler(&world);
         leave_lost_disk(&world);
+        world_start_reconciler(&world);
         world_put_loop(&world, "again", "");
         world_settle(&world, 0);
         fake_worker_open(fake_worker("again"), "file:1");
