@@ -28,3 +28,7 @@ struct worker_proc {
         worker_proc_changed changed;
         void *userdata;
 };
+
+/* All workers, the newest last. */
+TAILQ_HEAD(fake_workers, worker_proc);
+extern struct fake_workers fake_workers;

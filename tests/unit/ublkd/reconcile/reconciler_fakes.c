@@ -24,7 +24,7 @@ struct ublk_ctl_call {
 };
 static TAILQ_HEAD(, ublk_ctl_call) calls = TAILQ_HEAD_INITIALIZER(calls);
 
-static TAILQ_HEAD(, worker_proc) workers = TAILQ_HEAD_INITIALIZER(workers);
+struct fake_workers fake_workers = TAILQ_HEAD_INITIALIZER(fake_workers);
 
 struct fake_disk fake_disks[FAKE_NUMBERS];
 char fake_user[64];
@@ -210,7 +210,7 @@ static int act_stop(struct ublk_ctl_call *call, struct kernel_device *ret _unuse
         struct worker_proc *worker;
 
         fake_disks[call->number].device.state = KERNEL_STATE_DEAD;
-        TAILQ_FOREACH(worker, &workers, link)
+        TAILQ_FOREACH(worker, &fake_workers, link)
         if (worker->number == call->number && !worker->dead) {
                 fake_worker_die(worker);
                 break;
@@ -240,7 +240,7 @@ static int act_quiesce(struct ublk_ctl_call *call, struct kernel_device *ret _un
         struct worker_proc *worker;
 
         fake_quiesces++;
-        TAILQ_FOREACH(worker, &workers, link)
+        TAILQ_FOREACH(worker, &fake_workers, link)
         if (worker->number == call->number && !worker->dead) {
                 if (fake_crashes)
                         worker->death = (struct worker_death){.by_signal = true, .code = SIGSEGV};
@@ -285,7 +285,7 @@ struct worker_proc *fake_worker(const char *name)
 {
         struct worker_proc *worker;
 
-        TAILQ_FOREACH(worker, &workers, link)
+        TAILQ_FOREACH(worker, &fake_workers, link)
         if (strcmp(worker->name, name) == 0)
                 return worker;
         return NULL;
@@ -318,7 +318,7 @@ int worker_proc_spawn(sd_event *event _unused_, struct runtime_dir *dir _unused_
                           .queue_depth = config->config.queue_depth,
                           .max_io_size = config->config.max_io_size}
         };
-        TAILQ_INSERT_TAIL(&workers, worker, link);
+        TAILQ_INSERT_TAIL(&fake_workers, worker, link);
         *ret = worker;
         return 0;
 }
@@ -343,7 +343,7 @@ int worker_proc_adopt(sd_event *event _unused_, struct runtime_dir *dir _unused_
                 .changed = changed,
                 .userdata = userdata,
         };
-        TAILQ_INSERT_TAIL(&workers, worker, link);
+        TAILQ_INSERT_TAIL(&fake_workers, worker, link);
         *ret = worker;
         return 0;
 }
@@ -352,7 +352,7 @@ struct worker_proc *worker_proc_free(struct worker_proc *worker)
 {
         if (!worker)
                 return NULL;
-        TAILQ_REMOVE(&workers, worker, link);
+        TAILQ_REMOVE(&fake_workers, worker, link);
         free(worker->name);
         free(worker->key);
         free(worker->params.stable_path);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* Counts instructions, with ptrace(2). The child marks the begin and the end of a piece by a SIGSTOP. */
+#include "tests/unit/step_count.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void step_count_begin(void)
+{
+        (void)raise(SIGSTOP);
+}
+
+void step_count_end(void)
+{
+        (void)raise(SIGSTOP);
+}
+
+static int follow(
+        pid_t pid, void (*counted)(void *userdata, unsigned piece, uint64_t instructions), void *userdata)
+{
+        uint64_t instructions = 0;
+        unsigned piece = 0;
+        bool counts = false;
+        int status;
+
+        for (;;) {
+                long signal = 0;
+
+                while (waitpid(pid, &status, 0) < 0)
+                        if (errno != EINTR)
+                                return -errno;
+                if (WIFEXITED(status))
+                        return WEXITSTATUS(status);
+                if (WIFSIGNALED(status))
+                        return -ECHILD;
+                if (WSTOPSIG(status) == SIGTRAP)
+                        instructions++;
+                else if (WSTOPSIG(status) != SIGSTOP)
+                        signal = WSTOPSIG(status);
+                else {
+                        if (counts)
+                                counted(userdata, piece++, instructions);
+                        counts = !counts;
+                        instructions = 0;
+                }
+                if (ptrace(counts ? PTRACE_SINGLESTEP : PTRACE_CONT, pid, NULL, signal) < 0)
+                        return -errno;
+        }
+}
+
+int step_count(void (*run)(void *userdata),
+        void (*counted)(void *userdata, unsigned piece, uint64_t instructions), void *userdata)
+{
+        pid_t pid = fork();
+
+        if (pid < 0)
+                return -errno;
+        if (pid == 0) {
+                if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
+                        _exit(77);
+                run(userdata);
+                _exit(0);
+        }
+        return follow(pid, counted, userdata);
+}

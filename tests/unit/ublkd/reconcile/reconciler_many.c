@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* A world with many live devices. */
+#include "tests/unit/ublkd/reconcile/reconciler_many.h"
+
+#include "tests/unit/check.h"
+#include "tests/unit/ublkd/reconcile/reconciler_fake_worker.h"
+#include "ublkd/base/log.h"
+
+#include <stdio.h>
+
+enum { PAGE = 100, NAME_SIZE = 32 };
+
+const char *many_operation_to_string(enum many_operation operation)
+{
+        static const char *const words[_MANY_MAX] = {
+                [MANY_STORE_EVENT] = "store-event",
+                [MANY_EVENT] = "event",
+                [MANY_UEVENT] = "uevent",
+                [MANY_TURN] = "turn",
+                [MANY_PAGE] = "page",
+                [MANY_ADD] = "add",
+                [MANY_REMOVE] = "remove",
+        };
+
+        return words[operation];
+}
+
+static const char *name_of(unsigned i, char name[static NAME_SIZE])
+{
+        snprintf(name, NAME_SIZE, "device-%05u", i);
+        return name;
+}
+
+/* Another device each round, all over the range. */
+static unsigned device_of(unsigned count, unsigned round)
+{
+        return (round * 7919 + count / 2) % count;
+}
+
+static void put(struct world *world, unsigned i)
+{
+        char name[NAME_SIZE];
+
+        world_put_loop(world, name_of(i, name), "");
+}
+
+/* What happens by itself, without waiting for a timer. */
+void many_settle(struct world *world)
+{
+        while (sd_event_run(world->event, 0) > 0 || fake_ctl_answer()) {}
+}
+
+static void open_worker(struct worker_proc *worker)
+{
+        static unsigned opened;
+        char key[NAME_SIZE];
+
+        snprintf(key, sizeof(key), "file:8:1:%u", opened++);
+        fake_worker_open(worker, key);
+}
+
+static bool worker_is_there(const struct world *world _unused_, const char *name)
+{
+        const struct worker_proc *newest = TAILQ_LAST(&fake_workers, fake_workers);
+
+        return newest && strcmp(newest->name, name) == 0;
+}
+
+static bool worker_has_a_number(const struct world *world _unused_, const char *name _unused_)
+{
+        return TAILQ_LAST(&fake_workers, fake_workers)->number >= 0;
+}
+
+static bool is_live(const struct world *world, const char *name)
+{
+        return world_phase(world, name) == PHASE_LIVE;
+}
+
+static bool is_tried(const struct world *world, const char *name)
+{
+        const struct device_record *record = world_record(world, name);
+
+        return record->status.observed_asked == record->asked;
+}
+
+static bool is_gone(const struct world *world, const char *name)
+{
+        return !world_record(world, name);
+}
+
+/* Other devices may have something to do as well: it is left to many_settle(). */
+static void run_until(
+        struct world *world, bool (*done)(const struct world *world, const char *name), const char *name)
+{
+        while (!done(world, name) && (sd_event_run(world->event, 0) > 0 || fake_ctl_answer())) {}
+        CHECK(done(world, name));
+}
+
+static void add(struct world *world, unsigned i)
+{
+        char name[NAME_SIZE];
+
+        put(world, i);
+        run_until(world, worker_is_there, name_of(i, name));
+        open_worker(TAILQ_LAST(&fake_workers, fake_workers));
+        run_until(world, worker_has_a_number, name);
+        fake_worker_ready(TAILQ_LAST(&fake_workers, fake_workers));
+        run_until(world, is_live, name);
+}
+
+/* One after the other: a worker that is not looked at in time would be killed. */
+void many_begin(struct world *world, unsigned count)
+{
+        char name[NAME_SIZE];
+
+        log_set_level(LOG_ERR);
+        world_new(world);
+        for (unsigned i = 0; i < count; i++) {
+                add(world, i);
+                many_settle(world);
+                CHECK_INT(world_phase(world, name_of(i, name)), PHASE_LIVE);
+        }
+}
+
+static void remove_one(struct world *world, unsigned i)
+{
+        char name[NAME_SIZE];
+
+        CHECK_INT(device_store_request_delete(world->store, name_of(i, name), false), 0);
+        run_until(world, is_gone, name);
+}
+
+/* As handle_device_list() goes through them. */
+static void page(const struct world *world, const char *after)
+{
+        const struct device_record *record = device_store_next(world->store, after);
+
+        for (unsigned i = 1; record && i < PAGE; i++)
+                record = device_store_after(record);
+}
+
+void many_prepare(struct world *world, enum many_operation operation, unsigned count, unsigned round)
+{
+        char name[NAME_SIZE];
+
+        (void)name_of(device_of(count, round), name);
+        if (operation == MANY_TURN)
+                CHECK_INT(device_store_try_again(world->store, name), 0);
+        if (operation == MANY_REMOVE) {
+                add(world, count + round);
+                many_settle(world);
+        }
+}
+
+void many_measured(struct world *world, enum many_operation operation, unsigned count, unsigned round)
+{
+        char name[NAME_SIZE];
+
+        (void)name_of(device_of(count, round), name);
+        if (operation == MANY_STORE_EVENT)
+                (void)device_store_try_again(world->store, name);
+        else if (operation == MANY_EVENT)
+                (void)device_store_note(
+                        world->store, name, EVENT_NORMAL, REASON_WORKER_DIED, "Round %u.", round);
+        else if (operation == MANY_UEVENT)
+                reconciler_disk_changed(world->reconciler, (int)device_of(count, round));
+        else if (operation == MANY_TURN)
+                run_until(world, is_tried, name);
+        else if (operation == MANY_PAGE)
+                page(world, name_of((count - PAGE) / 2, name));
+        else if (operation == MANY_ADD)
+                add(world, count + round);
+        else if (operation == MANY_REMOVE)
+                remove_one(world, count + round);
+}

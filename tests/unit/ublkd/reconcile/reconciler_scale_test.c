@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* What is done with one device takes as much work among 10,000 devices as among 100, but for a logarithm. Work is
+ * counted in instructions, so neither the machine nor its load matters. */
+#include "tests/unit/check.h"
+#include "tests/unit/step_count.h"
+#include "tests/unit/ublkd/reconcile/reconciler_many.h"
+
+#include <stdlib.h>
+
+enum { FEW = 100, MANY = 10000 }; /* as many as the API lets there be */
+
+static const enum many_operation operations[] = {
+        MANY_STORE_EVENT, MANY_EVENT, MANY_UEVENT, MANY_TURN, MANY_PAGE};
+
+struct figures {
+        unsigned count;
+        uint64_t instructions[_MANY_MAX];
+};
+
+static void run(void *userdata)
+{
+        const struct figures *figures = userdata;
+        struct world world;
+
+        many_begin(&world, figures->count);
+        for (unsigned i = 0; i < ARRAY_SIZE(operations); i++) {
+                many_prepare(&world, operations[i], figures->count, i);
+                step_count_begin();
+                many_measured(&world, operations[i], figures->count, i);
+                step_count_end();
+                many_settle(&world);
+        }
+        world_free(&world);
+        if (check_failures > 0)
+                _exit(EXIT_FAILURE);
+}
+
+static void counted(void *userdata, unsigned piece, uint64_t instructions)
+{
+        struct figures *figures = userdata;
+
+        figures->instructions[operations[piece]] = instructions;
+}
+
+int main(void)
+{
+        struct figures few = {.count = FEW}, many = {.count = MANY};
+        int r = step_count(run, counted, &few);
+
+        if (r == CHECK_SKIP) /* nobody may trace here */
+                return CHECK_SKIP;
+        CHECK_INT(r, 0);
+        CHECK_INT(step_count(run, counted, &many), 0);
+        for (size_t i = 0; i < ARRAY_SIZE(operations); i++) {
+                enum many_operation operation = operations[i];
+                uint64_t before = few.instructions[operation], after = many.instructions[operation];
+
+                printf("%-12s %8" PRIu64 " instructions among %d devices, %8" PRIu64 " among %d\n",
+                        many_operation_to_string(operation), before, FEW, after, MANY);
+                CHECK(before > 0 && after > 0);
+                CHECK(after <= 2 * before);
+        }
+        return check_report();
+}
