@@ -128,8 +128,8 @@ static void write_values(FILE *out, const struct device_sample *devices, size_t 
                 double (*value)(const struct device_sample *device);
                 bool counted; /* only of devices that have statistics */
         } families[] = {
-                {"ublkd_device_worker_restarts_total", "Workers that replaced another.",                      METRIC_COUNTER,
-                 restarts_of,                                                                                                                    false},
+                {"ublkd_device_worker_restarts_total",
+                 "Workers that were started in place of another, tries that failed included.",                METRIC_COUNTER, restarts_of,       false},
                 {"ublkd_device_recoveries_total",      "Recoveries that ended in Live.",                      METRIC_COUNTER,
                  recoveries_of,                                                                                                                  false},
                 {"ublkd_device_last_recovery_seconds", "From the death of a worker until Live; 0: none yet.",

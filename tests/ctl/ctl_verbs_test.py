@@ -130,11 +130,50 @@ def test_describe_tells_the_way_of_the_data_and_what_the_kernel_does(ctl):
     assert field(run, "ublk features") == "USER_RECOVERY" and "Kernel:" not in run.out
 
 
-@pytest.mark.parametrize("restarts, words", [(0, "0 restarts"), (1, "1 restart"), (2, "2 restarts")])
-def test_describe_counts_restarts(ctl, server, restarts, words):
-    server.tell(f"restarts {restarts}")
+@pytest.mark.parametrize("replaced, words",
+                         [(0, "0 workers replaced"), (1, "1 worker replaced"), (24, "24 workers replaced")])
+def test_describe_counts_replaced_workers_and_not_restarts(ctl, server, replaced, words):
+    """The count has tries that failed, too: 24 stood beside one recovery, as "restarts"."""
+    server.tell(f"restarts {replaced}")
     ctl("create", "data", *NULL)
     assert field(ctl("describe", "data"), "Worker").endswith(f", {words}")
+
+
+FAULTS = {
+    "BackingWhole": ("BackingTruncated", "The backing file was cut off under the disk. All I/O fails."),
+    "Durable": ("FlushFailed", "A flush failed. Every flush fails."),
+    "Space": ("StoreFull", "A write has found no room in the backing store."),
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_served_disk_with_a_fault_of_its_store_is_not_plain(ctl, server, kind):
+    ctl("create", "data", *NULL)
+    ctl("create", "other", *NULL)
+    assert "REASON" not in ctl("list").lines[0]
+    reason, sentence = FAULTS[kind]
+    server.tell(f"condition data {kind} False {reason} {sentence}")
+    assert field(ctl("describe", "data"), "Now") == f"It serves. {sentence}"
+    assert field(ctl("describe", "other"), "Now") == "It serves."
+    run = ctl("list")
+    assert run.lines[0].split()[-1] == "REASON"
+    data, other = run.rows
+    assert data[1] == "Live" and data[-1] == reason and other[-1] == "Live"
+    assert ctl("list", "-o", "wide").rows[0][-1] == reason
+
+
+def test_list_tells_all_faults_of_a_disk(ctl, server):
+    ctl("create", "data", *NULL)
+    for kind, (reason, sentence) in FAULTS.items():
+        server.tell(f"condition data {kind} False {reason} {sentence}")
+    server.tell("condition data PathLeadsToStore False PathGone It is gone.")
+    assert ctl("list").rows[0][-1] == "FlushFailed,BackingTruncated,StoreFull"
+
+
+def test_list_tells_why_a_device_is_not_live(ctl, server):
+    ctl("create", "data", *NULL)
+    server.tell("status data Backoff BackingInUse Another process writes to it.")
+    assert ctl("list").rows[0][-1] == "BackingInUse"
 
 
 def test_describe_tells_of_io_errors(ctl, server):

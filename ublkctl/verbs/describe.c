@@ -68,7 +68,7 @@ static void print_worker(const cJSON *device)
 {
         const char *since = json_text(device, "status.worker.startedAt"),
                    *version = json_text(device, "status.worker.version");
-        double pid = json_number(device, "status.worker.pid", 0), restarts;
+        double pid = json_number(device, "status.worker.pid", 0), replaced;
 
         print_name("Worker");
         if (pid == 0) {
@@ -80,8 +80,8 @@ static void print_worker(const cJSON *device)
                 fputs(" since ", stdout);
                 print_safely(stdout, since);
         }
-        restarts = json_number(device, "status.worker.restarts", 0);
-        printf(", %.0f restart%s", restarts, restarts == 1 ? "" : "s");
+        replaced = json_number(device, "status.worker.restarts", 0);
+        printf(", %.0f worker%s replaced", replaced, replaced == 1 ? "" : "s");
         if (version) {
                 fputs(", version ", stdout);
                 print_safely(stdout, version);

@@ -185,7 +185,7 @@ static void add_worker(struct table *table, const cJSON *device)
         add_number(table, device, "status.worker.pid");
 }
 
-static void add_restarts(struct table *table, const cJSON *device)
+static void add_replaced(struct table *table, const cJSON *device)
 {
         add_number(table, device, "status.worker.restarts");
 }
@@ -231,7 +231,7 @@ static const struct column {
         {"BACKING",     add_backing,    false},
         {"DATAPATH",    add_data_path,  true },
         {">WORKER",     add_worker,     true },
-        {">RESTARTS",   add_restarts,   true },
+        {">REPLACED",   add_replaced,   true },
         {">RECOVERIES", add_recoveries, true },
         {"LABELS",      add_labels,     true },
         {"REASON",      add_reason,     true },

@@ -36,7 +36,7 @@ enum device_region_section {
 
 /* What the device has been through, counted by the supervisor for its successor; no other process reads it. */
 struct region_history {
-        uint64_t restarts;   /* workers that replaced another */
+        uint64_t restarts;   /* workers started in place of another, tries that failed included */
         uint64_t recoveries; /* that ended in Live */
         double last_recovery_ms;
 };
