@@ -282,13 +282,34 @@ static void print_next_try(const cJSON *device)
         print_field("Next try", text);
 }
 
+/* What its users get from a disk that is served, and is told with it. */
+static void print_store_faults(const cJSON *device)
+{
+        static const char *const types[] = {"BackingWhole", "Durable", "Space"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+                const cJSON *condition = json_condition(device, types[i]);
+                const char *status = json_text(condition, "status"),
+                           *message = json_text(condition, "message");
+
+                if (!status || !message || strcmp(status, "False") != 0)
+                        continue;
+                putchar(' ');
+                print_safely(stdout, message);
+        }
+}
+
 /* What stands between the device and being Live, and what will be done about it. */
 static void print_next(const cJSON *device)
 {
         const char *message = device_message(device);
 
-        if (*message)
-                print_field(device_is_ready(device) ? "Now" : "Next", message);
+        if (*message) {
+                print_name(device_is_ready(device) ? "Now" : "Next");
+                print_safely(stdout, message);
+                print_store_faults(device);
+                putchar('\n');
+        }
         print_next_try(device);
 }
 

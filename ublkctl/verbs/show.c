@@ -5,6 +5,7 @@
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/table.h"
+#include "ublkctl/verbs/await.h"
 #include "ublkctl/client/url.h"
 #include "ublkctl/verbs.h"
 
@@ -213,53 +214,137 @@ static void add_labels(struct table *table, const cJSON *device)
         table_add(table, text);
 }
 
+/* "False" of a condition beside Ready is something that is wrong. Where the path leads stands beside the path. */
+static bool is_trouble(const cJSON *condition)
+{
+        const char *type = json_text(condition, "type"), *status = json_text(condition, "status");
+
+        return type && status && strcmp(status, "False") == 0 && strcmp(type, "Ready") != 0
+               && strcmp(type, "PathLeadsToStore") != 0;
+}
+
+/* Joins a reason to those in *text. False: out of memory; what is there stays. */
+static bool join_reason(char **text, const char *reason, const char *more)
+{
+        char *longer;
+
+        if (asprintf(&longer, "%s%s%s%s", *text ? *text : "", *text ? "," : "", reason, more) < 0)
+                return false;
+        free(*text);
+        *text = longer;
+        return true;
+}
+
+/* The reason of Ready, unless it says no more than the phase; then what else is wrong. NULL: there is nothing to
+ * say. The caller's. */
+static char *reasons_of(const cJSON *device)
+{
+        const char *reason = json_text(json_condition(device, "Ready"), "reason"),
+                   *phase = json_text(device, "status.phase");
+        bool is_plain = reason && phase && strcmp(reason, phase) == 0;
+        bool left_served =
+                device_has_reason(device, "RecordOutdated") && json_find(device, "status.worker.pid");
+        const cJSON *condition;
+        char *text = NULL;
+
+        if (reason && !is_plain)
+                (void)join_reason(&text, reason, left_served ? "(served)" : "");
+        cJSON_ArrayForEach (condition, json_find(device, "status.conditions"))
+                if (is_trouble(condition) && json_text(condition, "reason"))
+                        (void)join_reason(&text, json_text(condition, "reason"), "");
+        return text;
+}
+
 static void add_reason(struct table *table, const cJSON *device)
 {
-        table_add(table, json_text(cJSON_GetArrayItem(json_find(device, "status.conditions"), 0), "reason"));
+        _cleanup_free_ char *text = reasons_of(device);
+        const cJSON *condition;
+        bool trouble = false;
+
+        cJSON_ArrayForEach (condition, json_find(device, "status.conditions"))
+                trouble = trouble || is_trouble(condition);
+        table_add_painted(table, trouble ? PAINT_BAD : PAINT_NONE,
+                text ? text : json_text(json_condition(device, "Ready"), "reason"));
 }
+
+/* Whether a device has more to say than its phase. */
+static bool has_reasons(const cJSON *devices)
+{
+        const cJSON *device;
+        bool found = false;
+
+        if (!cJSON_IsArray(devices)) {
+                _cleanup_free_ char *text = reasons_of(devices);
+
+                return text != NULL;
+        }
+        cJSON_ArrayForEach (device, devices) {
+                _cleanup_free_ char *text = reasons_of(device);
+
+                found = found || text;
+        }
+        return found;
+}
+
+enum column_use {
+        COLUMN_ALWAYS,
+        COLUMN_WIDE,     /* only with -o wide */
+        COLUMN_TROUBLES, /* also where a device has more to say than its phase */
+        _COLUMN_USE_MAX
+};
 
 static const struct column {
         const char *heading;
         void (*add)(struct table *table, const cJSON *device);
-        bool wide; /* only with -o wide */
+        enum column_use use;
 } columns[] = {
-        {"NAME",        add_name,       false},
-        {"PHASE",       add_phase,      false},
-        {"DEVICE",      add_node,       false},
-        {">SIZE",       add_size,       false},
-        {"TARGET",      add_target,     false},
-        {"BACKING",     add_backing,    false},
-        {"DATAPATH",    add_data_path,  true },
-        {">WORKER",     add_worker,     true },
-        {">REPLACED",   add_replaced,   true },
-        {">RECOVERIES", add_recoveries, true },
-        {"LABELS",      add_labels,     true },
-        {"REASON",      add_reason,     true },
+        {"NAME",        add_name,       COLUMN_ALWAYS  },
+        {"PHASE",       add_phase,      COLUMN_ALWAYS  },
+        {"DEVICE",      add_node,       COLUMN_ALWAYS  },
+        {">SIZE",       add_size,       COLUMN_ALWAYS  },
+        {"TARGET",      add_target,     COLUMN_ALWAYS  },
+        {"BACKING",     add_backing,    COLUMN_ALWAYS  },
+        {"DATAPATH",    add_data_path,  COLUMN_WIDE    },
+        {">WORKER",     add_worker,     COLUMN_WIDE    },
+        {">REPLACED",   add_replaced,   COLUMN_WIDE    },
+        {">RECOVERIES", add_recoveries, COLUMN_WIDE    },
+        {"LABELS",      add_labels,     COLUMN_WIDE    },
+        {"REASON",      add_reason,     COLUMN_TROUBLES},
 };
 
-static void add_row(struct table *table, const cJSON *device, bool wide)
+/* Which columns a table has. */
+struct columns_shown {
+        bool of[_COLUMN_USE_MAX];
+};
+
+static void add_row(struct table *table, const cJSON *device, const struct columns_shown *shown)
 {
         for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
-                if (wide || !columns[i].wide)
+                if (shown->of[columns[i].use])
                         columns[i].add(table, device);
 }
 
 static enum exit_status show_table(struct context *context, const cJSON *devices, bool wide)
 {
+        const struct columns_shown shown = {
+                .of = {[COLUMN_ALWAYS] = true,
+                       [COLUMN_WIDE] = wide,
+                       [COLUMN_TROUBLES] = wide || has_reasons(devices)}
+        };
         const char *headings[ARRAY_SIZE(columns) + 1] = {};
         _cleanup_table_ struct table *table = NULL;
         const cJSON *device;
         size_t count = 0;
 
         for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
-                if (wide || !columns[i].wide)
+                if (shown.of[columns[i].use])
                         headings[count++] = columns[i].heading;
         table = table_new(headings);
         if (table && cJSON_IsArray(devices))
                 cJSON_ArrayForEach (device, devices)
-                        add_row(table, device, wide);
+                        add_row(table, device, &shown);
         else if (table)
-                add_row(table, devices, wide);
+                add_row(table, devices, &shown);
         if (table && table_print(table, stdout, context->colours, 0, 0) >= 0)
                 return STATUS_OK;
         say(NULL, "There is not enough memory.");
