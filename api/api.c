@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts the rooms of the API together: the server, what it is told of the store, and the routes. */
+/* Put the rooms of the API together: the server, its subscription to the store, and the routes. */
 #include "api/api.h"
 
 #include "api/held/first_pass.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The REST API over HTTP: Unix sockets, TCP on loopback, sockets from systemd. Runs on the supervisor's loop
- * and never waits. It sees the store and what the hooks tell, and nothing else of the supervisor. */
+/* The REST API over HTTP: Unix sockets, TCP on loopback, sockets from systemd. It runs on the supervisor's
+ * loop and never blocks it. Of the supervisor it sees the store, and what the callbacks of struct api_config
+ * return. */
 #pragma once
 
 #include "ublkd/host/adoptable.h"
@@ -13,65 +14,69 @@
 
 #include <systemd/sd-event.h>
 
-/* How long a client may take, in microseconds; 0: as documented in docs/api.md. */
+/* How long a client may take, in microseconds. 0: the time that docs/api.md documents. */
 struct api_times {
         uint64_t idle, head, body, reply;
 };
 
 struct spec_trial;
 
-/* All pointers outlive the api. */
+/* All pointers must outlive the api. The API calls the callbacks from the loop; none of them may block. */
 struct api_config {
         struct device_store *store;
         const struct host *host;
-        const char *state_dir;           /* holds the bearer token (api-token) once TCP is asked for */
-        struct disk_search *disk_search; /* who uses a disk; NULL: never anybody */
-        /* What the device's worker has counted. 0 and new statistics; -ENOENT, -ENODATA: it was never served;
-         * -EPROTO: counted by a worker of another version; other -errno. NULL: never served. */
+        const char *state_dir;           /* holds the bearer token (api-token) if one address is TCP */
+        struct disk_search *disk_search; /* finds the openers of a disk; NULL: no disk has any */
+        /* Return 0 and the counters of the device's worker, which the caller frees. -ENOENT, -ENODATA: no
+         * worker has served the device; -EPROTO: a worker of another version counted them; other -errno.
+         * NULL: no worker has served any device. */
         int (*read_stats)(void *userdata, const struct device_record *record, struct device_stats **ret);
-        /* What the supervisor counts of its own work. NULL: nothing. */
+        /* Fill `ret` with the supervisor's counters of its own work. NULL: there are none. */
         void (*read_counters)(void *userdata, struct daemon_counters *ret);
-        /* Whether the store of the device's disk can be reached without the disk. NULL: that is not known. */
+        /* Return whether ublkd can reach the backing store of the device without its disk. NULL: unknown. */
         enum backing_reach (*read_reach)(void *userdata, const struct device_record *record);
-        /* Tries whether the device could be served with `spec`, before the disk that it has is taken away. 0
-         * and a trial; `then` is told once, from the loop: why not, or NULL: it could; !tried: ask again. -EBUSY:
-         * the store of an earlier trial does not answer; other -errno. NULL: nothing is tried. */
+        /* Try whether a worker could serve the device with `spec`, before ublkd removes its present disk.
+         * Return 0 and a trial; the trial calls `then` once, from the loop. `refusal` is the cause, NULL if a
+         * worker can serve it, and valid during the call; `tried` is false if the caller must ask again.
+         * -EBUSY: the store of an earlier trial does not answer; other -errno. NULL: ublkd tries nothing. */
         int (*try_spec)(void *userdata, const struct device_record *record, const struct device_spec *spec,
                 void (*then)(void *userdata, bool tried, const char *refusal), void *then_userdata,
                 struct spec_trial **ret);
-        /* Nobody is to be told any more; before `then` was. Returns NULL. Together with try_spec. */
+        /* Cancel a trial that has not called `then` yet. Return NULL. Set together with try_spec. */
         struct spec_trial *(*end_trial)(struct spec_trial *trial);
-        /* Looks anew at what `host` tells; api_host_seen() is called when that is done. False: it is done
-         * already, or cannot be. NULL: it never changes. */
+        /* Refresh what `host` describes. Return true if api_host_seen() follows; false if the view is already
+         * fresh, or cannot be refreshed. NULL: it never changes. */
         bool (*look_at_host)(void *userdata);
-        /* Takes the record of a disk that no record here stands for from the runtime directory, under `name`
-         * (NULL: its own). NULL: nothing can be adopted. */
+        /* Take the record of a disk without a device from the runtime directory, and store it as `name`
+         * (NULL: the name in the record). NULL: ublkd adopts nothing. */
         struct adoption (*adopt)(void *userdata, const char *uid, const char *name);
-        /* Fills `ret` (empty) with what the runtime directory has for that. 0 or -errno. Together with adopt.
-         */
+        /* Fill `ret` (empty) with the records in the runtime directory that a client can adopt. 0 or -errno.
+         * Set together with adopt. */
         int (*list_adoptable)(void *userdata, struct adoptables *ret);
-        /* The first pass over all devices is done. NULL: always. */
+        /* Return whether the first pass over all devices is done. NULL: it is. */
         bool (*is_ready)(void *userdata);
         void *userdata;
         const char *const *listen; /* "/path/of.sock" or "tcp://127.0.0.1:PORT", "tcp://[::1]:PORT" */
         size_t listen_count;
         struct api_times times;
-        bool refuse_unstable_paths; /* kernel_name_may_change() in a spec is a fault, and no warning */
-        unsigned passed_sockets;    /* listening sockets from systemd, from descriptor 3 on; taken over */
+        bool refuse_unstable_paths; /* refuse paths with kernel_name_may_change(), do not warn */
+        unsigned passed_sockets; /* listening sockets from systemd, from descriptor 3 on; the API owns them */
 };
 
 struct api;
 
-/* Binds every address and starts to answer. Returns 0; -errno with one problem that says what is wrong and
- * what to do (address in use, not permitted, beyond loopback). Nothing is left behind on failure. */
+/* Bind every address and start to answer. Return 0; or -errno with one problem that names cause and remedy
+ * (address in use, not permitted, beyond loopback). On failure nothing is left behind. */
 int api_new(
         sd_event *event, const struct api_config *config, struct api **ret, struct problem_list *problems);
 
-/* What config->host tells is as it is now: those who have waited for that get it. From the loop. */
+/* Answer the requests that wait for a fresh view of the host: config->host is fresh now. Call from the
+ * loop. */
 void api_host_seen(struct api *api);
 
-/* The first pass over all devices is done: config->is_ready() says so. From the loop. */
+/* Let requests run that wait for the first pass: config->is_ready() returns true now. Call from the loop. */
 void api_settled(struct api *api);
 
-/* Closes every connection, also those that wait, and removes the socket files. NULL is fine. Returns NULL. */
+/* Close every connection, suspended ones too, remove the socket files and free the api. `api` may be NULL.
+ * Return NULL. */
 struct api *api_free(struct api *api);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The Accept header: RFC 9110, section 12.5.1. */
+/* Parse the Accept header (RFC 9110, section 12.5.1). */
 #include "api/http/accept.h"
 
 #include "ublkd/base/cleanup.h"
@@ -10,7 +10,7 @@
 
 enum { QUALITY_MAX = 1000, QUALITY_DIGITS = 3 };
 
-/* From the widest range to the narrowest: the narrowest that has the type decides. */
+/* From the widest range to the narrowest. The narrowest range that covers the type decides. */
 enum fit { FIT_NONE, FIT_ANY, FIT_FAMILY, FIT_UNDERNEATH, FIT_EXACT };
 
 static const char blanks[] = " \t";
@@ -25,7 +25,8 @@ bool media_type_is(const char *text, size_t size, const char *type)
         return length == strlen(type) && strncasecmp(text, type, length) == 0;
 }
 
-/* Who takes JSON takes what is JSON underneath, and who takes problems takes what is none. */
+/* A range for JSON covers every type that is JSON underneath; a range for problems covers JSON that is not a
+ * problem. */
 static enum fit fit_of(const char *range, size_t size, const char *type)
 {
         size_t slash = strcspn(type, "/") + 1, length = strlen(type);
@@ -44,7 +45,8 @@ static enum fit fit_of(const char *range, size_t size, const char *type)
         return media_type_is(range, size, "*/*") ? FIT_ANY : FIT_NONE;
 }
 
-/* "0.25" is 250. What is no weight counts as the greatest: who sends it does take the type. */
+/* Return the weight in thousandths: 250 for "0.25". An invalid weight counts as the greatest, for the client
+ * does accept the type. */
 static unsigned quality_of_text(const char *text)
 {
         unsigned quality, unit = QUALITY_MAX / 10;
@@ -58,7 +60,7 @@ static unsigned quality_of_text(const char *text)
         return quality;
 }
 
-/* The weight among the parameters of a range. */
+/* Return the weight among the parameters of a range, in thousandths. */
 static unsigned quality_of(const char *range, size_t size)
 {
         const char *end = range + size;

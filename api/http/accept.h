@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* The Accept header. */
+/* Parse the Accept header. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether `type` ("application/json") is what the first `size` bytes of `text` say, without parameters. */
+/* Return whether the first `size` bytes of `text` name `type` ("application/json"); parameters do not
+ * count. */
 bool media_type_is(const char *text, size_t size, const char *type);
 
-/* What a client takes of one type, from all of its Accept lines. Begins as {}. */
+/* How a client accepts one type, from all its Accept lines. Start with {}. */
 struct accept {
-        bool given; /* there was a line that is not empty */
+        bool given; /* one line was not empty */
         unsigned fit, quality;
 };
 
-/* Adds one line. Who takes JSON takes what is JSON underneath. */
+/* Add one line of the header. A client that accepts JSON accepts every type that is JSON underneath. */
 void accept_read(struct accept *accept, const char *line, const char *type);
 
-/* How much the client likes the type: 0 (not acceptable) to 1000. */
+/* Return the client's preference for the type: 0 (not acceptable) to 1000. */
 unsigned accept_quality(const struct accept *accept);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who asks, and what they may do. */
+/* Identify the client, and decide what it may do. */
 #include "api/http/access.h"
 
 #include <fcntl.h>
@@ -37,7 +37,8 @@ bool peer_may_change(const struct peer *peer)
         return peer->tcp || peer->uid == 0 || peer->uid == geteuid();
 }
 
-/* The token of an earlier start. 0, -ENOENT, -EPERM (others could read it), -EBADMSG, other -errno. */
+/* Read the token that an earlier start made. 0; -ENOENT; -EPERM: other users could read it; -EBADMSG: not a
+ * token; other -errno. */
 static int read_token(const char *path, char ret_token[static TOKEN_TEXT_SIZE])
 {
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -71,7 +72,7 @@ static int write_token(const char *path, const char *token)
         if (dprintf(fd, "%s\n", token) < 0 || fsync(fd) < 0)
                 r = -errno;
         if (r < 0)
-                (void)unlink(path); /* half a token would stop the next start */
+                (void)unlink(path); /* half a token would make the next start fail */
         return r;
 }
 
@@ -103,13 +104,13 @@ int token_open(const char *state_dir, char ret_token[static TOKEN_TEXT_SIZE], st
                 r = make_token(path, ret_token);
         if (r == -EPERM || r == -EBADMSG)
                 (void)problem_add(problems, -r, "", "TokenUnusable",
-                        "The file %s is no token that only root can read; give it back to root with mode "
-                        "0600, or move it away, and a new one is made.",
+                        "Cannot use the token in %s: only root may read the file, and it must hold one "
+                        "token. Give it back to root with mode 0600, or move it away; ublkd then makes a "
+                        "new token.",
                         path);
         else if (r < 0)
                 (void)problem_add(problems, -r, "", "TokenUnusable",
-                        "The token in %s can be neither read nor made: %s; TCP needs one.", path,
-                        strerror(-r));
+                        "Cannot read or create the token in %s: %s; TCP needs one.", path, strerror(-r));
         return r;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Who asks, and what they may do.
+/* Identify the client, and decide what it may do.
  *
- * On a Unix socket the caller is who the kernel says it is: root and the user that ublkd runs as may change
- * things, everybody may read. On TCP nobody is known, so a bearer token is needed for everything. */
+ * On a Unix socket the kernel names the client's user: root and the user that ublkd runs as may change
+ * devices, every user may read. On TCP the kernel names no user, so every request needs the bearer token. */
 #pragma once
 
 #include "ublkd/base/problem.h"
@@ -19,14 +19,15 @@ struct peer {
         pid_t pid; /* 0 on TCP */
 };
 
-/* 0 or -errno. */
+/* Fill `ret` with the peer of a connected socket. 0 or -errno. */
 int peer_of_socket(int fd, struct peer *ret);
 
-/* True when the peer may change things (on TCP: once its token is good). */
+/* Return whether the peer may change devices; on TCP, once its token matches. */
 bool peer_may_change(const struct peer *peer);
 
-/* Reads STATE_DIR/api-token, or makes it (mode 0600). 0; -errno with one problem. */
+/* Read STATE_DIR/api-token, or create it with mode 0600. 0; -errno with one problem. */
 int token_open(const char *state_dir, char ret_token[static TOKEN_TEXT_SIZE], struct problem_list *problems);
 
-/* Compares the value of an Authorization header (or NULL) in a time that tells nothing about the token. */
+/* Compare the value of an Authorization header (or NULL) with the token, in a time that reveals nothing about
+ * the token. */
 bool token_matches(const char *token, const char *authorization);

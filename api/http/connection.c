@@ -23,7 +23,7 @@ static const unsigned default_seconds[] = {
 };
 static_assert(ARRAY_SIZE(default_seconds) == _CONNECTION_STATE_MAX, "every state has a time");
 
-/* How long a state may last, in microseconds; 0: it has no end. */
+/* Return how long a state may last, in microseconds; 0: without limit. */
 static uint64_t time_of(const struct api *api, enum connection_state state)
 {
         const struct api_times *times = &api->config.times;
@@ -68,7 +68,8 @@ static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_,
         struct request *request = connection->request;
 
         if (connection->state == CONNECTION_BODY && request) {
-                reply_problem(request, PROBLEM_BODY_TOO_SLOW, "The body did not come within %u s.",
+                reply_problem(request, PROBLEM_BODY_TOO_SLOW,
+                        "The body timed out after %u s; send it faster, or in smaller requests.",
                         (unsigned)(time_of(connection->api, CONNECTION_BODY) / 1000000));
                 connection_write_last(connection->fd, request->reply.status, request->reply.content_type,
                         request->reply.body);
@@ -127,7 +128,7 @@ void connection_enter(struct connection *connection, enum connection_state state
         connection->state = state;
         unlink_connection(connection);
         append_connection(connection);
-        /* Both fail only in another process, or once the loop has ended. */
+        /* Both calls fail only in another process, or after the loop has ended. */
         if (time > 0)
                 (void)sd_event_source_set_time_relative(connection->deadline, time);
         (void)sd_event_source_set_enabled(connection->deadline, time > 0 ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
@@ -161,7 +162,7 @@ bool connection_allowed(struct api *api, const struct peer *peer)
         return api->connections < CONNECTIONS_MAX - CONNECTIONS_KEPT;
 }
 
-/* A request that has arrived and was not looked at yet makes it no idle one. */
+/* A connection with a request that ublkd has not read yet is not idle. */
 static bool is_idle(const struct connection *connection)
 {
         char byte;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The clients' connections: who is on each, what it is doing and how long it may, and how many there can be.
+/* The clients' connections: the client, the state and the deadline of each, and how many there can be.
  * Private to api/.
  *
- * The HTTP library only ends a connection on which nothing moves at all. A byte now and then would hold one
- * for ever, so each thing that a client does has an end of its own here. */
+ * The HTTP library closes a connection only if no byte moves at all. A client that sends one byte now and
+ * then would keep it for ever, so each state has a deadline here. */
 #pragma once
 
 #include "api/http/access.h"
@@ -13,16 +13,16 @@
 
 enum {
         CONNECTIONS_MAX = 512,
-        CONNECTIONS_KEPT = 64,       /* of them, only for those who may change things */
-        CONNECTIONS_OF_A_USER = 128, /* who may not; everybody on TCP is one user, for nobody knows better */
+        CONNECTIONS_KEPT = 64,       /* of them, only for clients that may change devices */
+        CONNECTIONS_OF_A_USER = 128, /* that may not change devices; all of TCP counts as one user */
 };
 
 enum connection_state {
-        CONNECTION_IDLE,   /* between two requests, or in a request line */
-        CONNECTION_HEAD,   /* sends the headers */
-        CONNECTION_BODY,   /* sends the body */
-        CONNECTION_HELD,   /* it is the server's turn, or the answer is a stream: no end is set here */
-        CONNECTION_REPLY,  /* reads the answer */
+        CONNECTION_IDLE,   /* between two requests, or inside a request line */
+        CONNECTION_HEAD,   /* the client sends the headers */
+        CONNECTION_BODY,   /* the client sends the body */
+        CONNECTION_HELD,   /* the server works on the answer, or streams it: no deadline */
+        CONNECTION_REPLY,  /* the client reads the answer */
         CONNECTION_CLOSED, /* shut down; the library will notice */
         _CONNECTION_STATE_MAX
 };
@@ -33,34 +33,34 @@ struct request;
 struct connection {
         struct api *api;
         struct peer peer;
-        int fd; /* the library's */
+        int fd; /* the library owns it */
         enum connection_state state;
-        size_t target_size; /* of the request line */
+        size_t target_size; /* bytes of the request line */
         bool target_has_space;
-        struct request *request; /* or NULL */
+        struct request *request; /* NULL: none; the library's callbacks own it */
         sd_event_source *deadline;
-        struct connection *previous, *next; /* in api->clients; who is longest in his state comes first */
+        struct connection *previous, *next; /* in api->clients, longest in its state first */
 };
 
-/* For the library's notifications of a new and a closed connection. NULL when out of memory: it is shut down.
- */
+/* Called by the library when it opens and closes a connection. connection_new() returns NULL on failure,
+ * after it has shut the socket down. */
 struct connection *connection_new(struct api *api, struct MHD_Connection *mhd);
 struct connection *connection_free(struct connection *connection);
 
-/* NULL when there was no memory for it. */
+/* Return the connection, or NULL if connection_new() failed. */
 struct connection *connection_of(struct MHD_Connection *mhd);
 
-/* A new state, which begins now. */
+/* Enter a state and start its deadline. */
 void connection_enter(struct connection *connection, enum connection_state state);
 
-/* Whether `peer` may have one more. If he has too many, the one that was idle for longest is closed to make
- * room. */
+/* Return whether `peer` may open one more connection. At the limit of its user, close that user's connection
+ * that has been idle for longest. */
 bool connection_allowed(struct api *api, const struct peer *peer);
 
-/* Closes the connection (of `peer`; NULL: of anybody) that was idle for longest, but not the one that came
- * last: it had no time yet to ask for anything. False when there is none. */
+/* Close the connection that has been idle for longest, of `peer` (NULL: of any peer). The newest connection
+ * stays: its client has had no time to send a request. Return false if there is none to close. */
 bool connection_close_idle(struct api *api, const struct peer *peer);
 
-/* Writes a whole answer past the library, as far as it can be written at once: where it takes no reply any
- * more, or does not know the socket yet. Nothing can follow on this connection. */
+/* Write a whole answer to the socket past the library, as much as fits at once. For when the library takes no
+ * reply any more, or does not know the socket yet. The connection is of no use afterwards. */
 void connection_write_last(int fd, unsigned status, const char *content_type, const char *body);

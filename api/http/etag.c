@@ -8,7 +8,7 @@
 
 enum { UID_DIGITS = 8 };
 
-/* FNV-1a. Nobody gains anything by two answers of the same digest but not to see his own change. */
+/* FNV-1a, not cryptographic: a collision only hides the client's own change from itself. */
 static uint64_t digest(const char *text)
 {
         uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -37,7 +37,7 @@ void etag_set(struct request *request)
 
 static bool is_tag_character(char c)
 {
-        return c == '!' || (c >= '#' && c <= '~'); /* none of ours has more */
+        return c == '!' || (c >= '#' && c <= '~'); /* tags of ublkd need no other characters */
 }
 
 size_t etag_read(const char *text, struct etag *ret)

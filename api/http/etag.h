@@ -2,33 +2,34 @@
 /* Entity tags (RFC 9110, 8.8.3). Private to api/.
  *
  * The tag of a device is "GENERATION.UID.DIGEST": the generation of its spec, eight digits of its uid, and a
- * digest of the whole answer, status included. "GENERATION" alone names the device as well. The tag of
- * anything else is the digest. */
+ * digest of the whole answer, status included. The tag "GENERATION" alone matches the device too. The tag of
+ * any other resource is the digest. */
 #pragma once
 
 #include "api/http/request.h"
 
-/* One tag of a header: what stands between the quotation marks. */
+/* One tag of a header: the text between the quotation marks. Points into the header. */
 struct etag {
         const char *text;
         size_t length;
         bool weak;
 };
 
-/* Give the reply the tag of the device `record`, which it shows. */
+/* Set the tag of a reply that shows the device `record`. */
 void etag_set_device(struct request *request, const struct device_record *record);
 
-/* Give the reply the tag of its body. */
+/* Set the tag of a reply from its body. */
 void etag_set(struct request *request);
 
-/* Read the tag at the beginning of `text`. Return its length there; 0 when there is none. */
+/* Read the tag at the beginning of `text`. Return how many bytes it takes there; 0: no tag. */
 size_t etag_read(const char *text, struct etag *ret);
 
-/* Whether a tag is that of this generation of the device in `record` (a struct device_record, or NULL),
- * whatever its status was. Strongly: and it is not a weak tag. */
+/* Return whether a tag matches the present generation of the device in `record` (a struct device_record, or
+ * NULL), with any status. Strongly: a weak tag never matches. */
 bool etag_is_device(const struct etag *tag, const void *record);
 bool etag_is_device_strongly(const struct etag *tag, const void *record);
 
-/* Whether a tag is exactly `text` (a string), which has its quotation marks. */
+/* Return whether a tag equals `text` (a string with its quotation marks). Strongly: a weak tag never
+ * matches. */
 bool etag_is_same(const struct etag *tag, const void *text);
 bool etag_is_same_strongly(const struct etag *tag, const void *text);

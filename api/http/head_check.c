@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the head of a request says one thing only.
+/* Check that the head of a request can be read in one way only.
  *
- * The HTTP library is lenient: of two Content-Length it takes the first, Content-Length beside
- * Transfer-Encoding it ignores, and a text ends for it at a NUL. A proxy that reads the same bytes in another
- * way could be made to pass somebody a request of somebody else. So what can be read in two ways is refused
- * here. */
+ * The HTTP library is lenient: it takes the first of two Content-Length, ignores Content-Length beside
+ * Transfer-Encoding, and ends a text at a NUL. A proxy that parses the same bytes differently could pass one
+ * client's request off as another's. So ublkd refuses every head that has two readings. */
 #include "api/http/head_check.h"
 
 #include "api/http/connection.h"
@@ -13,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Headers of which one is enough, and two would contradict each other. */
+/* Headers that may occur once: two of them would contradict each other. */
 static const char *const single[] = {
         MHD_HTTP_HEADER_AUTHORIZATION,
         MHD_HTTP_HEADER_CONTENT_LENGTH,
@@ -24,15 +23,15 @@ static const char *const single[] = {
 };
 
 struct head {
-        size_t count, size; /* of the headers, as they must have been sent */
+        size_t count, size; /* of the headers, in bytes as the client must have sent them */
         size_t seen[ARRAY_SIZE(single)];
-        const char *bad;       /* a name that is no token, or NULL */
+        const char *bad;       /* a name that is not a token, or NULL */
         const char *bad_value; /* the name of a value with control characters, or NULL */
-        bool odd;              /* one is not "Name:value" or "Name: value" */
+        bool odd;              /* one is neither "Name:value" nor "Name: value" */
 };
 
-/* How many bytes the client put between a name and its value: the library cuts both out of what it has
- * received, where they are. 0: it does not show; they lie elsewhere, as those of a folded line do. */
+/* Return how many bytes the client sent between a name and its value. The library cuts both out of its
+ * receive buffer, in place. 0: unknown; they lie elsewhere, as in a folded line. */
 static size_t gap_between(const char *name, const char *value)
 {
         uintptr_t name_end = (uintptr_t)name + strlen(name), begin = (uintptr_t)value;
@@ -84,12 +83,12 @@ static bool refuse(struct request *request)
 static bool check_target(struct request *request)
 {
         if (request->client->target_has_space) {
-                reply_problem(request, PROBLEM_BAD_REQUEST, "A path has no spaces; write %%20.");
+                reply_problem(request, PROBLEM_BAD_REQUEST, "The path has a space; write %%20.");
                 return refuse(request);
         }
         if (request->client->target_size > TARGET_SIZE_MAX) {
                 reply_problem(request, PROBLEM_PATH_TOO_LONG,
-                        "Path and parameters can have %d bytes at most.", TARGET_SIZE_MAX);
+                        "The path with its parameters is too long; %d bytes are the limit.", TARGET_SIZE_MAX);
                 return refuse(request);
         }
         return true;
@@ -99,7 +98,8 @@ static bool check_size(struct request *request, const struct head *head)
 {
         if (head->count > HEADERS_MAX || head->size > HEAD_SIZE_MAX) {
                 reply_problem(request, PROBLEM_HEADERS_TOO_LARGE,
-                        "There can be %d headers at most, of %d bytes together.", HEADERS_MAX, HEAD_SIZE_MAX);
+                        "The request has too many headers; %d headers with %d bytes together are the limit.",
+                        HEADERS_MAX, HEAD_SIZE_MAX);
                 return refuse(request);
         }
         return true;
@@ -109,14 +109,14 @@ static bool check_names(struct request *request, const struct head *head)
 {
         if (head->bad || head->bad_value) {
                 reply_problem(request, PROBLEM_BAD_REQUEST,
-                        "The %s of a header has characters that cannot be there.",
+                        "The %s of a header has invalid characters; remove them.",
                         head->bad ? "name" : "value");
                 return refuse(request);
         }
         for (size_t i = 0; i < ARRAY_SIZE(single); i++)
                 if (head->seen[i] > 1) {
-                        reply_problem(request, PROBLEM_BAD_REQUEST, "The header %s can be given once only.",
-                                single[i]);
+                        reply_problem(request, PROBLEM_BAD_REQUEST,
+                                "The header %s is given more than once; give it once.", single[i]);
                         return refuse(request);
                 }
         return true;
@@ -126,11 +126,12 @@ static bool check_host(struct request *request, const char *version)
 {
         if (strcmp(version, MHD_HTTP_VERSION_1_1) != 0 || request_header(request, MHD_HTTP_HEADER_HOST))
                 return true;
-        reply_problem(request, PROBLEM_BAD_REQUEST, "HTTP/1.1 needs the header Host, whatever is in it.");
+        reply_problem(request, PROBLEM_BAD_REQUEST,
+                "The header Host is missing; HTTP/1.1 requires it, with any value.");
         return refuse(request);
 }
 
-/* Where the body ends must not be said twice, nor in a way that is not understood. */
+/* The head must say once where the body ends, and in a way that ublkd understands. */
 static bool check_framing(struct request *request, const char *version)
 {
         const char *length = request_header(request, MHD_HTTP_HEADER_CONTENT_LENGTH),
@@ -141,24 +142,27 @@ static bool check_framing(struct request *request, const char *version)
                 && (length || strcasecmp(coding, "chunked") != 0
                         || strcmp(version, MHD_HTTP_VERSION_1_1) != 0)) {
                 reply_problem(request, PROBLEM_BAD_REQUEST,
-                        "A body has either a Content-Length or 'Transfer-Encoding: chunked', the latter in "
-                        "HTTP/1.1 only.");
+                        "The length of the body is ambiguous; send either Content-Length or "
+                        "'Transfer-Encoding: chunked', the latter in HTTP/1.1 only.");
                 return refuse(request);
         }
         if (length && (!*length || strspn(length, "0123456789") != strlen(length))) {
-                reply_problem(request, PROBLEM_BAD_REQUEST, "Content-Length is not a number.");
+                reply_problem(request, PROBLEM_BAD_REQUEST,
+                        "Content-Length is not a number; give the length of the body in bytes.");
                 return refuse(request);
         }
         if (expect && strcasecmp(expect, "100-continue") != 0) {
-                reply_problem(request, PROBLEM_EXPECTATION_FAILED, "Only 'Expect: 100-continue' can be met.");
+                reply_problem(request, PROBLEM_EXPECTATION_FAILED,
+                        "The header Expect is not supported with this value; only 'Expect: 100-continue' "
+                        "is.");
                 return refuse(request);
         }
         return true;
 }
 
 /* The library hides what follows a NUL, line ends without CR, folded lines and white space (since 1.0 also
- * behind a value); what it shows is then shorter or longer than what came. So the two must be equal, to the
- * byte. */
+ * behind a value). What it shows then differs in length from what the client sent. So the two lengths must be
+ * equal, to the byte. */
 static bool check_hidden(struct request *request, const struct head *head, const char *method)
 {
         const union MHD_ConnectionInfo *info =
@@ -169,8 +173,9 @@ static bool check_hidden(struct request *request, const struct head *head, const
         if (!head->odd && info && info->header_size == sent)
                 return true;
         reply_problem(request, PROBLEM_BAD_REQUEST,
-                "The head of the request is not well-formed: lines end in CR and LF, a header is one line "
-                "'Name: value' with one space at most and none at its end, and there are no NUL bytes.");
+                "The head of the request is not well-formed: end lines with CR and LF, write each header "
+                "as one line 'Name: value' with at most one space between and none at the end, and send no "
+                "NUL bytes.");
         return refuse(request);
 }
 

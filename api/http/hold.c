@@ -68,13 +68,13 @@ static int on_hangup(sd_event_source *source, int fd _unused_, uint32_t events _
         return 0;
 }
 
-/* The HTTP library does not look at a suspended connection: nobody else would see that the client leaves. */
+/* The HTTP library ignores a suspended connection, so only this event source can see that the client
+ * leaves. */
 static int watch_client(struct hold *hold, struct request *request)
 {
         const union MHD_ConnectionInfo *info =
                 MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        /* On a Unix socket a client that only ends its own side is told apart from one that is gone; on TCP
-         * not. */
+        /* On a Unix socket, closing one direction differs from leaving; on TCP the two look the same. */
         uint32_t events = request->peer.tcp ? EPOLLRDHUP : 0;
 
         return info ? sd_event_add_io(

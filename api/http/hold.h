@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* One suspended request. Private to api/.
  *
- * A suspended connection is out of the HTTP library's sight and costs nothing. A hold suspends it, resumes
- * it, and sees when its client leaves. What the request waits for is the business of the struct that has the
- * hold as its first member (api/held/); the request owns it. */
+ * The HTTP library ignores a suspended connection, so it costs nothing. A hold suspends the request, resumes
+ * it, and notices when its client leaves. The struct that has the hold as its first member (api/held/) knows
+ * what the request waits for. The request owns it. */
 #pragma once
 
 #include "api/http/request.h"
@@ -11,10 +11,10 @@
 struct hold;
 
 struct hold_kind {
-        /* The client has left, or the server stops. NULL: the hold is freed and the request ends without a
-         * reply. */
+        /* Called from the loop when the client has left or the server stops. NULL: free the hold and end the
+         * request without a reply. */
         void (*left)(struct hold *hold);
-        /* Calls hold_release(). Takes NULL. Returns NULL. */
+        /* Call hold_release() and free the whole struct. `hold` may be NULL. Return NULL. */
         struct hold *(*free)(struct hold *hold);
 };
 
@@ -22,34 +22,34 @@ struct hold {
         const struct hold_kind *kind;
         struct request *request;
         sd_event_source *hangup;
-        struct hold *next, **link; /* in api->holds; link is NULL when it is not there */
+        struct hold *next, **link; /* in api->holds; link is NULL when it is not in the list */
 };
 
-/* Make `hold` (zeroed) the request's; the hold that it had before is freed. 0; -errno: nothing has changed.
- */
+/* Make `hold` (zeroed) the request's, and free the request's earlier hold. On failure return -errno and
+ * change nothing. */
 int hold_attach(struct hold *hold, const struct hold_kind *kind, struct request *request);
 
 /* Suspend the request of an attached hold. */
 void hold_suspend(struct hold *hold);
 
-/* Resume it; nothing happens when it is not suspended. */
+/* Resume the request; do nothing if it is not suspended. */
 void hold_resume(struct hold *hold);
 
-/* Release the hold and resume its request, which now runs again or has its reply. The request keeps the hold
- * for what is in it, until another one takes its place. */
+/* Release the hold and resume its request, which runs again or has its reply. The request keeps the struct
+ * and its content until another hold replaces it. */
 void hold_end(struct hold *hold);
 
-/* Take the hold out of the list and stop looking at its client. Harmless when that was done. */
+/* Remove the hold from the list and stop watching its client. May be called twice. */
 void hold_release(struct hold *hold);
 
 /* End every hold, so that the server can stop. */
 void hold_abandon_all(struct api *api);
 
-/* The first one of a kind, and the one after `hold`; NULL: there is none. */
+/* Return the first hold of a kind, or the next one of the same kind after `hold`. NULL: no more. */
 struct hold *hold_first(const struct api *api, const struct hold_kind *kind);
 struct hold *hold_next(const struct hold *hold);
 size_t hold_count(const struct api *api, const struct hold_kind *kind);
 
-/* Have the HTTP library run: without threads it does not notice by itself that a connection was resumed. Not
- * from here, for this may be called from within it. */
+/* Make the loop run the HTTP library: without threads it does not notice that a connection was resumed. The
+ * run is deferred, because the caller may be inside the library. */
 void api_run_soon(struct api *api);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* HTTP on the supervisor's loop.
  *
- * libmicrohttpd runs without threads and without a listening socket: its epoll descriptor is one event source
- * here, its next deadline another, and connections are accepted here and handed to it. So one server answers
- * on any number of sockets, and a full house stops to accept instead of turning people away. */
+ * libmicrohttpd runs without threads and without a listening socket. Its epoll descriptor is one event source
+ * here, its next deadline another. The server accepts connections itself and hands them to the library, so
+ * one server answers on any number of sockets. At the limit of connections it stops accepting, and new
+ * clients wait in the backlog. */
 #include "api/http/server.h"
 
 #include "api/http/head_check.h"
@@ -19,9 +20,9 @@
 #include <strings.h>
 #include <sys/socket.h>
 
-/* libmicrohttpd before 1.0 answers a missing Host by itself, if it may be strict, and sends the head of that
- * answer twice: head_check.c does better what strictness is about. From 1.0 on it has to be strict, or it
- * mends folded lines and spaces before we see them. */
+/* A strict libmicrohttpd before 1.0 answers a missing Host itself, and sends the head of that answer twice;
+ * head_check.c covers what strictness is for. From 1.0 on it must be strict, or it repairs folded lines and
+ * spaces before ublkd sees them. */
 #if MHD_VERSION >= 0x01000000
 #define LIBRARY_STRICTNESS 1
 #else
@@ -30,7 +31,7 @@
 
 enum {
         CONNECTION_SECONDS = 30,
-        CONNECTION_MEMORY = 64 * 1024, /* headers, and what is being read and written */
+        CONNECTION_MEMORY = 64 * 1024, /* headers, receive buffer and send buffer */
         STREAM_BLOCK = 8 * 1024,
         ACCEPT_AT_ONCE = 64,
         ACCEPT_PAUSE_USEC = 1000 * 1000,
@@ -38,7 +39,7 @@ enum {
         PASSED_FD = 3, /* SD_LISTEN_FDS_START */
 };
 
-/* Names stay as they came: routes and query decode them after they were cut into pieces. */
+/* Keep names as the client sent them: routes and query decode them after they have split them. */
 static size_t keep_escapes(void *userdata _unused_, struct MHD_Connection *connection _unused_, char *text)
 {
         return strlen(text);
@@ -49,8 +50,8 @@ static bool add_header(struct MHD_Response *response, const char *name, const ch
         return !value || !*value || MHD_add_response_header(response, name, value) == MHD_YES;
 }
 
-/* RFC 5789: what PATCH takes, to who asks for the methods and to who came with something else. NULL: no word
- * of it. */
+/* RFC 5789: the type that PATCH takes, for a client that asks for the methods or sent another type. NULL:
+ * leave the header out. */
 static const char *accepted_patch(const struct request *request)
 {
         bool refused = request->reply.status == MHD_HTTP_UNSUPPORTED_MEDIA_TYPE && request->route
@@ -73,7 +74,7 @@ static enum MHD_Result send_reply(struct request *request)
         if (!response)
                 return MHD_NO;
         if (size)
-                reply->body = NULL; /* the response's now */
+                reply->body = NULL; /* the response owns it now */
         if (add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type)
                 && add_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store")
                 && add_header(response, MHD_HTTP_HEADER_ETAG, reply->etag)
@@ -109,7 +110,7 @@ static struct request *request_new(struct api *api, struct MHD_Connection *conne
         return TAKE_PTR(request);
 }
 
-/* The library takes no reply in the middle of a body: write it past the library, and have it close. */
+/* The library takes no reply in the middle of a body: write the reply past the library, and have it close. */
 static enum MHD_Result refuse_midway(struct request *request)
 {
         connection_write_last(
@@ -118,7 +119,8 @@ static enum MHD_Result refuse_midway(struct request *request)
         return MHD_NO;
 }
 
-/* "http://host/path" (a client that believes us to be a proxy) is "/path". */
+/* Return the path of a target: "/path" for "http://host/path", which a client sends that takes ublkd for a
+ * proxy. */
 static const char *path_of_target(const char *path)
 {
         static const char scheme[] = "http://";
@@ -130,7 +132,8 @@ static const char *path_of_target(const char *path)
         return slash ? slash : "/";
 }
 
-/* Called for the headers, then for every piece of the body, then at its end, and again after a wait. */
+/* Called by the library for the headers, then for each piece of the body, then at its end, and again after a
+ * suspension. */
 static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection, const char *path,
         const char *method, const char *version, const char *data, size_t *size, void **context)
 {
@@ -179,7 +182,7 @@ static void on_completed(void *userdata _unused_, struct MHD_Connection *connect
         }
 }
 
-/* The request line is there. */
+/* Called by the library when it has read the request line. */
 static void *on_target(void *userdata _unused_, const char *target, struct MHD_Connection *connection)
 {
         struct connection *client = connection_of(connection);
@@ -221,8 +224,8 @@ static int accept_again_in(struct api *api, uint64_t usec)
         return r < 0 ? r : sd_event_source_set_enabled(api->accept_again, SD_EVENT_ONESHOT);
 }
 
-/* A full house: newcomers wait in the backlog until somebody goes, or is idle for long enough to be sent
- * away. */
+/* At the limit, new clients wait in the backlog until a connection closes; one that has been idle for long
+ * enough is closed at once. */
 static int make_room(struct api *api)
 {
         (void)connection_close_idle(api, NULL);
@@ -239,14 +242,14 @@ static int on_accept_again(sd_event_source *source _unused_, uint64_t usec _unus
         return 0;
 }
 
-/* Out of descriptors or memory: everybody who is connected is served on; newcomers wait in the backlog. */
+/* Out of descriptors or memory: serve the present connections, and let new clients wait in the backlog. */
 static int pause_accepting(struct api *api, int error)
 {
-        log_warning(NULL, "A connection cannot be accepted: %s; trying again in 1 s", strerror(error));
+        log_warning(NULL, "Cannot accept a connection: %s; trying again in 1 s", strerror(error));
         return accept_again_in(api, ACCEPT_PAUSE_USEC);
 }
 
-/* One user cannot lock out others by opening connections, and nobody root. */
+/* Refuse a connection beyond its user's share: no user can lock others out, and none can lock root out. */
 static bool may_connect(struct api *api, int fd)
 {
         struct peer peer;
@@ -255,7 +258,7 @@ static bool may_connect(struct api *api, int fd)
         if (peer_of_socket(fd, &peer) >= 0 && connection_allowed(api, &peer))
                 return true;
         problem_text(PROBLEM_TOO_MANY_CONNECTIONS,
-                "There are too many connections; close some, or use one for several requests.", body,
+                "Too many connections are open; close some, or send several requests over one.", body,
                 sizeof(body));
         connection_write_last(
                 fd, problem_kinds[PROBLEM_TOO_MANY_CONNECTIONS].status, "application/problem+json", body);
@@ -289,8 +292,8 @@ static int on_connect(
                         continue;
                 }
                 (void)MHD_add_connection(
-                        api->daemon, fd, (struct sockaddr *)&address, size); /* closes it on failure */
-                run_library(api);                                            /* counts it */
+                        api->daemon, fd, (struct sockaddr *)&address, size); /* closes fd on failure */
+                run_library(api);                                            /* counts the connection */
                 if (api->connections >= CONNECTIONS_MAX)
                         return make_room(api);
         }
@@ -313,7 +316,7 @@ static int on_run(sd_event_source *source _unused_, void *userdata)
         return run_library(userdata);
 }
 
-/* Before the loop sleeps: the library's next deadline is the timer's. */
+/* Called before the loop waits: set the timer to the library's next deadline. */
 static int on_prepare(sd_event_source *source _unused_, void *userdata)
 {
         struct api *api = userdata;
@@ -405,7 +408,7 @@ void server_close(struct api *api)
         for (size_t i = 0; i < api->listener_count; i++)
                 listener_close(&api->listeners[i]);
         free(api->listeners);
-        api->listener_count = 0; /* the connections that close now must not start to accept again */
+        api->listener_count = 0; /* connections that close now must not cause new accepts */
         sd_event_source_disable_unref(api->readable);
         sd_event_source_disable_unref(api->timeout);
         sd_event_source_disable_unref(api->run);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a text is JSON: a recursive descent that builds nothing. */
+/* Check that a text is JSON, by recursive descent; builds no document. */
 #include "api/http/json_check.h"
 
 #include "ublkd/base/utf8.h"
@@ -26,7 +26,7 @@ static bool fail(struct cursor *cursor, const char *what)
         return false;
 }
 
-/* The next byte, or '\0' at the end (a real NUL is a fault wherever it stands). */
+/* Return the next byte, or '\0' at the end. A real NUL is a fault everywhere. */
 static char peek(const struct cursor *cursor)
 {
         return cursor->at < cursor->size ? cursor->text[cursor->at] : '\0';
@@ -46,7 +46,7 @@ static bool is_digit(char c)
 static bool check_digits(struct cursor *cursor)
 {
         if (!is_digit(peek(cursor)))
-                return fail(cursor, "a digit was expected");
+                return fail(cursor, "expected a digit");
         while (is_digit(peek(cursor)))
                 cursor->at++;
         return true;
@@ -76,13 +76,13 @@ static bool check_number(struct cursor *cursor)
                 if (!check_digits(cursor))
                         return false;
         }
-        /* Reads no further than the number: what follows it is no part of one, and the text ends in a NUL. */
+        /* strtod() stops at the end of the number, because the text ends in a NUL. */
         if (!isfinite(strtod(cursor->text + begin, NULL)))
                 return fail(cursor, "the number is too large");
         return true;
 }
 
-/* \uXXXX, at the 'u'. -1 when it is not one. */
+/* Read \uXXXX, from the 'u' on. Return -1 if it is invalid. */
 static long read_unit(struct cursor *cursor)
 {
         char digits[5] = "";
@@ -101,18 +101,19 @@ static bool check_unicode_escape(struct cursor *cursor)
         long unit = read_unit(cursor);
 
         if (unit < 0)
-                return fail(cursor, "four hexadecimal digits were expected after \\u");
+                return fail(cursor, "expected four hexadecimal digits after \\u");
         if (unit == 0)
-                return fail(cursor, "\\u0000 cannot stand in a text here");
+                return fail(cursor, "\\u0000 is not supported");
         if (unit >= 0xdc00 && unit <= 0xdfff)
-                return fail(cursor, "half of a surrogate pair");
+                return fail(cursor, "half of a surrogate pair; write both halves");
         if (unit < 0xd800 || unit > 0xdbff)
                 return true;
         if (peek(cursor) != '\\')
-                return fail(cursor, "half of a surrogate pair");
+                return fail(cursor, "half of a surrogate pair; write both halves");
         cursor->at++;
         unit = read_unit(cursor);
-        return (unit >= 0xdc00 && unit <= 0xdfff) || fail(cursor, "half of a surrogate pair");
+        return (unit >= 0xdc00 && unit <= 0xdfff)
+               || fail(cursor, "half of a surrogate pair; write both halves");
 }
 
 static bool check_escape(struct cursor *cursor)
@@ -121,7 +122,7 @@ static bool check_escape(struct cursor *cursor)
         if (peek(cursor) == 'u')
                 return check_unicode_escape(cursor);
         if (cursor->at >= cursor->size || !memchr("\"\\/bfnrt", peek(cursor), 8))
-                return fail(cursor, "an unknown escape");
+                return fail(cursor, "unknown escape");
         cursor->at++;
         return true;
 }
@@ -141,11 +142,11 @@ static bool check_string(struct cursor *cursor)
                         return fail(cursor, "a control character must be escaped");
                 length = utf8_length(cursor->text + cursor->at, cursor->size - cursor->at);
                 if (length == 0)
-                        return fail(cursor, "the text is not UTF-8");
+                        return fail(cursor, "the string is not UTF-8");
                 cursor->at += length;
         }
         if (peek(cursor) != '"')
-                return fail(cursor, "the text has no end");
+                return fail(cursor, "the string does not end");
         cursor->at++;
         return true;
 }
@@ -153,17 +154,17 @@ static bool check_string(struct cursor *cursor)
 static bool check_member(struct cursor *cursor)
 {
         if (peek(cursor) != '"')
-                return fail(cursor, "a name in quotation marks was expected");
+                return fail(cursor, "expected a name in quotation marks");
         if (!check_string(cursor))
                 return false;
         skip_space(cursor);
         if (peek(cursor) != ':')
-                return fail(cursor, "a colon was expected");
+                return fail(cursor, "expected a colon");
         cursor->at++;
         return check_value(cursor);
 }
 
-/* An object or an array, at its opening bracket. */
+/* Check an object or an array, from its opening bracket on. */
 static bool check_container(
         struct cursor *cursor, char close, bool (*check_item)(struct cursor *), const char *expected)
 {
@@ -203,7 +204,7 @@ static bool check_word(struct cursor *cursor)
                         return true;
                 }
         }
-        return fail(cursor, "a value was expected");
+        return fail(cursor, "expected a value");
 }
 
 static bool check_value(struct cursor *cursor)
@@ -213,9 +214,9 @@ static bool check_value(struct cursor *cursor)
         skip_space(cursor);
         c = peek(cursor);
         if (c == '{')
-                return check_container(cursor, '}', check_member, "a comma or '}' was expected");
+                return check_container(cursor, '}', check_member, "expected a comma or '}'");
         if (c == '[')
-                return check_container(cursor, ']', check_value, "a comma or ']' was expected");
+                return check_container(cursor, ']', check_value, "expected a comma or ']'");
         if (c == '"')
                 return check_string(cursor);
         if (c == '-' || is_digit(c))
@@ -243,7 +244,7 @@ int json_check(const char *text, size_t size, struct json_fault *ret_fault)
                 skip_space(&cursor);
                 if (cursor.at == cursor.size)
                         return 0;
-                (void)fail(&cursor, "something follows the value");
+                (void)fail(&cursor, "more text follows the value");
         }
         locate(&cursor, ret_fault);
         return -EINVAL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Listening sockets: made from addresses, or passed by systemd. */
+/* Listening sockets: bound to addresses, or passed by systemd. */
 #include "api/http/listen.h"
 
 #include <arpa/inet.h>
@@ -17,8 +17,8 @@ static const char tcp_prefix[] = "tcp://";
 
 enum { BACKLOG = 1024 };
 
-/* A socket address may have 108 bytes, a path more: name the directory by its descriptor. *ret_directory has
- * to stay open as long as the address is used. */
+/* A socket address has room for 108 bytes, and a path may be longer: name its directory by a descriptor then.
+ * The caller keeps *ret_directory open as long as it uses the address, and closes it. */
 static int unix_address(const char *path, struct sockaddr_un *ret, int *ret_directory)
 {
         const char *slash = strrchr(path, '/');
@@ -48,7 +48,8 @@ static int unix_address(const char *path, struct sockaddr_un *ret, int *ret_dire
         return 0;
 }
 
-/* A socket file that nobody listens on is left over from a crash. 0: nothing is in the way any more. */
+/* Remove a socket file that a crash left behind, on which no process listens. 0: the path is free;
+ * -EADDRINUSE, -EEXIST, other -errno. */
 static int remove_stale(const struct sockaddr_un *address)
 {
         _cleanup_close_ int fd = -1;
@@ -62,12 +63,12 @@ static int remove_stale(const struct sockaddr_un *address)
         if (fd < 0)
                 return -errno;
         if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) >= 0 || errno != ECONNREFUSED)
-                return -EADDRINUSE; /* also EAGAIN: somebody listens and is busy */
+                return -EADDRINUSE; /* also EAGAIN: the listener is busy */
         return unlink(address->sun_path) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* Who may do what is decided for every caller, not by the mode of the file. It is born with its mode: a
- * chmod() of its path afterwards would follow a link that the owner of the directory puts in its place. */
+/* ublkd checks each client itself, so every user may connect. The file has its mode from the start: a later
+ * chmod() of its path would follow a link that the owner of the directory puts there. */
 static int bind_for_everybody(int fd, const struct sockaddr_un *address)
 {
         mode_t before = umask(0);
@@ -136,7 +137,8 @@ static bool is_loopback(const union address *address)
         return address->any.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&address->six.sin6_addr);
 }
 
-/* HOST:PORT with a numeric host: names could change their meaning. -EINVAL, -EDOM: beyond loopback. */
+/* Parse HOST:PORT with a numeric host, because a name could change its meaning. 0; -EINVAL; -EDOM: beyond
+ * loopback. */
 static int parse_tcp(const char *text, union address *ret, socklen_t *ret_size)
 {
         const char *colon = strrchr(text, ':');
@@ -198,14 +200,15 @@ static int explain(const char *address, int error, struct problem_list *problems
                 int error;
                 const char *sentence;
         } table[] = {
-                {EADDRINUSE,   "somebody else listens there; stop that one or choose another address"   },
-                {EEXIST,       "there is a file that is no socket; choose another path, or move it away"},
-                {EDOM,         "beyond loopback the API needs TLS, which this version does not have; use 127.0.0.1 "
-                       "or [::1]"                                                 },
-                {EINVAL,       "it is no address; give a path, tcp://127.0.0.1:PORT or tcp://[::1]:PORT"},
-                {ENOENT,       "its directory does not exist; make it first"                            },
-                {EACCES,       "that is not permitted; start ublkd as root or choose another address"   },
-                {ENAMETOOLONG, "the name is too long"                                                   },
+                {EADDRINUSE,   "another process listens there; stop it or choose another address"          },
+                {EEXIST,       "the file there is not a socket; choose another path, or move the file away"},
+                {EDOM,         "beyond loopback the API needs TLS, which this version does not have; use "
+                       "127.0.0.1 or [::1]"                                          },
+                {EINVAL,       "the address is invalid; give a path, tcp://127.0.0.1:PORT or "
+                         "tcp://[::1]:PORT"                                        },
+                {ENOENT,       "the directory does not exist; create it first"                             },
+                {EACCES,       "not permitted; start ublkd as root or choose another address"              },
+                {ENAMETOOLONG, "the name is too long; choose a shorter one"                                },
         };
         const char *sentence = strerror(-error);
 
@@ -213,7 +216,7 @@ static int explain(const char *address, int error, struct problem_list *problems
                 if (table[i].error == -error)
                         sentence = table[i].sentence;
         (void)problem_add(
-                problems, -error, "", "CannotListen", "ublkd cannot listen on %s: %s.", address, sentence);
+                problems, -error, "", "CannotListen", "Cannot listen on %s: %s.", address, sentence);
         return error == -EDOM ? -EINVAL : error;
 }
 
@@ -255,7 +258,7 @@ int listener_adopt(int fd, struct listener *ret, struct problem_list *problems)
         return 0;
 }
 
-/* The file may have been replaced by another ublkd meanwhile: that one is not ours. */
+/* Another ublkd may have replaced the file; leave that one alone. */
 static void remove_socket_file(const struct listener *listener)
 {
         struct stat info;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Listening sockets: made from addresses, or passed by systemd. */
+/* Listening sockets: bound to addresses, or passed by systemd. */
 #pragma once
 
 #include "ublkd/base/problem.h"
@@ -11,15 +11,16 @@
 struct listener {
         int fd;
         bool tcp;
-        char *path; /* of a socket file that is ours to remove, or NULL */
+        char *path; /* of the socket file to remove at the end, or NULL */
         dev_t device;
         ino_t inode;
-        sd_event_source *source; /* the server's */
+        sd_event_source *source; /* the server sets and uses it */
 };
 
-/* ADDRESS: a path, or tcp://127.0.0.1:PORT, tcp://[::1]:PORT. 0; -errno with one problem. */
+/* Open a listening socket on ADDRESS: a path, tcp://127.0.0.1:PORT or tcp://[::1]:PORT. 0; -errno with one
+ * problem. */
 int listener_open(const char *address, struct listener *ret, struct problem_list *problems);
-/* A socket that somebody else has bound; taken over, also on failure. */
+/* Take over a listening socket that another process has bound; `fd` is closed on failure. 0; -errno. */
 int listener_adopt(int fd, struct listener *ret, struct problem_list *problems);
-/* Removes the socket file if it is still the one that was made. */
+/* Close the socket, and remove its file if it is still the one that listener_open() made. */
 void listener_close(struct listener *listener);

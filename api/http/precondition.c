@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* What the lines of one header say; several lines are one list. */
+/* The tags of one header; several lines make one list. */
 struct tags {
         const char *header;
         bool (*is_current)(const struct etag *tag, const void *userdata);
@@ -27,7 +27,7 @@ static bool read_list(struct tags *tags, const char *text)
                 struct etag tag;
                 size_t length;
 
-                text += strspn(text, " \t,"); /* empty elements are to be ignored */
+                text += strspn(text, " \t,"); /* the RFC has empty elements ignored */
                 if (!*text)
                         return found;
                 length = etag_read(text, &tag);
@@ -58,14 +58,14 @@ static enum MHD_Result on_header(
         return MHD_YES;
 }
 
-/* 0, or -EINVAL and there is a reply. */
+/* 0; or -EINVAL with a reply. */
 static int read_tags(struct request *request, struct tags *tags)
 {
         (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, on_header, tags);
         if (!tags->bad)
                 return 0;
         reply_problem(request, PROBLEM_BAD_REQUEST,
-                "The header %s is not understood; give an ETag in its quotation marks, several with commas "
+                "The header %s is invalid; give an ETag in its quotation marks, several with commas "
                 "between them, or *.",
                 tags->header);
         return -EINVAL;
@@ -80,7 +80,7 @@ static void reply_unmet(struct request *request, const struct device_record *rec
                         record->name, record->generation);
         else
                 reply_problem(request, PROBLEM_PRECONDITION_FAILED,
-                        "There is no such device, and the request says that there must be one.");
+                        "The device does not exist, and the request requires that it does.");
 }
 
 int precondition_read(
@@ -113,7 +113,7 @@ bool precondition_holds(struct request *request, const struct device_record *rec
         return precondition_read(request, record, &ignored) >= 0;
 }
 
-/* The answer stays as it is, without its body. */
+/* Keep the headers of the answer, and drop its body. */
 static void reply_not_modified(struct request *request)
 {
         struct reply *reply = &request->reply;
@@ -142,7 +142,7 @@ void precondition_apply(struct request *request)
                 return;
         if (match.given && !match.any && !match.matches)
                 reply_problem(request, PROBLEM_PRECONDITION_FAILED,
-                        "What is at this path has changed since that ETag was given; read it again.");
+                        "The resource has changed since that ETag was given; read it again.");
         else if (none.given && (none.any || none.matches))
                 reply_not_modified(request);
 }

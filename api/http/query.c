@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands behind the '?', and percent-encoding. */
+/* Query parameters and percent-encoding. */
 #include "api/http/query.h"
 
 #include "ublkd/base/backing.h"
@@ -13,7 +13,7 @@
 enum {
         VALUE_MAX = 2048,         /* bytes */
         LABEL_MAX = 384,          /* characters */
-        REVISION_DIGITS_MAX = 15, /* whole in every JSON number */
+        REVISION_DIGITS_MAX = 15, /* every JSON number represents these exactly */
 };
 
 static int hex_value(char c)
@@ -52,7 +52,7 @@ int percent_decode(const char *text, size_t size, char *ret, size_t ret_size)
         return 0;
 }
 
-/* Each: `value` is decoded, NULL when there was no '='. 0; -EINVAL; -ENOMEM. */
+/* Each parses `value`, decoded; NULL: the client gave no '='. 0; -EINVAL; -ENOMEM. */
 static int parse_wait_ready(const char *value, struct query *ret)
 {
         if (!value || strcmp(value, "ready") != 0)
@@ -198,22 +198,22 @@ static const struct parameter {
         int (*parse)(const char *value, struct query *ret);
         const char *hint;
 } parameters[] = {
-        {"wait",                QUERY_WAIT_READY,          false, parse_wait_ready,          "wait=ready"                                           },
-        {"wait",                QUERY_WAIT_GONE,           false, parse_wait_gone,           "wait, without a value"                                },
-        {"timeout",             QUERY_TIMEOUT,             false, parse_timeout,             "a duration up to 10min, like timeout=30s"             },
-        {"force",               QUERY_FORCE,               false, parse_force,               "force=true or force=false"                            },
-        {"dryRun",              QUERY_DRY_RUN,             false, parse_dry_run,             "dryRun=true or dryRun=false"                          },
+        {"wait",                QUERY_WAIT_READY,          false, parse_wait_ready,          "wait=ready"                                      },
+        {"wait",                QUERY_WAIT_GONE,           false, parse_wait_gone,           "wait, without a value"                           },
+        {"timeout",             QUERY_TIMEOUT,             false, parse_timeout,             "a duration up to 10min, like timeout=30s"        },
+        {"force",               QUERY_FORCE,               false, parse_force,               "force=true or force=false"                       },
+        {"dryRun",              QUERY_DRY_RUN,             false, parse_dry_run,             "dryRun=true or dryRun=false"                     },
         {"accept-write-errors", QUERY_ACCEPT_WRITE_ERRORS, false, parse_accept_write_errors,
-         "accept-write-errors=TOKEN, as status.writeErrors shows it"                                                                                },
+         "accept-write-errors=TOKEN, as status.writeErrors shows it"                                                                           },
         {"drop-last-copy",      QUERY_DROP_LAST_COPY,      false, parse_drop_last_copy,
-         "drop-last-copy=true or drop-last-copy=false"                                                                                              },
-        {"label",               QUERY_LABEL,               true,  parse_label,               "label=KEY=VALUE, up to 16 of them"                    },
-        {"limit",               QUERY_LIMIT,               false, parse_limit,               "limit=N with N from 1 to 1000"                        },
-        {"continue",            QUERY_CONTINUE,            false, parse_continue,            "what the last page gave as `continue`"                },
-        {"device",              QUERY_DEVICE,              false, parse_device,              "device=NAME"                                          },
-        {"after",               QUERY_AFTER,               false, parse_after,               "after=REVISION, a number that a list or an event gave"},
+         "drop-last-copy=true or drop-last-copy=false"                                                                                         },
+        {"label",               QUERY_LABEL,               true,  parse_label,               "label=KEY=VALUE, up to 16 of them"               },
+        {"limit",               QUERY_LIMIT,               false, parse_limit,               "limit=N with N from 1 to 1000"                   },
+        {"continue",            QUERY_CONTINUE,            false, parse_continue,            "the value of `continue` in the last page"        },
+        {"device",              QUERY_DEVICE,              false, parse_device,              "device=NAME"                                     },
+        {"after",               QUERY_AFTER,               false, parse_after,               "after=REVISION, a number from a list or an event"},
         {"accept-backing",      QUERY_ACCEPT_BACKING,      false, parse_accept_backing,
-         "the identity in status.backing.found"                                                                                                     },
+         "the identity in status.backing.found"                                                                                                },
 };
 
 struct reading {
@@ -241,13 +241,13 @@ static int read_parameter(struct reading *reading, const char *name, const char 
                         "The query parameter '%s' is unknown here; leave it out.", name);
         if ((reading->query->given & parameter->parameter) && !parameter->repeats)
                 return problem_add(reading->problems, EINVAL, "", "RepeatedParameter",
-                        "The query parameter '%s' can be given once only.", name);
+                        "The query parameter '%s' is given more than once; give it once.", name);
         r = parameter->parse(value, reading->query);
         if (r == -ENOMEM)
                 return r;
         if (r < 0)
                 return problem_add(reading->problems, EINVAL, "", "BadParameter",
-                        "The query parameter '%s' is not understood; give %s.", name, parameter->hint);
+                        "The query parameter '%s' is invalid; give %s.", name, parameter->hint);
         reading->query->given |= parameter->parameter;
         return 0;
 }
@@ -263,7 +263,7 @@ static enum MHD_Result on_parameter(void *userdata, enum MHD_ValueKind kind _unu
                         && (percent_decode(value, value_size, text, sizeof(text)) < 0
                                 || !utf8_is_valid(text, strlen(text)))))
                 reading->error = problem_add(reading->problems, EINVAL, "", "BadParameter",
-                        "A query parameter is too long or badly encoded.");
+                        "A query parameter is too long or badly encoded; check its %%XX escapes.");
         else
                 reading->error = read_parameter(reading, name, value ? text : NULL);
         return reading->error < 0 ? MHD_NO : MHD_YES;
@@ -278,7 +278,7 @@ int query_parse(
         (void)MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, on_parameter, &reading);
         if (reading.error < 0)
                 return reading.error;
-        ret->wait = ret->wait || (ret->given & QUERY_TIMEOUT); /* who says how long to wait wants to */
+        ret->wait = ret->wait || (ret->given & QUERY_TIMEOUT); /* a timeout implies wait */
         return problems->count > 0 ? -EINVAL : 0;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands behind the '?', and percent-encoding. Parameters that a route does not know are faults. */
+/* Query parameters (what follows the '?') and percent-encoding. A parameter that a route does not know is a
+ * fault. */
 #pragma once
 
 #include "ublkd/base/problem.h"
@@ -31,7 +32,7 @@ enum {
         QUERY_TIMEOUT_SECONDS_MAX = 600
 };
 
-/* Of data that go with the disk, what the client says (drop-last-copy). */
+/* What the client wants done with data that only the disk holds (drop-last-copy). */
 enum last_copy_wish { LAST_COPY_UNSAID, LAST_COPY_KEEP, LAST_COPY_DROP };
 
 struct query {
@@ -45,21 +46,21 @@ struct query {
         char *accept_write_errors; /* a token, or NULL */
         uint64_t after;
         struct {
-                char *key; /* owned, with the value behind it */
+                char *key; /* owned; `value` lies in the same block */
                 const char *value;
         } labels[QUERY_LABELS_MAX];
         size_t label_count;
         unsigned given; /* enum query_parameter */
 };
 
-/* Reads the parameters of `connection`, of which `allowed` (enum query_parameter) may occur; sets defaults
- * first. 0; -EINVAL with problems (no pointers); -ENOMEM. `ret` is to be cleared in any case. */
+/* Set defaults, then read the query parameters of `connection`; `allowed` (enum query_parameter) are
+ * permitted. 0; -EINVAL with problems (without pointers); -ENOMEM. The caller clears `ret` in any case. */
 int query_parse(struct MHD_Connection *connection, unsigned allowed, struct query *ret,
         struct problem_list *problems);
-/* A revision of the store, as decimal digits. 0 or -EINVAL. */
+/* Parse a revision of the store, in decimal digits. 0 or -EINVAL. */
 int query_parse_revision(const char *text, uint64_t *ret);
 void query_clear(struct query *query);
 
-/* Decodes %XX in `text` (size bytes) into `ret`, which gets a NUL. 0; -EINVAL: a bad escape, or a NUL in the
- * result; -ENOBUFS. */
+/* Decode %XX in the `size` bytes of `text` into `ret`, with a NUL at the end. 0; -EINVAL: a bad escape, or a
+ * NUL in the result; -ENOBUFS. */
 int percent_decode(const char *text, size_t size, char *ret, size_t ret_size);

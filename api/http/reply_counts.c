@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How many replies were sent: one row for each route, and one for what fits none. */
+/* Count replies: one row for each route, and one for requests that match no route. */
 #include "api/http/reply_counts.h"
 
 #include "api/http/routes.h"

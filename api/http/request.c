@@ -39,7 +39,7 @@ static enum method parse_method(const char *text)
         return _METHOD_INVALID;
 }
 
-/* The length that the headers announce; 0 when they do not. */
+/* Return the length that the headers announce, in bytes; 0 if they announce none. */
 static uint64_t announced_length(const struct request *request)
 {
         const char *text = request_header(request, MHD_HTTP_HEADER_CONTENT_LENGTH);
@@ -55,11 +55,11 @@ static bool check_access(struct request *request)
                 return true;
         reply_problem(request, PROBLEM_UNAUTHORIZED,
                 authorization
-                        ? "The token is not the one of this ublkd; it is in the file api-token of its state "
-                          "directory, for --token-file of ublkctl."
-                        : "Over TCP every request needs the token that is in the file api-token of the "
-                          "state directory: ublkctl takes it with --token-file, others send it as "
-                          "'Authorization: Bearer TOKEN'.");
+                        ? "The token is wrong; the right one is in the file api-token of the state "
+                          "directory (ublkctl: --token-file)."
+                        : "The token is missing; over TCP every request needs it. It is in the file "
+                          "api-token of the state directory: pass the file to ublkctl with --token-file, "
+                          "or send 'Authorization: Bearer TOKEN'.");
         request->reply.authenticate = "Bearer realm=\"ublkd\"";
         return false;
 }
@@ -71,8 +71,8 @@ static bool check_route(struct request *request)
                 request->api->routes, request->path, request->method, &request->route, request->name, allow);
 
         if (r == -ENOENT)
-                reply_problem(request, PROBLEM_NO_SUCH_RESOURCE,
-                        "Nothing is known at this path; GET /openapi.json lists what is.");
+                reply_problem(
+                        request, PROBLEM_NO_SUCH_RESOURCE, "No such resource; GET /openapi.json lists all.");
         if (strcmp(request->path, "*") == 0 && request->method == METHOD_OPTIONS) {
                 reply_empty(request, MHD_HTTP_NO_CONTENT);
                 route_methods(request->reply.allow);
@@ -82,14 +82,16 @@ static bool check_route(struct request *request)
                 reply_empty(request, MHD_HTTP_NO_CONTENT);
                 strcpy(request->reply.allow, allow);
         } else if (r == -EPERM) {
-                reply_problem(request, PROBLEM_METHOD_NOT_ALLOWED, "Only %s can be used here.", allow);
+                reply_problem(request, PROBLEM_METHOD_NOT_ALLOWED, "The method is not allowed here; use %s.",
+                        allow);
                 strcpy(request->reply.allow, allow);
         }
         if (r < 0)
                 return false;
         if ((request->route->flags & ROUTE_CHANGES) && !peer_may_change(&request->peer)) {
                 reply_problem(request, PROBLEM_FORBIDDEN,
-                        "Only root and the user that ublkd runs as may change devices, and you are user %u.",
+                        "User %u may not change devices; send the request as root or as the user that "
+                        "ublkd runs as.",
                         (unsigned)request->peer.uid);
                 return false;
         }
@@ -126,9 +128,10 @@ static bool check_accept(struct request *request)
         for (; *type; type++)
                 if (request_likes(request, *type) > 0)
                         return true;
-        if (type == request->route->produces) /* it has no answers with a body */
+        if (type == request->route->produces) /* the route has no answers with a body */
                 return true;
-        reply_problem(request, PROBLEM_NOT_ACCEPTABLE, "Answers are %s here; accept that.",
+        reply_problem(request, PROBLEM_NOT_ACCEPTABLE,
+                "Cannot answer in an accepted type; answers here are %s, so accept that.",
                 request->route->produces[0]);
         return false;
 }
@@ -142,8 +145,8 @@ static bool check_headers(struct request *request)
         wanted = request->route->flags & ROUTE_MERGE_PATCH ? "application/merge-patch+json"
                                                            : "application/json";
         if ((request->route->flags & ROUTE_BODY) && type && !media_type_is(type, strlen(type), wanted)) {
-                reply_problem(
-                        request, PROBLEM_NOT_JSON, "The body must be %s; give that as Content-Type.", wanted);
+                reply_problem(request, PROBLEM_NOT_JSON,
+                        "The Content-Type is not supported here; send the body as %s.", wanted);
                 return false;
         }
         return true;
@@ -157,16 +160,17 @@ static bool check_query(struct request *request)
         if (r == -EINVAL)
                 reply_problems(request, PROBLEM_BAD_REQUEST, &problems);
         else if (r < 0)
-                reply_error(request, r, "The request could not be read");
+                reply_error(request, r, "Cannot read the request");
         return r >= 0;
 }
 
 static void reply_too_large(struct request *request)
 {
-        reply_problem(request, PROBLEM_BODY_TOO_LARGE, "A body can have %d bytes at most.", BODY_MAX);
+        reply_problem(
+                request, PROBLEM_BODY_TOO_LARGE, "The body is too large; %d bytes are the limit.", BODY_MAX);
 }
 
-/* Whether to answer before the body comes: nobody will read it. */
+/* Return whether to answer before the body arrives, because ublkd will not read it. */
 static bool must_not_come(const struct request *request)
 {
         return announced_length(request) > BODY_DRAIN_MAX || request_header(request, MHD_HTTP_HEADER_EXPECT);
@@ -181,7 +185,7 @@ void request_begin(struct request *request, const char *method)
                 reply_too_large(request);
                 request->reply.close = must_not_come(request);
         } else if (request->reply.status != 0 && request_header(request, MHD_HTTP_HEADER_EXPECT)) {
-                request->reply.close = true; /* the client waits for a word before it sends the body */
+                request->reply.close = true; /* the client waits for an interim answer, not for this one */
         }
 }
 
@@ -202,13 +206,13 @@ static int grow_body(struct request *request, size_t size)
         return 0;
 }
 
-/* Appends the piece that ends at body_size. */
+/* Append a piece of the body, which ends at body_size. */
 static void keep_body(struct request *request, const char *data, size_t size)
 {
         int r = grow_body(request, request->body_size + 1);
 
         if (r < 0) {
-                reply_error(request, r, "The body could not be read");
+                reply_error(request, r, "Cannot read the body");
                 return;
         }
         memcpy(request->body + request->body_size - size, data, size);
@@ -232,7 +236,7 @@ int request_receive(struct request *request, const char *data, size_t size)
         return 0;
 }
 
-/* It is asked once: a request that was suspended for that runs when it is resumed. */
+/* Ask api->admit() once for each request: a request that it suspended runs when it is resumed. */
 static bool is_admitted(struct request *request)
 {
         bool asked = request->admitted;
@@ -246,7 +250,8 @@ void request_finish(struct request *request)
         if (request->reply.status != 0)
                 return;
         if (!(request->route->flags & ROUTE_BODY) && request->body_size > 0) {
-                reply_problem(request, PROBLEM_BAD_REQUEST, "No body is expected here; leave it out.");
+                reply_problem(request, PROBLEM_BAD_REQUEST,
+                        "The request has a body, and takes none; leave it out.");
                 return;
         }
         if (is_admitted(request))
@@ -261,8 +266,7 @@ cJSON *request_parse_body(struct request *request)
         cJSON *document;
 
         if (request->body_size == 0) {
-                reply_problem(
-                        request, PROBLEM_MALFORMED_JSON, "There is no body; a JSON object is expected.");
+                reply_problem(request, PROBLEM_MALFORMED_JSON, "The body is missing; send a JSON object.");
                 return NULL;
         }
         if (json_check(request->body, request->body_size, &fault) < 0) {
@@ -271,8 +275,8 @@ cJSON *request_parse_body(struct request *request)
                 return NULL;
         }
         document = cJSON_ParseWithLength(request->body, request->body_size);
-        if (!document) /* it is JSON, so what is missing is memory */
-                reply_error(request, -ENOMEM, "The body could not be read");
+        if (!document) /* json_check() accepted it, so memory ran out */
+                reply_error(request, -ENOMEM, "Cannot read the body");
         return document;
 }
 

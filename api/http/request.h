@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* One HTTP request, from its headers to its reply. Private to api/.
  *
- * A handler never talks to the HTTP library: it sets request->reply, or has the request suspended (hold.h),
- * which then has a reply or runs again. So an error found early can be kept back
- * until the body has been read, and a reply can be made in an event. */
+ * A handler never calls the HTTP library. It sets request->reply, or suspends the request (hold.h), which
+ * then gets a reply or runs again. So the server can keep an early error until it has read the body, and an
+ * event can make a reply. */
 #pragma once
 
 #include "api/http/access.h"
@@ -17,7 +17,7 @@ enum {
         DEVICES_MAX = 10000,
         BODY_MAX = 1024 * 1024,
         BODY_DRAIN_MAX =
-                16 * 1024 * 1024, /* many clients look for an answer only after they have sent it all */
+                16 * 1024 * 1024, /* bytes; many clients read an answer only after they have sent all */
         PATH_NAME_MAX = 128,      /* longer than any valid name */
 };
 
@@ -39,14 +39,14 @@ struct reply {
         unsigned status; /* 0: none yet */
         char *body;      /* owned; NULL: none */
         const char *content_type;
-        MHD_ContentReaderCallback read; /* of a stream, which has no other body; else NULL */
+        MHD_ContentReaderCallback read; /* streams the body; NULL: `body` is the whole */
         void *userdata;                 /* for `read` */
         const char *authenticate;       /* WWW-Authenticate, or NULL */
-        char allow[64], etag[64], location[PATH_NAME_MAX + 16]; /* "" : none */
-        bool close;                                             /* the connection cannot be used any more */
+        char allow[64], etag[64], location[PATH_NAME_MAX + 16]; /* "": none */
+        bool close;                                             /* the connection cannot be reused */
 };
 
-/* The device whose new spec was tried, and can be served (held/spec_check.h). */
+/* A device whose new spec passed its trial (held/spec_check.h). */
 struct tried {
         char uid[UID_TEXT_SIZE]; /* "": none yet */
         uint64_t generation;
@@ -59,38 +59,37 @@ struct request {
         struct peer peer;
         enum method method;
         const struct route *route;
-        char *path;               /* as it came, percent-encoded */
-        char name[PATH_NAME_MAX]; /* what {name} stands for in this path */
+        char *path;               /* as sent, percent-encoded */
+        char name[PATH_NAME_MAX]; /* the {name} of the route, decoded */
         struct query query;
-        char *body;                       /* NUL-terminated, body_size bytes before that */
-        size_t body_size, body_allocated; /* body_size counts on when nothing is kept any more */
+        char *body;                       /* NUL after body_size bytes; owned */
+        size_t body_size, body_allocated; /* body_size counts on when ublkd discards the body */
         struct reply reply;
-        struct hold *hold; /* what it is suspended for, or was last; owned; NULL: nothing */
+        struct hold *hold; /* its present or last hold; owned; NULL: none */
         bool suspended;
         struct tried tried;
-        bool admitted;  /* api->admit() was asked */
-        bool abandoned; /* the client has gone: close without a word */
+        bool admitted;  /* api->admit() has been asked */
+        bool abandoned; /* the client has left: close without a reply */
         bool sent;
 };
 
-/* The value of a header, or NULL. */
+/* Return the value of a header, or NULL. The library owns it. */
 const char *request_header(const struct request *request, const char *name);
 
-/* How much the client would like an answer of that type: 0 (it cannot take it) to 1000. */
+/* Return the client's preference for an answer of that type: 0 (not acceptable) to 1000. */
 unsigned request_likes(const struct request *request, const char *type);
 
-/* The first look at a request, when only its headers are known: sets a reply when they are enough to refuse
- * it. */
+/* Check the headers of a request; set a reply if they are enough to refuse it. */
 void request_begin(struct request *request, const char *method);
-/* A piece of the body. 0; -EMSGSIZE: it is too large (sets a reply). */
+/* Take a piece of the body. 0; -EMSGSIZE with a reply: the body is too large. */
 int request_receive(struct request *request, const char *data, size_t size);
-/* All is there: carries it out. Sets a reply, or has it suspended; then, unless a reply was set meanwhile, it
- * is called again. */
+/* Run the request, after its body is complete. Set a reply or suspend the request. Called again after a
+ * suspension, unless a reply was set meanwhile. */
 void request_finish(struct request *request);
 
-/* The body as JSON. NULL when it is not; then there is a reply. */
+/* Parse the body as JSON. Return the document, which the caller frees; or NULL with a reply. */
 cJSON *request_parse_body(struct request *request);
 
-/* With its reply. NULL is fine. Returns NULL. */
+/* Free the request, its reply and its hold. `request` may be NULL. Return NULL. */
 struct request *request_free(struct request *request);
 DEFINE_CLEANUP(struct request, request_free);

@@ -30,7 +30,7 @@ static void set_reply(struct request *request, unsigned status, const char *cont
         request->reply.close = close;
 }
 
-/* No memory for words: the status alone has to say it. */
+/* Out of memory for a body: the status alone must do. */
 static void reply_no_memory(struct request *request)
 {
         set_reply(request, problem_kinds[PROBLEM_NO_MEMORY].status, type_problem, NULL);
@@ -104,7 +104,7 @@ void problem_text(enum problem_type type, const char *detail, char *ret, size_t 
                 kind->name, kind->title, kind->status, detail);
 }
 
-/* `detail` is taken over. */
+/* Takes over `detail`. */
 static void reply_problem_text(struct request *request, enum problem_type type, char *detail,
         cJSON *(*more)(cJSON *object, const void *from), const void *from)
 {
@@ -147,7 +147,7 @@ static bool add_error(cJSON *errors, const struct problem *problem)
                && cJSON_AddStringToObject(item, "reason", problem->reason);
 }
 
-/* Returns `object`, or NULL (and frees it) when memory runs out. */
+/* Return `object`; or free it and return NULL on ENOMEM. */
 static cJSON *add_errors(cJSON *object, const void *from)
 {
         const struct problem_list *problems = from;
@@ -171,7 +171,7 @@ void reply_problems(struct request *request, enum problem_type type, const struc
         if (count == 1)
                 n = asprintf(&detail, "%s", problems->items[0].detail);
         else
-                n = asprintf(&detail, "%zu faults were found; `errors` lists %s.", count,
+                n = asprintf(&detail, "The request has %zu faults; `errors` lists %s.", count,
                         problems->dropped ? "the first of them" : "them");
         reply_problem_text(request, type, n < 0 ? NULL : detail, add_errors, problems);
 }
@@ -208,13 +208,13 @@ void reply_error(struct request *request, int error, const char *what)
                 reply_no_memory(request);
         else if (error == -ENOSPC)
                 reply_problem(request, PROBLEM_STORE_FULL,
-                        "%s: the disk of the database is full. Nothing was changed; make room where the "
-                        "state directory of ublkd is and try again.",
+                        "%s: the file system of the database is full. Nothing was changed; make room in "
+                        "the state directory of ublkd and try again.",
                         what);
         else if (error == -ENOLINK)
                 reply_problem(request, PROBLEM_DATABASE_GONE,
                         "%s: the database was deleted or moved away. Nothing was changed. Restart ublkd: "
-                        "the disks are served on, and 'ublkctl adopt --all' takes them over.",
+                        "disks stay in service, and 'ublkctl adopt --all' takes them over.",
                         what);
         else
                 reply_problem(

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Replies: JSON, and problems after RFC 9457. When memory runs out for one, a fixed text takes its place. */
+/* Replies: JSON, and problems after RFC 9457. On ENOMEM a reply consists of its status alone. Each function
+ * replaces an earlier reply of the request. */
 #pragma once
 
 #include "api/http/request.h"
@@ -43,38 +44,38 @@ enum problem_type {
         _PROBLEM_TYPE_MAX
 };
 
-/* Generated from schemas/openapi/problems.json, which names the same ones as the enum. */
+/* Generated from schemas/openapi/problems.json, which lists the same problems as the enum. */
 struct problem_kind {
         unsigned status;
         const char *name, *title;
 };
 extern const struct problem_kind problem_kinds[_PROBLEM_TYPE_MAX];
 
-/* `object` is taken over; NULL is "out of memory". */
+/* Reply with `object`, which the function frees; NULL: out of memory. */
 void reply_json(struct request *request, unsigned status, cJSON *object);
-/* JSON text that is there already. */
+/* Reply with a text, which is copied. */
 void reply_text(struct request *request, unsigned status, const char *content_type, const char *text);
-/* The body comes from `read`, piece by piece, until the client or `read` ends it. */
+/* Reply with a body from `read`, piece by piece, until the client or `read` ends it. */
 void reply_stream(
         struct request *request, const char *content_type, MHD_ContentReaderCallback read, void *userdata);
 void reply_empty(struct request *request, unsigned status);
 
-/* A problem whose detail is the sentence of `format`. */
+/* Reply with a problem whose detail is the sentence of `format`. */
 void reply_problem(struct request *request, enum problem_type type, const char *format, ...) _printf_(3, 4);
-/* With `errors`: every entry of `problems`. The detail is the first entry's sentence, or says how many there
- * are. */
+/* Reply with a problem that lists all `problems` in `errors`. Its detail is the first one's sentence, or
+ * their number. */
 void reply_problems(struct request *request, enum problem_type type, const struct problem_list *problems);
-/* As reply_problem(), with the reason that a status gives in `reason`, and the device in `device`. */
+/* Like reply_problem(), with the reason of the device's status in `reason` and the device in `device`. */
 void reply_device_problem(struct request *request, enum problem_type type, const struct device_record *record,
         const char *format, ...) _printf_(4, 5);
-/* A problem as JSON text, where there is no request yet. `detail` needs no escapes; what does not fit is cut.
- */
+/* Print a problem as JSON, for when there is no request yet. `detail` must not need escapes; text beyond
+ * `size` bytes is cut off. */
 void problem_text(enum problem_type type, const char *detail, char *ret, size_t size);
-/* -errno for which nothing better is known. */
+/* Reply with a problem for -errno, "WHAT: CAUSE", where the caller knows no better type. */
 void reply_error(struct request *request, int error, const char *what);
 
-/* The device, with its ETag. */
+/* Reply with the device and its ETag. */
 void reply_device(struct request *request, unsigned status, const struct device_record *record);
 
-/* Frees what the reply holds; it is empty then. */
+/* Free the content of the reply, and make it empty. */
 void reply_clear(struct reply *reply);

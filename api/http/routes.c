@@ -15,8 +15,8 @@ static const char *const method_names[] = {
 };
 static_assert(ARRAY_SIZE(method_names) == _METHOD_MAX, "every method has a name");
 
-/* Whether `path` has the form `pattern`. What cannot be decoded, or is longer than any name, matches nothing.
- */
+/* Return whether `path` matches `pattern`. A path that cannot be decoded, or has a name beyond the limit,
+ * matches nothing. */
 static bool match(const char *pattern, const char *path, char name[static PATH_NAME_MAX])
 {
         size_t fixed = strcspn(pattern, "{"), length;
@@ -33,16 +33,16 @@ static bool match(const char *pattern, const char *path, char name[static PATH_N
                && strcmp(path + length, pattern + fixed + strlen("{name}")) == 0;
 }
 
-/* Adds the methods that a path knows so far. */
+/* Append a method to the list. */
 static void add_method(char allow[static ALLOW_MAX], enum method method)
 {
         if (*allow)
                 strcat(allow, ", ");
-        strcat(allow, method_names[method]); /* all of them together are shorter than that */
+        strcat(allow, method_names[method]); /* all methods together fit */
 }
 
-/* Whether the path is one of the document's own, and not only fits "{name}": then that one alone says what it
- * knows, though a device may have the same name. */
+/* Return whether the path is a literal route of the table. Then only that route's methods count, even if a
+ * device has the same name as its last segment. */
 static bool is_literal(const struct route *routes, const char *path)
 {
         for (const struct route *route = routes; route->path; route++)

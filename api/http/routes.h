@@ -5,10 +5,10 @@
 #include "api/http/request.h"
 
 enum route_flag {
-        ROUTE_CHANGES = 1 << 0,     /* only for those who may change things */
-        ROUTE_BODY = 1 << 1,        /* takes JSON; the others take nothing */
+        ROUTE_CHANGES = 1 << 0,     /* only for clients that may change devices */
+        ROUTE_BODY = 1 << 1,        /* takes JSON; other routes take no body */
         ROUTE_MERGE_PATCH = 1 << 2, /* that JSON is a merge patch */
-        ROUTE_ANY_TIME = 1 << 3,    /* tells of no device: it need not wait for the first pass */
+        ROUTE_ANY_TIME = 1 << 3,    /* shows no device: need not wait for the first pass */
 };
 
 struct route {
@@ -16,18 +16,19 @@ struct route {
         const char *path;    /* "{name}" stands for one segment, "{rest}" at the end for all that remain */
         unsigned flags;      /* enum route_flag */
         unsigned parameters; /* enum query_parameter */
-        const char *const *produces; /* media types of good answers, ends with NULL */
+        const char *const *produces; /* media types of good answers, with NULL at the end */
         void (*handle)(struct request *request);
 };
 
 enum { ALLOW_MAX = 64 };
 
-/* A table of routes ends with a path that is NULL.
+/* Find the route of a path in a table that ends with a NULL path.
  *
- * Returns 0 and the route, and copies what {name} or {rest} stands for into `name`; -ENOENT: no such path;
- * -EPERM: the path knows other methods, listed in `allow` (OPTIONS is no route, so it always gets here). */
+ * Return 0 and the route, and copy what {name} or {rest} stands for into `name`. -ENOENT: unknown path;
+ * -EPERM: the path has other methods, listed in `allow`. OPTIONS is not in the table, so it always returns
+ * -EPERM. */
 int route_find(const struct route *routes, const char *path, enum method method, const struct route **ret,
         char name[static PATH_NAME_MAX], char allow[static ALLOW_MAX]);
 
-/* All methods that some path knows, as Allow lists them. */
+/* List all methods of the API, in the form of Allow. */
 void route_methods(char ret_allow[static ALLOW_MAX]);

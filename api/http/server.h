@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The server: its state, which the files of api/ share, and its life. Private to api/. */
+/* The server: the state that the files of api/ share, its start and its end. Private to api/. */
 #pragma once
 
 #include "api/http/connection.h"
@@ -8,33 +8,31 @@
 #include "api/http/request.h"
 
 struct api {
-        struct api_config
-                config; /* strings are the caller's; listen addresses are not looked at after api_new() */
+        struct api_config config; /* the caller owns the strings; `listen` is not used after api_new() */
         sd_event *event;
         struct MHD_Daemon *daemon;
         sd_event_source *readable, *timeout, *run, *accept_again;
         struct listener *listeners;
         size_t listener_count;
-        unsigned connections; /* as the library counts them */
+        unsigned connections; /* the library's count */
         struct connection *clients, *last_client;
         char token[TOKEN_TEXT_SIZE];         /* "" without TCP */
-        const struct route *routes;          /* ends with a path that is NULL */
+        const struct route *routes;          /* ends with a NULL path */
         uint64_t (*replies)[STATUS_CLASSES]; /* reply_counts.h */
         struct hold *holds;
-        /* Whether a request can be carried out now; false: it is suspended, or there is a reply. Asked once
-         * for each request, before its handler is called. */
+        /* Return true if a request can run now; else suspend it or set a reply. Called once for each request,
+         * before its handler. */
         bool (*admit)(struct request *request);
-        sd_event_source *gather,
-                *keep_alive; /* of the streams of events (watch.h); NULL until there is one */
-        bool subscribed;     /* to the store */
+        sd_event_source *gather, *keep_alive; /* of the event streams (watch.h); NULL until the first one */
+        bool subscribed;                      /* to the store */
 };
 
-/* Open the listening sockets and start the HTTP library; nobody is answered yet. 0, or -errno as api_new().
- */
+/* Open the listening sockets and start the HTTP library, without accepting connections. 0, or -errno like
+ * api_new(). */
 int server_open(struct api *api, struct problem_list *problems);
 
-/* Start to accept connections. 0, or -errno as api_new(). */
+/* Start accepting connections. 0, or -errno like api_new(). */
 int server_listen(struct api *api, struct problem_list *problems);
 
-/* Close every connection and socket. No request may be suspended. Harmless after a failed server_open(). */
+/* Close every connection and socket. No request may be suspended. May follow a failed server_open(). */
 void server_close(struct api *api);

@@ -48,7 +48,7 @@ def test_a_stale_socket_file_is_replaced(tmp_path):
 
 def test_a_socket_that_somebody_listens_on_is_left_alone(tmp_path):
     server = Server(tmp_path)
-    assert "somebody else listens" in refuse(tmp_path, server.path)
+    assert "another process listens" in refuse(tmp_path, server.path)
     assert server.ask("GET", "/healthz").status == 200
     server.stop()
 
@@ -56,7 +56,7 @@ def test_a_socket_that_somebody_listens_on_is_left_alone(tmp_path):
 def test_another_file_is_left_alone(tmp_path):
     path = tmp_path / "file"
     path.write_text("precious")
-    assert "no socket" in refuse(tmp_path, str(path))
+    assert "not a socket" in refuse(tmp_path, str(path))
     assert path.read_text() == "precious"
 
 
@@ -100,9 +100,9 @@ def test_nothing_is_left_when_one_address_fails(tmp_path):
 
 @pytest.mark.parametrize("address,sentence", [
     ("tcp://0.0.0.0:8080", "TLS"), ("tcp://10.0.0.1:80", "TLS"), ("tcp://[::]:80", "TLS"), ("tcp://[2001:db8::1]:80", "TLS"),
-    ("tcp://localhost:80", "no address"), ("tcp://127.0.0.1", "no address"), ("tcp://127.0.0.1:", "no address"),
-    ("tcp://127.0.0.1:x", "no address"), ("tcp://127.0.0.1:70000", "no address"), ("tcp://127.0.0.1:-1", "no address"),
-    ("tcp://:80", "no address"), ("http://127.0.0.1:80", "no address"), ("", "no address"), ("/missing/dir/sock", "directory"),
+    ("tcp://localhost:80", "address is invalid"), ("tcp://127.0.0.1", "address is invalid"), ("tcp://127.0.0.1:", "address is invalid"),
+    ("tcp://127.0.0.1:x", "address is invalid"), ("tcp://127.0.0.1:70000", "address is invalid"), ("tcp://127.0.0.1:-1", "address is invalid"),
+    ("tcp://:80", "address is invalid"), ("http://127.0.0.1:80", "address is invalid"), ("", "address is invalid"), ("/missing/dir/sock", "directory"),
 ])
 def test_bad_addresses(tmp_path, address, sentence):
     said = refuse(tmp_path, address)

@@ -206,6 +206,8 @@ PLAIN_ROOMS = (
     + rooms("targets", "null loop")
     + rooms("targets/worker", "io os disk queue")
     + rooms("ublkd", "base proto offload plan driver disks paths runtime workers")
+    + ["api/*"]
+    + rooms("api", "http")
 )
 
 
