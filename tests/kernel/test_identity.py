@@ -85,6 +85,55 @@ def test_a_crash_keeps_the_file(daemon, ext4, file_of, how):
 
 
 @pytest.mark.parametrize("how", ["replaced", "deleted"])
+@pytest.mark.parametrize("recovery", ["none", "given up"])
+def test_a_disk_that_is_recreated_keeps_the_file(daemon, ext4, file_of, recovery, how):
+    """ublkd itself makes the next disk, of the same spec: nobody has said that it may be on another store."""
+    api, path = daemon.api, file_of(where=ext4)
+    words = {"onCrash": "none"} if recovery == "none" else {"trigger": "manual", "giveUpAfter": "1s"}
+    spec = loop_spec("data", path, recovery=words)
+    disk = Disk(api.create(spec)["status"]["id"])
+    disk.write(0, block("a"))
+    if how == "replaced":
+        _other_file(path)
+    else:
+        path.unlink()
+    daemon.kill_worker("data")
+    wait_until(lambda: not disk.exists(), "the disk gone")
+    if recovery == "given up":
+        assert api.wait_phase("data", "Failed")["status"]["backing"]["kept"]
+        if how == "deleted":
+            api.delete("data", status=409, drop_last_copy=False)
+        api.ask("POST", "/devices/data/recover", (200, 202))
+    api.wait_phase("data", "Live")
+    assert disk.read(0, 4096) == block("a")
+    disk.write(4096, block("b"))
+    if how == "replaced":
+        assert path.read_bytes()[4096:8192] == block("z"), "the other file was written to"
+    assert _backing(api)["kept"]
+    api.delete("data")
+
+
+def test_a_disk_that_is_recreated_waits_for_its_file(daemon, ext4, file_of):
+    """Nobody has a descriptor left: it is made on the file that it was on, or not at all."""
+    api, path = daemon.api, file_of(where=ext4)
+    disk = Disk(api.create(loop_spec("data", path, recovery={"onCrash": "none"}))["status"]["id"])
+    disk.write(0, block("a"))
+    kept = path.with_suffix(".kept")
+    _lose_everything(daemon)
+    path.rename(kept)
+    daemon.start()
+    device = api.wait_for("data", lambda d: condition_of(d)["reason"] == "BackingFileMissing", "without its file")
+    assert "create" not in condition_of(device)["message"]
+    _other_file(path)
+    _wait_changed(api)
+    path.unlink()
+    kept.rename(path)
+    api.wait_phase("data", "Live")
+    assert disk.read(0, 4096) == block("a")
+    api.delete("data")
+
+
+@pytest.mark.parametrize("how", ["replaced", "deleted"])
 def test_the_last_copy_is_not_dropped(daemon, ext4, file_of, how):
     """The file has no name any more: what takes the disk away is refused, until the data may go."""
     api, path = daemon.api, file_of(where=ext4)

@@ -146,20 +146,20 @@ static bool is_same_place(const struct worker_store *one, const struct worker_st
                && one->identity.is_disk == other->identity.is_disk;
 }
 
-static void hold(struct managed_device *device, const struct device_record *record, int fd)
+static void hold(struct managed_device *device, int fd)
 {
         struct device_backing *backing = &device->backing;
 
         backing->fd = fd;
         backing->held = true;
-        backing->epoch = record->epoch;
-        fd_store_keep(fd_store_of(device), device->uid, record->epoch, fd);
+        backing->epoch = worker_proc_epoch(device->worker);
+        fd_store_keep(fd_store_of(device), device->uid, backing->epoch, fd);
 }
 
 /* Takes the descriptor that a worker has opened by itself, in place of one whose device is gone. A worker
  * that was adopted is believed only if it serves the store that was written down: it may have been taken over
  * since. */
-static void take_from_worker(struct managed_device *device, const struct device_record *record)
+static void take_from_worker(struct managed_device *device)
 {
         struct device_backing *backing = &device->backing;
         const struct worker_store *store = worker_proc_store(device->worker);
@@ -180,7 +180,7 @@ static void take_from_worker(struct managed_device *device, const struct device_
         backing->at = *store;
         backing->at.fd = -1;
         backing->known = true;
-        hold(device, record, fd);
+        hold(device, fd);
 }
 
 static void close_claim(struct device_backing *backing)
@@ -257,14 +257,24 @@ void device_backing_release(struct managed_device *device)
         backing->changed = changed;
 }
 
+/* The same spec makes the next disk, and a disk there was: SET_PARAMS has frozen it. */
+static bool outlives_disk(const struct managed_device *device, const struct device_record *record)
+{
+        const struct device_backing *backing = &device->backing;
+
+        return backing->held && backing->frozen_known && backing->epoch == record->epoch && !record->deleting
+               && record->spec && record->spec->options.enabled;
+}
+
 void device_backing_follow(struct managed_device *device, const struct device_record *record)
 {
         if (device->facts.kernel == KERNEL_ABSENT && device->facts.worker == PLAN_WORKER_NONE) {
-                device_backing_release(device);
+                if (!outlives_disk(device, record))
+                        device_backing_release(device);
                 return;
         }
         if (device->worker && worker_proc_number(device->worker) >= 0)
-                take_from_worker(device, record);
+                take_from_worker(device);
         if (device->facts.kernel == KERNEL_LIVE && device->facts.worker == PLAN_WORKER_SERVING)
                 device_backing_retry(device);
 }
@@ -341,7 +351,7 @@ int device_backing_take(struct managed_device *device, const struct device_recor
                 r = store_identity(device, record);
         if (r < 0 || !worker_proc_store(device->worker))
                 return r;
-        take_from_worker(device, record);
+        take_from_worker(device);
         if (!device->backing.known)
                 return 0;
         r = write_backing(device);

@@ -3,8 +3,8 @@
  * that.
  *
  * A worker passes a descriptor of the store that it has opened (BACKING). It is held from before ADD_DEV
- * until the disk is gone, and each later worker opens the store through it, whatever the path leads to by
- * then. While it is held, nobody else gets the lock on the bytes, nor the claim of a block device. The
+ * until the disk is gone, and beyond that where the same spec makes the next disk. Each later worker opens the
+ * store through it, whatever the path leads to by then. While it is held, nobody else gets the lock on the bytes, nor the claim of a block device. The
  * service manager keeps a copy for the next ublkd; where there is none the worker that lives is asked. Where
  * no descriptor is left, the next worker compares the identity that the record has with that of what it
  * finds, and refuses another store. */
@@ -37,7 +37,7 @@ struct device_backing {
 /* Takes over what an earlier ublkd has written down or had kept. Before any device has its turn. */
 void device_backing_load(struct managed_device *device, const struct device_record *record);
 /* Makes it follow the facts of this turn: takes the descriptor of a worker that serves, closes that of a disk
- * which is gone. */
+ * which is gone, unless the next disk is made of the same spec. */
 void device_backing_follow(struct managed_device *device, const struct device_record *record);
 /* Its disk is about to be made on what its worker has opened: holds that, and puts the identity into the
  * record. 0; -ESTALE and a note where it is another store than the record's; -errno of the store or the

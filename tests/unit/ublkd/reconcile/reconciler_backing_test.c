@@ -207,6 +207,92 @@ static void another_target_may_be_on_another_store(void)
         close_fd(store);
 }
 
+/* Until the disk is gone and a worker for the next one is there. No worker recovers the disk. */
+static void wait_for_the_next_disk(struct world *world)
+{
+        int number = world_record(world, "data")->number;
+
+        for (unsigned i = 0; i < 20000; i++) {
+                struct worker_proc *worker = fake_worker("data");
+                bool opens = worker && worker_proc_stage(worker) == WORKER_STAGE_OPENING;
+
+                if (opens && !fake_disks[number].there)
+                        return;
+                if (opens || (worker && worker_proc_stage(worker) == WORKER_STAGE_LEAVING))
+                        fake_worker_die(worker);
+                world_settle(world, 0);
+        }
+        CHECK(!"no worker was started for another disk");
+}
+
+/* Its file may have been deleted meanwhile: nothing else would have its data. */
+static void a_disk_that_dies_with_its_worker_is_made_on_its_store(void)
+{
+        int store = new_store();
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", ",\"recovery\":{\"onCrash\":\"none\"}");
+        bring_up_on(&world, "file:a", store);
+        fake_worker_die(fake_worker("data"));
+        fake_disks[0].device.state = KERNEL_STATE_DEAD; /* the driver takes it away */
+        wait_for_the_next_disk(&world);
+        CHECK(is_same_file(fake_worker_given(fake_worker("data")), store));
+        world_bring_up(&world, "data", "file:1"); /* it reports no store: it has the one that it was given */
+        CHECK(status_of(&world)->backing.kept);
+        CHECK_STR(status_of(&world)->backing.identity.lasting, "file:a");
+        world_put_loop(&world, "data", ",\"recovery\":{\"onCrash\":\"none\"},\"enabled\":false");
+        world_settle(&world, 50);
+        CHECK(!status_of(&world)->backing.kept);
+        world_put_loop(&world, "data", ",\"recovery\":{\"onCrash\":\"none\"}");
+        world_settle(&world, 50);
+        CHECK_INT(fake_worker_given(fake_worker("data")), -1);
+        world_free(&world);
+        close_fd(store);
+}
+
+static void a_disk_that_was_given_up_is_made_on_its_store(void)
+{
+        int store = new_store();
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", ",\"recovery\":{\"giveUpAfter\":\"1s\"}");
+        bring_up_on(&world, "file:a", store);
+        fake_worker_die(fake_worker("data"));
+        wait_for_the_next_disk(&world);
+        CHECK(is_same_file(fake_worker_given(fake_worker("data")), store));
+        CHECK(status_of(&world)->backing.kept);
+        world_free(&world);
+        close_fd(store);
+}
+
+/* ublkd was away when the target was changed: what serves is the store of the spec before. */
+static void the_store_of_an_older_spec_is_not_that_of_the_next_disk(void)
+{
+        int store = new_store();
+        struct world world;
+        struct worker_proc *worker;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        bring_up_on(&world, "file:a", store);
+        fake_adopt_error = 0;
+        world_stop_reconciler(&world);
+        world_put_size(&world, "data", 1024, 4096);
+        world_start_reconciler(&world);
+        worker = fake_worker("data");
+        fake_worker_store(worker, "file:a", fcntl(store, F_DUPFD_CLOEXEC, 0));
+        fake_worker_greet(worker, (uint16_t)(world_record(&world, "data")->epoch - 1),
+                world_record(&world, "data")->number);
+        fake_adopt_error = -ENOENT;
+        wait_for_the_next_disk(&world);
+        CHECK_INT(fake_worker_given(fake_worker("data")), -1);
+        CHECK(!status_of(&world)->backing.kept);
+        world_free(&world);
+        close_fd(store);
+}
+
 /* While a file has a name its data outlive the disk. */
 static void a_store_without_a_name_is_known_for_it(void)
 {
@@ -278,6 +364,9 @@ int main(void)
         consent_is_to_one_store();
         a_new_disk_stays_on_its_store();
         another_target_may_be_on_another_store();
+        a_disk_that_dies_with_its_worker_is_made_on_its_store();
+        a_disk_that_was_given_up_is_made_on_its_store();
+        the_store_of_an_older_spec_is_not_that_of_the_next_disk();
         an_inherited_claim_is_kept_by_the_service_manager();
         return check_report();
 }
