@@ -15,7 +15,9 @@
 #include "ublkd/store/event_writer.h"
 #include "ublkd/host/foreign_scan.h"
 #include "ublkd/paths/path_watch.h"
+#include "ublkd/reconcile/device_reach.h"
 #include "ublkd/reconcile/reconciler.h"
+#include "ublkd/reconcile/reconciler_events.h"
 #include "ublkd/reconcile/spec_trial.h"
 #include "ublkd/records/record_keeper.h"
 

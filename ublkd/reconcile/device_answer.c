@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What the answer to a control command means for the step that sent it, and what the user reads of it. */
+#include "ublkd/reconcile/device_answer.h"
 #include "ublkd/reconcile/command_failure.h"
+#include "ublkd/reconcile/device_note.h"
 #include "ublkd/reconcile/managed_device.h"
 
 /* Of the dead worker, or of the number that another disk had. */
@@ -28,6 +30,11 @@ static void note_failure(struct managed_device *device, int number, int error)
         }
         reason = command_failure(device->action, error, number, sentence);
         device_note(device, reason, "%s", sentence);
+}
+
+void device_step_done(struct managed_device *device, int result)
+{
+        device->step_done(device, result);
 }
 
 int device_take_answer(struct managed_device *device, const struct device_record *record, int result)

@@ -2,11 +2,14 @@
 /* The backing store of a device: kept by a descriptor while its disk exists, recognised by its identity after
  * that. */
 #include "ublkd/reconcile/device_backing.h"
+#include "ublkd/reconcile/device_geometry.h"
+#include "ublkd/reconcile/device_note.h"
+#include "ublkd/reconcile/managed_device.h"
+#include "ublkd/reconcile/reconciler_devices.h"
 
 #include "ublkd/offload/close_away.h"
 #include "ublkd/runtime/fd_store.h"
 #include "ublkd/plan/frozen_params.h"
-#include "ublkd/reconcile/managed_device.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -3,7 +3,11 @@
  * ADD_DEV until the disk is gone: also while the disk has no worker, for the next one will write what waits.
  * A worker that has merely opened the store writes nothing, and claims nothing: of two that opened it, the
  * first disk wins. */
+#include "ublkd/reconcile/device_claim.h"
+#include "ublkd/reconcile/device_claim_lost.h"
+#include "ublkd/reconcile/device_note.h"
 #include "ublkd/reconcile/managed_device.h"
+#include "ublkd/reconcile/reconciler_devices.h"
 
 #include "ublkd/base/sentence.h"
 #include "ublkd/runtime/claim_file.h"

@@ -6,6 +6,8 @@
  * They are found by what lies in the runtime directory when ublkd starts: after that the database loses
  * nothing. The look at foreign disks ends a while after requests are taken, and lists so many of them at
  * most. */
+#include "ublkd/reconcile/device_claim_lost.h"
+#include "ublkd/reconcile/device_note.h"
 #include "ublkd/reconcile/managed_device.h"
 
 #include "ublkd/runtime/claim_file.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Faults of the backing store that lose acknowledged data, seen from the device. */
 #include "ublkd/reconcile/device_faults.h"
+#include "ublkd/reconcile/device_note.h"
 #include "ublkd/reconcile/device_space.h"
+#include "ublkd/reconcile/managed_device.h"
 
 #include "ublkd/base/json_time.h"
 

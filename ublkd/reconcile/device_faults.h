@@ -2,7 +2,9 @@
 /* Faults of the backing store that lose acknowledged data (proto/region_faults.h), seen from the device. */
 #pragma once
 
-#include "ublkd/reconcile/managed_device.h"
+#include "ublkd/store/device_store.h"
+
+struct managed_device;
 
 /* Read the device's faults out of its region, and report the new ones, each once. */
 void device_faults_read(struct managed_device *device);

@@ -2,6 +2,7 @@
 /* A worker that was found is believed only what the supervisor before this one has written down: that knew
  * what it had started. A worker that was taken over could else name the store of another device, or more of
  * its own. */
+#include "ublkd/reconcile/device_found.h"
 #include "ublkd/reconcile/managed_device.h"
 
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The size of a device's disk in one turn. */
 #include "ublkd/reconcile/device_geometry.h"
-
 #include "ublkd/reconcile/observe.h"
 
 #include <errno.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What udev and users see of a disk beside its blocks: owner, mode and link of the node. It is served all the
  * same when that fails. */
+#include "ublkd/reconcile/device_node.h"
+#include "ublkd/reconcile/device_note.h"
 #include "ublkd/reconcile/managed_device.h"
 
 #include "ublkd/disks/disk_node.h"
@@ -48,17 +50,6 @@ void device_show_node(struct managed_device *device, const struct device_record 
                         "Owner, mode or link of /dev/ublkb%d cannot be set: %s; the disk is served all the "
                         "same.",
                         record->number, strerror(-r));
-}
-
-/* In a turn, which asks the kernel whether that disk is still the device's. */
-void reconciler_disk_changed(struct reconciler *reconciler, int number)
-{
-        struct managed_device *device = reconciler_find_number(reconciler, number);
-
-        if (!device || device->shown_generation == 0)
-                return;
-        device->shown_generation = 0;
-        device_wake(device);
 }
 
 static int withdraw(const struct managed_device *device, const struct device_record *record)

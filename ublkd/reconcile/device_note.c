@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Why the last thing went wrong with a device, in the user's words. */
+#include "ublkd/reconcile/device_note.h"
+#include "ublkd/reconcile/device_holders.h"
 #include "ublkd/reconcile/managed_device.h"
+#include "ublkd/reconcile/reconciler_queue.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -5,8 +5,10 @@
  * reboot the path is all that there is: the administrator has to know it while the right file can still be
  * found. */
 #include "ublkd/reconcile/device_path.h"
-
+#include "ublkd/reconcile/device_backing.h"
+#include "ublkd/reconcile/device_note.h"
 #include "ublkd/reconcile/managed_device.h"
+#include "ublkd/reconcile/reconciler_queue.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* How the facts of a turn are told to the user: a phase, a reason, and a sentence that says what happened and
  * what will be done next, and when. */
+#include "ublkd/reconcile/device_report.h"
 #include "ublkd/reconcile/device_ability.h"
+#include "ublkd/reconcile/device_backing.h"
 #include "ublkd/reconcile/device_faults.h"
+#include "ublkd/reconcile/device_path.h"
 #include "ublkd/reconcile/device_space.h"
+#include "ublkd/reconcile/device_stable_path.h"
+#include "ublkd/reconcile/device_trial.h"
+#include "ublkd/reconcile/device_wish.h"
+#include "ublkd/reconcile/managed_device.h"
+#include "ublkd/reconcile/monotonic.h"
+#include "ublkd/reconcile/user_words.h"
 
 #include "ublkd/base/clock.h"
 #include "ublkd/base/json_time.h"
@@ -88,7 +97,7 @@ static const char *growth_refusal(const struct managed_device *device, const str
 {
         const struct problem_list *refusal = worker_proc_refusal(device->worker);
 
-        if (refusal->count > 0 && user_words_equal(device->growth_words, device_words(record)))
+        if (refusal->count > 0 && user_words_equal(device->growth_words, user_words_of(record)))
                 return refusal->items[0].detail;
         return device->note.sentence;
 }

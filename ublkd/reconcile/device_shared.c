@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The region that a device's workers share with the supervisor, seen from the device. */
+#include "ublkd/reconcile/device_shared.h"
+#include "ublkd/reconcile/device_note.h"
 #include "ublkd/reconcile/device_space.h"
+#include "ublkd/reconcile/managed_device.h"
 
 #include <string.h>
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether the backing store has room for writes, seen from the device. */
 #include "ublkd/reconcile/device_space.h"
+#include "ublkd/reconcile/device_note.h"
+#include "ublkd/reconcile/managed_device.h"
 
 #include "ublkd/proto/region_space.h"
 

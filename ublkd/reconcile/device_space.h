@@ -2,7 +2,9 @@
 /* Whether the backing store has room for writes (proto/region_space.h), seen from the device. */
 #pragma once
 
-#include "ublkd/reconcile/managed_device.h"
+#include "ublkd/store/device_store.h"
+
+struct managed_device;
 
 /* Let onFull of its worker, if any, follow the spec. */
 void device_space_apply(const struct managed_device *device, const struct device_record *record);

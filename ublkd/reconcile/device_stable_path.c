@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Warns of a path that may lead to another disk after the next boot. Only the worker can see that: it opens
  * the store. */
+#include "ublkd/reconcile/device_stable_path.h"
+#include "ublkd/reconcile/device_note.h"
 #include "ublkd/reconcile/managed_device.h"
 
 #include "ublkd/base/sentence.h"

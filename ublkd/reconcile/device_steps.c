@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* What each step does. A step is one change of the world; whether it worked is read from the facts of the
  * next turn, its result only feeds patience and the sentence that the user reads. */
-#include "ublkd/base/kernel_feature.h"
+#include "ublkd/reconcile/device_steps.h"
+#include "ublkd/reconcile/device_add.h"
+#include "ublkd/reconcile/device_answer.h"
+#include "ublkd/reconcile/device_backing.h"
+#include "ublkd/reconcile/device_claim.h"
+#include "ublkd/reconcile/device_cpus.h"
 #include "ublkd/reconcile/device_faults.h"
+#include "ublkd/reconcile/device_node.h"
+#include "ublkd/reconcile/device_note.h"
+#include "ublkd/reconcile/device_shared.h"
 #include "ublkd/reconcile/device_space.h"
+#include "ublkd/reconcile/device_timeout.h"
+#include "ublkd/reconcile/device_trial.h"
+#include "ublkd/reconcile/device_worker.h"
+#include "ublkd/reconcile/managed_device.h"
+#include "ublkd/reconcile/user_words.h"
 
-#include "ublkd/disks/disk_timeout.h"
+#include "ublkd/base/kernel_feature.h"
 
 #include <stdio.h>
 #include <string.h>
-
-enum { TIMEOUT_AFTER_RECOVERY_USEC = 1000 * 1000 };
 
 /* ---- starting ---- */
 
@@ -126,36 +137,13 @@ static void step_set_params(struct managed_device *device, const struct device_r
                 on_params_set);
 }
 
-void reconciler_timeout_failed(struct reconciler *reconciler, int number, int error)
-{
-        const struct device_record *record = device_store_of_number(reconciler->config.store, number);
-        const struct managed_device *device = record ? reconciler_find(reconciler, record->name) : NULL;
-
-        if (device && record->status.disk)
-                device_tell(device, EVENT_WARNING, REASON_TIMEOUT_NOT_SET,
-                        "/sys/block/ublkb%d/queue/io_timeout cannot be set: %s; a recovery may take 30 s on "
-                        "this kernel.",
-                        number, strerror(-error));
-}
-
-/* A disk that was recovered most likely has it, and other things are more urgent. */
-static void shorten_timeout(const struct managed_device *device, const struct device_record *record)
-{
-        struct disk_timeout *timeout = device->reconciler->config.disk_timeout;
-        uint64_t delay = device->action == ACTION_END_RECOVERY ? TIMEOUT_AFTER_RECOVERY_USEC : 0;
-        int r = timeout ? disk_timeout_shorten(timeout, record->number, delay) : 0;
-
-        if (r < 0)
-                reconciler_timeout_failed(device->reconciler, record->number, r);
-}
-
 /* The node of a disk that was recovered is the one that it had. What has to do with the node comes last: it
  * shares the CPUs with the I/O that had waited. */
 static int mark_serving(struct managed_device *device, const struct device_record *record)
 {
         int r;
 
-        shorten_timeout(device, record);
+        device_timeout_shorten(device, record);
         r = worker_proc_live(device->worker);
         device_recovered(device);
         if (device->action != ACTION_END_RECOVERY)
@@ -356,9 +344,9 @@ static void step_extend_worker(struct managed_device *device, const struct devic
                                                                         : device->geometry.size;
         int r = device_claim_extend(device, size);
 
-        if (!user_words_equal(device->growth_words, device_words(record)))
+        if (!user_words_equal(device->growth_words, user_words_of(record)))
                 worker_proc_forget_refusal(device->worker);
-        device->growth_words = device_words(record);
+        device->growth_words = user_words_of(record);
         if (r >= 0)
                 r = worker_proc_grow(device->worker, size);
         if (r < 0 && r != -EBUSY)
@@ -375,7 +363,8 @@ static void step_grow_disk(struct managed_device *device, const struct device_re
                 device_on_command_done);
 }
 
-void device_step(struct managed_device *device, const struct device_record *record)
+void device_step(struct managed_device *device, const struct device_record *record,
+        void (*done)(struct managed_device *device, int result))
 {
         static void (*const steps[_ACTION_MAX])(struct managed_device *, const struct device_record *) = {
                 [ACTION_SPAWN] = step_spawn,
@@ -393,5 +382,6 @@ void device_step(struct managed_device *device, const struct device_record *reco
                 [ACTION_GROW_DISK] = step_grow_disk,
         };
 
+        device->step_done = done;
         steps[device->action](device, record);
 }

@@ -2,8 +2,14 @@
 /* A restart takes a disk's worker away, and what waits then waits for the next one. Before that, a worker on
  * trial opens the backing store as the next one will, and leaves: where it cannot, the disk keeps the worker
  * that it has. It serves nothing, claims nothing, and has a socket and a region of its own. */
+#include "ublkd/reconcile/device_trial.h"
+#include "ublkd/reconcile/device_backing.h"
 #include "ublkd/reconcile/device_faults.h"
+#include "ublkd/reconcile/device_launch.h"
+#include "ublkd/reconcile/device_note.h"
 #include "ublkd/reconcile/device_space.h"
+#include "ublkd/reconcile/managed_device.h"
+#include "ublkd/reconcile/user_words.h"
 
 #include "ublkd/base/sentence.h"
 
@@ -86,7 +92,7 @@ static void judge(struct managed_device *device)
                        || device_backing_check_geometry(device, record, params) < 0
                        || device_backing_check_frozen(device, params) < 0;
 
-        if (refused && !user_words_equal(device->trial.words, device_words(record)))
+        if (refused && !user_words_equal(device->trial.words, user_words_of(record)))
                 ask_again(device);
         else if (problems->count > 0)
                 refuse(device, problems->items[0].detail);
@@ -138,7 +144,7 @@ void device_trial_begin(struct managed_device *device, const struct device_recor
 
         device->trial.then = then;
         if (device->trial.passed == record->restart
-                && user_words_equal(device->trial.words, device_words(record))) {
+                && user_words_equal(device->trial.words, user_words_of(record))) {
                 conclude(device, 0);
                 return;
         }
@@ -153,9 +159,9 @@ void device_trial_begin(struct managed_device *device, const struct device_recor
                         "ended yet.");
                 return;
         }
-        device->trial.words = device_words(record);
+        device->trial.words = user_words_of(record);
         trial_uid(device, uid);
-        r = device_start_worker(device, record, WORKER_TRIAL_NAME, uid, WORKER_LOCK_NEVER, on_trial_changed,
+        r = device_launch_worker(device, record, WORKER_TRIAL_NAME, uid, WORKER_LOCK_NEVER, on_trial_changed,
                 &device->trial.worker);
         if (r >= 0)
                 r = sd_event_add_time_relative(device->reconciler->config.event, &device->trial.timer,

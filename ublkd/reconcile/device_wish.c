@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* What is wanted of a device, from its record and the facts of a turn. */
-#include "ublkd/base/kernel_feature.h"
+#include "ublkd/reconcile/device_wish.h"
 #include "ublkd/reconcile/device_ability.h"
 #include "ublkd/reconcile/device_faults.h"
+#include "ublkd/reconcile/device_geometry.h"
+#include "ublkd/reconcile/device_trial.h"
+#include "ublkd/reconcile/device_worker.h"
+#include "ublkd/reconcile/managed_device.h"
+
+#include "ublkd/base/kernel_feature.h"
 
 #include <string.h>
 

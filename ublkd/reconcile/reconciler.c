@@ -3,8 +3,26 @@
  *
  * A turn: ask the kernel, look at the worker, plan(), carry out one step. Whatever happens meanwhile only
  * asks for another turn. History (how often, since when) is in struct attempt; decisions read facts. */
+#include "ublkd/reconcile/reconciler.h"
+#include "ublkd/reconcile/device_claim.h"
+#include "ublkd/reconcile/device_claim_lost.h"
 #include "ublkd/reconcile/device_faults.h"
+#include "ublkd/reconcile/device_node.h"
+#include "ublkd/reconcile/device_note.h"
+#include "ublkd/reconcile/device_report.h"
+#include "ublkd/reconcile/device_shared.h"
+#include "ublkd/reconcile/device_steps.h"
+#include "ublkd/reconcile/device_trial.h"
+#include "ublkd/reconcile/device_wish.h"
+#include "ublkd/reconcile/device_worker.h"
 #include "ublkd/reconcile/event_journal.h"
+#include "ublkd/reconcile/managed_device.h"
+#include "ublkd/reconcile/monotonic.h"
+#include "ublkd/reconcile/observe.h"
+#include "ublkd/reconcile/reconciler_devices.h"
+#include "ublkd/reconcile/reconciler_events.h"
+#include "ublkd/reconcile/reconciler_queue.h"
+#include "ublkd/reconcile/spec_trial.h"
 
 #include "ublkd/base/clock.h"
 #include "ublkd/base/log.h"
@@ -247,6 +265,29 @@ static enum plan_worker worker_now(const struct managed_device *device)
         return device->tie == WORKER_KILLED ? PLAN_WORKER_LEAVING : observe_worker(device->worker);
 }
 
+static void on_step_done(struct managed_device *device, int result)
+{
+        /* It reports when it has done what it was told; a look before that would only take a CPU from it. */
+        static const bool worker_is_next[_ACTION_MAX] = {
+                [ACTION_SPAWN] = true, [ACTION_SET_PARAMS] = true, [ACTION_BEGIN_RECOVERY] = true};
+        struct daemon_counters *counters = &device->reconciler->counters;
+
+        if (result < 0)
+                counters->steps[device->action].failed++;
+        else
+                counters->steps[device->action].done++;
+        attempt_done(&device->attempt, device->action, result, monotonic_now());
+        if (result < 0)
+                log_errno(LOG_DEBUG, device->name, result, "%s: %s", plan_action_to_string(device->action),
+                        strerror(-result));
+        if (worker_is_next[device->action] && result >= 0) {
+                device_rest(device, monotonic_now() + WORKER_USEC);
+                return;
+        }
+        device->again = true;
+        device_rest(device, UINT64_MAX);
+}
+
 static void device_decide(struct managed_device *device, const struct device_record *record)
 {
         uint64_t now = monotonic_now(), due;
@@ -277,41 +318,18 @@ static void device_decide(struct managed_device *device, const struct device_rec
         }
         device->turn = TURN_STEPPING;
         if (device->action == ACTION_SPAWN) { /* the process starts while its users are told */
-                device_step(device, record);
+                device_step(device, record, on_step_done);
                 report(device, record, UINT64_MAX);
         } else {
                 report(device, record, UINT64_MAX);
-                device_step(device, record);
+                device_step(device, record, on_step_done);
         }
-}
-
-void device_step_done(struct managed_device *device, int result)
-{
-        /* It reports when it has done what it was told; a look before that would only take a CPU from it. */
-        static const bool worker_is_next[_ACTION_MAX] = {
-                [ACTION_SPAWN] = true, [ACTION_SET_PARAMS] = true, [ACTION_BEGIN_RECOVERY] = true};
-        struct daemon_counters *counters = &device->reconciler->counters;
-
-        if (result < 0)
-                counters->steps[device->action].failed++;
-        else
-                counters->steps[device->action].done++;
-        attempt_done(&device->attempt, device->action, result, monotonic_now());
-        if (result < 0)
-                log_errno(LOG_DEBUG, device->name, result, "%s: %s", plan_action_to_string(device->action),
-                        strerror(-result));
-        if (worker_is_next[device->action] && result >= 0) {
-                device_rest(device, monotonic_now() + WORKER_USEC);
-                return;
-        }
-        device->again = true;
-        device_rest(device, UINT64_MAX);
 }
 
 /* A new spec, or a new request to try or to recover: what failed before may well succeed now. */
 static void device_hear_user(struct managed_device *device, const struct device_record *record)
 {
-        bool new_words = !user_words_equal(device->words, device_words(record));
+        bool new_words = !user_words_equal(device->words, user_words_of(record));
         bool new_request = record->recover_requested && !device->recover_heard;
 
         if (new_words) {
@@ -322,7 +340,7 @@ static void device_hear_user(struct managed_device *device, const struct device_
                 attempt_reset(&device->attempt);
                 device_backing_retry(device);
         }
-        device->words = device_words(record);
+        device->words = user_words_of(record);
         device->recover_heard = record->recover_requested;
 }
 
@@ -506,7 +524,7 @@ void reconciler_set_control(struct reconciler *reconciler, struct ublk_ctl *ctl)
 {
         reconciler->ctl = ctl;
         if (ctl)
-                ublk_ctl_on_released(ctl, devices_released, reconciler);
+                ublk_ctl_on_released(ctl, reconciler_number_released, reconciler);
         MANAGED_DEVICE_FOREACH (device, reconciler)
                 device_wake(device);
 }

@@ -3,7 +3,6 @@
  * each. Events only queue a name; every decision reads the facts anew. Runs on the supervisor's loop. */
 #pragma once
 
-#include "ublkd/model/backing_reach.h"
 #include "ublkd/model/daemon_counters.h"
 #include "ublkd/store/device_store.h"
 #include "ublkd/disk_users/disk_search.h"
@@ -40,15 +39,6 @@ struct reconciler *reconciler_free(struct reconciler *reconciler);
 
 /* What it has done so far. */
 void reconciler_counters(const struct reconciler *reconciler, struct daemon_counters *ret);
-
-/* Whether the store of the device's disk can be reached without the disk, as it is at this moment. */
-enum backing_reach reconciler_reach(struct reconciler *reconciler, const char *name);
-
-/* Udev has been at /dev/ublkbN: if that is the disk of a device, it gets its owner and mode again. */
-void reconciler_disk_changed(struct reconciler *reconciler, int number);
-
-/* The timeout of /dev/ublkbN could not be set: tells the device whose disk that is. */
-void reconciler_timeout_failed(struct reconciler *reconciler, int number, int error);
 
 /* The control plane came (or NULL: went). Until it is there no device moves, and each says why. Queues all.
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which devices there are, by name, and by number with the help of the store. */
+#include "ublkd/reconcile/reconciler_devices.h"
 #include "ublkd/reconcile/managed_device.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The de-duplicating queue of devices that are due for a turn. */
+#include "ublkd/reconcile/reconciler_queue.h"
 #include "ublkd/reconcile/managed_device.h"
 
 void device_wake(struct managed_device *device)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether a new disk could be made, found out by a worker on trial. */
 #include "ublkd/reconcile/spec_trial.h"
+#include "ublkd/reconcile/device_launch.h"
+#include "ublkd/reconcile/managed_device.h"
+#include "ublkd/reconcile/reconciler_devices.h"
 
 #include "ublkd/base/sentence.h"
-#include "ublkd/reconcile/managed_device.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -123,7 +125,7 @@ static int start(struct spec_trial *trial, const struct device_record *record, c
 
         trial_uid(device, uid);
         device->spec_trial = trial;
-        r = device_start_trial(device, record, spec, uid, on_changed, &trial->worker);
+        r = device_launch_trial(device, record, spec, uid, on_changed, &trial->worker);
         if (r >= 0)
                 r = sd_event_add_time_relative(device->reconciler->config.event, &trial->timer,
                         CLOCK_MONOTONIC, TRIAL_LIMIT_USEC, 0, on_limit, trial);

@@ -6,6 +6,7 @@
 
 #include "ublkd/store/device_store.h"
 
+struct managed_device;
 struct reconciler;
 struct spec_trial;
 
@@ -20,3 +21,5 @@ int spec_trial_begin(struct reconciler *reconciler, const struct device_record *
         const struct device_spec *spec, spec_tried then, void *userdata, struct spec_trial **ret);
 /* Nobody is to be told any more. NULL is fine. Returns NULL. */
 struct spec_trial *spec_trial_end(struct spec_trial *trial);
+/* The device goes: a caller that waits for a trial of it learns nothing from it. */
+void device_spec_trial_forget(struct managed_device *device);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* device_path: what is told of a path is true, whoever has the store open. What a look finds is pretended. */
+#include "ublkd/reconcile/device_path.h"
 #include "ublkd/reconcile/managed_device.h"
 
 #include "tests/unit/check.h"

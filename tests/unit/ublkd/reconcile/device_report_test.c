@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* device_report: "why is it not Live?" has an answer in each phase: one text of whole sentences that says
  * what happened, and what is done next or who has to do it. */
+#include "ublkd/reconcile/device_note.h"
+#include "ublkd/reconcile/device_report.h"
 #include "ublkd/reconcile/managed_device.h"
+#include "ublkd/reconcile/monotonic.h"
 
 #include "tests/unit/check.h"
 

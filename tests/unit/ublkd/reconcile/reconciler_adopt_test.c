@@ -3,6 +3,7 @@
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 
 #include "tests/unit/check.h"
+#include "ublkd/reconcile/reconciler_events.h"
 
 #include <stdlib.h>
 

@@ -3,6 +3,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 #include "tests/unit/ublkd/service_manager.h"
+#include "ublkd/reconcile/device_reach.h"
 #include "ublkd/runtime/fd_store.h"
 
 #include <fcntl.h>

@@ -5,6 +5,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/reconcile/reconciler_fake_worker.h"
 #include "ublkd/base/log.h"
+#include "ublkd/reconcile/reconciler_events.h"
 
 #include <stdio.h>
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* How a step ends: by the answer of its control command, or by itself. */
+#pragma once
+
+#include "ublkd/driver/ublk_ctl.h"
+#include "ublkd/store/device_store.h"
+
+struct managed_device;
+
+/* The step of this turn is over; result is 0 or -errno. */
+void device_step_done(struct managed_device *device, int result);
+/* The answer of a command has come. Returns it, noted when it is a failure. */
+int device_take_answer(struct managed_device *device, const struct device_record *record, int result);
+/* The same for a command after which the worker is told something. -ECONNRESET: it is gone, or not wanted. */
+int device_take_answer_for_worker(
+        struct managed_device *device, const struct device_record *record, int result);
+/* A ublk_ctl_done for commands after which nothing else is to be done; userdata is the device. */
+void device_on_command_done(void *userdata, int result, const struct kernel_device *kernel);
+/* A command that could not even be sent is a command that failed. */
+void device_command_sent(struct managed_device *device, int result, ublk_ctl_done done);

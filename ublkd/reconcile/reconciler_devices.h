@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Which devices there are, by name, and by number with the help of the store. */
+#pragma once
+
+struct managed_device;
+struct reconciler;
+
+/* Begin with an empty index of the devices. */
+void reconciler_devices_init(struct reconciler *reconciler);
+/* Add the device; there is none of its name. */
+void reconciler_devices_add(struct managed_device *device);
+void reconciler_devices_remove(struct managed_device *device);
+/* Return the device of that name, or NULL. */
+struct managed_device *reconciler_find(const struct reconciler *reconciler, const char *name);
+/* Return the device whose record has that number, or NULL. */
+struct managed_device *reconciler_find_number(const struct reconciler *reconciler, int number);
+/* Return the first device; the one after `device`; NULL: there is none. */
+struct managed_device *reconciler_first(const struct reconciler *reconciler);
+struct managed_device *reconciler_after(const struct managed_device *device);
+#define MANAGED_DEVICE_FOREACH(device, reconciler)                                                           \
+        for (struct managed_device *device = reconciler_first(reconciler); device;                           \
+                device = reconciler_after(device))

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* What other rooms have seen of a disk, by its number: udev, the I/O timeouts, the control device. */
+#include "ublkd/reconcile/reconciler_events.h"
+#include "ublkd/reconcile/device_timeout.h"
+#include "ublkd/reconcile/managed_device.h"
+#include "ublkd/reconcile/monotonic.h"
+#include "ublkd/reconcile/reconciler_devices.h"
+#include "ublkd/reconcile/reconciler_queue.h"
+
+/* In a turn, which asks the kernel whether that disk is still the device's. */
+void reconciler_disk_changed(struct reconciler *reconciler, int number)
+{
+        struct managed_device *device = reconciler_find_number(reconciler, number);
+
+        if (!device || device->shown_generation == 0)
+                return;
+        device->shown_generation = 0;
+        device_wake(device);
+}
+
+void reconciler_timeout_failed(struct reconciler *reconciler, int number, int error)
+{
+        const struct device_record *record = device_store_of_number(reconciler->config.store, number);
+        const struct managed_device *device = record ? reconciler_find(reconciler, record->name) : NULL;
+
+        if (device)
+                device_timeout_failed(device, record, error);
+}
+
+void reconciler_number_released(void *userdata, int number)
+{
+        struct managed_device *device = reconciler_find_number(userdata, number);
+
+        if (!device)
+                return;
+        attempt_released(&device->attempt, monotonic_now());
+        device_wake(device);
+}
