@@ -104,6 +104,7 @@ LOGGERS = [
     "ublkd/main.c",
     "ublkd/manager.c",
     "ublkd/reconcile/reconciler.c",
+    "ublkd/reconcile/device_turn.c",
     "ublkd/reconcile/event_journal.c",
     "api/http/http_server.c",
     "targets/worker/main.c",

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the supervisor holds of one device beside its record: its worker, the step under way, its history. For
- * reconciler.c (when), device_steps.c (what), device_report.c (how it is told) and what they are made of; not
- * for others. */
+/* What the supervisor holds of one device beside its record: its worker, the step under way, its history. */
 #pragma once
 
 #include "ublkd/plan/attempt.h"

@@ -1,30 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* When a device gets its turn.
- *
- * A turn: ask the kernel, look at the worker, plan(), carry out one step. Whatever happens meanwhile only
- * asks for another turn. History (how often, since when) is in struct attempt; decisions read facts. */
+/* Which devices there are, and when each gets its turn (device_turn.c). */
 #include "ublkd/reconcile/reconciler.h"
+#include "ublkd/reconcile/device_backing.h"
 #include "ublkd/reconcile/device_claim.h"
 #include "ublkd/reconcile/device_claim_lost.h"
-#include "ublkd/reconcile/device_faults.h"
-#include "ublkd/reconcile/device_node.h"
+#include "ublkd/reconcile/device_cpus.h"
+#include "ublkd/reconcile/device_holders.h"
 #include "ublkd/reconcile/device_note.h"
-#include "ublkd/reconcile/device_report.h"
+#include "ublkd/reconcile/device_path.h"
 #include "ublkd/reconcile/device_shared.h"
-#include "ublkd/reconcile/device_steps.h"
 #include "ublkd/reconcile/device_trial.h"
-#include "ublkd/reconcile/device_wish.h"
+#include "ublkd/reconcile/device_turn.h"
 #include "ublkd/reconcile/device_worker.h"
 #include "ublkd/reconcile/event_journal.h"
 #include "ublkd/reconcile/managed_device.h"
 #include "ublkd/reconcile/monotonic.h"
-#include "ublkd/reconcile/observe.h"
 #include "ublkd/reconcile/reconciler_devices.h"
 #include "ublkd/reconcile/reconciler_events.h"
 #include "ublkd/reconcile/reconciler_queue.h"
 #include "ublkd/reconcile/spec_trial.h"
 
-#include "ublkd/base/clock.h"
 #include "ublkd/base/log.h"
 
 #include <assert.h>
@@ -33,14 +28,6 @@
 #include <systemd/sd-id128.h>
 
 DEFINE_CLEANUP(struct reconciler, reconciler_free);
-
-enum {
-        ERASE_RETRY_USEC = 5 * 1000 * 1000,
-        ADOPT_RETRY_USEC = 1000 * 1000,
-        WORKER_USEC = 50 * 1000, /* a worker that is at its part has as long before it is looked at */
-};
-
-static void device_turn_begin(struct managed_device *device);
 
 /* ---- the first pass ---- */
 
@@ -51,31 +38,6 @@ static void settle_check(struct reconciler *reconciler)
                 return;
         reconciler->settled = true;
         reconciler->config.settled(reconciler->config.userdata);
-}
-
-static void device_seen(struct managed_device *device)
-{
-        if (!device->unsettled)
-                return;
-        device->unsettled = false;
-        if (--device->reconciler->unsettled == 0)
-                (void)sd_event_source_set_enabled(device->reconciler->run, SD_EVENT_ON);
-}
-
-/* ---- the queue ---- */
-
-/* One turn a loop iteration, so that answers and deaths that came meanwhile are seen first. */
-static int on_run(sd_event_source *source, void *userdata)
-{
-        struct reconciler *reconciler = userdata;
-        struct managed_device *device = reconciler_queue_pop(reconciler);
-
-        if (TAILQ_EMPTY(&reconciler->queue))
-                (void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
-        if (device)
-                device_turn_begin(device);
-        settle_check(reconciler);
-        return 0;
 }
 
 /* ---- devices ---- */
@@ -145,330 +107,29 @@ static int device_new(
         return 0;
 }
 
-static void count_turn(struct managed_device *device)
+/* ---- the queue ---- */
+
+static bool has_record(const struct managed_device *device)
 {
-        struct daemon_counters *counters = &device->reconciler->counters;
-        uint64_t took = monotonic_now() - device->turn_began, bound = TURN_BUCKET_FIRST_USEC;
-        size_t i = 0;
-
-        if (device->turn_began == 0)
-                return;
-        device->turn_began = 0;
-        counters->turns++;
-        counters->turn_usec += took;
-        for (; i < TURN_BUCKETS && took > bound; i++)
-                bound *= 4;
-        if (i < TURN_BUCKETS)
-                counters->turn_buckets[i]++;
-}
-
-/* Looks again at `at`, or when something reports. */
-static void device_rest(struct managed_device *device, uint64_t at)
-{
-        count_turn(device);
-        device->turn = TURN_IDLE;
-        if (device->again) {
-                device->again = false;
-                device_wake(device);
-                return;
-        }
-        if (at == UINT64_MAX) {
-                (void)sd_event_source_set_enabled(device->timer, SD_EVENT_OFF);
-                return;
-        }
-        if (sd_event_source_set_time(device->timer, at) < 0
-                || sd_event_source_set_enabled(device->timer, SD_EVENT_ONESHOT) < 0)
-                device_wake(device); /* better too early than never */
-}
-
-/* ---- the turn ---- */
-
-static void report(struct managed_device *device, const struct device_record *record, uint64_t next_try)
-{
-        int r = device_report(device, record, next_try);
-
-        device_seen(device);
-        if (r < 0)
-                log_errno(LOG_ERR, device->name, r,
-                        "Its status cannot be updated: %s; the next change tries again", strerror(-r));
-}
-
-/* The record goes, and with it `device` (the subscriber below drops it). False: it could not be erased. */
-static bool device_forget(struct managed_device *device)
-{
-        int r;
-
-        device_shared_forget(device);
-        r = device_store_remove(device->reconciler->config.store, device->name);
-        if (r < 0)
-                log_errno(LOG_ERR, device->name, r, "Its record cannot be erased: %s; trying again in %d s",
-                        strerror(-r), ERASE_RETRY_USEC / 1000000);
-        return r >= 0;
-}
-
-/* The disk is the right one, and served by the right worker, if only it had the right size. */
-static bool is_served(const struct managed_device *device)
-{
-        static const bool settled[_WANT_MAX] = {
-                [WANT_PRESENT] = true, [WANT_EXTENDED] = true, [WANT_GROWN] = true};
-
-        return settled[device->facts.want] && device->facts.kernel == KERNEL_LIVE
-               && device->facts.worker == PLAN_WORKER_SERVING;
-}
-
-/* What is as wanted: remember what must survive the supervisor. Returns false when the device is gone. */
-static bool device_settle(struct managed_device *device, const struct device_record *record, uint64_t due)
-{
-        struct device_store *store = device->reconciler->config.store;
-        bool manual = record->spec && record->spec->options.recovery.trigger == TRIGGER_MANUAL;
-        bool held = strcmp(record->held_boot, device->reconciler->boot_id) == 0;
-        int r = 0;
-
-        device_faults_settle(device, record);
-        if (device->facts.want == WANT_ABSENT) /* somebody may have deleted the disk behind our back */
-                device_hide_node(device, record);
-        if (is_served(device)) {
-                device_recovered(device);
-                if (device->facts.want == WANT_PRESENT
-                        || device->attempt.tries == 0) /* nothing has failed since */
-                        device_note_clear(device);
-                device_show_node(device, record);
-                device_shared_apply(device, record);
-                (void)device_keep_record(device);
-                if (manual != held || record->recover_requested)
-                        r = device_store_set_held(store, device->name, manual);
-        } else if (device->facts.want == WANT_ABSENT && record->deleting) {
-                /* an ADD_DEV that was given up may yet make a disk: then there is something to wait for */
-                return due != UINT64_MAX || !device_forget(device);
-        } else if (device->facts.want == WANT_ABSENT && (held || record->recover_requested))
-                r = device_store_set_held(store, device->name, false);
-        if (r < 0)
-                log_errno(LOG_ERR, device->name, r,
-                        "The database cannot be written: %s; trying again at the next change", strerror(-r));
-        return true;
-}
-
-static void log_action(const struct managed_device *device)
-{
-        log_debug(device->name, "want %s, kernel %s, worker %s: %s", plan_want_to_string(device->facts.want),
-                plan_kernel_to_string(device->facts.kernel), plan_worker_to_string(device->facts.worker),
-                plan_action_to_string(device->action));
-}
-
-static uint64_t min_u64(uint64_t a, uint64_t b)
-{
-        return a < b ? a : b;
-}
-
-static enum plan_worker worker_now(const struct managed_device *device)
-{
-        return device->tie == WORKER_KILLED ? PLAN_WORKER_LEAVING : observe_worker(device->worker);
-}
-
-static void on_step_done(struct managed_device *device, int result)
-{
-        /* It reports when it has done what it was told; a look before that would only take a CPU from it. */
-        static const bool worker_is_next[_ACTION_MAX] = {
-                [ACTION_SPAWN] = true, [ACTION_SET_PARAMS] = true, [ACTION_BEGIN_RECOVERY] = true};
-        struct daemon_counters *counters = &device->reconciler->counters;
-
-        if (result < 0)
-                counters->steps[device->action].failed++;
-        else
-                counters->steps[device->action].done++;
-        attempt_done(&device->attempt, device->action, result, monotonic_now());
-        if (result < 0)
-                log_errno(LOG_DEBUG, device->name, result, "%s: %s", plan_action_to_string(device->action),
-                        strerror(-result));
-        if (worker_is_next[device->action] && result >= 0) {
-                device_rest(device, monotonic_now() + WORKER_USEC);
-                return;
-        }
-        device->again = true;
-        device_rest(device, UINT64_MAX);
-}
-
-static void device_decide(struct managed_device *device, const struct device_record *record)
-{
-        uint64_t now = monotonic_now(), due;
-        struct plan_wish wish;
-        bool waits;
-
-        device_claim_follow(device);
-        device_backing_follow(device, record);
-        wish = device_wish(device, record, now);
-        device->facts.want = plan_want(&wish);
-        device_path_follow(device, record);
-        device->facts.trouble = attempt_observe(&device->attempt, &device->facts, now);
-        device->action = plan(&device->facts);
-        due = min_u64(attempt_due(&device->attempt, device->action, now), plan_want_until(&wish));
-        log_action(device);
-        if ((device->action == ACTION_NOTHING || is_served(device)) && !device_settle(device, record, due))
-                return;
-        if (record->deleting && device->action == ACTION_NOTHING) /* it could not be erased */
-                due = min_u64(due, now + ERASE_RETRY_USEC);
-        waits = device->action == ACTION_NOTHING || device->action == ACTION_WAIT;
-        if (waits || due > now) {
-                uint64_t speaks_by = device_speaks_by(device);
-
-                if (now >= speaks_by)
-                        report(device, record, waits ? UINT64_MAX : due); /* a deadline is no next try */
-                device_rest(device, now < speaks_by ? min_u64(due, speaks_by) : due);
-                return;
-        }
-        device->turn = TURN_STEPPING;
-        if (device->action == ACTION_SPAWN) { /* the process starts while its users are told */
-                device_step(device, record, on_step_done);
-                report(device, record, UINT64_MAX);
-        } else {
-                report(device, record, UINT64_MAX);
-                device_step(device, record, on_step_done);
-        }
-}
-
-/* A new spec, or a new request to try or to recover: what failed before may well succeed now. */
-static void device_hear_user(struct managed_device *device, const struct device_record *record)
-{
-        bool new_words = !user_words_equal(device->words, user_words_of(record));
-        bool new_request = record->recover_requested && !device->recover_heard;
-
-        if (new_words) {
-                device_note_clear(device);
-                device->dropped_flags = 0;
-        }
-        if (new_words || new_request) {
-                attempt_reset(&device->attempt);
-                device_backing_retry(device);
-        }
-        device->words = user_words_of(record);
-        device->recover_heard = record->recover_requested;
-}
-
-/* The kernel was asked in vain: what is known of it stays, the rest of the picture is told as it is. */
-static void device_stay_blind(struct managed_device *device, const struct device_record *record, int error)
-{
-        uint64_t now = monotonic_now(), next_try = attempt_blind(&device->attempt, now);
-        struct plan_wish wish;
-
-        device_note(device, REASON_CONTROL_PLANE, "The kernel does not say what /dev/ublkb%d is: %s.",
-                record->number, strerror(-error));
-        device->facts.worker = device->worker_seen;
-        wish = device_wish(device, record, now);
-        device->facts.want = plan_want(&wish);
-        report(device, record, next_try);
-        device_rest(device, next_try);
-}
-
-static void on_kernel_answer(void *userdata, int result, const struct kernel_device *kernel)
-{
-        struct managed_device *device = userdata;
         const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
 
-        device->call = NULL;
-        device_hear_user(device, record); /* also what was said while the kernel was asked */
-        if (device->worker && worker_proc_death(device->worker))
-                device_take_death(device);
-        if (worker_now(device) != device->worker_seen) { /* the two halves of the picture do not fit */
-                device->again = true;
-                device_rest(device, UINT64_MAX);
-                return;
-        }
-        if (result < 0 && result != -ENODEV) {
-                device_stay_blind(device, record, result);
-                return;
-        }
-        device->unseen = false;
-        device->facts.worker = device->worker_seen;
-        device->facts.kernel = observe_kernel(
-                result < 0 ? NULL : kernel, record->uid, device->worker_seen, &device->stranger);
-        if (device->facts.kernel != KERNEL_ABSENT) {
-                device->kernel = *kernel;
-                device->candidate = -1; /* the number is its own now, for ever */
-        }
-        device_decide(device, record);
+        return record && strcmp(record->uid, device->uid) == 0;
 }
 
-static void device_ask_kernel(struct managed_device *device, const struct device_record *record)
+/* One turn a loop iteration, so that answers and deaths that came meanwhile are seen first. */
+static int on_run(sd_event_source *source, void *userdata)
 {
-        int r;
+        struct reconciler *reconciler = userdata;
+        struct managed_device *device = reconciler_queue_pop(reconciler);
 
-        device->turn = TURN_OBSERVING;
-        device->worker_seen = worker_now(device);
-        if (record->number < 0) {
-                on_kernel_answer(device, -ENODEV, NULL);
-                return;
-        }
-        r = ublk_ctl_get_info(
-                device->reconciler->ctl, record->number, on_kernel_answer, device, &device->call);
-        if (r < 0)
-                on_kernel_answer(device, r, NULL);
-}
-
-/* Once, in the first pass; the store has kept an event of it. */
-static void log_unusable(const struct managed_device *device, const struct device_record *record)
-{
-        if (device->unsettled && (record->quarantine || record->age != RECORD_CURRENT))
-                log_record(LOG_WARNING,
-                        &(const struct log_fields){
-                                .device = device->name, .reason = reason_to_string(record->status.reason)},
-                        "%s", record->status.message);
-}
-
-/* An older database may neither stop a disk nor start one, nor give it another number. The record of a device
- * that was removed may go. */
-static bool is_left_alone(const struct device_record *record)
-{
-        return record->age == RECORD_OUTDATED || (record->age == RECORD_REMOVED && !record->deleting);
-}
-
-static void device_leave_alone(struct managed_device *device, const struct device_record *record)
-{
-        log_unusable(device, record);
-        device_seen(device);
-        device_rest(device, UINT64_MAX);
-}
-
-/* The kernel never heard of it. */
-static bool could_be_forgotten(const struct managed_device *device, const struct device_record *record)
-{
-        return record->deleting && (record->number < 0 || device->unheard) && !device->worker;
-}
-
-static void device_turn_begin(struct managed_device *device)
-{
-        struct reconciler *reconciler = device->reconciler;
-        const struct device_record *record = device_store_get(reconciler->config.store, device->name);
-
-        device->again = false;
-        device->turn_began = monotonic_now();
-        if (!record || strcmp(record->uid, device->uid) != 0) {
+        if (TAILQ_EMPTY(&reconciler->queue))
+                (void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
+        if (device && has_record(device))
+                device_turn_begin(device);
+        else if (device)
                 device_drop(device);
-                return;
-        }
-        if (is_left_alone(record)) {
-                device_leave_alone(device, record);
-                return;
-        }
-        if (device->worker && worker_proc_death(device->worker))
-                device_take_death(device);
-        if (device->tie == WORKER_UNREACHED)
-                device_adopt(device);
-        if (device->tie == WORKER_UNREACHED) {
-                report(device, record, monotonic_now() + ADOPT_RETRY_USEC);
-                device_rest(device, monotonic_now() + ADOPT_RETRY_USEC);
-                return;
-        }
-        if (could_be_forgotten(device, record) && device_forget(device))
-                return;
-        if (!reconciler->ctl || (!record->spec && !record->deleting)) { /* nothing can, or may, be done */
-                log_unusable(device, record);
-                report(device, record, UINT64_MAX);
-                device_rest(device,
-                        could_be_forgotten(device, record) ? monotonic_now() + ERASE_RETRY_USEC : UINT64_MAX);
-                return;
-        }
-        device->unheard = false;
-        device_ask_kernel(device, record);
+        settle_check(reconciler);
+        return 0;
 }
 
 /* ---- the store ---- */
