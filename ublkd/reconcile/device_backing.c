@@ -242,15 +242,16 @@ void device_backing_release(struct managed_device *device)
 {
         struct device_backing *backing = &device->backing;
         struct backing_identity refused = backing->refused;
-        bool shares = backing->shares, changed = backing->changed, had_claim = backing->has_claim;
+        bool shares = backing->shares, changed = backing->changed;
 
         if (!backing->held && !backing->known && !backing->frozen_known && !backing->has_claim)
                 return;
-        if (backing->known && backing->at.identity.is_disk)
-                hand_claim_on(device);
-        if (had_claim)
+        /* First, since the service manager does not keep one open file under two names. */
+        if (backing->has_claim)
                 fd_store_forget_claim(fd_store_of(device), device->uid);
         fd_store_forget(fd_store_of(device), device->uid, backing->epoch);
+        if (backing->known && backing->at.identity.is_disk)
+                hand_claim_on(device);
         (void)runtime_dir_remove(
                 runtime_dir_of(device), device->uid, RUNTIME_BACKING); /* what stays is replaced */
         (void)runtime_dir_remove(runtime_dir_of(device), device->uid, RUNTIME_PARAMS);
