@@ -12,6 +12,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ["UBLKD_BUILD"])
+PROGRAMS = pathlib.Path(os.environ["UBLKD_PROGRAMS"])  # of one configuration, where the build has several
 PAGES = {"ublkctl.1", "ublkd.8", "ublkd-worker.8", "ublkd-device.5"}
 
 
@@ -21,7 +22,7 @@ def rendered(page):
 
 
 def help_of(*words):
-    return subprocess.run([str(BUILD / words[0]), *words[1:]], capture_output=True, text=True, check=True).stdout
+    return subprocess.run([str(PROGRAMS / words[0]), *words[1:]], capture_output=True, text=True, check=True).stdout
 
 
 def options_in(text):
@@ -104,7 +105,9 @@ def test_ublkd_device_names_every_field():
 
 
 def test_they_are_installed_and_so_is_the_completion(tmp_path):
-    subprocess.run(["cmake", "--install", str(BUILD), "--prefix", str(tmp_path)], capture_output=True, check=True)
+    configuration = ["--config", os.environ["UBLKD_CONFIG"]]
+    subprocess.run(["cmake", "--install", str(BUILD), "--prefix", str(tmp_path), *configuration],
+                   capture_output=True, check=True)
     installed = {path.name for path in tmp_path.glob("share/man/man*/*")}
     assert installed == PAGES
     assert "complete -F" in (tmp_path / "share/bash-completion/completions/ublkctl").read_text()
