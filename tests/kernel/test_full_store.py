@@ -9,8 +9,8 @@ import pytest
 
 from harness import ublk
 from harness.api import condition_of, loop_spec
-from harness.disk import Disk, block
-from harness.kernel_disks import detach_loop
+from harness.disk import Disk, block, write
+from harness.kernel_disks import detach_loop, dm_thin
 from harness.shell import output, run
 from harness.wait import wait_until
 
@@ -41,10 +41,42 @@ class _SmallStore:
         """Take the second file away."""
         self._filler.unlink()
 
+    def grow(self, size):
+        """Give it another size."""
+        os.truncate(self.path, size)
 
-@pytest.fixture(params=["tmpfs", "ext4"])
+
+class _ThinStore:
+    """A thin volume, in a pool of 16 MiB that a second one can fill."""
+
+    def __init__(self, volumes):
+        self.path, self._filler = volumes
+
+    def fill(self):
+        """Leave no chunk free."""
+        with contextlib.suppress(OSError):
+            for offset in range(0, _SIZE, 64 << 10):
+                write(self._filler, offset, block("f", 64 << 10))
+
+    def make_room(self):
+        """Discard the second volume; the pool accepts writes again once it has committed that."""
+        run("blkdiscard", self._filler)
+        wait_until(lambda: " rw " in output("dmsetup", "status", "small"), "a pool with room")
+
+    def grow(self, size):
+        """Give it another size."""
+        name = os.path.basename(self.path)
+        run("dmsetup", "reload", name, "--table", f"0 {size // 512} thin /dev/mapper/small 0")
+        run("dmsetup", "resume", name)
+
+
+@pytest.fixture(params=["tmpfs", "ext4", "thin pool"])
 def small(request, directory):
     """A small store; name it before `daemon`, which must let go of it first."""
+    if request.param == "thin pool":
+        with dm_thin("small", directory, 16 * _MIB, _SIZE) as volumes:
+            yield _ThinStore(volumes)
+        return
     mount = directory / "small"
     mount.mkdir()
     if request.param == "tmpfs":
@@ -171,7 +203,7 @@ def test_the_disk_can_grow_meanwhile(small, daemon):
     disk = _serve(daemon, small, onFull="wait")
     small.fill()
     writes = _begin_to_wait(daemon, disk)
-    os.truncate(small.path, 2 * _SIZE)
+    small.grow(2 * _SIZE)
     grown = loop_spec("data", small.path, queues=2, onFull="wait", size=2 * _SIZE)
     if ublk.features()["UPDATE_SIZE"]:
         daemon.api.put(grown)

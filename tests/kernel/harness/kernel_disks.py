@@ -2,6 +2,7 @@
 """Disks that the kernel makes out of memory, to be backing stores with the limits that a test wants."""
 
 import contextlib
+import os
 import pathlib
 
 from .shell import output, run
@@ -40,17 +41,39 @@ def loop_disk(file, *options):
         detach_loop(path)
 
 
-@contextlib.contextmanager
 def dm_linear(name, disk, start, length):
     """A disk of dm: `length` bytes of another disk, from `start` bytes on."""
-    table = f"0 {length // 512} linear {disk} {start // 512}"
-    run("dmsetup", "create", name, "--table", table)
+    return _dm(name, length, f"linear {disk} {start // 512}")
+
+
+@contextlib.contextmanager
+def _dm(name, length, target):
+    run("dmsetup", "create", name, "--table", f"0 {length // 512} {target}")
     path = f"/dev/mapper/{name}"
     try:
         wait_until(pathlib.Path(path).exists, path)
         yield path
     finally:
         run("dmsetup", "remove", "--retry", name)
+
+
+@contextlib.contextmanager
+def dm_thin(name, directory, room, size):
+    """Two thin volumes of `size` bytes, NAME-0 and NAME-1, in one pool with `room` bytes, which says ENOSPC at once."""
+    with contextlib.ExitStack() as stack:
+        disks = []
+        for part, length in (("metadata", 4 << 20), ("data", room)):
+            file = directory / f"{name}.{part}"
+            file.write_bytes(b"")
+            os.truncate(file, length)
+            disks.append(stack.enter_context(loop_disk(file)))
+        stack.enter_context(_dm(name, room, f"thin-pool {disks[0]} {disks[1]} 128 0 1 error_if_no_space"))
+        volumes = []
+        for number in range(2):
+            run("dmsetup", "message", name, "0", f"create_thin {number}")
+            volume = _dm(f"{name}-{number}", size, f"thin /dev/mapper/{name} {number}")
+            volumes.append(stack.enter_context(volume))
+        yield volumes
 
 
 @contextlib.contextmanager
