@@ -45,6 +45,7 @@ class Machine:
 
     accel: str = "tcg"
     icount: bool = False
+    icount_sleep: bool = False
     smp: int = 2
     memory: int = 2048
     nodes: int = 1  # of NUMA: CPUs and memory are dealt out in equal shares
@@ -102,7 +103,10 @@ def _cpu_options(machine):
         # CPUs take turns on one thread; without erms and fsrm a `rep movsb` counts per byte.
         cpu = "max,cx16=off,erms=off,fsrm=off"
         clock = ["-icount", "shift=2,sleep=off", "-accel", "tcg,thread=single"]
-        return [*clock, "-smp", str(machine.smp), "-cpu", cpu]
+        return [*clock, "-smp", smp, "-cpu", cpu]
+    if machine.icount_sleep:
+        # The clock stops while the host has no CPU for the guest, and follows the host's while the guest waits.
+        return ["-icount", "shift=2,sleep=on", "-accel", "tcg,thread=single", "-smp", smp, "-cpu", "max"]
     if machine.accel == "kvm":
         return ["-accel", "kvm", "-smp", smp, "-cpu", "host"]
     return ["-accel", "tcg,thread=multi", "-smp", smp, "-cpu", "max"]

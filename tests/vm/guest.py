@@ -234,7 +234,8 @@ class Guest:
 
     def _clock(self):
         """Where the guest has this machine's time stamp counter: its rate, for the kernel's command line."""
-        shared = self._machine.accel == "tcg" and not self._machine.icount
+        machine = self._machine
+        shared = machine.accel == "tcg" and not machine.icount and not machine.icount_sleep
         khz = host_clock.tsc_khz() if shared else None
         return f" tsc_early_khz={khz}" if khz else ""
 
