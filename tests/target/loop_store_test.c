@@ -7,6 +7,8 @@
 #include "ublkd/base/cleanup.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 enum { SIZE = 1 << 20 };
@@ -166,6 +168,81 @@ static void what_is_no_store_is_not_opened(void)
         close_attempt(&attempt);
 }
 
+/* What the path leads to changes all the time. */
+struct swapper {
+        const char *one, *other;
+        atomic_bool ended;
+        unsigned swaps;
+};
+
+static void *swap_on(void *argument)
+{
+        struct swapper *swapper = argument;
+
+        while (!atomic_load(&swapper->ended))
+                swapper->swaps +=
+                        renameat2(AT_FDCWD, swapper->one, AT_FDCWD, swapper->other, RENAME_EXCHANGE) == 0;
+        return NULL;
+}
+
+static bool is_inode(int fd, ino_t inode)
+{
+        struct stat stat;
+
+        return fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_ino == inode;
+}
+
+/* Opens `path` until `enough` tries each way. Those that succeed have both descriptors of `right`; others end
+ * with `error`. */
+static void open_while_it_changes(
+        char *path, const char *other, const struct backing_identity *expected, ino_t right, int error)
+{
+        enum { ENOUGH = 200, TRIES_MAX = 200000 };
+        struct swapper swapper = {.one = path, .other = other};
+        unsigned opened = 0, refused = 0;
+        pthread_t thread;
+
+        CHECK_INT(pthread_create(&thread, NULL, swap_on, &swapper), 0);
+        for (unsigned i = 0; i < TRIES_MAX && (opened < ENOUGH || refused < ENOUGH); i++) {
+                struct attempt attempt;
+
+                try_open(&attempt, path, expected, -1);
+                if (attempt.result == 0) {
+                        opened++;
+                        CHECK(is_inode(attempt.fd, right) && is_inode(attempt.device.store.kept, right));
+                        CHECK(attempt.stat.st_ino == right && attempt.device.store.inode == right);
+                } else {
+                        refused++;
+                        CHECK_INT(attempt.result, error);
+                        CHECK(attempt.fd < 0 && attempt.device.store.kept < 0);
+                }
+                close_attempt(&attempt);
+        }
+        atomic_store(&swapper.ended, true);
+        pthread_join(thread, NULL);
+        CHECK(opened >= ENOUGH && refused >= ENOUGH && swapper.swaps > 0);
+}
+
+/* What was looked at is what is opened, whatever comes to the path in between. */
+static void a_path_that_changes_while_it_is_opened(void)
+{
+        char path[512], other[512], fifo[600];
+        struct attempt right;
+        ino_t inode;
+
+        CHECK_INT(scratch_file(&scratch, "swapped", SIZE, path, sizeof(path)), 0);
+        CHECK_INT(scratch_file(&scratch, "another", SIZE, other, sizeof(other)), 0);
+        snprintf(fifo, sizeof(fifo), "%s/swapped-fifo", scratch.path);
+        CHECK_INT(mkfifo(fifo, 0600), 0);
+        try_open(&right, path, NULL, -1);
+        inode = right.stat.st_ino;
+        open_while_it_changes(path, other, &right.device.store.found, inode, -ESTALE);
+        close_attempt(&right);
+        if (stat(path, &right.stat) == 0 && right.stat.st_ino != inode)
+                CHECK_INT(rename(other, path), 0);
+        open_while_it_changes(path, fifo, NULL, inode, -EINVAL);
+}
+
 /* An inode number that is given out again is another file. */
 static void an_inode_number_tells_nothing(void)
 {
@@ -191,6 +268,7 @@ int main(void)
         what_is_kept_is_an_open_file_of_its_own();
         a_missing_file_of_a_disk_is_not_to_be_created();
         what_is_no_store_is_not_opened();
+        a_path_that_changes_while_it_is_opened();
         an_inode_number_tells_nothing();
         scratch_remove(&scratch);
         return check_report();
