@@ -14,6 +14,7 @@
 #include "ublkd/disks/disk_watch.h"
 #include "ublkd/store/event_writer.h"
 #include "ublkd/host/foreign_scan.h"
+#include "ublkd/host/state_look.h"
 #include "ublkd/paths/path_watch.h"
 #include "ublkd/reconcile/device_reach.h"
 #include "ublkd/reconcile/reconciler.h"
@@ -48,7 +49,9 @@ struct manager {
         struct disk_watch *disk_watch; /* NULL: there is none */
         struct reconciler *reconciler; /* NULL before it is known whether there is a driver */
         struct foreign_scan *foreign_scan;
-        struct api *api; /* NULL while it is not open yet */
+        struct state_look *state_look;
+        bool scanning, looking; /* the first, or the second, is under way for a client */
+        struct api *api;        /* NULL while it is not open yet */
         sd_event_source *control_retry;
         bool settled; /* the first pass over every device is done */
         char socket_path[PATH_MAX];
@@ -132,29 +135,39 @@ static void tell_foreign_disks(struct manager *manager)
         }
 }
 
+/* A client is answered when both looks are done. */
+static void answer_host(const struct manager *manager)
+{
+        if (manager->api && !manager->scanning && !manager->looking)
+                api_host_seen(manager->api);
+}
+
 static void on_foreign_seen(void *userdata)
 {
         struct manager *manager = userdata;
 
+        manager->scanning = false;
         (void)adoptables_join(
                 &manager->host.adoptable, &manager->host.foreign); /* less is told without memory */
         tell_foreign_disks(manager);
-        if (manager->api)
-                api_host_seen(manager->api);
+        answer_host(manager);
 }
 
 /* Where there is room again the events are written now, so that what is told is not what was half a minute
- * ago. */
-static void look_at_state(struct manager *manager)
+ * ago. A database on a file system that does not answer is left alone. */
+static void on_state_seen(void *userdata, const struct state_room *room)
 {
-        int gone = device_store_check(manager->store);
+        struct manager *manager = userdata;
+        int gone = room->answered ? device_store_check(manager->store) : 0;
 
-        if (host_look_at_state(&manager->host, manager->state_dir, gone < 0 ? gone : manager->events_error)
-                        != 0
-                || manager->events_error == 0)
-                return;
-        event_writer_retry(manager->event_writer);
-        (void)host_look_at_state(&manager->host, manager->state_dir, manager->events_error);
+        manager->looking = false;
+        if (host_tell_state(&manager->host, manager->state_dir, room, gone < 0 ? gone : manager->events_error)
+                        == 0
+                && room->answered && manager->events_error < 0) {
+                event_writer_retry(manager->event_writer);
+                (void)host_tell_state(&manager->host, manager->state_dir, room, manager->events_error);
+        }
+        answer_host(manager);
 }
 
 /* What the runtime directory has cannot be listed without memory, or descriptors: then less is told. A list
@@ -172,8 +185,9 @@ static bool api_look_at_host(void *userdata)
 {
         struct manager *manager = userdata;
 
-        look_at_state(manager);
-        return look_for_disks(manager);
+        manager->looking = state_look_begin(manager->state_look);
+        manager->scanning = look_for_disks(manager);
+        return manager->looking || manager->scanning;
 }
 
 static int api_list_adoptable(void *userdata, struct adoptables *ret)
@@ -439,6 +453,18 @@ static int open_foreign_scan(struct manager *manager)
                 &manager->foreign_scan);
 }
 
+static int open_state_look(struct manager *manager)
+{
+        return state_look_new(
+                &(struct state_look_config){
+                        .event = manager->event,
+                        .directory = manager->state_dir,
+                        .done = on_state_seen,
+                        .userdata = manager,
+                },
+                &manager->state_look);
+}
+
 static int open_event(struct manager *manager)
 {
         static const int ends[] = {SIGTERM, SIGINT};
@@ -498,6 +524,8 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = open_foreign_scan(manager);
         if (r >= 0)
+                r = open_state_look(manager);
+        if (r >= 0)
                 open_disk_watch(manager);
         if (r >= 0)
                 r = control_start(manager); /* it opens the reconciler */
@@ -520,6 +548,7 @@ struct manager *manager_free(struct manager *manager)
         disk_timeout_free(manager->disk_timeout);
         path_watches_free(manager->path_watches);
         foreign_scan_free(manager->foreign_scan);
+        state_look_free(manager->state_look);
         worker_start_free(manager->worker_start);
         sd_event_source_disable_unref(manager->control_retry);
         ublk_ctl_free(manager->ctl);

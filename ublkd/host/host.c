@@ -80,29 +80,35 @@ int host_read(struct host *host)
         return 0;
 }
 
-/* What is left there for us. A file system that does not say (it has no blocks) is never full. */
-static bool has_little_room(const char *directory, uint64_t *ret_room)
+/* A file system that does not say (it has no blocks) is never full. */
+void host_read_room(const char *directory, struct state_room *ret)
 {
         struct statvfs room;
 
+        *ret = (struct state_room){.answered = true};
         if (statvfs(directory, &room) < 0 || room.f_blocks == 0)
-                return false;
-        *ret_room = (uint64_t)(geteuid() == 0 ? room.f_bfree : room.f_bavail) * room.f_frsize;
-        return *ret_room < ROOM_LEAST;
+                return;
+        ret->limited = true;
+        ret->bytes = (uint64_t)(geteuid() == 0 ? room.f_bfree : room.f_bavail) * room.f_frsize;
 }
 
-int host_look_at_state(struct host *host, const char *directory, int error)
+int host_tell_state(struct host *host, const char *directory, const struct state_room *room, int error)
 {
-        uint64_t room;
         int r;
 
         problem_list_clear(&host->state);
-        if (has_little_room(directory, &room)) {
+        if (!room->answered)
+                return problem_add(&host->state, ETIMEDOUT, "", "StateDirectoryHangs",
+                        "The file system of the state directory %s does not answer: devices cannot be "
+                        "created or changed until it does. Look at its server; a local file system is the "
+                        "right place for the state directory",
+                        directory);
+        if (room->limited && room->bytes < ROOM_LEAST) {
                 r = problem_add(&host->state, ENOSPC, "", "StateDirectoryFull",
                         "The file system of the state directory %s has %" PRIu64
                         " KiB left: devices cannot be created or changed there when that is used up, and "
                         "what happens to them is forgotten when ublkd ends; make room",
-                        directory, room / 1024);
+                        directory, room->bytes / 1024);
                 return r < 0 ? r : 1;
         }
         if (error == -ENOLINK)

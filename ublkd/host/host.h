@@ -23,12 +23,21 @@ struct host {
         struct adoptables adoptable;  /* the same */
 };
 
+/* What is left on the file system of the state directory. */
+struct state_room {
+        bool answered; /* false: it did not answer in time */
+        bool limited;  /* `bytes` is known; false: it does not say, and is never full */
+        uint64_t bytes;
+};
+
 /* Fills in the kernel release, the CPUs and the group; the rest is the control plane's to say. To be called
  * before the loop, since it reads files. 0 or -errno. */
 int host_read(struct host *host);
-/* Replaces `state`, as the file system of `directory` is now. `error` (-errno, 0: none): of the last events
+/* Asks the file system of `directory`. May block for ever: not on the loop. */
+void host_read_room(const char *directory, struct state_room *ret);
+/* Replaces `state`, as the file system of `directory` was seen. `error` (-errno, 0: none): of the last events
  * that were to be written there. 1: there is no room; 0; or -ENOMEM, and `state` is empty. */
-int host_look_at_state(struct host *host, const char *directory, int error);
+int host_tell_state(struct host *host, const char *directory, const struct state_room *room, int error);
 /* The group `name` of the first of these files (in the form of group(5), count entries) that has it; 0
  * (root): none has. */
 gid_t host_find_group(const char *const *paths, size_t count, const char *name);

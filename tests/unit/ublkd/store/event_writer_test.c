@@ -123,16 +123,22 @@ static void test_a_repetition_is_written_as_soon_as_a_new_event(void)
 static void test_the_state_directory(void)
 {
         struct host host = {};
+        struct state_room room;
 
-        CHECK_INT(host_look_at_state(&host, "/proc", 0), 0); /* has no blocks, of which none is free */
+        host_read_room("/proc", &room); /* has no blocks, of which none is free */
+        CHECK_INT(host_tell_state(&host, "/proc", &room, 0), 0);
         CHECK_INT(host.state.count, 0);
-        CHECK_INT(host_look_at_state(&host, "/proc", -EIO), 0);
+        CHECK_INT(host_tell_state(&host, "/proc", &room, -EIO), 0);
         if (CHECK_INT(host.state.count, 1)) {
                 CHECK_STR(host.state.items[0].reason, "StateDirectoryFails");
                 CHECK(strstr(host.state.items[0].detail, "/proc: Input/output error"));
         }
-        CHECK_INT(host_look_at_state(&host, "/proc", 0), 0); /* it is over */
+        CHECK_INT(host_tell_state(&host, "/proc", &room, 0), 0); /* it is over */
         CHECK_INT(host.state.count, 0);
+        room = (struct state_room){.answered = true, .limited = true, .bytes = 4096};
+        CHECK_INT(host_tell_state(&host, "/proc", &room, 0), 1);
+        if (CHECK_INT(host.state.count, 1))
+                CHECK(strstr(host.state.items[0].detail, "has 4 KiB left"));
         host_clear(&host);
 }
 

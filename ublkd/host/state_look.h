@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* How much room the file system of the state directory has. It may be on a server that does not answer, so a
+ * short-lived process looks. */
+#pragma once
+
+#include "ublkd/host/host.h"
+
+#include <systemd/sd-event.h>
+
+struct state_look;
+
+struct state_look_config {
+        sd_event *event;
+        const char *directory;  /* outlives the look */
+        uint64_t patience_usec; /* for the process; 0: a second */
+        /* From the loop, once for each look. It may begin another one. */
+        void (*done)(void *userdata, const struct state_room *room);
+        void *userdata;
+};
+
+/* 0 or -errno. */
+int state_look_new(const struct state_look_config *config, struct state_look **ret);
+/* Kills a look under way. NULL is fine. Returns NULL. */
+struct state_look *state_look_free(struct state_look *look);
+
+/* Starts a look, unless one is under way. True: `done` comes; false: what was seen last still holds, or no process
+ * can be started. */
+bool state_look_begin(struct state_look *look);
