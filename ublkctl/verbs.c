@@ -15,7 +15,8 @@ static const struct verb verbs[] = {
         {.name = "attach", .arguments = "FILE", .summary = "make a disk of a file, print its node",
          .description = "Makes a disk of FILE (or of a block device), waits until it is Live and prints its node, "
                         "like /dev/ublkb0. A file that is attached already, and in the same way, keeps its disk, "
-                        "which is printed. When the disk cannot be made nothing is left behind. The device is there "
+                        "which is printed. Where another file has come to its path since, a second disk is made only "
+                        "under a name that --name gives. When the disk cannot be made nothing is left behind. The device is there "
                         "again after a reboot, so its path is kept as it was given, with its links: give a block device "
                         "by a name that stays, as in /dev/disk/by-id or /dev/mapper.",
          .settings = BIT(READ_ONLY) | BIT(NAME) | BIT(OFFSET) | BIT(TIMEOUT),

@@ -122,6 +122,22 @@ def test_a_link_that_leads_elsewhere_now_is_another_disk(ctl, server, tmp_path):
     assert "first and second" in ctl("detach", "link", status=REFUSED).err
 
 
+def test_a_file_that_was_replaced_does_not_silently_become_a_second_disk(ctl, server, tmp_path):
+    path = image(tmp_path)
+    node = ctl("attach", path).out
+    server.tell("condition data PathLeadsToStore False PathLeadsElsewhere It leads to another file.")
+    for more in ([], ["--name", "data"]):  # the latter printed the node of the old file
+        said = ctl("attach", path, *more, status=REFUSED).err
+        assert "the device data (/dev/ublkb0) serves" in said and "It leads to another file." in said
+        assert "'ublkctl attach --name NAME FILE'" in said
+        assert ctl("list", "-o", "name").lines == ["data"]
+    ctl("attach", path, "--name", "new")
+    ctl("attach", path)
+    assert ctl("list", "-o", "name").lines == ["data", "new"]
+    server.tell("condition data PathLeadsToStore True PathLeadsToStore It leads there again.")
+    assert ctl("attach", path, "--name", "data").out == node
+
+
 def test_other_paths_that_lead_nowhere(ctl, tmp_path):
     (tmp_path / "circle").symlink_to("circle")
     path = image(tmp_path)

@@ -321,16 +321,53 @@ static enum exit_status show_attached(struct attach *attach, const cJSON *there)
         return status == STATUS_OK ? print_node(attach, answer.json) : status;
 }
 
+/* A device that serves the file that was at the path before, unless the user wants another disk beside it, under
+ * a name of its own. NULL: there is none. */
+static const cJSON *find_replaced(const struct attach *attach)
+{
+        const char *wanted = attach->context->settings->name;
+        const cJSON *device;
+
+        cJSON_ArrayForEach (device, attach->devices) {
+                const char *name = json_text(device, "name");
+                bool meant = name && (!wanted || strcmp(name, wanted) == 0);
+
+                if (meant && has_backing(device, &attach->place) && leads_elsewhere(device))
+                        return device;
+        }
+        return NULL;
+}
+
+/* Whoever attaches a file again expects the disk that there is, and would get one with other data. */
+static enum exit_status refuse_replaced(const struct attach *attach, const cJSON *device)
+{
+        const char *name = json_text(device, "name"), *node = json_text(device, "status.device"),
+                   *message = json_text(json_condition(device, "PathLeadsToStore"), "message");
+
+        say(attach->place.word,
+                "It is not the file that the device %s%s%s%s serves, which was at this path before. "
+                "%s%sNothing was "
+                "done. To make a second disk, of the file that is there now, name it: 'ublkctl attach --name "
+                "NAME "
+                "FILE'.",
+                name, node ? " (" : "", node ? node : "", node ? ")" : "", message ? message : "",
+                message ? " " : "");
+        return STATUS_REFUSED;
+}
+
 static enum exit_status attach_place(struct attach *attach)
 {
         enum exit_status status = fetch_devices(attach->context, &(struct text_list){}, &attach->devices);
-        const cJSON *there;
+        const cJSON *there, *replaced;
 
         if (status != STATUS_OK)
                 return status;
         there = find_attached(attach);
         if (there)
                 return show_attached(attach, there);
+        replaced = find_replaced(attach);
+        if (replaced)
+                return refuse_replaced(attach, replaced);
         status = create_under_free_name(attach);
         if (status == STATUS_OK)
                 warn_of_what_is_missing(attach, NULL);
