@@ -497,6 +497,23 @@ def test_health_and_readiness(server):
     check_problem(server.ask("GET", "/readyz"), 503, "not-ready")
 
 
+def test_who_cannot_store_changes_is_not_ready(tmp_path):
+    """A database that was deleted: every change was refused, and a probe was told that all is well."""
+    server = Server(tmp_path, "--sqlite")
+    server.ask("POST", "/devices", spec())
+    assert server.ask("GET", "/readyz").status == 200
+    for path in tmp_path.glob("ublkd.db*"):
+        path.unlink()
+    check_problem(server.ask("PUT", "/devices/data", spec(size="2MiB")), 503, "database-gone")
+    problem = check_problem(server.ask("GET", "/readyz"), 503, "database-gone")
+    assert "ublkctl adopt --all" in problem["detail"]
+    assert server.ask("GET", "/healthz").status == 200
+    assert names(server.ask("GET", "/devices")) == ["data"]
+    server.tell("settled off")
+    check_problem(server.ask("GET", "/readyz"), 503, "not-ready")
+    server.stop()
+
+
 def test_full_disk_changes_nothing(server):
     server.ask("POST", "/devices?wait=ready", spec())
     before = server.ask("GET", "/devices/data").json

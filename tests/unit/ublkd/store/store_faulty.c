@@ -57,6 +57,13 @@ static int faulty_save_events(
         return faulty->real->save_events(faulty->real_context, events, count, compacted);
 }
 
+static int faulty_check(void *context)
+{
+        const struct store_faulty *faulty = context;
+
+        return faulty->real->check ? faulty->real->check(faulty->real_context) : 0;
+}
+
 static void faulty_close(void *context)
 {
         const struct store_faulty *faulty = context;
@@ -72,5 +79,6 @@ const struct device_backend store_faulty_backend = {
         .save_revision = faulty_save_revision,
         .load_events = faulty_load_events,
         .save_events = faulty_save_events,
+        .check = faulty_check,
         .close = faulty_close,
 };
