@@ -514,6 +514,18 @@ def test_who_cannot_store_changes_is_not_ready(tmp_path):
     server.stop()
 
 
+def test_the_host_names_a_device_whose_disk_cannot_be_served(server):
+    """Its users hang, and nothing but a list of all devices named it."""
+    server.ask("POST", "/devices?wait=ready", spec())
+    server.ask("POST", "/devices?wait=ready", spec("other"))
+    server.tell("status data Backoff BackingInUse /srv/a.img is in use by process 4211 (dd).")
+    server.tell("status other Backoff BackingFileMissing It is missing.")  # it has no disk: nobody waits
+    (told,) = [item for item in server.ask("GET", "/host").json["problems"] if "Device" in item["detail"]]
+    assert told["title"] == "BackingInUse"
+    assert told["detail"] == ('Device "data": /dev/ublkb0 is there and is not served: its I/O waits, or fails as '
+                              "recovery.onCrash says. /srv/a.img is in use by process 4211 (dd).")
+
+
 def test_full_disk_changes_nothing(server):
     server.ask("POST", "/devices?wait=ready", spec())
     before = server.ask("GET", "/devices/data").json

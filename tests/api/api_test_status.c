@@ -36,6 +36,8 @@ int api_test_set_status(struct device_store *store, uint64_t restarts, const str
         };
         int r;
 
+        if (reason == REASON_BACKING_IN_USE)
+                status.disk = true; /* another writer came while it had no worker */
         if (reason == REASON_BACKING_CHANGED) {
                 status.disk = true; /* its I/O waits */
                 status.backing.known = true;
