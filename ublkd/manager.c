@@ -149,6 +149,7 @@ static void on_foreign_seen(void *userdata)
         manager->scanning = false;
         (void)adoptables_join(
                 &manager->host.adoptable, &manager->host.foreign); /* less is told without memory */
+        (void)record_keeper_show_disks(manager->record_keeper, &manager->host.foreign); /* the same */
         tell_foreign_disks(manager);
         answer_host(manager);
 }

@@ -52,7 +52,9 @@ int api_test_set_status(struct device_store *store, uint64_t restarts, const str
                 status.faults.cut = 2;
                 status.faults.cut_at = 0x2b;
         }
-        if (phase == PHASE_LIVE) {
+        if (reason == REASON_RECORD_OUTDATED)
+                status.disk = true; /* it is left as it is, with its worker */
+        if (phase == PHASE_LIVE || reason == REASON_RECORD_OUTDATED) {
                 status.worker.pid = getpid();
                 status.worker.started_at = record->created_at;
                 status.kernel_flags = 1 << 3;

@@ -176,6 +176,13 @@ def test_list_tells_why_a_device_is_not_live(ctl, server):
     assert ctl("list").rows[0][-1] == "BackingInUse"
 
 
+def test_list_shows_the_disk_of_an_outdated_record(ctl, server):
+    ctl("create", "data", *NULL)
+    server.tell("status data Failed RecordOutdated Its disk is served.")
+    (row,) = ctl("list").rows
+    assert row[:3] == ["data", "Failed", "/dev/ublkb0"] and row[-1] == "RecordOutdated(served)"
+
+
 def test_describe_tells_of_io_errors(ctl, server):
     ctl("create", "data", *NULL)
     assert field(ctl("describe", "data"), "I/O errors") == "none"

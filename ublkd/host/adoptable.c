@@ -80,18 +80,12 @@ static bool has_disk(const struct adoptables *list, int number)
         return false;
 }
 
-/* The process that serves it, as far as that is known; 0: none. */
-static pid_t server_of(const struct foreign_disk *disk)
-{
-        return disk->server.pid > 0 ? disk->server.pid : disk->looked ? 0 : disk->server_pid;
-}
-
 static int add_disk(struct adoptables *list, const struct foreign_disk *disk)
 {
         struct adoptable item = {
                 .number = disk->number,
                 .state = disk->state,
-                .pid = server_of(disk),
+                .pid = foreign_disk_server(disk),
                 .verdict = disk->server.managed ? ADOPT_ELSEWHERE : ADOPT_NO_RECORD,
                 .detail = strdup(disk->detail),
         };
@@ -110,7 +104,7 @@ int adoptables_join(struct adoptables *list, const struct foreign_disks *disks)
                 if (item) {
                         item->number = disk->number;
                         item->state = disk->state;
-                        item->pid = server_of(disk);
+                        item->pid = foreign_disk_server(disk);
                 } else if (disk->maker == FOREIGN_BY_UBLKD && !has_disk(list, disk->number))
                         r = add_disk(list, disk);
         }

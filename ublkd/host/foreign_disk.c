@@ -254,6 +254,11 @@ const char *foreign_maker_to_string(enum foreign_maker maker)
         return names[maker];
 }
 
+pid_t foreign_disk_server(const struct foreign_disk *disk)
+{
+        return disk->server.pid > 0 ? disk->server.pid : disk->looked ? 0 : disk->server_pid;
+}
+
 bool foreign_disk_is_problem(const struct foreign_disk *disk)
 {
         return disk->maker == FOREIGN_BY_UBLKD && (disk->looked || disk->has_record) && !disk->server.managed

@@ -57,6 +57,8 @@ struct foreign_server foreign_server_look(const char *proc, pid_t pid);
  * record is in the runtime directory, or NULL. */
 void foreign_disk_describe(struct foreign_disk *disk, const struct foreign_server *server, const char *name);
 const char *foreign_maker_to_string(enum foreign_maker maker);
+/* The process that serves it, as far as that is known; 0: none. */
+pid_t foreign_disk_server(const struct foreign_disk *disk);
 /* Something is wrong with it, as opposed to that it is there, or that it is not known. */
 bool foreign_disk_is_problem(const struct foreign_disk *disk);
 

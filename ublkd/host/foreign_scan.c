@@ -38,7 +38,7 @@ static bool is_seen(const struct device_store *store, int number)
 {
         const struct device_record *record = device_store_of_number(store, number);
 
-        return record && record->status.disk;
+        return record && record->age == RECORD_CURRENT && record->status.disk;
 }
 
 /* Those that may be foreign, in no order. */

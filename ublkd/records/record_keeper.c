@@ -15,7 +15,9 @@
  * record is not current either, and that is written down in a copy that says "removed". */
 #include "ublkd/records/record_keeper.h"
 
+#include "ublkd/model/device_cookie.h"
 #include "ublkd/records/record_file.h"
+#include "ublkd/store/device_record.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -383,6 +385,47 @@ int record_keeper_list(struct record_keeper *keeper, size_t most, struct adoptab
         adoptables_clear(ret);
         return runtime_dir_each_record(keeper->runtime_dir, list_one, &listing);
 }
+
+/* ---- the disks of outdated records ---- */
+
+/* NULL: it was not found. */
+static const struct foreign_disk *find_disk(const struct foreign_disks *found, const char *uid)
+{
+        for (size_t i = 0; i < found->count; i++)
+                if (device_cookie_matches(found->items[i].cookie, uid))
+                        return &found->items[i];
+        return NULL;
+}
+
+static int show_disk(
+        struct device_store *store, const struct device_record *record, const struct foreign_disk *disk)
+{
+        struct device_status status = {
+                .phase = record->status.phase,
+                .observed_generation = record->status.observed_generation,
+                .number = disk ? disk->number : record->number,
+                .disk = disk,
+                .worker.pid = disk ? foreign_disk_server(disk) : 0,
+        };
+        int r = device_record_explain_age(record, &status);
+
+        if (r >= 0 && !device_status_equal(&status, &record->status))
+                r = device_store_set_status(store, record->name, &status);
+        device_status_clear(&status);
+        return r;
+}
+
+int record_keeper_show_disks(struct record_keeper *keeper, const struct foreign_disks *found)
+{
+        int r = 0;
+
+        DEVICE_STORE_FOREACH (record, keeper->store)
+                if (r >= 0 && record->age == RECORD_OUTDATED)
+                        r = show_disk(keeper->store, record, find_disk(found, record->uid));
+        return r;
+}
+
+/* ---- adopting ---- */
 
 static struct adoption verdict(enum adopt_verdict which, const char *name, char *detail)
 {

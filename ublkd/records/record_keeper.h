@@ -24,5 +24,9 @@ int record_keeper_ensure(struct record_keeper *keeper, const char *name);
  * -errno. */
 int record_keeper_list(struct record_keeper *keeper, size_t most, struct adoptables *ret);
 
+/* Writes into the status of each device whose record is older than its copy what was found of its disk: number,
+ * and who serves it. 0 or -errno. */
+int record_keeper_show_disks(struct record_keeper *keeper, const struct foreign_disks *found);
+
 /* Takes the record of `uid` into the store, under `name` (NULL: its own). */
 struct adoption record_keeper_adopt(struct record_keeper *keeper, const char *uid, const char *name);

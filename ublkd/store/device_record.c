@@ -47,17 +47,27 @@ int device_record_explain_quarantine(const struct device_record *record, struct 
 
 int device_record_explain_age(const struct device_record *record, struct device_status *status)
 {
+        char disk[96] = "";
+
         if (record->age == RECORD_REMOVED)
                 return device_status_explain(status, REASON_RECORD_REMOVED,
                         "The database is an older copy: this device was removed after that copy was made. "
                         "It is not started. To start it again give 'ublkctl adopt %s' (POST "
                         "/devices/adopt).",
                         record->name);
+        if (status->disk && status->worker.pid > 0)
+                snprintf(disk, sizeof(disk), " Its disk /dev/ublkb%d is there, and process %d serves it.",
+                        status->number, (int)status->worker.pid);
+        else if (status->disk)
+                snprintf(disk, sizeof(disk),
+                        " Its disk /dev/ublkb%d is there, and no process serves it: its I/O waits.",
+                        status->number);
         return device_status_explain(status, REASON_RECORD_OUTDATED,
                 "The database has an older record of this device than the runtime directory: the database is "
-                "an older copy. The disk and its worker are left as they are, until 'ublkctl adopt %s' (POST "
+                "an older copy.%s The disk and its worker are left as they are, until 'ublkctl adopt %s' "
+                "(POST "
                 "/devices/adopt) takes the newer record over.",
-                record->name);
+                disk, record->name);
 }
 
 void device_record_clear(struct device_record *record)

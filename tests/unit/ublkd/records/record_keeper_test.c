@@ -4,6 +4,7 @@
 #include "tests/unit/check.h"
 #include "ublkd/records/record_keeper.h"
 
+#include "ublkd/model/device_cookie.h"
 #include "ublkd/records/record_file.h"
 
 #include <errno.h>
@@ -288,6 +289,54 @@ static void test_an_older_database(struct place *place)
         adoptables_clear(&found);
 }
 
+static void check_shown(const struct place *place, int number, bool disk, pid_t pid, const char *words)
+{
+        const struct device_status *status = &get(place, "data")->status;
+
+        CHECK_INT(status->phase, PHASE_FAILED);
+        CHECK_INT(status->reason, REASON_RECORD_OUTDATED);
+        CHECK_INT(status->number, number);
+        CHECK_INT(status->disk, disk);
+        CHECK_INT(status->worker.pid, pid);
+        CHECK(strstr(status->message, words) && strstr(status->message, "'ublkctl adopt data'"));
+}
+
+/* It was shown without a node, as if there were no disk. The older record may know no number, or another. */
+static void test_the_disk_of_an_outdated_record_is_shown(struct place *place)
+{
+        struct foreign_disk items[2] = {};
+        struct foreign_disks found = {.items = items, .count = 2};
+        uint64_t revision;
+
+        start(place);
+        put(place, "data", "");
+        stop_and(place, "cp -r state backup");
+        start(place);
+        CHECK_INT(device_store_assign_number(place->store, "data", 7), 0);
+        put(place, "data", ",\"queueDepth\":64");
+        stop_and(place, "rm -r state; cp -r backup state");
+        start(place);
+        check_shown(place, -1, false, 0, "an older copy. The disk");
+
+        items[0] = (struct foreign_disk){.number = 3, .cookie = 0x1234};
+        items[1] = (struct foreign_disk){
+                .number = 7, .cookie = device_cookie(uid_of(place, "data"), 2), .server_pid = 4211};
+        CHECK_INT(record_keeper_show_disks(place->keeper, &found), 0);
+        check_shown(place, 7, true, 4211, "/dev/ublkb7 is there, and process 4211 serves it.");
+        revision = device_store_revision(place->store);
+        CHECK_INT(record_keeper_show_disks(place->keeper, &found), 0);
+        CHECK_INT(device_store_revision(place->store), revision); /* nothing has changed */
+
+        items[1].server_pid = 0;
+        CHECK_INT(record_keeper_show_disks(place->keeper, &found), 0);
+        check_shown(place, 7, true, 0, "no process serves it: its I/O waits.");
+        found.count = 1;
+        CHECK_INT(record_keeper_show_disks(place->keeper, &found), 0);
+        check_shown(place, -1, false, 0, "an older copy. The disk");
+        CHECK_INT(adopt(place, uid_of(place, "data"), NULL), ADOPT_DONE);
+        stop(place);
+}
+
 static void test_a_device_that_was_removed_since(struct place *place)
 {
         struct adoptables found = {};
@@ -434,7 +483,8 @@ int main(void)
 {
         static void (*const tests[])(struct place *) = {test_the_copy_follows_the_record,
                 test_a_lost_database, test_a_name_that_is_taken, test_a_number_that_is_taken,
-                test_an_older_database, test_a_device_that_was_removed_since, test_a_copy_that_is_late,
+                test_an_older_database, test_the_disk_of_an_outdated_record_is_shown,
+                test_a_device_that_was_removed_since, test_a_copy_that_is_late,
                 test_copies_that_cannot_be_read, test_a_copy_that_cannot_be_written};
 
         for (size_t i = 0; i < ARRAY_SIZE(tests); i++) {
