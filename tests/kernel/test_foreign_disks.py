@@ -47,7 +47,8 @@ def test_after_the_database_was_lost(make_daemon, file_of):
     path = file_of()
     first = make_daemon()
     first.start()
-    number = first.api.create(loop_spec("data", path))["status"]["id"]
+    created = first.api.create(loop_spec("data", path))
+    number, uid = created["status"]["id"], created["uid"]
     pid = first.worker_pid("data")
     Disk(number).write(0, block("a"))
     first.stop()
@@ -66,7 +67,10 @@ def test_after_the_database_was_lost(make_daemon, file_of):
     assert said.returncode == 1 and disk["detail"] in said.stdout, said.stdout
     # What it serves is not served a second time, and it serves on.
     refused = second.api.create(loop_spec("again", path), status=422)
-    assert f"is in use by process {pid} (ublkd-worker data)" in refused["detail"]
+    assert "'ublkctl adopt data' takes that disk over" in refused["detail"], refused
+    named = second.api.create(loop_spec("data", path), status=422)
+    assert f"'ublkctl adopt --name NAME {uid}'" in named["detail"], named
+    second.api.delete("data")
     second.api.delete("again")
     assert Disk(number).read(0, 4096) == block("a")
     second.stop()

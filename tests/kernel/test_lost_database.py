@@ -152,7 +152,9 @@ def test_an_older_database_under_load(ext4, daemon, file_of, directory, killed):
             daemon.start()
             held = api.get("data")
             assert held["status"]["phase"] == "Failed" and condition_of(held)["reason"] == "RecordOutdated"
-            assert held["generation"] == 1 and held["status"]["worker"] is None
+            assert held["generation"] == 1
+            shown = api.wait_for("data", lambda d: d["status"]["device"], "shown with its disk")["status"]
+            assert shown["phase"] == "Failed" and shown["device"] == before[3] and shown["worker"]["pid"] == pid
             disk.wait_progress(50)
             daemon.kill()
         daemon.start()

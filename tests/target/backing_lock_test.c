@@ -140,7 +140,8 @@ static void a_ring_keeps_the_lock_until_it_is_gone(void)
         CHECK_INT(r, 0);
 }
 
-static void check_sentence(const struct backing_range *range, pid_t holder, const char *part)
+static void check_sentence(
+        const struct backing_range *range, pid_t holder, const char *part, const char *never)
 {
         _cleanup_problems_ struct problem_list problems = {};
         pid_t found;
@@ -153,23 +154,25 @@ static void check_sentence(const struct backing_range *range, pid_t holder, cons
         CHECK_STR(problems.items[0].pointer, "/target");
         if (!CHECK(strstr(problems.items[0].detail, path) && strstr(problems.items[0].detail, part)))
                 fprintf(stderr, "it says: %s\n", problems.items[0].detail);
+        CHECK(!strstr(problems.items[0].detail, never));
 }
 
 /* In the child: holds a lock of the kind that `command` makes, until it is killed. */
-static void hold(int ready, int command)
+static void hold(int ready, int command, const char *name)
 {
         struct flock lock_of_all = {.l_type = F_WRLCK, .l_len = command == F_SETLK ? 0 : SIZE};
         int fd = open(path, O_RDWR);
 
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        (void)prctl(PR_SET_NAME, "holder");
+        (void)prctl(PR_SET_NAME, name);
         if (fcntl(fd, command, &lock_of_all) < 0 || write(ready, "x", 1) != 1)
                 _exit(1);
         (void)pause();
         _exit(0);
 }
 
-static void who_has_it_is_named(int command)
+/* `name`: of the process that has it. `after`: what the sentence says after naming it, and `never` what it does not. */
+static void who_has_it_is_named(int command, const char *name, const char *after, const char *never)
 {
         _cleanup_close_ int ours = open_again(path, O_RDWR);
         struct backing_range range = {.fd = ours, .end = SIZE, .writes = true};
@@ -180,13 +183,14 @@ static void who_has_it_is_named(int command)
         CHECK_INT(pipe(ready), 0);
         pid = fork();
         if (pid == 0)
-                hold(ready[1], command);
+                hold(ready[1], command, name);
         close(ready[1]);
         CHECK_INT(read(ready[0], &byte, 1), 1);
         close(ready[0]);
         CHECK_INT(backing_lock(&range), -EAGAIN);
-        snprintf(text, sizeof(text), " is in use by process %d (holder);", (int)pid);
-        check_sentence(&range, pid, text);
+        snprintf(text, sizeof(text), " is in use by process %d (%s", (int)pid, name);
+        check_sentence(&range, pid, text, never);
+        check_sentence(&range, pid, after, never);
         kill(pid, SIGKILL);
         CHECK_INT(waitpid(pid, NULL, 0), pid);
         CHECK_INT(backing_lock(&range), 0);
@@ -198,7 +202,7 @@ static void whom_nobody_sees_is_told_as_such(void)
         _cleanup_close_ int ours = open_again(path, O_RDWR);
 
         check_sentence(&(struct backing_range){.fd = ours, .end = SIZE, .writes = true}, 0,
-                " is locked by somebody whom /proc does not show");
+                " is locked by somebody whom /proc does not show", "ublkctl");
 }
 
 int main(void)
@@ -213,8 +217,11 @@ int main(void)
         an_image_of_qemu_is_not_written();
         where_there_are_no_locks_it_says_so();
         a_ring_keeps_the_lock_until_it_is_gone();
-        who_has_it_is_named(F_OFD_SETLK);
-        who_has_it_is_named(F_SETLK);
+        who_has_it_is_named(F_OFD_SETLK, "holder", "End that one first", "ublkctl");
+        who_has_it_is_named(F_SETLK, "holder", "End that one first", "ublkctl");
+        who_has_it_is_named(
+                F_OFD_SETLK, "ublkd-worker", "'ublkctl host' tells how to take it over", "End that");
+        who_has_it_is_named(F_OFD_SETLK, "ublkd", "for a disk of ublkd", "End that");
         whom_nobody_sees_is_told_as_such();
         scratch_remove(&scratch);
         return check_report();

@@ -125,6 +125,7 @@ void device_claim_name_holder(struct managed_device *device, pid_t holder)
                         return;
                 }
         }
+        device_claim_name_lost_holder(device, holder);
 }
 
 /* Those whose claims are not written down are few: it is done in their next turn. */

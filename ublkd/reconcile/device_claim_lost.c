@@ -45,6 +45,52 @@ static bool is_of_another(const struct managed_device *device, int number, const
         return false;
 }
 
+/* The record of its disk, `name` and `uid`, is in the runtime directory. */
+static void note_lost(struct managed_device *device, const char *name, const char *uid)
+{
+        static const char danger[] = "Two disks that write to one store would destroy its data.";
+        const struct device_record *of_name = device_store_get(device->reconciler->config.store, name);
+
+        if (!of_name || strcmp(of_name->uid, uid) == 0)
+                device_note(device, REASON_BACKING_IN_USE,
+                        "The backing store belongs to the disk of the device %s, of which this database has "
+                        "lost "
+                        "the record: 'ublkctl adopt %s' takes that disk over. %s",
+                        name, name, danger);
+        else if (strcmp(name, device->name) == 0 && device->facts.kernel == KERNEL_ABSENT)
+                device_note(device, REASON_BACKING_IN_USE,
+                        "The backing store belongs to the disk of an earlier device %s, of which this "
+                        "database has "
+                        "lost the record: 'ublkctl adopt --name NAME %s' takes that disk over under another "
+                        "name. "
+                        "To keep the name, remove this device first, which has no disk: 'ublkctl delete %s', "
+                        "then "
+                        "'ublkctl adopt %s'. %s",
+                        name, uid, name, name, danger);
+        else
+                device_note(device, REASON_BACKING_IN_USE,
+                        "The backing store belongs to the disk of an earlier device %s, of which this "
+                        "database has "
+                        "lost the record: 'ublkctl adopt --name NAME %s' takes that disk over under another "
+                        "name. "
+                        "%s",
+                        name, uid, danger);
+}
+
+void device_claim_name_lost_holder(struct managed_device *device, pid_t holder)
+{
+        const struct adoptables *lost = &device->reconciler->config.host->adoptable;
+
+        for (size_t i = 0; i < lost->count; i++) {
+                const struct adoptable *item = &lost->items[i];
+
+                if (item->pid == holder && *item->uid && item->name) {
+                        note_lost(device, item->name, item->uid);
+                        return;
+                }
+        }
+}
+
 static bool collides(const struct search *search, const char *uid)
 {
         const struct reconciler_config *config = &search->device->reconciler->config;
@@ -72,11 +118,7 @@ static int check_uid(const struct search *search, const char *uid)
                 && (file.record.number < 0 || !is_node_there(file.record.number)
                         || is_of_another(device, file.record.number, uid)))
                 return 0;
-        device_note(device, REASON_BACKING_IN_USE,
-                "The backing store belongs to the disk of the device %s, of which this database has lost the "
-                "record: 'ublkctl adopt %s' takes that disk over. Two disks that write to one store would "
-                "destroy its data.",
-                file.record.name ? file.record.name : uid, file.record.name ? file.record.name : uid);
+        note_lost(device, file.record.name ? file.record.name : uid, uid);
         return -EBUSY;
 }
 

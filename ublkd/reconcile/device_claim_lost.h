@@ -4,6 +4,8 @@
 
 #include "ublkd/plan/claims.h"
 
+#include <sys/types.h>
+
 struct managed_device;
 struct reconciler;
 
@@ -13,3 +15,6 @@ int reconciler_find_lost(struct reconciler *reconciler);
 void reconciler_forget_lost(struct reconciler *reconciler);
 /* 0; -EBUSY and a note when these collide with what a disk has that the database lost. */
 int device_claim_check_lost(struct managed_device *device, const struct backing_claims *claims);
+/* The worker of `device` has found its store locked by `holder`. Where that is the worker of a disk that the database
+ * lost, a note names how to adopt the disk instead. */
+void device_claim_name_lost_holder(struct managed_device *device, pid_t holder);

@@ -72,23 +72,38 @@ static void read_path(int fd, char path[static PATH_MAX])
         path[n] = '\0';
 }
 
+/* A worker, or a supervisor that keeps the store of one: to end it would take a disk from its users. */
+static bool is_of_ublkd(const struct lock_holder *holder)
+{
+        static const char worker[] = "ublkd-worker";
+
+        return strcmp(holder->name, "ublkd") == 0 || strncmp(holder->name, worker, strlen(worker)) == 0;
+}
+
 int backing_lock_explain(const struct backing_range *range, const char *pointer,
         struct problem_list *problems, pid_t *ret_holder)
 {
-        static const char advice[] =
-                "two that write to one store would destroy its data. End that one first, "
-                "use another store or range of it, or make both read-only.";
+        static const char
+                danger[] = "two that write to one store would destroy its data",
+                advice[] = "End that one first, use another store or range of it, or make both read-only.";
         struct lock_holder holder;
         char path[PATH_MAX];
         bool found = find_holder(range, &holder);
 
         *ret_holder = found ? holder.pid : 0;
         read_path(range->fd, path);
+        if (found && is_of_ublkd(&holder))
+                return problem_add(problems, EBUSY, pointer, "BackingInUse",
+                        "%s is in use by process %d (%s), for a disk of ublkd; %s. Use that disk, or another "
+                        "store or range. If it belongs to no device, 'ublkctl host' tells how to take it "
+                        "over.",
+                        path, (int)holder.pid, holder.name, danger);
         if (found)
                 return problem_add(problems, EBUSY, pointer, "BackingInUse",
-                        "%s is in use by process %d (%s); %s", path, (int)holder.pid, holder.name, advice);
+                        "%s is in use by process %d (%s); %s. %s", path, (int)holder.pid, holder.name, danger,
+                        advice);
         return problem_add(problems, EBUSY, pointer, "BackingInUse",
                 "%s is locked by somebody whom /proc does not show here (in another container, on another "
-                "machine, or a server that has ended and whose last requests are still on their way); %s",
-                path, advice);
+                "machine, or a server that has ended and whose last requests are still on their way); %s. %s",
+                path, danger, advice);
 }

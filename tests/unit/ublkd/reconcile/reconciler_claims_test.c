@@ -238,6 +238,40 @@ static void a_store_that_a_worker_of_ours_has_locked_is_its_devices(void)
         world_free(&world);
 }
 
+/* "again" finds the store of a disk that the database has lost locked by the worker of that disk. */
+static void world_new_with_lost_worker(struct world *world, const char *lost_name)
+{
+        struct adoptable item = {
+                .uid = "0b7a1c9e-0000-4000-8000-1234567890ab", .number = LOST_NUMBER, .pid = 47};
+
+        world_new(world);
+        item.name = strdup(lost_name);
+        CHECK_INT(adoptables_add(&world->host.adoptable, &item), 0);
+        world_put_loop(world, "again", "");
+        world_settle(world, 0);
+        if (CHECK(fake_worker("again")))
+                fake_worker_find_locked(
+                        fake_worker("again"), item.pid, "/x is in use by process 47 (ublkd-worker); end it.");
+        world_settle(world, 5);
+        CHECK(!was_told(world, "end it"));
+}
+
+/* The advice was to end the worker, which would have taken the disk from its users. */
+static void a_store_that_the_worker_of_a_lost_disk_has_locked_is_to_be_adopted(void)
+{
+        struct world world;
+
+        world_new_with_lost_worker(&world, "lost");
+        CHECK(was_told(&world, "'ublkctl adopt lost' takes that disk over"));
+        adoptables_clear(&world.host.adoptable);
+        world_free(&world);
+        world_new_with_lost_worker(&world, "again"); /* its own spec was applied once more */
+        CHECK(was_told(&world, "'ublkctl adopt --name NAME 0b7a1c9e-0000-4000-8000-1234567890ab' takes"));
+        CHECK(was_told(&world, "'ublkctl delete again', then 'ublkctl adopt again'"));
+        adoptables_clear(&world.host.adoptable);
+        world_free(&world);
+}
+
 /* Its store lies on a second one, somewhere in it if `mapped`. */
 static void lie_on(struct worker_proc *worker, const char *key, bool mapped)
 {
@@ -389,6 +423,7 @@ static void the_store_of_a_lost_disk_is_its_own(void)
 int main(void)
 {
         the_store_of_a_lost_disk_is_its_own();
+        a_store_that_the_worker_of_a_lost_disk_has_locked_is_to_be_adopted();
         what_lies_below_a_store_belongs_to_its_disk();
         a_new_disk_is_not_made_where_somebody_else_writes();
         what_cannot_be_known_is_told_and_refuses_nothing();
