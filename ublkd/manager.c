@@ -376,11 +376,28 @@ static int open_api(
                 &manager->api, problems);
 }
 
+/* In the process that searches: what it has of the store is from when it began. */
+static bool describe_worker(const void *userdata, pid_t pid, char *text, size_t size)
+{
+        const struct manager *manager = userdata;
+
+        DEVICE_STORE_FOREACH (record, manager->store)
+                if (record->status.worker.pid == pid) {
+                        snprintf(text, size, "the device %s (/dev/ublkb%d, served by process %d)",
+                                record->name, record->number, (int)pid);
+                        return true;
+                }
+        return false;
+}
+
 static int open_disk_search(struct manager *manager)
 {
         return disk_search_new(manager->event,
                 &(struct disk_search_options){
-                        .roots = {.proc = "/proc", .sys = "/sys"}
+                        .roots = {.proc = "/proc",
+                                  .sys = "/sys",
+                                  .describe = describe_worker,
+                                  .describe_userdata = manager}
         },
                 &manager->disk_search);
 }

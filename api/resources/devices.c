@@ -103,7 +103,8 @@ static void reply_in_use(struct request *request, const struct disk_answer *answ
 {
         if (answer->use == DISK_USED)
                 reply_problem(request, PROBLEM_IN_USE,
-                        "%s: /dev/ublkb%d is in use: %s. Unmount it or end those processes, and repeat.",
+                        "%s: /dev/ublkb%d is in use: %s. Unmount it, end those processes or remove those "
+                        "devices, and repeat.",
                         what, answer->number, answer->text);
         else
                 reply_problem(request, PROBLEM_IN_USE,

@@ -210,6 +210,8 @@ def test_a_disk_of_ours_on_a_disk_of_ours(api, file_of):
     above.write(4096, block("x"))
     assert '"above"' in _refused(api, loop_spec("again", base))
     assert '"base"' in _refused(api, loop_spec("file", path))
+    in_use = api.ask("DELETE", "/devices/base", 409)["detail"]
+    assert f"the device above (/dev/ublkb{above.number}, served by process " in in_use, in_use
     above.flush()
     api.delete("above")
     api.delete("base")

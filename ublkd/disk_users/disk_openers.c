@@ -76,14 +76,21 @@ static bool is_only_a_name(int process, const char *descriptor)
         return line && sscanf(line, "flags: %o", &flags) == 1 && (flags & O_PATH);
 }
 
-/* Once, however often it has the disk open. */
-static int add_process(struct disk_users *disk, const struct process *process)
+/* Once, however often it has the disk open. The disk of a device is served by its worker, and ublkd keeps what it lies
+ * on open: neither is a process that anybody should end. */
+static int add_process(const struct look *look, struct disk_users *disk, const struct process *process)
 {
+        const struct disk_users_roots *roots = look->roots;
         int pid = atoi(process->pid);
+        char text[160];
 
         if (disk->last_pid == pid)
                 return 0;
         disk->last_pid = pid;
+        if (roots->describe && roots->describe(roots->describe_userdata, pid, text, sizeof(text)))
+                return look_add_user(disk, "%s", text);
+        if (pid == roots->supervisor)
+                return look_add_user(disk, "ublkd itself (process %d), for a device that lies on it", pid);
         return look_add_user(disk, "process %s (%s)", process->pid, process->comm);
 }
 
@@ -104,7 +111,7 @@ static int add_opener(
         r = find_disk_of_link(look, directory, descriptor, path, &disk);
         if (r < 0 || !disk || is_only_a_name(process->directory, descriptor))
                 return r;
-        return add_process(disk, process);
+        return add_process(look, disk, process);
 }
 
 /* Stops at the first error but one: a descriptor that was closed meanwhile is none. */
@@ -183,7 +190,7 @@ static int add_mapping(struct look *look, const struct process *process, char *l
                 return seen_set_add(&look->files, mapping.file);
         if (r == -ENOMEM || !disk)
                 return r == -ENOMEM ? r : 0;
-        return add_process(disk, process);
+        return add_process(look, disk, process);
 }
 
 static int add_mappers(struct look *look, const struct process *process)

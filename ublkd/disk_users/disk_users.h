@@ -32,8 +32,11 @@ struct disk_users_roots {
         bool (*shares_files)(pid_t one, pid_t other);
         /* Opens a disk exclusively: a descriptor or -errno. NULL: the kernel's, by its node. */
         int (*open_exclusively)(int number);
-        const char *const *probers;     /* udev's programs, ended by NULL. NULL: where systems have them */
-        pid_t supervisor;               /* whose control helpers are no users; 0: nobody's */
+        const char *const *probers; /* udev's programs, ended by NULL. NULL: where systems have them */
+        pid_t supervisor;           /* whose control helpers are no users; 0: nobody's */
+        /* What a process serves, as a phrase, or false: nothing known. NULL: not known of any. */
+        bool (*describe)(const void *userdata, pid_t pid, char *text, size_t size);
+        const void *describe_userdata;
         struct disk_users_place *place; /* kept up while it looks; or NULL */
         struct disk_users_gap *gap;     /* set on failure; or NULL */
 };

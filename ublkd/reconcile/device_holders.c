@@ -16,7 +16,9 @@ enum {
 };
 
 #define FORCED " A forced removal does so at once, and its users get I/O errors."
-#define IN_USE "/dev/ublkb%d is in use: %s. Unmount it or end those processes, and it is taken away." FORCED
+#define IN_USE                                                                                               \
+        "/dev/ublkb%d is in use: %s. Unmount it, end those processes or remove those devices, and it is "    \
+        "taken away." FORCED
 #define WAITS_FOR_LAST "The kernel has been told to delete /dev/ublkb%d, and waits for the last who use it: "
 
 /* clang-format off */

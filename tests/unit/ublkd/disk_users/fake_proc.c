@@ -138,6 +138,13 @@ static int open_exclusively(int number)
         return fake_hold < 0 ? fake_hold : open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
+/* The process 53 is a worker of ours, of a disk on a disk. */
+static bool describe(const void *userdata, pid_t pid, char *text, size_t size)
+{
+        (void)snprintf(text, size, "%s", (const char *)userdata);
+        return pid == 53;
+}
+
 int fake_look(struct disk_users *disks, size_t count, char gap_text[static 192])
 {
         char proc[PATH_MAX], sys[PATH_MAX], udev[PATH_MAX];
@@ -150,6 +157,8 @@ int fake_look(struct disk_users *disks, size_t count, char gap_text[static 192])
                 .open_exclusively = open_exclusively,
                 .probers = probers,
                 .supervisor = FAKE_SUPERVISOR,
+                .describe = describe,
+                .describe_userdata = "the device top (/dev/ublkb9, served by process 53)",
                 .gap = &gap};
         int r;
 

@@ -302,7 +302,8 @@ static void a_disk_that_may_be_mounted_is_stopped_by_force_only(void)
 {
         enum { ROUNDS = 2 * ATTEMPT_TRIES };
         static const int errors[] = {-EBUSY, -ETIME};
-        static const char *const words[] = {"is in use: somebody. Unmount it or end those processes",
+        static const char *const words[] = {
+                "is in use: somebody. Unmount it, end those processes or remove those devices",
                 "/dev/ublkb0 cannot be opened, so that it is not known whether it is in use"};
         struct world world;
 
