@@ -12,6 +12,7 @@
 #include "ublkd/reconcile/monotonic.h"
 
 #include "ublkd/driver/device_route.h"
+#include "ublkd/model/device_cookie.h"
 
 #include <string.h>
 
@@ -19,11 +20,11 @@
 static void on_added(void *userdata, int result, const struct kernel_device *kernel)
 {
         struct managed_device *device = userdata;
-        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+        const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
 
         if (kernel && record->spec)
-                device->dropped_flags = spec_wanted_flags(record->spec) & ~kernel->flags;
-        device_on_command_done(userdata, attempt_add_result(result, device->stranger), kernel);
+                device->step.dropped_flags = spec_wanted_flags(record->spec) & ~kernel->flags;
+        device_on_command_done(userdata, attempt_add_result(result, device->view.stranger), kernel);
 }
 
 /* Without a record beside it a disk would be lost with the database. */
@@ -34,15 +35,15 @@ static bool is_kept(struct managed_device *device)
         if (r >= 0)
                 return true;
         device_note(device, REASON_RUNTIME_DIRECTORY, "The record of the device cannot be written to %s: %s.",
-                runtime_dir_path(device->reconciler->config.runtime_dir), strerror(-r));
+                runtime_dir_path(device->env->config.runtime_dir), strerror(-r));
         device_step_done(device, r);
         return false;
 }
 
 static void add_device(struct managed_device *device, const struct device_record *record)
 {
-        const struct disk_params *params = worker_proc_params(device->worker);
-        uint64_t features = device->reconciler->config.host->features;
+        const struct disk_params *params = worker_proc_params(device->process.worker);
+        uint64_t features = device->env->config.host->features;
         enum kernel_recovery recovery = spec_wanted_recovery(record->spec);
         bool may_batch = recovery != KERNEL_RECOVERY_QUEUE && device_route_batches_pay(params->queue_depth);
         struct data_route route = device_route_choose(
@@ -60,19 +61,19 @@ static void add_device(struct managed_device *device, const struct device_record
         if (!is_kept(device))
                 return;
         device_command_sent(device,
-                ublk_ctl_add(device->reconciler->ctl, &request, on_added, device, &device->call), on_added);
+                ublk_ctl_add(device->env->ctl, &request, on_added, device, &device->step.call), on_added);
 }
 
 static bool number_is_reserved(const struct managed_device *device, int number)
 {
-        return device_store_number_owner(device->reconciler->config.store, number, device->name);
+        return device_store_number_owner(device->env->config.store, number, device->id.name);
 }
 
 /* The number is written down before the kernel hears of it: a device of ours is never lost. */
 static void take_number(struct managed_device *device, int number)
 {
-        struct device_store *store = device->reconciler->config.store;
-        int r = device_store_assign_number(store, device->name, number);
+        struct device_store *store = device->env->config.store;
+        int r = device_store_assign_number(store, device->id.name, number);
 
         if (r < 0) {
                 device_note(device, REASON_STORE_FAILED,
@@ -80,8 +81,8 @@ static void take_number(struct managed_device *device, int number)
                 device_step_done(device, r);
                 return;
         }
-        device->stranger = false; /* what is known of the last number says nothing about this one */
-        add_device(device, device_store_get(store, device->name));
+        device->view.stranger = false; /* what is known of the last number says nothing about this one */
+        add_device(device, device_store_get(store, device->id.name));
 }
 
 static void try_candidate(struct managed_device *device);
@@ -90,30 +91,30 @@ static void on_candidate(void *userdata, int result, const struct kernel_device 
 {
         struct managed_device *device = userdata;
 
-        device->call = NULL;
-        if (number_is_reserved(device, device->candidate)) { /* another device was faster */
+        device->step.call = NULL;
+        if (number_is_reserved(device, device->step.candidate)) { /* another device was faster */
                 try_candidate(device);
                 return;
         }
         if (result == -ENODEV) {
-                take_number(device, device->candidate);
+                take_number(device, device->step.candidate);
                 return;
         }
         if (result < 0) {
                 device_note(device, REASON_CONTROL_PLANE,
-                        "The kernel does not say whether /dev/ublkb%d is free: %s.", device->candidate,
+                        "The kernel does not say whether /dev/ublkb%d is free: %s.", device->step.candidate,
                         strerror(-result));
                 device_step_done(device, result);
                 return;
         }
-        device->candidate++;
+        device->step.candidate++;
         try_candidate(device);
 }
 
 static void try_candidate(struct managed_device *device)
 {
         int r = device_store_free_number(
-                device->reconciler->config.store, device->candidate, device->name, &device->candidate);
+                device->env->config.store, device->step.candidate, device->id.name, &device->step.candidate);
 
         if (r < 0) {
                 device_note(device, REASON_STORE_FAILED, "No number can be chosen: %s.", strerror(-r));
@@ -122,7 +123,7 @@ static void try_candidate(struct managed_device *device)
         }
         device_command_sent(device,
                 ublk_ctl_get_info(
-                        device->reconciler->ctl, device->candidate, on_candidate, device, &device->call),
+                        device->env->ctl, device->step.candidate, on_candidate, device, &device->step.call),
                 on_candidate);
 }
 
@@ -130,10 +131,12 @@ void device_step_add(struct managed_device *device, const struct device_record *
 {
         int64_t wanted = record->spec->options.id;
         /* Somebody else took it between our question and our ADD_DEV; nobody has seen it as ours yet. */
-        bool snatched = device->stranger && record->number == device->candidate;
+        bool snatched = device->view.stranger && record->number == device->step.candidate;
         int r = device_claim_take(device);
 
-        if (r >= 0)
+        if (r < 0)
+                device_kill_worker(device, KILL_UNWANTED);
+        else
                 r = device_backing_take(device, record);
         if (r == -ESTALE)
                 device_kill_worker(device, KILL_UNWANTED);
@@ -151,7 +154,7 @@ void device_step_add(struct managed_device *device, const struct device_record *
         } else if (record->number >= 0 && !snatched) {
                 add_device(device, record);
         } else {
-                device->candidate = 0;
+                device->step.candidate = 0;
                 try_candidate(device);
         }
 }

@@ -8,7 +8,7 @@
 /* Of the dead worker, or of the number that another disk had. */
 static bool awaits_release(const struct managed_device *device, int error)
 {
-        return error == -EINPROGRESS || (error == -EBUSY && device->action == ACTION_BEGIN_RECOVERY);
+        return error == -EINPROGRESS || (error == -EBUSY && device->step.action == ACTION_BEGIN_RECOVERY);
 }
 
 static void note_failure(struct managed_device *device, int number, int error)
@@ -20,27 +20,28 @@ static void note_failure(struct managed_device *device, int number, int error)
                 return; /* as a rule a matter of milliseconds */
         if (error == -EALREADY)
                 return; /* the note about what hangs stays true */
-        if (error == -EBUSY && device->action == ACTION_STOP_DEV) {
+        if (error == -EBUSY && device->step.action == ACTION_STOP_DEV) {
                 device_note_holders(device, number, HOLD_BEFORE_STOP);
                 return;
         }
-        if (error == -ETIME && device->action == ACTION_STOP_DEV) {
+        if (error == -ETIME && device->step.action == ACTION_STOP_DEV) {
                 device_note_holders(device, number, HOLD_UNKNOWN);
                 return;
         }
-        reason = command_failure(device->action, error, number, sentence);
+        reason = command_failure(device->step.action, error, number, sentence);
         device_note(device, reason, "%s", sentence);
 }
 
 void device_step_done(struct managed_device *device, int result)
 {
-        device->step_done(device, result);
+        device->step.done(device, result);
 }
 
 int device_take_answer(struct managed_device *device, const struct device_record *record, int result)
 {
-        device->call = NULL;
-        if (result == -ENODEV && (device->action == ACTION_STOP_DEV || device->action == ACTION_DEL_DEV))
+        device->step.call = NULL;
+        if (result == -ENODEV
+                && (device->step.action == ACTION_STOP_DEV || device->step.action == ACTION_DEL_DEV))
                 return 0; /* an earlier one, or somebody else, has taken it away */
         if (result < 0)
                 note_failure(device, record->number, result);
@@ -52,13 +53,13 @@ int device_take_answer_for_worker(
 {
         int r = device_take_answer(device, record, result);
 
-        return r >= 0 && (!device->worker || !record->spec) ? -ECONNRESET : r;
+        return r >= 0 && (!device->process.worker || !record->spec) ? -ECONNRESET : r;
 }
 
 void device_on_command_done(void *userdata, int result, const struct kernel_device *kernel _unused_)
 {
         struct managed_device *device = userdata;
-        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+        const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
 
         device_step_done(device, device_take_answer(device, record, result));
 }

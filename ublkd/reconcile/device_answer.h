@@ -3,9 +3,21 @@
 #pragma once
 
 #include "ublkd/driver/ublk_ctl.h"
+#include "ublkd/plan/plan.h"
+#include "ublkd/reconcile/user_words.h"
 #include "ublkd/store/device_store.h"
 
 struct managed_device;
+
+/* The step of this turn. */
+struct device_step {
+        enum plan_action action;
+        struct ublk_ctl_call *call; /* NULL: none is under way */
+        void (*done)(struct managed_device *device, int result);
+        uint64_t dropped_flags; /* that the kernel has left out of what ADD_DEV asked for, with this spec */
+        int candidate;          /* the number that is being tried for a device that had none; -1: not so */
+        struct user_words grown_for; /* that its worker was asked to grow for last */
+};
 
 /* The step of this turn is over; result is 0 or -errno. */
 void device_step_done(struct managed_device *device, int result);

@@ -21,17 +21,17 @@
 
 static struct runtime_dir *runtime_dir_of(const struct managed_device *device)
 {
-        return device->reconciler->config.runtime_dir;
+        return device->env->config.runtime_dir;
 }
 
 static struct fd_store *fd_store_of(const struct managed_device *device)
 {
-        return device->reconciler->config.fd_store;
+        return device->env->config.fd_store;
 }
 
 static bool in_this_boot(const struct managed_device *device, const struct device_record *record)
 {
-        return strcmp(record->backing_boot, device->reconciler->boot_id) == 0;
+        return strcmp(record->backing_boot, device->env->boot_id) == 0;
 }
 
 /* ---- written down ---- */
@@ -42,7 +42,7 @@ static int write_message(
         _cleanup_free_ char *text = NULL;
         int r = worker_msg_encode(msg, &text);
 
-        return r < 0 ? r : runtime_dir_write(runtime_dir_of(device), device->uid, which, text);
+        return r < 0 ? r : runtime_dir_write(runtime_dir_of(device), device->id.uid, which, text);
 }
 
 /* True: it is there, and to be cleared. */
@@ -51,7 +51,7 @@ static bool read_message(const struct managed_device *device, enum runtime_text 
 {
         _cleanup_free_ char *text = NULL;
 
-        if (runtime_dir_read(runtime_dir_of(device), device->uid, which, &text) < 0
+        if (runtime_dir_read(runtime_dir_of(device), device->id.uid, which, &text) < 0
                 || worker_msg_decode(text, strlen(text), ret) < 0)
                 return false;
         if (ret->type == type)
@@ -155,8 +155,8 @@ static void hold(struct managed_device *device, int fd)
 
         backing->fd = fd;
         backing->held = true;
-        backing->epoch = worker_proc_epoch(device->worker);
-        fd_store_keep(fd_store_of(device), device->uid, backing->epoch, fd);
+        backing->epoch = worker_proc_epoch(device->process.worker);
+        fd_store_keep(fd_store_of(device), device->id.uid, backing->epoch, fd);
 }
 
 /* Takes the descriptor that a worker has opened by itself, in place of one whose device is gone. A worker
@@ -165,15 +165,15 @@ static void hold(struct managed_device *device, int fd)
 static void take_from_worker(struct managed_device *device)
 {
         struct device_backing *backing = &device->backing;
-        const struct worker_store *store = worker_proc_store(device->worker);
+        const struct worker_store *store = worker_proc_store(device->process.worker);
         int fd;
 
         if (!store || store->fd < 0)
                 return;
-        if (worker_proc_adopted(device->worker)
+        if (worker_proc_adopted(device->process.worker)
                 && (backing->held || (backing->known && !is_same_place(store, &backing->at))))
                 return;
-        fd = worker_proc_take_store(device->worker);
+        fd = worker_proc_take_store(device->process.worker);
         if (!is_at(fd, store)) {
                 close_away(fd);
                 return;
@@ -235,7 +235,7 @@ static void hand_claim_on(struct managed_device *device)
         } else
                 return;
         heir->backing.has_claim = true;
-        fd_store_keep_claim(fd_store_of(heir), heir->uid, heir->backing.claim);
+        fd_store_keep_claim(fd_store_of(heir), heir->id.uid, heir->backing.claim);
 }
 
 void device_backing_release(struct managed_device *device)
@@ -248,13 +248,13 @@ void device_backing_release(struct managed_device *device)
                 return;
         /* First, since the service manager does not keep one open file under two names. */
         if (backing->has_claim)
-                fd_store_forget_claim(fd_store_of(device), device->uid);
-        fd_store_forget(fd_store_of(device), device->uid, backing->epoch);
+                fd_store_forget_claim(fd_store_of(device), device->id.uid);
+        fd_store_forget(fd_store_of(device), device->id.uid, backing->epoch);
         if (backing->known && backing->at.identity.is_disk)
                 hand_claim_on(device);
         (void)runtime_dir_remove(
-                runtime_dir_of(device), device->uid, RUNTIME_BACKING); /* what stays is replaced */
-        (void)runtime_dir_remove(runtime_dir_of(device), device->uid, RUNTIME_PARAMS);
+                runtime_dir_of(device), device->id.uid, RUNTIME_BACKING); /* what stays is replaced */
+        (void)runtime_dir_remove(runtime_dir_of(device), device->id.uid, RUNTIME_PARAMS);
         device_backing_forget(device);
         backing->refused = refused;
         backing->shares = shares;
@@ -272,14 +272,14 @@ static bool outlives_disk(const struct managed_device *device, const struct devi
 
 void device_backing_follow(struct managed_device *device, const struct device_record *record)
 {
-        if (device->facts.kernel == KERNEL_ABSENT && device->facts.worker == PLAN_WORKER_NONE) {
+        if (device->view.facts.kernel == KERNEL_ABSENT && device->view.facts.worker == PLAN_WORKER_NONE) {
                 if (!outlives_disk(device, record))
                         device_backing_release(device);
                 return;
         }
-        if (device->worker && worker_proc_number(device->worker) >= 0)
+        if (device->process.worker && worker_proc_number(device->process.worker) >= 0)
                 take_from_worker(device);
-        if (device->facts.kernel == KERNEL_LIVE && device->facts.worker == PLAN_WORKER_SERVING)
+        if (device->view.facts.kernel == KERNEL_LIVE && device->view.facts.worker == PLAN_WORKER_SERVING)
                 device_backing_retry(device);
 }
 
@@ -313,7 +313,7 @@ static int refuse_other(struct managed_device *device, const struct device_recor
 /* The worker has compared already; one of another version may not have. */
 static int check_identity(struct managed_device *device, const struct device_record *record)
 {
-        const struct worker_store *store = worker_proc_store(device->worker);
+        const struct worker_store *store = worker_proc_store(device->process.worker);
 
         if (!store) /* it has opened the one that it was given */
                 return 0;
@@ -333,14 +333,14 @@ static bool is_stored(const struct managed_device *device, const struct device_r
 
 static int store_identity(struct managed_device *device, const struct device_record *record)
 {
-        const struct worker_store *store = worker_proc_store(device->worker);
+        const struct worker_store *store = worker_proc_store(device->process.worker);
         int r;
 
         if (!store || backing_identity_is_empty(&store->identity)
                 || is_stored(device, record, &store->identity))
                 return 0;
-        r = device_store_set_backing(device->reconciler->config.store, device->name, &store->identity,
-                device->reconciler->boot_id);
+        r = device_store_set_backing(
+                device->env->config.store, device->id.name, &store->identity, device->env->boot_id);
         if (r < 0)
                 device_note(device, REASON_NOT_STORED,
                         "The identity of the backing store cannot be written down: %s.", strerror(-r));
@@ -353,7 +353,7 @@ int device_backing_take(struct managed_device *device, const struct device_recor
 
         if (r >= 0)
                 r = store_identity(device, record);
-        if (r < 0 || !worker_proc_store(device->worker))
+        if (r < 0 || !worker_proc_store(device->process.worker))
                 return r;
         take_from_worker(device);
         if (!device->backing.known)
@@ -385,7 +385,7 @@ int device_backing_check_frozen(struct managed_device *device, const struct disk
 int device_backing_check_geometry(
         struct managed_device *device, const struct device_record *record, const struct disk_params *params)
 {
-        const struct device_geometry *disk = &device->geometry;
+        const struct device_geometry *disk = &device->view.geometry;
         int r = device_geometry_check(disk, params);
 
         if (r == -ESTALE) {
@@ -403,7 +403,7 @@ int device_backing_check_geometry(
 
 int device_backing_check(struct managed_device *device, const struct device_record *record)
 {
-        int r = device_backing_check_frozen(device, worker_proc_params(device->worker));
+        int r = device_backing_check_frozen(device, worker_proc_params(device->process.worker));
 
         return r < 0 ? r : device_backing_take(device, record);
 }
@@ -414,7 +414,7 @@ int device_backing_expect(
         const struct device_backing *backing = &device->backing;
         const struct backing_identity *expected = &record->backing;
 
-        config->config.exists = device->facts.kernel == KERNEL_DOWN;
+        config->config.exists = device->view.facts.kernel == KERNEL_DOWN;
         config->config.shared = backing->shares || (backing->known && !backing->at.claimed);
         if (!backing_identity_is_empty(expected)) {
                 config->config.expected_boot = (char *)expected->boot; /* only read */
@@ -448,8 +448,8 @@ static bool learn_share(struct managed_device *device, const struct worker_store
 
 bool device_backing_refused(struct managed_device *device)
 {
-        const struct problem_list *problems = worker_proc_problems(device->worker);
-        const struct worker_store *store = worker_proc_store(device->worker);
+        const struct problem_list *problems = worker_proc_problems(device->process.worker);
+        const struct worker_store *store = worker_proc_store(device->process.worker);
 
         if (problems->count == 0 || !store || store->fd >= 0)
                 return false;

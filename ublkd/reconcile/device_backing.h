@@ -10,13 +10,14 @@
  * finds, and refuses another store. */
 #pragma once
 
-#include "ublkd/store/device_store.h"
 #include "ublkd/proto/worker_msg.h"
+#include "ublkd/store/device_store.h"
 #include "ublkd/workers/worker_proc.h"
 
 struct managed_device;
 
-/* Private to device_backing.c; zeroed it is empty. */
+/* Written by device_backing.c alone. device_path.c, which judges the same store, reads `held`, `known`, `at` and
+ * `refused`; the report reads `changed`. Zeroed it is empty. */
 struct device_backing {
         bool held;              /* `fd` is one */
         uint16_t epoch;         /* of the disk that it is of, with `held` */

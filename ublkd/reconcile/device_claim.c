@@ -18,43 +18,55 @@
 /* A worker that was told GO writes, whatever else is known (it may have been adopted a moment ago). */
 static const struct backing_claims *writing_claims(const struct managed_device *device)
 {
-        const struct disk_params *params = device->worker ? worker_proc_params(device->worker) : NULL;
+        const struct disk_params *params =
+                device->process.worker ? worker_proc_params(device->process.worker) : NULL;
 
-        return params && worker_proc_number(device->worker) >= 0 ? &params->claims : NULL;
+        return params && worker_proc_number(device->process.worker) >= 0 ? &params->claims : NULL;
 }
 
 static struct runtime_dir *runtime_dir_of(const struct managed_device *device)
 {
-        return device->reconciler->config.runtime_dir;
+        return device->env->config.runtime_dir;
+}
+
+void claim_table_init(struct claim_table *table)
+{
+        claim_index_init(&table->index);
+        LIST_INIT(&table->unclaimed);
+}
+
+const struct backing_claims *device_claim_written(const struct managed_device *device)
+{
+        return &device->claim.claims;
 }
 
 void device_claim_note_worker(struct managed_device *device)
 {
-        const struct backing_claims *writing = device->claims.count > 0 ? NULL : writing_claims(device);
+        const struct backing_claims *writing = device->claim.claims.count > 0 ? NULL : writing_claims(device);
 
-        if (!writing || writing->count == 0 || device->is_unclaimed)
+        if (!writing || writing->count == 0 || device->claim.is_unclaimed)
                 return;
-        LIST_INSERT_HEAD(&device->reconciler->unclaimed, device, of_unclaimed);
-        device->is_unclaimed = true;
+        LIST_INSERT_HEAD(&device->reconciler->claims.unclaimed, device, claim.of_unclaimed);
+        device->claim.is_unclaimed = true;
 }
 
 static void leave_unclaimed(struct managed_device *device)
 {
-        if (device->is_unclaimed)
-                LIST_REMOVE(device, of_unclaimed);
-        device->is_unclaimed = false;
+        if (device->claim.is_unclaimed)
+                LIST_REMOVE(device, claim.of_unclaimed);
+        device->claim.is_unclaimed = false;
 }
 
 /* Takes over both. */
 static void replace_claims(
         struct managed_device *device, const struct backing_claims *claims, struct held_claims *held)
 {
-        held_claims_free(device->held_claims);
-        backing_claims_clear(&device->claims);
-        device->claims = *claims;
-        device->held_claims = held;
+        held_claims_free(device->claim.held);
+        backing_claims_clear(&device->claim.claims);
+        device->claim.claims = *claims;
+        device->claim.held = held;
         if (held)
-                claim_index_add(&device->reconciler->claims, held);
+                claim_index_add(&device->reconciler->claims.index, held);
 }
 
 /* Written down before they hold, so that the next supervisor knows what this one has promised. */
@@ -64,14 +76,14 @@ static int claims_set(struct managed_device *device, const struct backing_claims
         _cleanup_(held_claims_free_pointer) struct held_claims *held = NULL;
         int r;
 
-        if (claims->count == 0 || backing_claims_equal(&device->claims, claims))
+        if (claims->count == 0 || backing_claims_equal(&device->claim.claims, claims))
                 return 0;
         r = backing_claims_append(&copy, claims);
         if (r >= 0)
                 held = held_claims_new(&copy, device);
         if (r < 0 || !held)
                 return r < 0 ? r : -ENOMEM;
-        r = claim_file_write(runtime_dir_of(device), device->uid, claims);
+        r = claim_file_write(runtime_dir_of(device), device->id.uid, claims);
         if (r < 0) {
                 device_note(device, REASON_RUNTIME_DIRECTORY, "%s cannot be written: %s.",
                         runtime_dir_path(runtime_dir_of(device)), strerror(-r));
@@ -88,7 +100,7 @@ void device_claim_load(struct managed_device *device)
         struct held_claims *held;
 
         device_claim_forget(device);
-        if (claim_file_read(runtime_dir_of(device), device->uid, &claims)
+        if (claim_file_read(runtime_dir_of(device), device->id.uid, &claims)
                 < 0) /* none: its worker will tell */
                 return;
         held = held_claims_new(&claims, device);
@@ -101,7 +113,7 @@ void device_claim_load(struct managed_device *device)
 /* Whose store `device` was to have. */
 static void note_holder(struct managed_device *device, const struct managed_device *holder)
 {
-        const struct device_record *record = device_store_get(holder->reconciler->config.store, holder->name);
+        const struct device_record *record = device_store_get(holder->env->config.store, holder->id.name);
         char node[32] = "";
 
         if (record && record->number >= 0) /* one that has opened its store may have none yet */
@@ -110,7 +122,7 @@ static void note_holder(struct managed_device *device, const struct managed_devi
                 "The backing store is in use by the device \"%s\"%s; two disks that write to one store would "
                 "destroy its data. Use another range of it, make both read-only, or go on with that "
                 "device instead of this one.",
-                holder->name, node);
+                holder->id.name, node);
 }
 
 void device_claim_name_holder(struct managed_device *device, pid_t holder)
@@ -120,7 +132,8 @@ void device_claim_name_holder(struct managed_device *device, pid_t holder)
         if (holder == 0)
                 return;
         MANAGED_DEVICE_FOREACH (other, reconciler) {
-                if (other != device && other->worker && worker_proc_pid(other->worker) == holder) {
+                if (other != device && other->process.worker
+                        && worker_proc_pid(other->process.worker) == holder) {
                         note_holder(device, other);
                         return;
                 }
@@ -132,12 +145,13 @@ void device_claim_name_holder(struct managed_device *device, pid_t holder)
 static struct managed_device *find_unclaimed_holder(
         struct managed_device *device, const struct backing_claims *claims)
 {
-        struct managed_device *other = LIST_FIRST(&device->reconciler->unclaimed), *next;
+        struct managed_device *other = LIST_FIRST(&device->reconciler->claims.unclaimed), *next;
 
         for (; other; other = next) {
-                const struct backing_claims *writing = other->claims.count > 0 ? NULL : writing_claims(other);
+                const struct backing_claims *writing =
+                        other->claim.claims.count > 0 ? NULL : writing_claims(other);
 
-                next = LIST_NEXT(other, of_unclaimed);
+                next = LIST_NEXT(other, claim.of_unclaimed);
                 if (!writing)
                         leave_unclaimed(other);
                 else if (other != device && backing_claims_collide(claims, writing))
@@ -151,7 +165,7 @@ static int check_others(struct managed_device *device, const struct backing_clai
 {
         size_t looks;
         const struct managed_device *holder =
-                claim_index_collide(&device->reconciler->claims, claims, device, &looks);
+                claim_index_collide(&device->reconciler->claims.index, claims, device, &looks);
 
         if (!holder)
                 holder = find_unclaimed_holder(device, claims);
@@ -165,7 +179,7 @@ static int check_others(struct managed_device *device, const struct backing_clai
  * not kept from recovering, because its I/O waits. */
 static int check_sharing(struct managed_device *device, const struct problem_list *sharing)
 {
-        for (size_t i = 0; device->facts.kernel == KERNEL_ABSENT && i < sharing->count; i++)
+        for (size_t i = 0; device->view.facts.kernel == KERNEL_ABSENT && i < sharing->count; i++)
                 if (sharing->items[i].error != 0) {
                         device_note(device, reason_from_string(sharing->items[i].reason), "%s",
                                 sharing->items[i].detail);
@@ -176,8 +190,8 @@ static int check_sharing(struct managed_device *device, const struct problem_lis
 
 static bool is_told(const struct managed_device *device, const struct problem *problem)
 {
-        for (size_t i = 0; i < device->sharing_told.count; i++)
-                if (sentence_equal(device->sharing_told.items[i].detail, problem->detail))
+        for (size_t i = 0; i < device->claim.sharing_told.count; i++)
+                if (sentence_equal(device->claim.sharing_told.items[i].detail, problem->detail))
                         return true;
         return false;
 }
@@ -193,26 +207,22 @@ static void tell_sharing(struct managed_device *device, const struct problem_lis
                 device_tell(device, EVENT_WARNING, reason_from_string(problem->reason), "%s%s",
                         problem->detail,
                         problem->error != 0 ? " The disk exists already, and is served nevertheless." : "");
-                (void)problem_add(&device->sharing_told, problem->error, problem->pointer, problem->reason,
-                        "%s", problem->detail); /* on ENOMEM: it is told once more */
+                (void)problem_add(&device->claim.sharing_told, problem->error, problem->pointer,
+                        problem->reason, "%s", problem->detail); /* on ENOMEM: it is told once more */
         }
 }
 
 int device_claim_take(struct managed_device *device)
 {
-        const struct disk_params *params = worker_proc_params(device->worker);
+        const struct disk_params *params = worker_proc_params(device->process.worker);
         int r = check_others(device, &params->claims);
 
         if (r >= 0)
                 r = check_sharing(device, &params->sharing);
         if (r >= 0)
                 r = claims_set(device, &params->claims);
-        if (r >= 0) {
+        if (r >= 0)
                 tell_sharing(device, &params->sharing);
-                return 0;
-        }
-        worker_proc_kill(device->worker);
-        device->tie = WORKER_KILLED;
         return r;
 }
 
@@ -220,8 +230,9 @@ int device_claim_extend(struct managed_device *device, uint64_t size)
 {
         _cleanup_claims_ struct backing_claims claims = {};
         /* What it has, and not what its worker says: one that was found may name nothing. */
-        const struct backing_claims *now =
-                device->claims.count > 0 ? &device->claims : &worker_proc_params(device->worker)->claims;
+        const struct backing_claims *now = device->claim.claims.count > 0
+                                                   ? &device->claim.claims
+                                                   : &worker_proc_params(device->process.worker)->claims;
         int r = backing_claims_append(&claims, now);
 
         if (r < 0)
@@ -235,25 +246,25 @@ void device_claim_follow(struct managed_device *device)
 {
         const struct backing_claims *writing = writing_claims(device);
 
-        if (device->facts.kernel == KERNEL_ABSENT && device->facts.worker == PLAN_WORKER_NONE)
+        if (device->view.facts.kernel == KERNEL_ABSENT && device->view.facts.worker == PLAN_WORKER_NONE)
                 device_claim_release(device);
-        else if (device->claims.count == 0 && writing)
+        else if (device->claim.claims.count == 0 && writing)
                 (void)claims_set(device, writing); /* on ENOMEM: in the next turn */
 }
 
 void device_claim_forget(struct managed_device *device)
 {
-        problem_list_clear(&device->sharing_told);
+        problem_list_clear(&device->claim.sharing_told);
         replace_claims(device, &(const struct backing_claims){}, NULL);
         leave_unclaimed(device);
 }
 
 void device_claim_release(struct managed_device *device)
 {
-        if (device->claims.count == 0)
+        if (device->claim.claims.count == 0)
                 return;
         (void)claim_file_remove(
-                runtime_dir_of(device), device->uid); /* what is left is released after the next start */
+                runtime_dir_of(device), device->id.uid); /* what is left is released after the next start */
         device_claim_forget(device);
         device_claim_note_worker(device); /* a dead one that was not reaped yet */
 }

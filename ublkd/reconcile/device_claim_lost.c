@@ -33,7 +33,7 @@ static bool is_node_there(int number)
 /* Whether the disk of that number is known to be another one. */
 static bool is_of_another(const struct managed_device *device, int number, const char *uid)
 {
-        const struct reconciler_config *config = &device->reconciler->config;
+        const struct reconciler_config *config = &device->env->config;
         const struct foreign_disks *foreign = &config->host->foreign;
         const struct device_record *record = device_store_of_number(config->store, number);
 
@@ -49,7 +49,7 @@ static bool is_of_another(const struct managed_device *device, int number, const
 static void note_lost(struct managed_device *device, const char *name, const char *uid)
 {
         static const char danger[] = "Two disks that write to one store would destroy its data.";
-        const struct device_record *of_name = device_store_get(device->reconciler->config.store, name);
+        const struct device_record *of_name = device_store_get(device->env->config.store, name);
 
         if (!of_name || strcmp(of_name->uid, uid) == 0)
                 device_note(device, REASON_BACKING_IN_USE,
@@ -57,7 +57,7 @@ static void note_lost(struct managed_device *device, const char *name, const cha
                         "lost "
                         "the record: 'ublkctl adopt %s' takes that disk over. %s",
                         name, name, danger);
-        else if (strcmp(name, device->name) == 0 && device->facts.kernel == KERNEL_ABSENT)
+        else if (strcmp(name, device->id.name) == 0 && device->view.facts.kernel == KERNEL_ABSENT)
                 device_note(device, REASON_BACKING_IN_USE,
                         "The backing store belongs to the disk of an earlier device %s, of which this "
                         "database has "
@@ -79,7 +79,7 @@ static void note_lost(struct managed_device *device, const char *name, const cha
 
 void device_claim_name_lost_holder(struct managed_device *device, pid_t holder)
 {
-        const struct adoptables *lost = &device->reconciler->config.host->adoptable;
+        const struct adoptables *lost = &device->env->config.host->adoptable;
 
         for (size_t i = 0; i < lost->count; i++) {
                 const struct adoptable *item = &lost->items[i];
@@ -93,7 +93,7 @@ void device_claim_name_lost_holder(struct managed_device *device, pid_t holder)
 
 static bool collides(const struct search *search, const char *uid)
 {
-        const struct reconciler_config *config = &search->device->reconciler->config;
+        const struct reconciler_config *config = &search->device->env->config;
         _cleanup_claims_ struct backing_claims lost = {};
 
         return !device_store_find_uid(config->store, uid)
@@ -109,8 +109,7 @@ static int check_uid(const struct search *search, const char *uid)
         _cleanup_free_ char *text = NULL;
 
         if (!collides(search, uid)
-                || runtime_dir_read_record(
-                           device->reconciler->config.runtime_dir, uid, RECORD_FILE_SIZE_MAX, &text)
+                || runtime_dir_read_record(device->env->config.runtime_dir, uid, RECORD_FILE_SIZE_MAX, &text)
                            < 0)
                 return 0;
         /* A record that cannot be read does not say which disk is its own: that disk counts as there. */
@@ -124,14 +123,14 @@ static int check_uid(const struct search *search, const char *uid)
 
 int device_claim_check_lost(struct managed_device *device, const struct backing_claims *claims)
 {
-        const struct reconciler_config *config = &device->reconciler->config;
+        const struct reconciler_config *config = &device->env->config;
         struct search search = {.device = device, .claims = claims};
 
         /* A recovery does not wait for this where there is no such disk: its own is there already. */
-        if (device->facts.kernel == KERNEL_DOWN && config->host->foreign.count == 0)
+        if (device->view.facts.kernel == KERNEL_DOWN && config->host->foreign.count == 0)
                 return 0;
-        for (size_t i = 0; i < device->reconciler->lost_count; i++)
-                if (check_uid(&search, device->reconciler->lost[i]) == -EBUSY)
+        for (size_t i = 0; i < device->reconciler->lost.count; i++)
+                if (check_uid(&search, device->reconciler->lost.uids[i]) == -EBUSY)
                         return -EBUSY;
         return 0;
 }
@@ -143,27 +142,27 @@ static int add_lost(void *userdata, const char *uid)
         struct reconciler *reconciler = userdata;
         char **lost;
 
-        if (device_store_find_uid(reconciler->config.store, uid))
+        if (device_store_find_uid(reconciler->env.config.store, uid))
                 return 0;
-        lost = reallocarray(reconciler->lost, reconciler->lost_count + 1, sizeof(*lost));
+        lost = reallocarray(reconciler->lost.uids, reconciler->lost.count + 1, sizeof(*lost));
         if (!lost)
                 return -ENOMEM;
-        reconciler->lost = lost;
-        lost[reconciler->lost_count] = strdup(uid);
-        if (!lost[reconciler->lost_count])
+        reconciler->lost.uids = lost;
+        lost[reconciler->lost.count] = strdup(uid);
+        if (!lost[reconciler->lost.count])
                 return -ENOMEM;
-        reconciler->lost_count++;
+        reconciler->lost.count++;
         return 0;
 }
 
 int reconciler_find_lost(struct reconciler *reconciler)
 {
-        return runtime_dir_each_record(reconciler->config.runtime_dir, add_lost, reconciler);
+        return runtime_dir_each_record(reconciler->env.config.runtime_dir, add_lost, reconciler);
 }
 
 void reconciler_forget_lost(struct reconciler *reconciler)
 {
-        for (size_t i = 0; i < reconciler->lost_count; i++)
-                free(reconciler->lost[i]);
-        free(reconciler->lost);
+        for (size_t i = 0; i < reconciler->lost.count; i++)
+                free(reconciler->lost.uids[i]);
+        free(reconciler->lost.uids);
 }

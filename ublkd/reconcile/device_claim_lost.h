@@ -9,6 +9,12 @@
 struct managed_device;
 struct reconciler;
 
+/* Private to device_claim_lost.c. Zeroed it is empty. */
+struct lost_claims {
+        char **uids; /* owned */
+        size_t count;
+};
+
 /* Find the records in the runtime directory that the store has not. Before any device has its turn. 0 or
  * -errno. */
 int reconciler_find_lost(struct reconciler *reconciler);

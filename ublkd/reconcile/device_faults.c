@@ -18,7 +18,7 @@ _Static_assert(ARRAY_SIZE(reasons) == _REGION_FAULT_MAX, "every fault has a reas
 
 static int open_region(const struct managed_device *device)
 {
-        return runtime_dir_open_region(device->reconciler->config.runtime_dir, device->uid);
+        return runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
 }
 
 /* " at 2026-11-22T10:00:00Z"; "" where it is not known. */
@@ -67,7 +67,7 @@ static char *explain(enum region_fault fault, const struct fault_report *report)
 /* First the event, then the note that there was one: a supervisor that dies in between reports it again. */
 static void tell_new(struct managed_device *device, int fd, enum region_fault fault)
 {
-        struct fault_report *report = &device->faults[fault];
+        struct fault_report *report = &device->faults.reports[fault];
         _cleanup_free_ char *text = NULL;
 
         if (report->number == 0 || report->number == report->told)
@@ -83,8 +83,8 @@ void device_faults_read(struct managed_device *device)
 {
         _cleanup_close_ int fd = open_region(device);
 
-        if (fd < 0 || region_faults_read(fd, device->faults) < 0) {
-                memset(device->faults, 0, sizeof(device->faults));
+        if (fd < 0 || region_faults_read(fd, device->faults.reports) < 0) {
+                memset(device->faults.reports, 0, sizeof(device->faults.reports));
                 return;
         }
         for (unsigned i = 0; i < _REGION_FAULT_MAX; i++)
@@ -98,14 +98,14 @@ void device_faults_accept(struct managed_device *device, const struct device_rec
         _cleanup_close_ int fd = -1;
         int r;
 
-        if (record->accepted_with != record->restart || device->accepted_with == record->restart)
+        if (record->accepted_with != record->restart || device->faults.accepted_with == record->restart)
                 return;
         fd = open_region(device);
         r = fd < 0 ? fd : 0;
         for (unsigned i = 0; r >= 0 && i < _REGION_FAULT_MAX; i++)
                 r = region_fault_accept(fd, (enum region_fault)i, accepted[i]);
         if (r >= 0)
-                device->accepted_with = record->restart;
+                device->faults.accepted_with = record->restart;
 }
 
 void device_faults_refuse(struct managed_device *device)
@@ -125,11 +125,11 @@ static void clear(struct managed_device *device, bool (*which)(const struct faul
 {
         _cleanup_close_ int fd = open_region(device);
 
-        if (fd < 0 || region_faults_read(fd, device->faults) < 0)
+        if (fd < 0 || region_faults_read(fd, device->faults.reports) < 0)
                 return;
         for (unsigned i = 0; i < _REGION_FAULT_MAX; i++)
-                if (which(&device->faults[i]) && region_fault_clear(fd, (enum region_fault)i) >= 0)
-                        device->faults[i] = (struct fault_report){};
+                if (which(&device->faults.reports[i]) && region_fault_clear(fd, (enum region_fault)i) >= 0)
+                        device->faults.reports[i] = (struct fault_report){};
 }
 
 void device_faults_begin(struct managed_device *device, const struct device_record *record)
@@ -147,7 +147,7 @@ void device_faults_settle(struct managed_device *device, const struct device_rec
 {
         bool disabled = record->spec && !record->spec->options.enabled;
 
-        if (device->facts.want == WANT_ABSENT && disabled)
+        if (device->view.facts.want == WANT_ABSENT && disabled)
                 clear(device, is_there);
         else
                 device_faults_read(device);
@@ -157,17 +157,17 @@ void device_faults_settle(struct managed_device *device, const struct device_rec
 void device_faults_tell(const struct managed_device *device, struct device_faults *ret)
 {
         *ret = (struct device_faults){
-                .flush = device->faults[REGION_FAULT_FLUSH].number,
-                .cut = device->faults[REGION_FAULT_CUT].number,
-                .flush_at = device->faults[REGION_FAULT_FLUSH].at,
-                .cut_at = device->faults[REGION_FAULT_CUT].at,
+                .flush = device->faults.reports[REGION_FAULT_FLUSH].number,
+                .cut = device->faults.reports[REGION_FAULT_CUT].number,
+                .flush_at = device->faults.reports[REGION_FAULT_FLUSH].at,
+                .cut_at = device->faults.reports[REGION_FAULT_CUT].at,
         };
 }
 
 static int condition(const struct managed_device *device, enum region_fault fault, const char *advice,
         struct device_condition *ret)
 {
-        const struct fault_report *report = &device->faults[fault];
+        const struct fault_report *report = &device->faults.reports[fault];
         char token[WRITE_ERRORS_TOKEN_SIZE];
         struct device_faults faults;
         _cleanup_free_ char *text = NULL;
@@ -182,7 +182,7 @@ static int condition(const struct managed_device *device, enum region_fault faul
         return device_condition_set(ret, CONDITION_FALSE, reasons[fault],
                 "%s %s 'ublkctl restart --accept-write-errors=%s %s' (POST "
                 "/devices/%s/restart?accept-write-errors=%s).",
-                text, advice, token, device->name, device->name, token);
+                text, advice, token, device->id.name, device->id.name, token);
 }
 
 int device_faults_durable(const struct managed_device *device, const struct device_record *record _unused_,

@@ -2,9 +2,16 @@
 /* Faults of the backing store that lose acknowledged data (proto/region_faults.h), seen from the device. */
 #pragma once
 
+#include "ublkd/proto/region_faults.h"
 #include "ublkd/store/device_store.h"
 
 struct managed_device;
+
+/* Private to device_faults.c; zeroed it is empty. */
+struct device_faults_seen {
+        struct fault_report reports[_REGION_FAULT_MAX]; /* as read from its region last */
+        uint32_t accepted_with; /* the restart whose accepted faults were noted in the region; 0: none */
+};
 
 /* Read the device's faults out of its region, and report the new ones, each once. */
 void device_faults_read(struct managed_device *device);

@@ -3,6 +3,7 @@
  * what it had started. A worker that was taken over could else name the store of another device, or more of
  * its own. */
 #include "ublkd/reconcile/device_found.h"
+#include "ublkd/reconcile/device_claim.h"
 #include "ublkd/reconcile/managed_device.h"
 
 #include <string.h>
@@ -32,11 +33,14 @@ static bool are_written(const struct backing_claims *written, const struct backi
 
 void device_judge_found(struct managed_device *device)
 {
-        const struct disk_params *params = device->worker ? worker_proc_params(device->worker) : NULL;
+        const struct backing_claims *written = device_claim_written(device);
+        const struct disk_params *params =
+                device->process.worker ? worker_proc_params(device->process.worker) : NULL;
 
-        if (!params || !worker_proc_adopted(device->worker)
-                || worker_proc_stage(device->worker) == WORKER_STAGE_LEAVING || device->claims.count == 0)
+        if (!params || !worker_proc_adopted(device->process.worker)
+                || worker_proc_stage(device->process.worker) == WORKER_STAGE_LEAVING || written->count == 0)
                 return;
-        if (!are_written(&device->claims, &params->claims))
-                worker_proc_refuse(device->worker, "it claims another backing store than its disk has");
+        if (!are_written(written, &params->claims))
+                worker_proc_refuse(
+                        device->process.worker, "it claims another backing store than its disk has");
 }

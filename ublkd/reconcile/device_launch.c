@@ -9,7 +9,7 @@
 static uint16_t queues_for(const struct managed_device *device, const struct device_spec *spec)
 {
         int64_t queues = spec->options.queues;
-        unsigned cpus = device->reconciler->config.host->cpus;
+        unsigned cpus = device->env->config.host->cpus;
 
         if (spec->target->flags & TARGET_ONE_QUEUE)
                 return 1;
@@ -32,7 +32,7 @@ static int set_number(cJSON *object, const char *name, double value)
 /* Live: for a trial only. */
 static bool has_disk(const struct managed_device *device)
 {
-        return device->facts.kernel == KERNEL_DOWN || device->facts.kernel == KERNEL_LIVE;
+        return device->view.facts.kernel == KERNEL_DOWN || device->view.facts.kernel == KERNEL_LIVE;
 }
 
 /* The spec for the worker. A disk that is there keeps the size that it has: a file that has grown since is
@@ -43,11 +43,11 @@ static int spec_text(const struct managed_device *device, const struct device_re
         int r = document ? 0 : -ENOMEM;
 
         if (r >= 0 && has_disk(device))
-                r = device->geometry.error;
+                r = device->view.geometry.error;
         if (r >= 0 && has_disk(device))
-                r = set_number(document, "size", (double)device->geometry.size);
+                r = set_number(document, "size", (double)device->view.geometry.size);
         if (r >= 0 && has_disk(device))
-                r = set_number(document, "blockSize", device->geometry.block_size);
+                r = set_number(document, "blockSize", device->view.geometry.block_size);
         if (r >= 0) {
                 *ret = json_print(document);
                 r = *ret ? 0 : -ENOMEM;
@@ -59,7 +59,7 @@ static int spec_text(const struct managed_device *device, const struct device_re
 int device_launch_worker(struct managed_device *device, const struct device_record *record, const char *name,
         const char *uid, enum worker_lock lock, worker_proc_changed changed, struct worker_proc **ret)
 {
-        const struct reconciler_config *config = &device->reconciler->config;
+        const struct reconciler_config *config = &device->env->config;
         bool down = has_disk(device);
         struct worker_msg msg = {
                 .type = WORKER_MSG_CONFIG,
@@ -69,10 +69,11 @@ int device_launch_worker(struct managed_device *device, const struct device_reco
                                  .uid = (char *)uid, /* only read */
                                 .epoch = record->epoch,
                                  .restart = record->restart,
-                                 .queues = down ? device->kernel.queues : queues_for(device, record->spec),
-                                 .queue_depth = down ? device->kernel.queue_depth
+                                 .queues =
+                                        down ? device->view.kernel.queues : queues_for(device, record->spec),
+                                 .queue_depth = down ? device->view.kernel.queue_depth
                                                     : (uint16_t)record->spec->options.queue_depth,
-                                 .max_io_size = down ? device->kernel.max_io_size
+                                 .max_io_size = down ? device->view.kernel.max_io_size
                                                     : (uint32_t)record->spec->options.max_io_size,
                                  .reissue = device_spec_on_crash(record->spec) == ON_CRASH_REISSUE,
                                  .lock = lock,
@@ -93,7 +94,7 @@ int device_launch_trial(struct managed_device *device, const struct device_recor
         const struct device_spec *spec, const char *uid, worker_proc_changed changed,
         struct worker_proc **ret)
 {
-        const struct reconciler_config *config = &device->reconciler->config;
+        const struct reconciler_config *config = &device->env->config;
         _cleanup_free_ char *text = json_print(spec->document);
         struct worker_msg msg = {.type = WORKER_MSG_CONFIG};
 

@@ -17,7 +17,7 @@ static struct disk_node node_of(const struct managed_device *device, const struc
                 .name = record->name,
                 .number = record->number,
                 .uid = (uid_t)options->owner.uid,
-                .gid = options->owner.gid < 0 ? device->reconciler->config.host->disk_group
+                .gid = options->owner.gid < 0 ? device->env->config.host->disk_group
                                               : (gid_t)options->owner.gid,
                 .mode = (mode_t)strtoul(options->owner.mode, NULL, 8),
         };
@@ -26,9 +26,17 @@ static struct disk_node node_of(const struct managed_device *device, const struc
 int device_announce_node(const struct managed_device *device, const struct device_record *record)
 {
         struct disk_node node = node_of(device, record);
-        _cleanup_close_ int disks = runtime_dir_open_disks(device->reconciler->config.runtime_dir);
+        _cleanup_close_ int disks = runtime_dir_open_disks(device->env->config.runtime_dir);
 
         return disks < 0 ? disks : disk_node_announce(disks, &node);
+}
+
+bool device_node_changed(struct managed_device *device)
+{
+        bool was_shown = device->node.shown_generation != 0;
+
+        device->node.shown_generation = 0;
+        return was_shown;
 }
 
 void device_show_node(struct managed_device *device, const struct device_record *record)
@@ -36,9 +44,9 @@ void device_show_node(struct managed_device *device, const struct device_record 
         struct disk_node node;
         int r, announced;
 
-        if (device->shown_generation == record->generation)
+        if (device->node.shown_generation == record->generation)
                 return;
-        device->shown_generation = record->generation;
+        device->node.shown_generation = record->generation;
         node = node_of(device, record);
         r = announced = device_announce_node(device, record);
         if (r >= 0)
@@ -54,7 +62,7 @@ void device_show_node(struct managed_device *device, const struct device_record 
 
 static int withdraw(const struct managed_device *device, const struct device_record *record)
 {
-        _cleanup_close_ int disks = runtime_dir_open_disks(device->reconciler->config.runtime_dir);
+        _cleanup_close_ int disks = runtime_dir_open_disks(device->env->config.runtime_dir);
 
         return disk_node_withdraw(disks, record->name, record->number);
 }

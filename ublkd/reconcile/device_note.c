@@ -55,7 +55,7 @@ static void on_holders_found(void *userdata)
 
 void device_note_holders(struct managed_device *device, int number, enum device_hold hold)
 {
-        if (device_holders_wait(&device->holders, device->reconciler->config.disk_search, number, hold,
+        if (device_holders_wait(&device->holders, device->env->config.disk_search, number, hold,
                     device->attempt.seen_since, on_holders_found, device))
                 note_holders(device);
 }
@@ -69,5 +69,5 @@ void device_tell(const struct managed_device *device, enum event_type type, enum
         va_start(arguments, format);
         (void)vsnprintf(sentence, sizeof(sentence), format, arguments);
         va_end(arguments);
-        (void)device_store_note(device->reconciler->config.store, device->name, type, reason, "%s", sentence);
+        (void)device_store_note(device->env->config.store, device->id.name, type, reason, "%s", sentence);
 }

@@ -34,7 +34,7 @@ static const struct {
 /* While it is open its inode number, or its number as a disk, cannot be given to another one. */
 static bool is_open(const struct managed_device *device)
 {
-        return device->backing.held || device->facts.worker == PLAN_WORKER_SERVING;
+        return device->backing.held || device->view.facts.worker == PLAN_WORKER_SERVING;
 }
 
 /* A number that is the same says nothing once nobody has the store open: then the next worker compares what
@@ -65,11 +65,11 @@ enum fate {
 
 static enum fate fate_of(const struct managed_device *device, const struct path_store *store)
 {
-        return store->is_disk                                ? FATE_DISK
-               : device_backing_is_unnamed(&device->backing) ? FATE_UNNAMED
-               : device->backing.held                        ? FATE_NAMED
-               : device->facts.worker == PLAN_WORKER_SERVING ? FATE_UNKNOWN
-                                                             : FATE_CLOSED;
+        return store->is_disk                                     ? FATE_DISK
+               : device_backing_is_unnamed(&device->backing)      ? FATE_UNNAMED
+               : device->backing.held                             ? FATE_NAMED
+               : device->view.facts.worker == PLAN_WORKER_SERVING ? FATE_UNKNOWN
+                                                                  : FATE_CLOSED;
 }
 
 /* ---- sentences ---- */
@@ -210,7 +210,7 @@ static bool is_news(const struct device_path *path, enum path_state state)
 static void on_changed(void *userdata, const struct path_view *view)
 {
         struct managed_device *device = userdata;
-        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+        const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
         _cleanup_free_ char *sentence = NULL;
         enum path_state state = state_of(device, view);
 
@@ -263,12 +263,12 @@ void device_path_forget(struct managed_device *device)
 /* A disk that is to go keeps its watch, with the path that it was made with. */
 void device_path_follow(struct managed_device *device, const struct device_record *record)
 {
-        struct path_watches *watches = device->reconciler->config.path_watches;
-        bool is_there = device->facts.kernel == KERNEL_LIVE || device->facts.kernel == KERNEL_DOWN;
+        struct path_watches *watches = device->env->config.path_watches;
+        bool is_there = device->view.facts.kernel == KERNEL_LIVE || device->view.facts.kernel == KERNEL_DOWN;
         const char *path = path_of(record);
         struct path_store store;
 
-        if (!watches || (is_there && device->facts.want == WANT_ABSENT))
+        if (!watches || (is_there && device->view.facts.want == WANT_ABSENT))
                 return;
         if (!is_there || !path || !served_store(device, &store)) {
                 device_path_forget(device);

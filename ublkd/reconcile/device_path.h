@@ -3,8 +3,8 @@
  * of a device only (managed_device.h). */
 #pragma once
 
-#include "ublkd/store/device_store.h"
 #include "ublkd/paths/path_watch.h"
+#include "ublkd/store/device_store.h"
 
 struct managed_device;
 

@@ -31,7 +31,7 @@ struct told {
 
 static bool is_serving(const struct managed_device *device)
 {
-        return device->facts.kernel == KERNEL_LIVE && device->facts.worker == PLAN_WORKER_SERVING;
+        return device->view.facts.kernel == KERNEL_LIVE && device->view.facts.worker == PLAN_WORKER_SERVING;
 }
 
 static bool is_manual(const struct device_record *record)
@@ -50,7 +50,7 @@ static bool is_handed_over(const struct managed_device *device)
 
 static bool is_gone(const struct managed_device *device)
 {
-        return device->facts.kernel == KERNEL_ABSENT && device->facts.worker == PLAN_WORKER_NONE;
+        return device->view.facts.kernel == KERNEL_ABSENT && device->view.facts.worker == PLAN_WORKER_NONE;
 }
 
 static struct told tell_absent(const struct managed_device *device, const struct device_record *record)
@@ -63,8 +63,8 @@ static struct told tell_absent(const struct managed_device *device, const struct
         if (spec_unsupported(record->spec, device_features(device)))
                 return (struct told){PHASE_FAILED, REASON_NOT_SUPPORTED};
         /* A worker that was started for the spec before goes; there is no disk to take away. */
-        return device->facts.kernel == KERNEL_ABSENT ? (struct told){PHASE_STARTING, REASON_STARTING}
-                                                     : (struct told){PHASE_STOPPING, REASON_REPLACING};
+        return device->view.facts.kernel == KERNEL_ABSENT ? (struct told){PHASE_STARTING, REASON_STARTING}
+                                                          : (struct told){PHASE_STOPPING, REASON_REPLACING};
 }
 
 /* A driver that is not there has no disks; one that cannot be asked may have. */
@@ -77,11 +77,11 @@ static bool may_have_disks(const struct host *host)
 static struct told tell_without_driver(
         const struct managed_device *device, const struct device_record *record)
 {
-        if (device->unseen && may_have_disks(device->reconciler->config.host))
+        if (device->first.unseen && may_have_disks(device->env->config.host))
                 return (struct told){PHASE_UNKNOWN, REASON_HOST_NOT_READY};
         if (record->deleting)
                 return (struct told){PHASE_STOPPING, REASON_HOST_NOT_READY};
-        if (!record->spec->options.enabled && is_gone(device) && !device->worker)
+        if (!record->spec->options.enabled && is_gone(device) && !device->process.worker)
                 return (struct told){PHASE_DISABLED, REASON_DISABLED};
         return (struct told){
                 record->spec->options.enabled ? PHASE_PENDING : PHASE_STOPPING, REASON_HOST_NOT_READY};
@@ -89,15 +89,15 @@ static struct told tell_without_driver(
 
 static bool grows(const struct managed_device *device)
 {
-        return device->facts.want == WANT_EXTENDED || device->facts.want == WANT_GROWN;
+        return device->view.facts.want == WANT_EXTENDED || device->view.facts.want == WANT_GROWN;
 }
 
 /* Why the disk could not grow to what is wanted now; what an earlier try came to says nothing about it. */
 static const char *growth_refusal(const struct managed_device *device, const struct device_record *record)
 {
-        const struct problem_list *refusal = worker_proc_refusal(device->worker);
+        const struct problem_list *refusal = worker_proc_refusal(device->process.worker);
 
-        if (refusal->count > 0 && user_words_equal(device->growth_words, user_words_of(record)))
+        if (refusal->count > 0 && user_words_equal(device->step.grown_for, user_words_of(record)))
                 return refusal->items[0].detail;
         return device->note.sentence;
 }
@@ -105,7 +105,7 @@ static const char *growth_refusal(const struct managed_device *device, const str
 static enum condition_reason live_reason(
         const struct managed_device *device, const struct device_record *record)
 {
-        if (device->facts.want == WANT_RENEWED)
+        if (device->view.facts.want == WANT_RENEWED)
                 return REASON_RESTARTING;
         if (!grows(device) && device_trial_refusal(device, record))
                 return REASON_CANNOT_RESTART;
@@ -118,10 +118,12 @@ static enum condition_reason live_reason(
  * that cannot be recovered: the driver is about to take that away. */
 static struct told tell_held(const struct managed_device *device, bool down)
 {
-        bool recoverable = !ublk_ctl_missing(ublk_ctl_flags(KERNEL_RECOVERY_QUEUE), device->kernel.flags);
-        bool leaving = device->facts.worker == PLAN_WORKER_LEAVING && !recoverable;
+        bool recoverable =
+                !ublk_ctl_missing(ublk_ctl_flags(KERNEL_RECOVERY_QUEUE), device->view.kernel.flags);
+        bool leaving = device->view.facts.worker == PLAN_WORKER_LEAVING && !recoverable;
 
-        if (device->facts.kernel == KERNEL_LIVE && (device->facts.worker == PLAN_WORKER_NONE || leaving))
+        if (device->view.facts.kernel == KERNEL_LIVE
+                && (device->view.facts.worker == PLAN_WORKER_NONE || leaving))
                 return (struct told){PHASE_STOPPING, REASON_WAITS_FOR_RECOVER};
         return (struct told){down ? PHASE_QUIESCED : PHASE_FAILED, REASON_WAITS_FOR_RECOVER};
 }
@@ -148,28 +150,29 @@ static bool is_in_trouble(const struct managed_device *device, bool down, uint64
 static struct told tell(
         const struct managed_device *device, const struct device_record *record, uint64_t next_try)
 {
-        bool down = device->facts.kernel == KERNEL_DOWN
-                    || (device->facts.kernel == KERNEL_LIVE && device->facts.worker != PLAN_WORKER_READY);
+        bool down = device->view.facts.kernel == KERNEL_DOWN
+                    || (device->view.facts.kernel == KERNEL_LIVE
+                            && device->view.facts.worker != PLAN_WORKER_READY);
 
         if (!record->spec && !record->deleting)
                 return (struct told){PHASE_FAILED, REASON_QUARANTINED};
-        if (!device->reconciler->ctl)
+        if (!device->env->ctl)
                 return tell_without_driver(device, record);
-        if (device->unseen)
+        if (device->first.unseen)
                 return (struct told){PHASE_UNKNOWN,
                         device->note.reason != REASON_NONE ? device->note.reason : REASON_NOT_YET_KNOWN};
-        if (device->facts.want == WANT_ABSENT)
+        if (device->view.facts.want == WANT_ABSENT)
                 return tell_absent(device, record);
         if (is_serving(device))
                 return (struct told){PHASE_LIVE, live_reason(device, record)};
-        if (device->facts.want == WANT_HELD)
+        if (device->view.facts.want == WANT_HELD)
                 return tell_held(device, down);
         if (device->backing.changed
                 && device->note.reason != REASON_NONE) /* also while it is looked at again */
                 return (struct told){PHASE_FAILED, device->note.reason};
         if (is_in_trouble(device, down, next_try))
                 return (struct told){PHASE_BACKOFF, device->note.reason};
-        if (device->facts.want == WANT_GIVEN_UP)
+        if (device->view.facts.want == WANT_GIVEN_UP)
                 return (struct told){PHASE_STOPPING, REASON_GAVE_UP};
         return down ? (struct told){PHASE_RECOVERING,
                               is_handed_over(device) ? REASON_RESTARTING : REASON_RECOVERING}
@@ -197,7 +200,7 @@ static void format_next_try(uint64_t usec, char text[static 96])
 
 static const char *host_sentence(const struct managed_device *device)
 {
-        const struct problem_list *problems = &device->reconciler->config.host->problems;
+        const struct problem_list *problems = &device->env->config.host->problems;
 
         return problems->count > 0 ? problems->items[0].detail : "The ublk driver does not answer.";
 }
@@ -267,9 +270,9 @@ static int explain_live(const struct managed_device *device, const struct device
         char size[SIZE_TEXT_MAX], wanted[SIZE_TEXT_MAX];
         int r;
 
-        format_size(device->geometry.size, size);
-        format_size(device->geometry.wanted, wanted);
-        if (device->facts.want == WANT_RENEWED)
+        format_size(device->view.geometry.size, size);
+        format_size(device->view.geometry.wanted, wanted);
+        if (device->view.facts.want == WANT_RENEWED)
                 return device_status_explain(status, reason,
                         "Serving /dev/ublkb%d; its worker finishes what it has in hand, and another one "
                         "takes its place.",
@@ -328,7 +331,7 @@ static int explain(const struct managed_device *device, const struct device_reco
         switch (told->phase) {
         case PHASE_STARTING:
                 return device_status_explain(status, told->reason, "The disk is being made: %s is next.",
-                        plan_action_to_string(device->action));
+                        plan_action_to_string(device->step.action));
         case PHASE_LIVE:
                 return explain_live(device, record, told->reason, status);
         case PHASE_RECOVERING:
@@ -349,7 +352,7 @@ static int explain(const struct managed_device *device, const struct device_reco
                         return device_record_explain_quarantine(record, status);
                 if (device->backing.changed)
                         return explain_backoff(device, told->reason, next_try, status);
-                if (device->facts.want == WANT_HELD)
+                if (device->view.facts.want == WANT_HELD)
                         return device_status_explain(status, told->reason,
                                 "%s There is no disk left to recover; 'ublkctl recover %s' (POST "
                                 "/devices/%s/recover) makes it anew.",
@@ -357,12 +360,12 @@ static int explain(const struct managed_device *device, const struct device_reco
                 return explain_absent(device, record, told->reason, status);
         case PHASE_STOPPING:
         case PHASE_DISABLED:
-                if (device->facts.want == WANT_HELD)
+                if (device->view.facts.want == WANT_HELD)
                         return device_status_explain(status, told->reason,
                                 "%s The kernel removes the disk, which cannot be recovered; then "
                                 "'ublkctl recover %s' (POST /devices/%s/recover) makes it anew.",
                                 note_or(device, "The worker died."), record->name, record->name);
-                if (device->facts.want == WANT_GIVEN_UP)
+                if (device->view.facts.want == WANT_GIVEN_UP)
                         return device_status_explain(status, told->reason,
                                 "I/O has waited for recovery.giveUpAfter: it is failed now, and the disk is "
                                 "removed; %s.",
@@ -384,9 +387,10 @@ static int explain(const struct managed_device *device, const struct device_reco
 static void fill_route(
         const struct managed_device *device, const struct device_record *record, struct device_status *status)
 {
-        struct data_route route = ublk_ctl_route(device->kernel.flags);
+        struct data_route route = ublk_ctl_route(device->view.kernel.flags);
         enum data_path wanted = record->spec ? (enum data_path)record->spec->options.data_path : route.path;
-        const struct disk_params *params = device->worker ? worker_proc_params(device->worker) : NULL;
+        const struct disk_params *params =
+                device->process.worker ? worker_proc_params(device->process.worker) : NULL;
 
         status->data_path = data_path_to_string(route.path);
         status->data_path_reason =
@@ -397,32 +401,32 @@ static void fill_route(
 static void fill(const struct managed_device *device, const struct device_record *record,
         enum device_phase phase, struct device_status *status)
 {
-        bool disk = device->facts.kernel == KERNEL_LIVE || device->facts.kernel == KERNEL_DOWN;
+        bool disk = device->view.facts.kernel == KERNEL_LIVE || device->view.facts.kernel == KERNEL_DOWN;
 
         *status = (struct device_status){
                 .phase = phase,
                 .observed_generation = record->generation,
                 .observed_restart = record->restart,
                 .observed_asked = record->asked,
-                .settled = is_serving(device) && device->facts.want == WANT_PRESENT,
+                .settled = is_serving(device) && device->view.facts.want == WANT_PRESENT,
                 .number = record->number,
                 .disk = disk,
-                .size = disk ? device->geometry.size : 0,
-                .worker.restarts = device->history.restarts,
-                .recoveries = {.count = device->history.recoveries,
-                               .last_ms = device->history.last_recovery_ms},
-                .kernel_flags = device->facts.kernel == KERNEL_ABSENT ? 0 : device->kernel.flags,
+                .size = disk ? device->view.geometry.size : 0,
+                .worker.restarts = device->process.history.restarts,
+                .recoveries = {.count = device->process.history.recoveries,
+                               .last_ms = device->process.history.last_recovery_ms},
+                .kernel_flags = device->view.facts.kernel == KERNEL_ABSENT ? 0 : device->view.kernel.flags,
         };
         device_backing_show(device, record, status);
         device_faults_tell(device, &status->faults);
         if (disk)
                 fill_route(device, record, status);
-        if (!device->worker)
+        if (!device->process.worker)
                 return;
-        status->worker.pid = worker_proc_pid(device->worker);
-        status->worker.started_at = worker_proc_started_at(device->worker);
+        status->worker.pid = worker_proc_pid(device->process.worker);
+        status->worker.started_at = worker_proc_started_at(device->process.worker);
         snprintf(status->worker.version, sizeof(status->worker.version), "%s",
-                worker_proc_version(device->worker));
+                worker_proc_version(device->process.worker));
 }
 
 /* What each condition beside Ready is for this device: 0, with *ret untouched where it is not about it, or
@@ -461,7 +465,7 @@ int device_report(const struct managed_device *device, const struct device_recor
                 device_stable_path_tell(device, &record->status.conditions.of[CONDITION_STABLE_PATH],
                         &status.conditions.of[CONDITION_STABLE_PATH]);
         if (r >= 0)
-                r = device_store_set_status(device->reconciler->config.store, device->name, &status);
+                r = device_store_set_status(device->env->config.store, device->id.name, &status);
         device_status_clear(&status);
         return r;
 }

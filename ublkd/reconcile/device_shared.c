@@ -21,7 +21,7 @@ static struct region_limits limits_of(const struct io_limits *limits)
  */
 static int set_values(const struct managed_device *device, const struct region_values *values)
 {
-        _cleanup_close_ int fd = runtime_dir_open_region(device->reconciler->config.runtime_dir, device->uid);
+        _cleanup_close_ int fd = runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
         int r = fd < 0 ? fd : device_region_set_values(fd, values);
 
         return r == -ENOENT || r == -ENODATA || r == -EPROTO ? 0 : r;
@@ -55,38 +55,38 @@ void device_shared_lift(struct managed_device *device)
                         strerror(-r));
 }
 
-void device_shared_keep_history(const struct managed_device *device)
+void device_shared_keep_history(const struct managed_device *device, const struct region_history *history)
 {
-        _cleanup_close_ int fd = runtime_dir_open_region(device->reconciler->config.runtime_dir, device->uid);
+        _cleanup_close_ int fd = runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
 
         if (fd >= 0)
-                (void)device_region_set_history(fd, &device->history);
+                (void)device_region_set_history(fd, history);
 }
 
-void device_shared_recall_history(struct managed_device *device)
+void device_shared_recall_history(const struct managed_device *device, struct region_history *ret)
 {
-        _cleanup_close_ int fd = runtime_dir_open_region(device->reconciler->config.runtime_dir, device->uid);
+        _cleanup_close_ int fd = runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
 
         if (fd >= 0)
-                (void)device_region_get_history(fd, &device->history);
+                (void)device_region_get_history(fd, ret);
 }
 
 int device_keep_record(struct managed_device *device)
 {
-        const struct reconciler_config *config = &device->reconciler->config;
-        int r = config->record_keeper ? record_keeper_ensure(config->record_keeper, device->name) : 0;
+        const struct reconciler_config *config = &device->env->config;
+        int r = config->record_keeper ? record_keeper_ensure(config->record_keeper, device->id.name) : 0;
 
-        if (r < 0 && !device->unkept)
+        if (r < 0 && !device->shared.unkept)
                 device_tell(device, EVENT_WARNING, REASON_RECORD_NOT_KEPT,
                         "Its record cannot be written to %s: %s; if the database is lost, its disk cannot be "
                         "adopted. It is tried again at every look at the device.",
                         runtime_dir_path(config->runtime_dir), strerror(-r));
-        device->unkept = r < 0;
+        device->shared.unkept = r < 0;
         return r;
 }
 
 void device_shared_forget(struct managed_device *device)
 {
         /* What cannot be removed is gone with the boot, and no other device has its uid. */
-        (void)runtime_dir_forget_region(device->reconciler->config.runtime_dir, device->uid);
+        (void)runtime_dir_forget_region(device->env->config.runtime_dir, device->id.uid);
 }

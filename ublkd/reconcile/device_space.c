@@ -10,7 +10,7 @@
 
 static int open_region(const struct managed_device *device)
 {
-        return runtime_dir_open_region(device->reconciler->config.runtime_dir, device->uid);
+        return runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
 }
 
 static void set_on_full(const struct managed_device *device, enum region_on_full on_full)
@@ -57,11 +57,11 @@ void device_space_read(struct managed_device *device)
         _cleanup_close_ int fd = open_region(device);
         struct region_space space;
 
-        device->full_since = 0;
+        device->space.full_since = 0;
         if (fd < 0 || region_space_read(fd, &space) < 0)
                 return;
-        device->full_since = space.full_since;
-        device->full_waits = space.on_full == REGION_ON_FULL_WAIT;
+        device->space.full_since = space.full_since;
+        device->space.waits = space.on_full == REGION_ON_FULL_WAIT;
         if (space.full_since == space.told)
                 return;
         if (space.full_since > 0)
@@ -75,11 +75,11 @@ void device_space_read(struct managed_device *device)
 int device_space_condition(const struct managed_device *device, const struct device_record *record _unused_,
         struct device_condition *ret)
 {
-        if (device->full_since == 0)
+        if (device->space.full_since == 0)
                 return 0;
         return device_condition_set(ret, CONDITION_FALSE, REASON_STORE_FULL,
                 "A write has found no room in the backing store; make room. %s",
-                device->full_waits
+                device->space.waits
                         ? "Writes that find none wait for it, since onFull is \"wait\"."
                         : "Writes that find none fail, since onFull is \"error\". Whether there is room by "
                           "now shows the next write: this condition stays until one has succeeded.");

@@ -6,6 +6,12 @@
 
 struct managed_device;
 
+/* Private to device_space.c; as read from its region last. */
+struct device_space {
+        uint64_t full_since; /* its store has no room; CLOCK_REALTIME; 0: it has */
+        bool waits;          /* writes wait for it then */
+};
+
 /* Let onFull of its worker, if any, follow the spec. */
 void device_space_apply(const struct managed_device *device, const struct device_record *record);
 /* Writes that wait for room fail from now on: the disk is about to be stopped, which waits for them. */

@@ -14,7 +14,7 @@ static int keep(
 {
         const struct device_condition *before = &record->status.conditions.of[CONDITION_STABLE_PATH];
 
-        if (before->status == CONDITION_ABSENT || device->facts.kernel == KERNEL_ABSENT)
+        if (before->status == CONDITION_ABSENT || device->view.facts.kernel == KERNEL_ABSENT)
                 return 0;
         return device_condition_set(ret, before->status, REASON_UNSTABLE_PATH, "%s", before->message);
 }
@@ -46,7 +46,8 @@ static int warn(
 int device_stable_path(
         const struct managed_device *device, const struct device_record *record, struct device_condition *ret)
 {
-        const struct disk_params *params = device->worker ? worker_proc_params(device->worker) : NULL;
+        const struct disk_params *params =
+                device->process.worker ? worker_proc_params(device->process.worker) : NULL;
 
         if (!record->spec || !record->spec->options.enabled || record->deleting)
                 return 0;

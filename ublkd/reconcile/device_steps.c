@@ -25,25 +25,12 @@
 
 /* ---- starting ---- */
 
-/* Its disk has lost its worker, and no supervisor was there to see it. */
-static bool was_lost_unseen(const struct managed_device *device)
-{
-        return device->tie == WORKER_NEVER && device->facts.kernel == KERNEL_DOWN;
-}
-
-static void count_restart(struct managed_device *device)
-{
-        if (was_lost_unseen(device) && device->died_at == 0)
-                device->died_at = device->turn_began; /* since when is not known: from now on */
-        device->history.restarts++;
-        device_shared_keep_history(device);
-}
-
 static void step_spawn(struct managed_device *device, const struct device_record *record)
 {
         int r;
 
-        if (device->facts.kernel == KERNEL_ABSENT) /* somebody may have deleted the disk behind our back */
+        if (device->view.facts.kernel
+                == KERNEL_ABSENT) /* somebody may have deleted the disk behind our back */
                 device_hide_node(device, record);
         device_faults_begin(device, record);
         r = device_spawn(device, record);
@@ -51,18 +38,15 @@ static void step_spawn(struct managed_device *device, const struct device_record
                 device_shared_apply(device, record);
         if (r < 0)
                 device_note(device, REASON_WORKER_NOT_STARTED, "The worker %s cannot be started: %s.",
-                        worker_start_program(device->reconciler->config.worker_start), strerror(-r));
-        else if (device->tie == WORKER_LOST || was_lost_unseen(device))
-                count_restart(device);
-        if (r >= 0)
-                device->tie = WORKER_HELD;
+                        worker_start_program(device->env->config.worker_start), strerror(-r));
         device_step_done(device, r);
 }
 
 static int tell_go(struct managed_device *device, const struct device_record *record)
 {
-        struct data_route route = ublk_ctl_route(device->kernel.flags); /* what the driver has agreed to */
-        int r = worker_proc_go(device->worker, record->number, &route, device->cpus.text);
+        struct data_route route =
+                ublk_ctl_route(device->view.kernel.flags); /* what the driver has agreed to */
+        int r = worker_proc_go(device->process.worker, record->number, &route, device->cpus.text);
 
         device_claim_note_worker(device);
         if (r < 0)
@@ -78,7 +62,7 @@ static int announce_and_go(struct managed_device *device, const struct device_re
 
         if (r < 0) {
                 device_note(device, REASON_RUNTIME_DIRECTORY, "%s cannot be written: %s.",
-                        runtime_dir_path(device->reconciler->config.runtime_dir), strerror(-r));
+                        runtime_dir_path(device->env->config.runtime_dir), strerror(-r));
                 return r;
         }
         return tell_go(device, record);
@@ -87,10 +71,10 @@ static int announce_and_go(struct managed_device *device, const struct device_re
 static void go_with_cpus(void *userdata, int result)
 {
         struct managed_device *device = userdata;
-        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
-        bool first = device->action == ACTION_SET_PARAMS;
+        const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
+        bool first = device->step.action == ACTION_SET_PARAMS;
 
-        if (!device->worker || !record->spec) {
+        if (!device->process.worker || !record->spec) {
                 device_step_done(device, -ECONNRESET);
                 return;
         }
@@ -103,14 +87,14 @@ static void go_with_cpus(void *userdata, int result)
 
 static void learn_cpus(struct managed_device *device, const struct device_record *record)
 {
-        device_cpus_learn(&device->cpus, device->reconciler->ctl, record->number,
-                worker_proc_params(device->worker)->queues, go_with_cpus, device);
+        device_cpus_learn(&device->cpus, device->env->ctl, record->number,
+                worker_proc_params(device->process.worker)->queues, go_with_cpus, device);
 }
 
 static void on_params_set(void *userdata, int result, const struct kernel_device *kernel _unused_)
 {
         struct managed_device *device = userdata;
-        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+        const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
 
         result = device_take_answer_for_worker(device, record, result);
         if (result >= 0) {
@@ -124,7 +108,7 @@ static void on_params_set(void *userdata, int result, const struct kernel_device
 
 static void step_set_params(struct managed_device *device, const struct device_record *record)
 {
-        const struct disk_params *params = worker_proc_params(device->worker);
+        const struct disk_params *params = worker_proc_params(device->process.worker);
         int r = device_backing_freeze(device, params);
 
         if (r < 0) {
@@ -132,8 +116,8 @@ static void step_set_params(struct managed_device *device, const struct device_r
                 return;
         }
         device_command_sent(device,
-                ublk_ctl_set_params(device->reconciler->ctl, record->number, params, on_params_set, device,
-                        &device->call),
+                ublk_ctl_set_params(
+                        device->env->ctl, record->number, params, on_params_set, device, &device->step.call),
                 on_params_set);
 }
 
@@ -144,10 +128,10 @@ static int mark_serving(struct managed_device *device, const struct device_recor
         int r;
 
         device_timeout_shorten(device, record);
-        r = worker_proc_live(device->worker);
+        r = worker_proc_live(device->process.worker);
         device_recovered(device);
-        if (device->action != ACTION_END_RECOVERY)
-                device->shown_generation = 0; /* it may be a new node */
+        if (device->step.action != ACTION_END_RECOVERY)
+                (void)device_node_changed(device); /* it may be a new node */
         device_show_node(device, record);
         return r;
 }
@@ -156,7 +140,7 @@ static int mark_serving(struct managed_device *device, const struct device_recor
 static void on_live(void *userdata, int result, const struct kernel_device *kernel _unused_)
 {
         struct managed_device *device = userdata;
-        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+        const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
 
         result = device_take_answer_for_worker(device, record, result);
         device_step_done(device, result < 0 ? result : mark_serving(device, record));
@@ -165,8 +149,8 @@ static void on_live(void *userdata, int result, const struct kernel_device *kern
 static void step_start_dev(struct managed_device *device, const struct device_record *record)
 {
         device_command_sent(device,
-                ublk_ctl_start(device->reconciler->ctl, record->number, worker_proc_pid(device->worker),
-                        on_live, device, &device->call),
+                ublk_ctl_start(device->env->ctl, record->number, worker_proc_pid(device->process.worker),
+                        on_live, device, &device->step.call),
                 on_live);
 }
 
@@ -180,22 +164,22 @@ static void step_mark_serving(struct managed_device *device, const struct device
 static void on_recovery_begun(void *userdata, int result, const struct kernel_device *kernel _unused_)
 {
         struct managed_device *device = userdata;
-        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+        const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
         int r = 0;
 
         device_take_answer(device, record, result);
-        if (result >= 0 && !device->cpus.text && device->worker && record->spec) {
+        if (result >= 0 && !device->cpus.text && device->process.worker && record->spec) {
                 learn_cpus(device, record); /* of a disk that an earlier supervisor made */
                 return;
         }
         if (attempt_says_go(result))
-                r = device->worker && record->spec ? tell_go(device, record) : -ECONNRESET;
+                r = device->process.worker && record->spec ? tell_go(device, record) : -ECONNRESET;
         device_step_done(device, r < 0 ? r : result);
 }
 
 static void step_begin_recovery(struct managed_device *device, const struct device_record *record)
 {
-        int r = device_backing_check_geometry(device, record, worker_proc_params(device->worker));
+        int r = device_backing_check_geometry(device, record, worker_proc_params(device->process.worker));
 
         if (r == -ESTALE && device_worker_is_stale(device, record)) {
                 device_note_clear(device); /* the next one looks at what the user has spoken of since */
@@ -208,24 +192,26 @@ static void step_begin_recovery(struct managed_device *device, const struct devi
         if (r == -ESTALE)
                 device_kill_worker(device,
                         KILL_UNWANTED); /* it must not begin to serve later, when nobody compares any more */
-        if (r >= 0)
-                r = device_claim_take(
-                        device); /* a supervisor that has just started does not know the claim yet */
+        if (r >= 0) {                   /* a supervisor that has just started does not know the claim yet */
+                r = device_claim_take(device);
+                if (r < 0)
+                        device_kill_worker(device, KILL_UNWANTED);
+        }
         if (r < 0) {
                 device_step_done(device, r);
                 return;
         }
         device_command_sent(device,
                 ublk_ctl_begin_recovery(
-                        device->reconciler->ctl, record->number, on_recovery_begun, device, &device->call),
+                        device->env->ctl, record->number, on_recovery_begun, device, &device->step.call),
                 on_recovery_begun);
 }
 
 static void step_end_recovery(struct managed_device *device, const struct device_record *record)
 {
         device_command_sent(device,
-                ublk_ctl_end_recovery(device->reconciler->ctl, record->number,
-                        worker_proc_pid(device->worker), on_live, device, &device->call),
+                ublk_ctl_end_recovery(device->env->ctl, record->number,
+                        worker_proc_pid(device->process.worker), on_live, device, &device->step.call),
                 on_live);
 }
 
@@ -235,15 +221,16 @@ static void step_end_recovery(struct managed_device *device, const struct device
  * be held open by those who wait for it, and opening it could wait, too. */
 static bool may_refuse(const struct managed_device *device, const struct device_record *record)
 {
-        return device->facts.want == WANT_ABSENT && !record->forced && device->facts.kernel == KERNEL_LIVE
-               && device->facts.worker == PLAN_WORKER_SERVING;
+        return device->view.facts.want == WANT_ABSENT && !record->forced
+               && device->view.facts.kernel == KERNEL_LIVE
+               && device->view.facts.worker == PLAN_WORKER_SERVING;
 }
 
 /* Where it was refused the disk goes on as it was. */
 static void on_stop_unheld(void *userdata, int result, const struct kernel_device *kernel)
 {
         struct managed_device *device = userdata;
-        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+        const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
 
         if ((result == -EBUSY || result == -ETIME) && record->spec)
                 device_shared_apply(device, record);
@@ -254,12 +241,13 @@ static void on_stop_unheld(void *userdata, int result, const struct kernel_devic
  * open: an opener that came after the search and is not exclusive is then not seen. */
 static int stop_unless_used(struct managed_device *device, const struct device_record *record)
 {
-        struct ublk_ctl *ctl = device->reconciler->ctl;
+        struct ublk_ctl *ctl = device->env->ctl;
 
-        if (kernel_can(device->kernel.flags, KERNEL_ABILITY_TRY_STOP))
-                return ublk_ctl_try_stop(ctl, record->number, device_on_command_done, device, &device->call);
+        if (kernel_can(device->view.kernel.flags, KERNEL_ABILITY_TRY_STOP))
+                return ublk_ctl_try_stop(
+                        ctl, record->number, device_on_command_done, device, &device->step.call);
         device_shared_lift(device);
-        return ublk_ctl_stop_unheld(ctl, record->number, on_stop_unheld, device, &device->call);
+        return ublk_ctl_stop_unheld(ctl, record->number, on_stop_unheld, device, &device->step.call);
 }
 
 static void step_stop_dev(struct managed_device *device, const struct device_record *record)
@@ -271,8 +259,8 @@ static void step_stop_dev(struct managed_device *device, const struct device_rec
         } else {
                 device_shared_lift(device);
                 device_space_end_waiting(device);
-                r = ublk_ctl_stop(device->reconciler->ctl, record->number, device_on_command_done, device,
-                        &device->call);
+                r = ublk_ctl_stop(
+                        device->env->ctl, record->number, device_on_command_done, device, &device->step.call);
         }
         device_command_sent(device, r, device_on_command_done);
 }
@@ -281,7 +269,7 @@ static void step_stop_dev(struct managed_device *device, const struct device_rec
 static void on_deleted(void *userdata, int result, const struct kernel_device *kernel)
 {
         struct managed_device *device = userdata;
-        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+        const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
 
         if (result == 0 && device->attempt.tries > 0)
                 device_note_holders(device, record->number, HOLD_AFTER_DELETE);
@@ -292,13 +280,13 @@ static void step_del_dev(struct managed_device *device, const struct device_reco
 {
         device_hide_node(device, record);
         device_command_sent(device,
-                ublk_ctl_del(device->reconciler->ctl, record->number, on_deleted, device, &device->call),
+                ublk_ctl_del(device->env->ctl, record->number, on_deleted, device, &device->step.call),
                 on_deleted);
 }
 
 static void step_stop_worker(struct managed_device *device, const struct device_record *record _unused_)
 {
-        device_kill_worker(device, device->facts.trouble == TROUBLE_STUCK ? KILL_STUCK : KILL_UNWANTED);
+        device_kill_worker(device, device->view.facts.trouble == TROUBLE_STUCK ? KILL_STUCK : KILL_UNWANTED);
         device_step_done(device, 0);
 }
 
@@ -306,7 +294,7 @@ static void step_stop_worker(struct managed_device *device, const struct device_
  * where it is not, a restart under users was refused. */
 static void retire_worker(struct managed_device *device, int result)
 {
-        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+        const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
 
         if (result < 0) {
                 device_step_done(device, result);
@@ -321,10 +309,10 @@ static void retire_worker(struct managed_device *device, int result)
         device_shared_lift(device); /* until the next worker is started */
         if (device_spec_on_crash(record->spec) != ON_CRASH_REISSUE)
                 device_space_end_waiting(device);
-        if (kernel_can(device->kernel.flags, KERNEL_ABILITY_QUIESCE)) {
+        if (kernel_can(device->view.kernel.flags, KERNEL_ABILITY_QUIESCE)) {
                 device_command_sent(device,
-                        ublk_ctl_quiesce(device->reconciler->ctl, record->number, device_on_command_done,
-                                device, &device->call),
+                        ublk_ctl_quiesce(device->env->ctl, record->number, device_on_command_done, device,
+                                &device->step.call),
                         device_on_command_done);
                 return;
         }
@@ -340,15 +328,16 @@ static void step_retire_worker(struct managed_device *device, const struct devic
 /* What it answers is heard between turns. */
 static void step_extend_worker(struct managed_device *device, const struct device_record *record)
 {
-        uint64_t size = device->geometry.wanted > device->geometry.size ? device->geometry.wanted
-                                                                        : device->geometry.size;
+        uint64_t size = device->view.geometry.wanted > device->view.geometry.size
+                                ? device->view.geometry.wanted
+                                : device->view.geometry.size;
         int r = device_claim_extend(device, size);
 
-        if (!user_words_equal(device->growth_words, user_words_of(record)))
-                worker_proc_forget_refusal(device->worker);
-        device->growth_words = user_words_of(record);
+        if (!user_words_equal(device->step.grown_for, user_words_of(record)))
+                worker_proc_forget_refusal(device->process.worker);
+        device->step.grown_for = user_words_of(record);
         if (r >= 0)
-                r = worker_proc_grow(device->worker, size);
+                r = worker_proc_grow(device->process.worker, size);
         if (r < 0 && r != -EBUSY)
                 device_note(
                         device, REASON_WORKER_UNREACHABLE, "The worker does not listen: %s.", strerror(-r));
@@ -358,8 +347,8 @@ static void step_extend_worker(struct managed_device *device, const struct devic
 static void step_grow_disk(struct managed_device *device, const struct device_record *record)
 {
         device_command_sent(device,
-                ublk_ctl_update_size(device->reconciler->ctl, record->number, device->geometry.wanted,
-                        device_on_command_done, device, &device->call),
+                ublk_ctl_update_size(device->env->ctl, record->number, device->view.geometry.wanted,
+                        device_on_command_done, device, &device->step.call),
                 device_on_command_done);
 }
 
@@ -382,6 +371,6 @@ void device_step(struct managed_device *device, const struct device_record *reco
                 [ACTION_GROW_DISK] = step_grow_disk,
         };
 
-        device->step_done = done;
-        steps[device->action](device, record);
+        device->step.done = done;
+        steps[device->step.action](device, record);
 }

@@ -20,8 +20,8 @@ void device_timeout_failed(const struct managed_device *device, const struct dev
 /* A disk that was recovered most likely has it, and other things are more urgent. */
 void device_timeout_shorten(const struct managed_device *device, const struct device_record *record)
 {
-        struct disk_timeout *timeout = device->reconciler->config.disk_timeout;
-        uint64_t delay = device->action == ACTION_END_RECOVERY ? AFTER_RECOVERY_USEC : 0;
+        struct disk_timeout *timeout = device->env->config.disk_timeout;
+        uint64_t delay = device->step.action == ACTION_END_RECOVERY ? AFTER_RECOVERY_USEC : 0;
         int r = timeout ? disk_timeout_shorten(timeout, record->number, delay) : 0;
 
         if (r < 0)

@@ -23,14 +23,14 @@ static void trial_uid(const struct managed_device *device, char uid[static UID_T
 {
         char *last;
 
-        memcpy(uid, device->uid, UID_TEXT_SIZE);
+        memcpy(uid, device->id.uid, UID_TEXT_SIZE);
         last = uid + strlen(uid) - 1;
         *last = *last == '0' ? '1' : '0';
 }
 
 static void forget_process(struct managed_device *device)
 {
-        struct runtime_dir *dir = device->reconciler->config.runtime_dir;
+        struct runtime_dir *dir = device->env->config.runtime_dir;
         char uid[UID_TEXT_SIZE];
 
         if (!device->trial.worker)
@@ -60,13 +60,13 @@ static void conclude(struct managed_device *device, int result)
 
 static void refuse(struct managed_device *device, const char *sentence)
 {
-        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+        const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
 
         free(device->trial.sentence);
         device->trial.sentence = strdup(sentence); /* without memory: the status says less */
         device->trial.refused = record->restart;
         /* A disk that is full costs no more than that the next supervisor tries it again. */
-        (void)device_store_refuse_restart(device->reconciler->config.store, device->name);
+        (void)device_store_refuse_restart(device->env->config.store, device->id.name);
         device_faults_refuse(device);
         device_tell(device, EVENT_WARNING, REASON_CANNOT_RESTART,
                 "It is not restarted, because its next worker could not take over: %s%s The worker that it "
@@ -84,7 +84,7 @@ static void ask_again(struct managed_device *device)
 
 static void judge(struct managed_device *device)
 {
-        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+        const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
         const struct problem_list *problems = worker_proc_problems(device->trial.worker);
         const struct disk_params *params = worker_proc_params(device->trial.worker);
 
@@ -164,7 +164,7 @@ void device_trial_begin(struct managed_device *device, const struct device_recor
         r = device_launch_worker(device, record, WORKER_TRIAL_NAME, uid, WORKER_LOCK_NEVER, on_trial_changed,
                 &device->trial.worker);
         if (r >= 0)
-                r = sd_event_add_time_relative(device->reconciler->config.event, &device->trial.timer,
+                r = sd_event_add_time_relative(device->env->config.event, &device->trial.timer,
                         CLOCK_MONOTONIC, TRIAL_LIMIT_USEC, 0, on_trial_limit, device);
         if (r >= 0)
                 return;
@@ -183,7 +183,8 @@ void device_trial_give_up(struct managed_device *device)
 const char *device_trial_refusal(const struct managed_device *device, const struct device_record *record)
 {
         bool told = device->trial.refused == record->restart || record->restart_refused == record->restart;
-        bool refused = told && device->worker && worker_proc_restart(device->worker) != record->restart;
+        bool refused = told && device->process.worker
+                       && worker_proc_restart(device->process.worker) != record->restart;
 
         if (!refused)
                 return NULL;

@@ -32,22 +32,22 @@ enum {
 
 void device_seen(struct managed_device *device)
 {
-        if (!device->unsettled)
+        if (!device->first.unsettled)
                 return;
-        device->unsettled = false;
+        device->first.unsettled = false;
         if (--device->reconciler->unsettled == 0)
-                (void)sd_event_source_set_enabled(device->reconciler->run, SD_EVENT_ON);
+                (void)sd_event_source_set_enabled(device->reconciler->queue.run, SD_EVENT_ON);
 }
 
 static void count_turn(struct managed_device *device)
 {
         struct daemon_counters *counters = &device->reconciler->counters;
-        uint64_t took = monotonic_now() - device->turn_began, bound = TURN_BUCKET_FIRST_USEC;
+        uint64_t took = monotonic_now() - device->turn.began, bound = TURN_BUCKET_FIRST_USEC;
         size_t i = 0;
 
-        if (device->turn_began == 0)
+        if (device->turn.began == 0)
                 return;
-        device->turn_began = 0;
+        device->turn.began = 0;
         counters->turns++;
         counters->turn_usec += took;
         for (; i < TURN_BUCKETS && took > bound; i++)
@@ -60,18 +60,18 @@ static void count_turn(struct managed_device *device)
 static void device_rest(struct managed_device *device, uint64_t at)
 {
         count_turn(device);
-        device->turn = TURN_IDLE;
-        if (device->again) {
-                device->again = false;
+        device->turn.state = TURN_IDLE;
+        if (device->turn.again) {
+                device->turn.again = false;
                 device_wake(device);
                 return;
         }
         if (at == UINT64_MAX) {
-                (void)sd_event_source_set_enabled(device->timer, SD_EVENT_OFF);
+                (void)sd_event_source_set_enabled(device->turn.timer, SD_EVENT_OFF);
                 return;
         }
-        if (sd_event_source_set_time(device->timer, at) < 0
-                || sd_event_source_set_enabled(device->timer, SD_EVENT_ONESHOT) < 0)
+        if (sd_event_source_set_time(device->turn.timer, at) < 0
+                || sd_event_source_set_enabled(device->turn.timer, SD_EVENT_ONESHOT) < 0)
                 device_wake(device); /* better too early than never */
 }
 
@@ -83,7 +83,7 @@ static void report(struct managed_device *device, const struct device_record *re
 
         device_seen(device);
         if (r < 0)
-                log_errno(LOG_ERR, device->name, r,
+                log_errno(LOG_ERR, device->id.name, r,
                         "Its status cannot be updated: %s; the next change tries again", strerror(-r));
 }
 
@@ -93,10 +93,11 @@ static bool device_forget(struct managed_device *device)
         int r;
 
         device_shared_forget(device);
-        r = device_store_remove(device->reconciler->config.store, device->name);
+        r = device_store_remove(device->env->config.store, device->id.name);
         if (r < 0)
-                log_errno(LOG_ERR, device->name, r, "Its record cannot be erased: %s; trying again in %d s",
-                        strerror(-r), ERASE_RETRY_USEC / 1000000);
+                log_errno(LOG_ERR, device->id.name, r,
+                        "Its record cannot be erased: %s; trying again in %d s", strerror(-r),
+                        ERASE_RETRY_USEC / 1000000);
         return r >= 0;
 }
 
@@ -106,47 +107,48 @@ static bool is_served(const struct managed_device *device)
         static const bool settled[_WANT_MAX] = {
                 [WANT_PRESENT] = true, [WANT_EXTENDED] = true, [WANT_GROWN] = true};
 
-        return settled[device->facts.want] && device->facts.kernel == KERNEL_LIVE
-               && device->facts.worker == PLAN_WORKER_SERVING;
+        return settled[device->view.facts.want] && device->view.facts.kernel == KERNEL_LIVE
+               && device->view.facts.worker == PLAN_WORKER_SERVING;
 }
 
 /* What is as wanted: remember what must survive the supervisor. Returns false when the device is gone. */
 static bool device_settle(struct managed_device *device, const struct device_record *record, uint64_t due)
 {
-        struct device_store *store = device->reconciler->config.store;
+        struct device_store *store = device->env->config.store;
         bool manual = record->spec && record->spec->options.recovery.trigger == TRIGGER_MANUAL;
-        bool held = strcmp(record->held_boot, device->reconciler->boot_id) == 0;
+        bool held = strcmp(record->held_boot, device->env->boot_id) == 0;
         int r = 0;
 
         device_faults_settle(device, record);
-        if (device->facts.want == WANT_ABSENT) /* somebody may have deleted the disk behind our back */
+        if (device->view.facts.want == WANT_ABSENT) /* somebody may have deleted the disk behind our back */
                 device_hide_node(device, record);
         if (is_served(device)) {
                 device_recovered(device);
-                if (device->facts.want == WANT_PRESENT
+                if (device->view.facts.want == WANT_PRESENT
                         || device->attempt.tries == 0) /* nothing has failed since */
                         device_note_clear(device);
                 device_show_node(device, record);
                 device_shared_apply(device, record);
                 (void)device_keep_record(device);
                 if (manual != held || record->recover_requested)
-                        r = device_store_set_held(store, device->name, manual);
-        } else if (device->facts.want == WANT_ABSENT && record->deleting) {
+                        r = device_store_set_held(store, device->id.name, manual);
+        } else if (device->view.facts.want == WANT_ABSENT && record->deleting) {
                 /* an ADD_DEV that was given up may yet make a disk: then there is something to wait for */
                 return due != UINT64_MAX || !device_forget(device);
-        } else if (device->facts.want == WANT_ABSENT && (held || record->recover_requested))
-                r = device_store_set_held(store, device->name, false);
+        } else if (device->view.facts.want == WANT_ABSENT && (held || record->recover_requested))
+                r = device_store_set_held(store, device->id.name, false);
         if (r < 0)
-                log_errno(LOG_ERR, device->name, r,
+                log_errno(LOG_ERR, device->id.name, r,
                         "The database cannot be written: %s; trying again at the next change", strerror(-r));
         return true;
 }
 
 static void log_action(const struct managed_device *device)
 {
-        log_debug(device->name, "want %s, kernel %s, worker %s: %s", plan_want_to_string(device->facts.want),
-                plan_kernel_to_string(device->facts.kernel), plan_worker_to_string(device->facts.worker),
-                plan_action_to_string(device->action));
+        log_debug(device->id.name, "want %s, kernel %s, worker %s: %s",
+                plan_want_to_string(device->view.facts.want),
+                plan_kernel_to_string(device->view.facts.kernel),
+                plan_worker_to_string(device->view.facts.worker), plan_action_to_string(device->step.action));
 }
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
@@ -156,7 +158,8 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 
 static enum plan_worker worker_now(const struct managed_device *device)
 {
-        return device->tie == WORKER_KILLED ? PLAN_WORKER_LEAVING : observe_worker(device->worker);
+        return device->process.tie == WORKER_KILLED ? PLAN_WORKER_LEAVING
+                                                    : observe_worker(device->process.worker);
 }
 
 static void on_step_done(struct managed_device *device, int result)
@@ -167,18 +170,18 @@ static void on_step_done(struct managed_device *device, int result)
         struct daemon_counters *counters = &device->reconciler->counters;
 
         if (result < 0)
-                counters->steps[device->action].failed++;
+                counters->steps[device->step.action].failed++;
         else
-                counters->steps[device->action].done++;
-        attempt_done(&device->attempt, device->action, result, monotonic_now());
+                counters->steps[device->step.action].done++;
+        attempt_done(&device->attempt, device->step.action, result, monotonic_now());
         if (result < 0)
-                log_errno(LOG_DEBUG, device->name, result, "%s: %s", plan_action_to_string(device->action),
-                        strerror(-result));
-        if (worker_is_next[device->action] && result >= 0) {
+                log_errno(LOG_DEBUG, device->id.name, result, "%s: %s",
+                        plan_action_to_string(device->step.action), strerror(-result));
+        if (worker_is_next[device->step.action] && result >= 0) {
                 device_rest(device, monotonic_now() + WORKER_USEC);
                 return;
         }
-        device->again = true;
+        device->turn.again = true;
         device_rest(device, UINT64_MAX);
 }
 
@@ -191,17 +194,18 @@ static void device_decide(struct managed_device *device, const struct device_rec
         device_claim_follow(device);
         device_backing_follow(device, record);
         wish = device_wish(device, record, now);
-        device->facts.want = plan_want(&wish);
+        device->view.facts.want = plan_want(&wish);
         device_path_follow(device, record);
-        device->facts.trouble = attempt_observe(&device->attempt, &device->facts, now);
-        device->action = plan(&device->facts);
-        due = min_u64(attempt_due(&device->attempt, device->action, now), plan_want_until(&wish));
+        device->view.facts.trouble = attempt_observe(&device->attempt, &device->view.facts, now);
+        device->step.action = plan(&device->view.facts);
+        due = min_u64(attempt_due(&device->attempt, device->step.action, now), plan_want_until(&wish));
         log_action(device);
-        if ((device->action == ACTION_NOTHING || is_served(device)) && !device_settle(device, record, due))
+        if ((device->step.action == ACTION_NOTHING || is_served(device))
+                && !device_settle(device, record, due))
                 return;
-        if (record->deleting && device->action == ACTION_NOTHING) /* it could not be erased */
+        if (record->deleting && device->step.action == ACTION_NOTHING) /* it could not be erased */
                 due = min_u64(due, now + ERASE_RETRY_USEC);
-        waits = device->action == ACTION_NOTHING || device->action == ACTION_WAIT;
+        waits = device->step.action == ACTION_NOTHING || device->step.action == ACTION_WAIT;
         if (waits || due > now) {
                 uint64_t speaks_by = device_speaks_by(device);
 
@@ -210,8 +214,8 @@ static void device_decide(struct managed_device *device, const struct device_rec
                 device_rest(device, now < speaks_by ? min_u64(due, speaks_by) : due);
                 return;
         }
-        device->turn = TURN_STEPPING;
-        if (device->action == ACTION_SPAWN) { /* the process starts while its users are told */
+        device->turn.state = TURN_STEPPING;
+        if (device->step.action == ACTION_SPAWN) { /* the process starts while its users are told */
                 device_step(device, record, on_step_done);
                 report(device, record, UINT64_MAX);
         } else {
@@ -223,19 +227,19 @@ static void device_decide(struct managed_device *device, const struct device_rec
 /* A new spec, or a new request to try or to recover: what failed before may well succeed now. */
 static void device_hear_user(struct managed_device *device, const struct device_record *record)
 {
-        bool new_words = !user_words_equal(device->words, user_words_of(record));
-        bool new_request = record->recover_requested && !device->recover_heard;
+        bool new_words = !user_words_equal(device->heard.words, user_words_of(record));
+        bool new_request = record->recover_requested && !device->heard.recover;
 
         if (new_words) {
                 device_note_clear(device);
-                device->dropped_flags = 0;
+                device->step.dropped_flags = 0;
         }
         if (new_words || new_request) {
                 attempt_reset(&device->attempt);
                 device_backing_retry(device);
         }
-        device->words = user_words_of(record);
-        device->recover_heard = record->recover_requested;
+        device->heard.words = user_words_of(record);
+        device->heard.recover = record->recover_requested;
 }
 
 /* The kernel was asked in vain: what is known of it stays, the rest of the picture is told as it is. */
@@ -246,9 +250,9 @@ static void device_stay_blind(struct managed_device *device, const struct device
 
         device_note(device, REASON_CONTROL_PLANE, "The kernel does not say what /dev/ublkb%d is: %s.",
                 record->number, strerror(-error));
-        device->facts.worker = device->worker_seen;
+        device->view.facts.worker = device->view.worker_seen;
         wish = device_wish(device, record, now);
-        device->facts.want = plan_want(&wish);
+        device->view.facts.want = plan_want(&wish);
         report(device, record, next_try);
         device_rest(device, next_try);
 }
@@ -256,14 +260,14 @@ static void device_stay_blind(struct managed_device *device, const struct device
 static void on_kernel_answer(void *userdata, int result, const struct kernel_device *kernel)
 {
         struct managed_device *device = userdata;
-        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+        const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
 
-        device->call = NULL;
+        device->step.call = NULL;
         device_hear_user(device, record); /* also what was said while the kernel was asked */
-        if (device->worker && worker_proc_death(device->worker))
+        if (device->process.worker && worker_proc_death(device->process.worker))
                 device_take_death(device);
-        if (worker_now(device) != device->worker_seen) { /* the two halves of the picture do not fit */
-                device->again = true;
+        if (worker_now(device) != device->view.worker_seen) { /* the two halves of the picture do not fit */
+                device->turn.again = true;
                 device_rest(device, UINT64_MAX);
                 return;
         }
@@ -271,13 +275,13 @@ static void on_kernel_answer(void *userdata, int result, const struct kernel_dev
                 device_stay_blind(device, record, result);
                 return;
         }
-        device->unseen = false;
-        device->facts.worker = device->worker_seen;
-        device->facts.kernel = observe_kernel(
-                result < 0 ? NULL : kernel, record->uid, device->worker_seen, &device->stranger);
-        if (device->facts.kernel != KERNEL_ABSENT) {
-                device->kernel = *kernel;
-                device->candidate = -1; /* the number is its own now, for ever */
+        device->first.unseen = false;
+        device->view.facts.worker = device->view.worker_seen;
+        device->view.facts.kernel = observe_kernel(
+                result < 0 ? NULL : kernel, record->uid, device->view.worker_seen, &device->view.stranger);
+        if (device->view.facts.kernel != KERNEL_ABSENT) {
+                device->view.kernel = *kernel;
+                device->step.candidate = -1; /* the number is its own now, for ever */
         }
         device_decide(device, record);
 }
@@ -286,14 +290,13 @@ static void device_ask_kernel(struct managed_device *device, const struct device
 {
         int r;
 
-        device->turn = TURN_OBSERVING;
-        device->worker_seen = worker_now(device);
+        device->turn.state = TURN_OBSERVING;
+        device->view.worker_seen = worker_now(device);
         if (record->number < 0) {
                 on_kernel_answer(device, -ENODEV, NULL);
                 return;
         }
-        r = ublk_ctl_get_info(
-                device->reconciler->ctl, record->number, on_kernel_answer, device, &device->call);
+        r = ublk_ctl_get_info(device->env->ctl, record->number, on_kernel_answer, device, &device->step.call);
         if (r < 0)
                 on_kernel_answer(device, r, NULL);
 }
@@ -301,10 +304,10 @@ static void device_ask_kernel(struct managed_device *device, const struct device
 /* Once, in the first pass; the store has kept an event of it. */
 static void log_unusable(const struct managed_device *device, const struct device_record *record)
 {
-        if (device->unsettled && (record->quarantine || record->age != RECORD_CURRENT))
+        if (device->first.unsettled && (record->quarantine || record->age != RECORD_CURRENT))
                 log_record(LOG_WARNING,
                         &(const struct log_fields){
-                                .device = device->name, .reason = reason_to_string(record->status.reason)},
+                                .device = device->id.name, .reason = reason_to_string(record->status.reason)},
                         "%s", record->status.message);
 }
 
@@ -325,38 +328,38 @@ static void device_leave_alone(struct managed_device *device, const struct devic
 /* The kernel never heard of it. */
 static bool could_be_forgotten(const struct managed_device *device, const struct device_record *record)
 {
-        return record->deleting && (record->number < 0 || device->unheard) && !device->worker;
+        return record->deleting && (record->number < 0 || device->first.unheard) && !device->process.worker;
 }
 
 void device_turn_begin(struct managed_device *device)
 {
         struct reconciler *reconciler = device->reconciler;
-        const struct device_record *record = device_store_get(reconciler->config.store, device->name);
+        const struct device_record *record = device_store_get(reconciler->env.config.store, device->id.name);
 
-        device->again = false;
-        device->turn_began = monotonic_now();
+        device->turn.again = false;
+        device->turn.began = monotonic_now();
         if (is_left_alone(record)) {
                 device_leave_alone(device, record);
                 return;
         }
-        if (device->worker && worker_proc_death(device->worker))
+        if (device->process.worker && worker_proc_death(device->process.worker))
                 device_take_death(device);
-        if (device->tie == WORKER_UNREACHED)
+        if (device->process.tie == WORKER_UNREACHED)
                 device_adopt(device);
-        if (device->tie == WORKER_UNREACHED) {
+        if (device->process.tie == WORKER_UNREACHED) {
                 report(device, record, monotonic_now() + ADOPT_RETRY_USEC);
                 device_rest(device, monotonic_now() + ADOPT_RETRY_USEC);
                 return;
         }
         if (could_be_forgotten(device, record) && device_forget(device))
                 return;
-        if (!reconciler->ctl || (!record->spec && !record->deleting)) { /* nothing can, or may, be done */
+        if (!reconciler->env.ctl || (!record->spec && !record->deleting)) { /* nothing can, or may, be done */
                 log_unusable(device, record);
                 report(device, record, UINT64_MAX);
                 device_rest(device,
                         could_be_forgotten(device, record) ? monotonic_now() + ERASE_RETRY_USEC : UINT64_MAX);
                 return;
         }
-        device->unheard = false;
+        device->first.unheard = false;
         device_ask_kernel(device, record);
 }

@@ -22,13 +22,13 @@ enum { HELLO_USEC = 5 * 1000 * 1000 }; /* one that was found speaks within milli
 
 bool device_worker_is_stale(const struct managed_device *device, const struct device_record *record)
 {
-        return device->worker && !user_words_equal(device->worker_words, user_words_of(record));
+        return device->process.worker && !user_words_equal(device->process.words, user_words_of(record));
 }
 
 /* It opens its store, or has, and has been told nothing else. */
 static bool is_opening(const struct managed_device *device)
 {
-        enum plan_worker stage = observe_worker(device->worker);
+        enum plan_worker stage = observe_worker(device->process.worker);
 
         return stage == PLAN_WORKER_STARTING || stage == PLAN_WORKER_PARAMS;
 }
@@ -36,13 +36,13 @@ static bool is_opening(const struct managed_device *device)
 /* One that we started has an epoch and a size before it says so. A size without a disk needs no new epoch. */
 bool device_worker_is_old(const struct managed_device *device, const struct device_record *record)
 {
-        if (observe_worker_is_old(device->worker, record->epoch))
+        if (observe_worker_is_old(device->process.worker, record->epoch))
                 return true;
-        if (!device->worker || worker_proc_adopted(device->worker) || !is_opening(device))
+        if (!device->process.worker || worker_proc_adopted(device->process.worker) || !is_opening(device))
                 return false;
-        return worker_proc_epoch(device->worker) != record->epoch
-               || (device->facts.kernel == KERNEL_ABSENT && record->spec
-                       && record->spec->options.size != device->worker_size);
+        return worker_proc_epoch(device->process.worker) != record->epoch
+               || (device->view.facts.kernel == KERNEL_ABSENT && record->spec
+                       && record->spec->options.size != device->process.size);
 }
 
 /* What is told of one that we kill. NULL: nothing. */
@@ -66,24 +66,24 @@ static const struct kill_news {
 
         if (why == KILL_TO_REPLACE)
                 return &replaced;
-        if (why != KILL_STUCK || device->facts.want == WANT_ABSENT)
+        if (why != KILL_STUCK || device->view.facts.want == WANT_ABSENT)
                 return NULL;
-        if (device->attempt.retired || device->facts.want == WANT_RENEWED)
+        if (device->attempt.retired || device->view.facts.want == WANT_RENEWED)
                 return &stays;
-        return device->facts.worker == PLAN_WORKER_STARTING   ? &opens
-               : device->facts.worker == PLAN_WORKER_FETCHING ? &fetches
-                                                              : NULL;
+        return device->view.facts.worker == PLAN_WORKER_STARTING   ? &opens
+               : device->view.facts.worker == PLAN_WORKER_FETCHING ? &fetches
+                                                                   : NULL;
 }
 
 /* At once, and not at its death: a process that waits for a disk dies when that answers. */
 static void tell_kill(struct managed_device *device, enum worker_kill why)
 {
         const struct kill_news *news = news_of_kill(device, why);
-        int pid = (int)worker_proc_pid(device->worker);
+        int pid = (int)worker_proc_pid(device->process.worker);
 
-        if (!news || device->kill_told)
+        if (!news || device->process.kill_told)
                 return;
-        device->kill_told = true;
+        device->process.kill_told = true;
         device_note(device, news->reason, "Worker %d %s.", pid, news->what);
         device_tell(device, news->type, news->reason, "Worker %d %s; another one takes its place.", pid,
                 news->what);
@@ -91,8 +91,8 @@ static void tell_kill(struct managed_device *device, enum worker_kill why)
 
 void device_kill_worker(struct managed_device *device, enum worker_kill why)
 {
-        worker_proc_kill(device->worker);
-        device->tie = WORKER_KILLED;
+        worker_proc_kill(device->process.worker);
+        device->process.tie = WORKER_KILLED;
         tell_kill(device, why);
 }
 
@@ -100,13 +100,13 @@ void device_kill_worker(struct managed_device *device, enum worker_kill why)
  * how it ended. */
 static void tell_retired(struct managed_device *device)
 {
-        const struct worker_death *death = worker_proc_death(device->worker);
+        const struct worker_death *death = worker_proc_death(device->process.worker);
         bool failed = death->by_us || death->by_signal || death->code > 0;
         enum condition_reason reason = death->by_us ? REASON_WORKER_KILLED
                                        : failed     ? REASON_WORKER_DIED
                                                     : REASON_WORKER_RETIRED;
         const char *how = failed ? death->sentence : death->code < 0 ? "is gone" : "has left";
-        int pid = (int)worker_proc_pid(device->worker);
+        int pid = (int)worker_proc_pid(device->process.worker);
 
         device_note(device, reason, "Worker %d was told to leave, and %s.", pid, how);
         device_tell(device, failed ? EVENT_WARNING : EVENT_NORMAL, reason,
@@ -116,23 +116,23 @@ static void tell_retired(struct managed_device *device)
 /* The user hears the reason that the worker gave, or else how it ended. */
 static void note_death(struct managed_device *device, bool served)
 {
-        const struct worker_death *death = worker_proc_death(device->worker);
-        const struct problem_list *problems = worker_proc_problems(device->worker);
+        const struct worker_death *death = worker_proc_death(device->process.worker);
+        const struct problem_list *problems = worker_proc_problems(device->process.worker);
 
         if (problems->count > 0) {
                 device_note(device, reason_from_string(problems->items[0].reason), "%s%s",
                         problems->items[0].detail, full_stop(problems->items[0].detail));
-                device_claim_name_holder(device, worker_proc_holder(device->worker));
-        } else if (device->tie != WORKER_KILLED)
+                device_claim_name_holder(device, worker_proc_holder(device->process.worker));
+        } else if (device->process.tie != WORKER_KILLED)
                 device_note(device, REASON_WORKER_DIED, "The worker (pid %d) %s%s.",
-                        (int)worker_proc_pid(device->worker), death->sentence,
+                        (int)worker_proc_pid(device->process.worker), death->sentence,
                         served ? "" : " before it could serve");
 }
 
 /* A worker that says why it cannot serve has not died: what is told is its reason. */
 static void tell_death(const struct managed_device *device, bool served)
 {
-        const struct problem_list *problems = worker_proc_problems(device->worker);
+        const struct problem_list *problems = worker_proc_problems(device->process.worker);
 
         device_tell(device, EVENT_WARNING,
                 problems->count > 0 ? reason_from_string(problems->items[0].reason) : REASON_WORKER_DIED,
@@ -152,38 +152,57 @@ static bool is_news(const struct managed_device *device, const char *sentence_be
 /* It was found, and died before it was heard: as good as dead before, while there was no supervisor. */
 static bool died_unheard(const struct managed_device *device)
 {
-        return worker_proc_adopted(device->worker) && device->tie != WORKER_KILLED
-               && !worker_proc_params(device->worker) && worker_proc_problems(device->worker)->count == 0;
+        return worker_proc_adopted(device->process.worker) && device->process.tie != WORKER_KILLED
+               && !worker_proc_params(device->process.worker)
+               && worker_proc_problems(device->process.worker)->count == 0;
 }
 
 void device_take_death(struct managed_device *device)
 {
         _cleanup_free_ char *before = device->note.sentence ? strdup(device->note.sentence) : NULL;
-        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
-        bool served = device->facts.worker == PLAN_WORKER_SERVING, retired = device->attempt.retired;
+        const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
+        bool served = device->view.facts.worker == PLAN_WORKER_SERVING, retired = device->attempt.retired;
         bool again_at_once = device_backing_refused(device);
         bool unheard = died_unheard(device) || again_at_once;
         bool stale = record && !served && device_worker_is_stale(device, record);
         bool wanted = !unheard && !retired && !stale && record && !record->deleting && record->spec
-                      && record->spec->options.enabled && worker_proc_epoch(device->worker) == record->epoch;
+                      && record->spec->options.enabled
+                      && worker_proc_epoch(device->process.worker) == record->epoch;
 
         if (wanted)
                 note_death(device, served);
-        if (wanted && device->tie != WORKER_KILLED && (served || is_news(device, before)))
+        if (wanted && device->process.tie != WORKER_KILLED && (served || is_news(device, before)))
                 tell_death(device, served);
-        if (retired && !device->kill_told)
+        if (retired && !device->process.kill_told)
                 tell_retired(device);
         if (served && wanted)
-                device->died_at = worker_proc_died_at(device->worker);
+                device->process.died_at = worker_proc_died_at(device->process.worker);
         if (!unheard)
                 attempt_worker_died(&device->attempt, monotonic_now());
-        if (stale && device->worker_words.generation > 0)
+        if (stale && device->process.words.generation > 0)
                 attempt_reset(
                         &device->attempt); /* what the user has spoken of since has not been tried yet */
-        device->worker = worker_proc_free(device->worker);
-        device->tie = unheard ? WORKER_NEVER : WORKER_LOST;
+        device->process.worker = worker_proc_free(device->process.worker);
+        device->process.tie = unheard ? WORKER_NEVER : WORKER_LOST;
         (void)runtime_dir_forget_worker(
-                device->reconciler->config.runtime_dir, device->uid); /* a stale one is replaced */
+                device->env->config.runtime_dir, device->id.uid); /* a stale one is replaced */
+}
+
+void device_worker_forget(struct managed_device *device)
+{
+        device->process.worker = worker_proc_free(device->process.worker);
+}
+
+/* I/O waits from the moment that a disk is seen without a worker that serves it. FAIL_IO fails it instead. */
+void device_note_loss(struct managed_device *device, uint64_t now)
+{
+        bool waits =
+                device->view.facts.kernel == KERNEL_DOWN && device->view.kernel.state != KERNEL_STATE_FAIL_IO;
+
+        if (!waits)
+                device->process.lost_since = 0;
+        else if (device->process.lost_since == 0)
+                device->process.lost_since = now;
 }
 
 /* In whole tenths, as it is told: one half of a tenth would be rounded up in one place and down in another.
@@ -195,14 +214,15 @@ static double ms_since(uint64_t usec)
 
 void device_recovered(struct managed_device *device)
 {
-        if (!device->died_at)
+        if (!device->process.died_at)
                 return;
-        device->history.last_recovery_ms = ms_since(device->died_at);
-        device->history.recoveries++;
-        device->died_at = 0;
-        device_shared_keep_history(device);
+        device->process.history.last_recovery_ms = ms_since(device->process.died_at);
+        device->process.history.recoveries++;
+        device->process.died_at = 0;
+        device_shared_keep_history(device, &device->process.history);
         device_tell(device, EVENT_NORMAL, REASON_RECOVERED,
-                "Recovered %.1f ms after its worker was found dead.", device->history.last_recovery_ms);
+                "Recovered %.1f ms after its worker was found dead.",
+                device->process.history.last_recovery_ms);
 }
 
 /* A worker that reports the same again and again makes one event with a count. */
@@ -233,26 +253,44 @@ static enum worker_lock wanted_lock(const struct managed_device *device)
 {
         bool in_use = device->note.reason == REASON_BACKING_IN_USE;
 
-        return device->facts.kernel == KERNEL_DOWN && !in_use ? WORKER_LOCK_TO_SERVE : WORKER_LOCK_TO_OPEN;
+        return device->view.facts.kernel == KERNEL_DOWN && !in_use ? WORKER_LOCK_TO_SERVE
+                                                                   : WORKER_LOCK_TO_OPEN;
+}
+
+/* Its disk has lost its worker, and no supervisor was there to see it. */
+static bool was_lost_unseen(const struct managed_device *device)
+{
+        return device->process.tie == WORKER_NEVER && device->view.facts.kernel == KERNEL_DOWN;
+}
+
+static void count_restart(struct managed_device *device)
+{
+        if (was_lost_unseen(device) && device->process.died_at == 0)
+                device->process.died_at = device->turn.began; /* since when is not known: from now on */
+        device->process.history.restarts++;
+        device_shared_keep_history(device, &device->process.history);
 }
 
 int device_spawn(struct managed_device *device, const struct device_record *record)
 {
         int r = device_launch_worker(device, record, record->name, record->uid, wanted_lock(device),
-                on_worker_changed, &device->worker);
+                on_worker_changed, &device->process.worker);
 
         if (r < 0)
                 return r;
-        device->worker_words = user_words_of(record);
-        device->worker_size = record->spec->options.size;
-        device->kill_told = false;
+        device->process.words = user_words_of(record);
+        device->process.size = record->spec->options.size;
+        device->process.kill_told = false;
+        if (device->process.tie == WORKER_LOST || was_lost_unseen(device))
+                count_restart(device);
+        device->process.tie = WORKER_HELD;
         return 0;
 }
 
 uint64_t device_speaks_by(const struct managed_device *device)
 {
-        bool silent = device->action == ACTION_WAIT && device->facts.worker == PLAN_WORKER_STARTING
-                      && worker_proc_adopted(device->worker);
+        bool silent = device->step.action == ACTION_WAIT && device->view.facts.worker == PLAN_WORKER_STARTING
+                      && worker_proc_adopted(device->process.worker);
 
         return silent ? device->attempt.seen_since + HELLO_USEC : 0;
 }
@@ -260,14 +298,14 @@ uint64_t device_speaks_by(const struct managed_device *device)
 void device_adopt(struct managed_device *device)
 {
         struct reconciler *reconciler = device->reconciler;
-        int r = worker_proc_adopt(reconciler->config.event, reconciler->config.runtime_dir,
-                reconciler->config.worker_start, device->name, device->uid, on_worker_changed, device,
-                &device->worker);
+        int r = worker_proc_adopt(reconciler->env.config.event, reconciler->env.config.runtime_dir,
+                reconciler->env.config.worker_start, device->id.name, device->id.uid, on_worker_changed,
+                device, &device->process.worker);
 
-        device->worker_words = (struct user_words){};
-        device->kill_told = false;
-        device->tie = r >= 0 ? WORKER_HELD : r == -ENOENT ? WORKER_NEVER : WORKER_UNREACHED;
-        if (device->tie == WORKER_UNREACHED)
+        device->process.words = (struct user_words){};
+        device->process.kill_told = false;
+        device->process.tie = r >= 0 ? WORKER_HELD : r == -ENOENT ? WORKER_NEVER : WORKER_UNREACHED;
+        if (device->process.tie == WORKER_UNREACHED)
                 device_note(device, REASON_WORKER_UNREACHABLE,
                         "The worker that serves it cannot be reached: %s; it is called again.", strerror(-r));
 }

@@ -2,10 +2,10 @@
 /* The facts of one device, as the kernel and the worker state them. Nothing is cached, nothing is decided. */
 #pragma once
 
-#include "ublkd/model/device_cookie.h"
-#include "ublkd/store/device_store.h"
-#include "ublkd/plan/plan.h"
 #include "ublkd/driver/ublk_ctl.h"
+#include "ublkd/model/device_cookie.h"
+#include "ublkd/plan/plan.h"
+#include "ublkd/store/device_store.h"
 #include "ublkd/workers/worker_proc.h"
 
 /* What the kernel's answer to GET_DEV_INFO means for the device `uid` whose worker is that far. `device`:

@@ -37,7 +37,7 @@ static void settle_check(struct reconciler *reconciler)
         if (reconciler->settled || reconciler->unsettled > 0)
                 return;
         reconciler->settled = true;
-        reconciler->config.settled(reconciler->config.userdata);
+        reconciler->env.config.settled(reconciler->env.config.userdata);
 }
 
 /* ---- devices ---- */
@@ -46,10 +46,10 @@ static struct managed_device *device_free(struct managed_device *device)
 {
         if (!device)
                 return NULL;
-        if (device->call)
-                ublk_ctl_call_cancel(device->call);
-        sd_event_source_disable_unref(device->timer);
-        worker_proc_free(device->worker);
+        if (device->step.call)
+                ublk_ctl_call_cancel(device->step.call);
+        sd_event_source_disable_unref(device->turn.timer);
+        device_worker_forget(device);
         device_note_clear(device);
         device_cpus_forget(&device->cpus);
         device_claim_forget(device);
@@ -58,7 +58,7 @@ static struct managed_device *device_free(struct managed_device *device)
         device_trial_forget(device);
         device_spec_trial_forget(device);
         device_holders_forget(&device->holders);
-        free(device->name);
+        free(device->id.name);
         free(device);
         return NULL;
 }
@@ -90,16 +90,17 @@ static int device_new(
         if (!device)
                 return -ENOMEM;
         device->reconciler = reconciler;
-        device->candidate = -1;
-        snprintf(device->uid, sizeof(device->uid), "%s", uid);
-        device->name = strdup(name);
-        if (!device->name)
+        device->env = &reconciler->env;
+        device->step.candidate = -1;
+        snprintf(device->id.uid, sizeof(device->id.uid), "%s", uid);
+        device->id.name = strdup(name);
+        if (!device->id.name)
                 return -ENOMEM;
         r = sd_event_add_time(
-                reconciler->config.event, &device->timer, CLOCK_MONOTONIC, 0, 1, on_timer, device);
+                reconciler->env.config.event, &device->turn.timer, CLOCK_MONOTONIC, 0, 1, on_timer, device);
         if (r < 0)
                 return r;
-        r = sd_event_source_set_enabled(device->timer, SD_EVENT_OFF);
+        r = sd_event_source_set_enabled(device->turn.timer, SD_EVENT_OFF);
         if (r < 0)
                 return r;
         reconciler_devices_add(device);
@@ -111,9 +112,9 @@ static int device_new(
 
 static bool has_record(const struct managed_device *device)
 {
-        const struct device_record *record = device_store_get(device->reconciler->config.store, device->name);
+        const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
 
-        return record && strcmp(record->uid, device->uid) == 0;
+        return record && strcmp(record->uid, device->id.uid) == 0;
 }
 
 /* One turn a loop iteration, so that answers and deaths that came meanwhile are seen first. */
@@ -122,7 +123,7 @@ static int on_run(sd_event_source *source, void *userdata)
         struct reconciler *reconciler = userdata;
         struct managed_device *device = reconciler_queue_pop(reconciler);
 
-        if (TAILQ_EMPTY(&reconciler->queue))
+        if (TAILQ_EMPTY(&reconciler->queue.devices))
                 (void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
         if (device && has_record(device))
                 device_turn_begin(device);
@@ -139,7 +140,7 @@ static void device_find_again(struct managed_device *device, const struct device
 {
         device_claim_load(device);
         device_backing_load(device, record);
-        device_shared_recall_history(device);
+        device_shared_recall_history(device, &device->process.history);
         device_adopt(device);
 }
 
@@ -160,13 +161,13 @@ static void on_store_event(void *userdata, const struct store_event *event)
                 return;
         }
         if (is_new)
-                device->unheard = true;
+                device->first.unheard = true;
         if (event->kind == STORE_ADOPTED) {
-                device->unseen = true;
+                device->first.unseen = true;
                 device_find_again(device, event->record);
         }
         if (event->kind == STORE_INTENT && event->record->recover_requested)
-                device->recover_heard = false; /* asked again is asked anew */
+                device->heard.recover = false; /* asked again is asked anew */
         device_wake(device);
 }
 
@@ -178,12 +179,12 @@ void reconciler_counters(const struct reconciler *reconciler, struct daemon_coun
         ret->step_count = _ACTION_MAX;
         for (int i = 0; i < _ACTION_MAX; i++)
                 ret->steps[i].name = plan_action_to_string((enum plan_action)i);
-        ret->waiting = reconciler->waiting;
+        ret->waiting = reconciler->queue.waiting;
 }
 
 void reconciler_set_control(struct reconciler *reconciler, struct ublk_ctl *ctl)
 {
-        reconciler->ctl = ctl;
+        reconciler->env.ctl = ctl;
         if (ctl)
                 ublk_ctl_on_released(ctl, reconciler_number_released, reconciler);
         MANAGED_DEVICE_FOREACH (device, reconciler)
@@ -192,13 +193,13 @@ void reconciler_set_control(struct reconciler *reconciler, struct ublk_ctl *ctl)
 
 static int adopt_all(struct reconciler *reconciler)
 {
-        DEVICE_STORE_FOREACH (record, reconciler->config.store) {
+        DEVICE_STORE_FOREACH (record, reconciler->env.config.store) {
                 struct managed_device *device;
                 int r = device_new(reconciler, record->name, record->uid, &device);
 
                 if (r < 0)
                         return r;
-                device->unseen = device->unsettled = true;
+                device->first.unseen = device->first.unsettled = true;
                 reconciler->unsettled++;
                 if (record->age == RECORD_CURRENT)
                         device_find_again(device, record);
@@ -217,16 +218,15 @@ int reconciler_new(const struct reconciler_config *config, struct reconciler **r
 
         if (!reconciler)
                 return -ENOMEM;
-        reconciler->config = *config;
-        TAILQ_INIT(&reconciler->queue);
+        reconciler->env.config = *config;
+        TAILQ_INIT(&reconciler->queue.devices);
         reconciler_devices_init(reconciler);
-        claim_index_init(&reconciler->claims);
-        LIST_INIT(&reconciler->unclaimed);
+        claim_table_init(&reconciler->claims);
         r = sd_id128_get_boot(&boot);
         if (r < 0)
                 return r;
-        (void)sd_id128_to_uuid_string(boot, reconciler->boot_id);
-        r = sd_event_add_defer(config->event, &reconciler->run, on_run, reconciler);
+        (void)sd_id128_to_uuid_string(boot, reconciler->env.boot_id);
+        r = sd_event_add_defer(config->event, &reconciler->queue.run, on_run, reconciler);
         if (r >= 0)
                 r = event_journal_new(config->store, &reconciler->journal);
         if (r >= 0)
@@ -247,13 +247,13 @@ struct reconciler *reconciler_free(struct reconciler *reconciler)
 
         if (!reconciler)
                 return NULL;
-        device_store_unsubscribe(reconciler->config.store, on_store_event, reconciler);
+        device_store_unsubscribe(reconciler->env.config.store, on_store_event, reconciler);
         while ((device = reconciler_first(reconciler))) {
                 reconciler_devices_remove(device);
                 device_free(device);
         }
         event_journal_free(reconciler->journal);
-        sd_event_source_disable_unref(reconciler->run);
+        sd_event_source_disable_unref(reconciler->queue.run);
         reconciler_forget_lost(reconciler);
         free(reconciler);
         return NULL;

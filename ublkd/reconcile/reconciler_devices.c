@@ -7,12 +7,12 @@
 
 static struct managed_device *device_of(const struct tree_node *node)
 {
-        return TREE_OBJECT(node, struct managed_device, by_name);
+        return TREE_OBJECT(node, struct managed_device, id.by_name);
 }
 
 static int compare_name(const void *key, const struct tree_node *node)
 {
-        return strcmp(key, device_of(node)->name);
+        return strcmp(key, device_of(node)->id.name);
 }
 
 void reconciler_devices_init(struct reconciler *reconciler)
@@ -22,12 +22,12 @@ void reconciler_devices_init(struct reconciler *reconciler)
 
 void reconciler_devices_add(struct managed_device *device)
 {
-        tree_insert(&device->reconciler->devices, device->name, &device->by_name);
+        tree_insert(&device->reconciler->devices, device->id.name, &device->id.by_name);
 }
 
 void reconciler_devices_remove(struct managed_device *device)
 {
-        (void)tree_remove(&device->reconciler->devices, device->name);
+        (void)tree_remove(&device->reconciler->devices, device->id.name);
 }
 
 struct managed_device *reconciler_find(const struct reconciler *reconciler, const char *name)
@@ -37,7 +37,7 @@ struct managed_device *reconciler_find(const struct reconciler *reconciler, cons
 
 struct managed_device *reconciler_find_number(const struct reconciler *reconciler, int number)
 {
-        const struct device_record *record = device_store_of_number(reconciler->config.store, number);
+        const struct device_record *record = device_store_of_number(reconciler->env.config.store, number);
 
         return record ? reconciler_find(reconciler, record->name) : NULL;
 }
@@ -49,5 +49,5 @@ struct managed_device *reconciler_first(const struct reconciler *reconciler)
 
 struct managed_device *reconciler_after(const struct managed_device *device)
 {
-        return device_of(device->by_name.next);
+        return device_of(device->id.by_name.next);
 }

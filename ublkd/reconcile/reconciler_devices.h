@@ -2,8 +2,18 @@
 /* Which devices there are, by name, and by number with the help of the store. */
 #pragma once
 
+#include "ublkd/base/tree.h"
+#include "ublkd/store/device_store.h"
+
 struct managed_device;
 struct reconciler;
+
+/* By what a device is found. Set when it is made. */
+struct device_identity {
+        char *name; /* owned */
+        char uid[UID_TEXT_SIZE];
+        struct tree_node by_name; /* private to reconciler_devices.c */
+};
 
 /* Begin with an empty index of the devices. */
 void reconciler_devices_init(struct reconciler *reconciler);

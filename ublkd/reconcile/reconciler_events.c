@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What other rooms have seen of a disk, by its number: udev, the I/O timeouts, the control device. */
 #include "ublkd/reconcile/reconciler_events.h"
+#include "ublkd/reconcile/device_node.h"
 #include "ublkd/reconcile/device_timeout.h"
 #include "ublkd/reconcile/managed_device.h"
 #include "ublkd/reconcile/monotonic.h"
@@ -12,15 +13,13 @@ void reconciler_disk_changed(struct reconciler *reconciler, int number)
 {
         struct managed_device *device = reconciler_find_number(reconciler, number);
 
-        if (!device || device->shown_generation == 0)
-                return;
-        device->shown_generation = 0;
-        device_wake(device);
+        if (device && device_node_changed(device))
+                device_wake(device);
 }
 
 void reconciler_timeout_failed(struct reconciler *reconciler, int number, int error)
 {
-        const struct device_record *record = device_store_of_number(reconciler->config.store, number);
+        const struct device_record *record = device_store_of_number(reconciler->env.config.store, number);
         const struct managed_device *device = record ? reconciler_find(reconciler, record->name) : NULL;
 
         if (device)

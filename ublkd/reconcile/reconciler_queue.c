@@ -7,19 +7,20 @@ void device_wake(struct managed_device *device)
 {
         struct reconciler *reconciler = device->reconciler;
 
-        if (device->turn != TURN_IDLE) {
-                device->again = device->turn != TURN_QUEUED;
+        if (device->turn.state != TURN_IDLE) {
+                device->turn.again = device->turn.state != TURN_QUEUED;
                 return;
         }
-        device->turn = TURN_QUEUED;
-        TAILQ_INSERT_TAIL(&reconciler->queue, device, of_queue);
-        reconciler->waiting++;
-        (void)sd_event_source_set_enabled(reconciler->run, SD_EVENT_ON); /* fails only for a dead source */
+        device->turn.state = TURN_QUEUED;
+        TAILQ_INSERT_TAIL(&reconciler->queue.devices, device, turn.of_queue);
+        reconciler->queue.waiting++;
+        (void)sd_event_source_set_enabled(
+                reconciler->queue.run, SD_EVENT_ON); /* fails only for a dead source */
 }
 
 struct managed_device *reconciler_queue_pop(struct reconciler *reconciler)
 {
-        struct managed_device *device = TAILQ_FIRST(&reconciler->queue);
+        struct managed_device *device = TAILQ_FIRST(&reconciler->queue.devices);
 
         if (device)
                 reconciler_queue_remove(device);
@@ -30,9 +31,9 @@ void reconciler_queue_remove(struct managed_device *device)
 {
         struct reconciler *reconciler = device->reconciler;
 
-        if (device->turn != TURN_QUEUED)
+        if (device->turn.state != TURN_QUEUED)
                 return;
-        TAILQ_REMOVE(&reconciler->queue, device, of_queue);
-        reconciler->waiting--;
-        device->turn = TURN_IDLE;
+        TAILQ_REMOVE(&reconciler->queue.devices, device, turn.of_queue);
+        reconciler->queue.waiting--;
+        device->turn.state = TURN_IDLE;
 }

@@ -2,8 +2,36 @@
 /* The de-duplicating queue of devices that are due for a turn. */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <systemd/sd-event.h>
+
 struct managed_device;
 struct reconciler;
+
+enum turn_state {
+        TURN_IDLE,      /* until something reports or the timer fires */
+        TURN_QUEUED,    /* in the reconciler's queue */
+        TURN_OBSERVING, /* the kernel is being asked */
+        TURN_STEPPING,  /* a step is under way */
+};
+
+/* When a device has its turn. Private to reconciler_queue.c and device_turn.c, but that a step may read `began`. */
+struct device_turn {
+        enum turn_state state;
+        bool again; /* something happened during a turn: take another one after it */
+        TAILQ_ENTRY(managed_device) of_queue;
+        uint64_t began; /* CLOCK_MONOTONIC; 0: not in a turn */
+        sd_event_source *timer;
+};
+
+/* Private to reconciler_queue.c; the reconciler sets it up. */
+struct turn_queue {
+        TAILQ_HEAD(, managed_device) devices;
+        size_t waiting;       /* devices in it */
+        sd_event_source *run; /* enabled while it holds something */
+};
 
 /* Take the device that is due next, or NULL. */
 struct managed_device *reconciler_queue_pop(struct reconciler *reconciler);

@@ -32,7 +32,7 @@ static void trial_uid(const struct managed_device *device, char uid[static UID_T
 {
         char *last;
 
-        memcpy(uid, device->uid, UID_TEXT_SIZE);
+        memcpy(uid, device->id.uid, UID_TEXT_SIZE);
         last = uid + strlen(uid) - 1;
         *last = *last == '2' ? '3' : '2';
 }
@@ -61,7 +61,7 @@ static void release_waiting(struct spec_trial *trial)
 
 static void trial_free(struct spec_trial *trial)
 {
-        struct runtime_dir *dir = trial->device->reconciler->config.runtime_dir;
+        struct runtime_dir *dir = trial->device->env->config.runtime_dir;
         char uid[UID_TEXT_SIZE];
 
         trial_uid(trial->device, uid);
@@ -127,8 +127,8 @@ static int start(struct spec_trial *trial, const struct device_record *record, c
         device->spec_trial = trial;
         r = device_launch_trial(device, record, spec, uid, on_changed, &trial->worker);
         if (r >= 0)
-                r = sd_event_add_time_relative(device->reconciler->config.event, &trial->timer,
-                        CLOCK_MONOTONIC, TRIAL_LIMIT_USEC, 0, on_limit, trial);
+                r = sd_event_add_time_relative(device->env->config.event, &trial->timer, CLOCK_MONOTONIC,
+                        TRIAL_LIMIT_USEC, 0, on_limit, trial);
         if (r < 0)
                 trial_free(trial);
         return r;

@@ -58,7 +58,7 @@ static struct managed_device new_device(int fd, enum plan_worker worker)
         return (struct managed_device){
                 .path.watch = (struct path_watch *)&view,
                 .backing = {.held = fd != NOBODY, .fd = fd},
-                .facts.worker = worker
+                .view.facts.worker = worker
         };
 }
 
@@ -74,7 +74,7 @@ static void the_same_number_without_a_holder(void)
         check_told(&device, CONDITION_FALSE, "PathLeadsElsewhere", "is another file than the one",
                 "I/O waits", "leads to the file that is served");
         CHECK_INT(device_path_state(&device), PATH_OTHER);
-        device.facts.worker = PLAN_WORKER_SERVING;
+        device.view.facts.worker = PLAN_WORKER_SERVING;
         check_told(&device, CONDITION_TRUE, "PathLeadsToStore", "/srv/i.img leads to the file that is served",
                 "", NULL);
 }
@@ -86,7 +86,7 @@ static void gone_without_a_holder(void)
         view = (struct path_view){.state = PATH_GONE, .error = ENOENT};
         check_told(&device, CONDITION_FALSE, "PathGone", "/dev/ublkb3 has no worker, and its I/O waits",
                 "its data are gone, unless there is a copy", "goes on with");
-        device.facts.worker = PLAN_WORKER_SERVING;
+        device.view.facts.worker = PLAN_WORKER_SERVING;
         check_told(&device, CONDITION_FALSE, "PathGone", "goes on with the file",
                 "If it was deleted, only this disk", "data are gone");
 }

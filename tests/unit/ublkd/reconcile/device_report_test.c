@@ -200,9 +200,11 @@ static void make_world(struct world *world)
         cJSON_Delete(document);
         CHECK_INT(problem_add(&world->host.problems, ENODEV, "", "NoDriver", "The driver is not loaded."), 0);
         world->host.features = UINT64_MAX;
-        world->reconciler.config = (struct reconciler_config){.store = world->store, .host = &world->host};
+        world->reconciler.env.config =
+                (struct reconciler_config){.store = world->store, .host = &world->host};
         world->device.reconciler = &world->reconciler;
-        world->device.name = (char *)"data";
+        world->device.env = &world->reconciler.env;
+        world->device.id.name = (char *)"data";
 }
 
 static bool is_text_of_sentences(const char *text)
@@ -222,14 +224,15 @@ static void check_row(struct world *world, const struct row *row)
 
         world->record = *device_store_get(world->store, "data");
         world->record.deleting = row->deleting;
-        world->device.unseen = row->unseen;
+        world->device.first.unseen = row->unseen;
         world->record.spec->options.enabled = !row->disabled;
         if (row->quarantined) {
                 world->record.spec = NULL;
                 world->record.quarantine = (char *)"its spec is not JSON";
         }
-        world->reconciler.ctl = row->without_control ? NULL : (struct ublk_ctl *)world; /* not looked into */
-        device->facts = row->facts;
+        world->reconciler.env.ctl =
+                row->without_control ? NULL : (struct ublk_ctl *)world; /* not looked into */
+        device->view.facts = row->facts;
         device->attempt.deaths = row->deaths;
         device_note_clear(device);
         if (row->note)

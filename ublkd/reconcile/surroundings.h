@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* What there is once for all devices: the store, the host, the kernel. */
+#pragma once
+
+#include "ublkd/disk_users/disk_search.h"
+#include "ublkd/disks/disk_timeout.h"
+#include "ublkd/driver/ublk_ctl.h"
+#include "ublkd/host/host.h"
+#include "ublkd/paths/path_watch.h"
+#include "ublkd/records/record_keeper.h"
+#include "ublkd/runtime/fd_store.h"
+#include "ublkd/runtime/runtime_dir.h"
+#include "ublkd/store/device_store.h"
+#include "ublkd/workers/worker_start.h"
+
+struct reconciler_config {
+        sd_event *event;
+        struct device_store *store;
+        struct runtime_dir *runtime_dir;
+        struct record_keeper *record_keeper; /* NULL: no records are kept beside the database */
+        const struct host *host;
+        struct worker_start *worker_start;
+        struct disk_search *disk_search;   /* who uses a disk; NULL: nobody knows */
+        struct disk_timeout *disk_timeout; /* NULL: the kernel's default stays */
+        struct path_watches *path_watches; /* where paths lead; NULL: nobody looks */
+        struct fd_store *fd_store;         /* what the service manager keeps; NULL: there is none */
+        /* Called once, when every device that was there at the start had its first pass. */
+        void (*settled)(void *userdata);
+        void *userdata;
+};
+
+/* Written by reconciler.c alone. */
+struct surroundings {
+        struct reconciler_config config;
+        struct ublk_ctl *ctl; /* NULL: not there (yet) */
+        char boot_id[UID_TEXT_SIZE];
+};
