@@ -69,3 +69,8 @@ void device_command_sent(struct managed_device *device, int result, ublk_ctl_don
         if (result < 0)
                 done(device, result, NULL);
 }
+
+uint64_t device_features(const struct managed_device *device)
+{
+        return device->env->config.host->features & ~device->step.dropped_flags;
+}

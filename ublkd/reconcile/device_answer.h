@@ -30,3 +30,6 @@ int device_take_answer_for_worker(
 void device_on_command_done(void *userdata, int result, const struct kernel_device *kernel);
 /* A command that could not even be sent is a command that failed. */
 void device_command_sent(struct managed_device *device, int result, ublk_ctl_done done);
+/* Return the driver's features that its disk can have: those of the host, without what the driver has left out of an
+ * earlier ADD_DEV of this spec. */
+uint64_t device_features(const struct managed_device *device);

@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* How the facts of a turn are told to the user: a phase, a reason, and a sentence that says what happened and
+/* How what a turn has seen is reported to the user: a phase, a reason, and a sentence that says what happened and
  * what will be done next, and when. */
 #include "ublkd/reconcile/device_report.h"
 #include "ublkd/reconcile/device_ability.h"
-#include "ublkd/reconcile/device_backing.h"
-#include "ublkd/reconcile/device_faults.h"
-#include "ublkd/reconcile/device_path.h"
-#include "ublkd/reconcile/device_space.h"
-#include "ublkd/reconcile/device_stable_path.h"
-#include "ublkd/reconcile/device_trial.h"
-#include "ublkd/reconcile/device_wish.h"
-#include "ublkd/reconcile/managed_device.h"
 #include "ublkd/reconcile/monotonic.h"
-#include "ublkd/reconcile/user_words.h"
 
-#include "ublkd/base/clock.h"
 #include "ublkd/base/json_time.h"
 #include "ublkd/base/quantity.h"
 #include "ublkd/base/sentence.h"
@@ -29,9 +19,9 @@ struct told {
         enum condition_reason reason;
 };
 
-static bool is_serving(const struct managed_device *device)
+static bool is_serving(const struct report_view *view)
 {
-        return device->view.facts.kernel == KERNEL_LIVE && device->view.facts.worker == PLAN_WORKER_SERVING;
+        return view->turn->facts.kernel == KERNEL_LIVE && view->turn->facts.worker == PLAN_WORKER_SERVING;
 }
 
 static bool is_manual(const struct device_record *record)
@@ -41,152 +31,139 @@ static bool is_manual(const struct device_record *record)
 
 /* The last worker left, or leaves (the kernel's disk may be down before it is gone), because it was told to,
  * and nothing has failed since. */
-static bool is_handed_over(const struct managed_device *device)
+static bool is_handed_over(const struct report_view *view)
 {
-        enum condition_reason reason = device->note.reason;
+        enum condition_reason reason = view->note->reason;
 
-        return reason == REASON_NONE ? device->attempt.retired : reason_info(reason)->handover;
+        return reason == REASON_NONE ? view->attempt->retired : reason_info(reason)->handover;
 }
 
-static bool is_gone(const struct managed_device *device)
+static bool is_gone(const struct report_view *view)
 {
-        return device->view.facts.kernel == KERNEL_ABSENT && device->view.facts.worker == PLAN_WORKER_NONE;
+        return view->turn->facts.kernel == KERNEL_ABSENT && view->turn->facts.worker == PLAN_WORKER_NONE;
 }
 
-static struct told tell_absent(const struct managed_device *device, const struct device_record *record)
+static struct told tell_absent(const struct report_view *view, const struct device_record *record)
 {
         if (record->deleting)
                 return (struct told){PHASE_STOPPING, REASON_DELETING};
         if (!record->spec->options.enabled)
-                return is_gone(device) ? (struct told){PHASE_DISABLED, REASON_DISABLED}
-                                       : (struct told){PHASE_STOPPING, REASON_DISABLING};
-        if (spec_unsupported(record->spec, device_features(device)))
+                return is_gone(view) ? (struct told){PHASE_DISABLED, REASON_DISABLED}
+                                     : (struct told){PHASE_STOPPING, REASON_DISABLING};
+        if (spec_unsupported(record->spec, view->features))
                 return (struct told){PHASE_FAILED, REASON_NOT_SUPPORTED};
         /* A worker that was started for the spec before goes; there is no disk to take away. */
-        return device->view.facts.kernel == KERNEL_ABSENT ? (struct told){PHASE_STARTING, REASON_STARTING}
-                                                          : (struct told){PHASE_STOPPING, REASON_REPLACING};
+        return view->turn->facts.kernel == KERNEL_ABSENT ? (struct told){PHASE_STARTING, REASON_STARTING}
+                                                         : (struct told){PHASE_STOPPING, REASON_REPLACING};
 }
 
 /* A driver that is not there has no disks; one that cannot be asked may have. */
-static bool may_have_disks(const struct host *host)
+static bool may_have_disks(const struct problem_list *problems)
 {
-        return host->problems.count == 0 || host->problems.items[0].error != ENOENT;
+        return problems->count == 0 || problems->items[0].error != ENOENT;
 }
 
 /* What is known of the disk is from when there was a driver; before, there was none. */
-static struct told tell_without_driver(
-        const struct managed_device *device, const struct device_record *record)
+static struct told tell_without_driver(const struct report_view *view, const struct device_record *record)
 {
-        if (device->first.unseen && may_have_disks(device->env->config.host))
+        if (view->unseen && may_have_disks(view->host_problems))
                 return (struct told){PHASE_UNKNOWN, REASON_HOST_NOT_READY};
         if (record->deleting)
                 return (struct told){PHASE_STOPPING, REASON_HOST_NOT_READY};
-        if (!record->spec->options.enabled && is_gone(device) && !device->process.worker)
+        if (!record->spec->options.enabled && is_gone(view) && !view->worker)
                 return (struct told){PHASE_DISABLED, REASON_DISABLED};
         return (struct told){
                 record->spec->options.enabled ? PHASE_PENDING : PHASE_STOPPING, REASON_HOST_NOT_READY};
 }
 
-static bool grows(const struct managed_device *device)
+static bool grows(const struct report_view *view)
 {
-        return device->view.facts.want == WANT_EXTENDED || device->view.facts.want == WANT_GROWN;
+        return view->turn->facts.want == WANT_EXTENDED || view->turn->facts.want == WANT_GROWN;
 }
 
 /* Why the disk could not grow to what is wanted now; what an earlier try came to says nothing about it. */
-static const char *growth_refusal(const struct managed_device *device, const struct device_record *record)
+static const char *growth_refusal(const struct report_view *view)
 {
-        const struct problem_list *refusal = worker_proc_refusal(device->process.worker);
-
-        if (refusal->count > 0 && user_words_equal(device->step.grown_for, user_words_of(record)))
-                return refusal->items[0].detail;
-        return device->note.sentence;
+        return view->growth_refusal ? view->growth_refusal : view->note->sentence;
 }
 
-static enum condition_reason live_reason(
-        const struct managed_device *device, const struct device_record *record)
+static enum condition_reason live_reason(const struct report_view *view)
 {
-        if (device->view.facts.want == WANT_RENEWED)
+        if (view->turn->facts.want == WANT_RENEWED)
                 return REASON_RESTARTING;
-        if (!grows(device) && device_trial_refusal(device, record))
+        if (!grows(view) && view->restart_refusal)
                 return REASON_CANNOT_RESTART;
-        return !grows(device)                   ? REASON_LIVE
-               : growth_refusal(device, record) ? REASON_CANNOT_GROW
-                                                : REASON_GROWING;
+        return !grows(view) ? REASON_LIVE : growth_refusal(view) ? REASON_CANNOT_GROW : REASON_GROWING;
 }
 
 /* Nobody may recover it but who is asked to. A live disk that has lost its worker is DOWN to us, except one
  * that cannot be recovered: the driver is about to take that away. */
-static struct told tell_held(const struct managed_device *device, bool down)
+static struct told tell_held(const struct report_view *view, bool down)
 {
-        bool recoverable =
-                !ublk_ctl_missing(ublk_ctl_flags(KERNEL_RECOVERY_QUEUE), device->view.kernel.flags);
-        bool leaving = device->view.facts.worker == PLAN_WORKER_LEAVING && !recoverable;
+        bool recoverable = !ublk_ctl_missing(ublk_ctl_flags(KERNEL_RECOVERY_QUEUE), view->turn->kernel.flags);
+        bool leaving = view->turn->facts.worker == PLAN_WORKER_LEAVING && !recoverable;
 
-        if (device->view.facts.kernel == KERNEL_LIVE
-                && (device->view.facts.worker == PLAN_WORKER_NONE || leaving))
+        if (view->turn->facts.kernel == KERNEL_LIVE
+                && (view->turn->facts.worker == PLAN_WORKER_NONE || leaving))
                 return (struct told){PHASE_STOPPING, REASON_WAITS_FOR_RECOVER};
         return (struct told){down ? PHASE_QUIESCED : PHASE_FAILED, REASON_WAITS_FOR_RECOVER};
 }
 
 /* A step to make a disk failed, and has not succeeded since. */
-static bool cannot_be_made(const struct managed_device *device)
+static bool cannot_be_made(const struct report_view *view)
 {
         static const bool makes[_ACTION_MAX] = {
                 [ACTION_ADD_DEV] = true, [ACTION_SET_PARAMS] = true, [ACTION_START_DEV] = true};
 
-        return device->attempt.error < 0 && makes[device->attempt.failed];
+        return view->attempt->error < 0 && makes[view->attempt->failed];
 }
 
 /* Something went wrong, and has not gone right since. What is done about a disk that cannot be made is not
  * always to wait for the next try. */
-static bool is_in_trouble(const struct managed_device *device, bool down, uint64_t next_try)
+static bool is_in_trouble(const struct report_view *view, bool down)
 {
-        if (device->note.reason == REASON_NONE || is_handed_over(device)
-                || attempt_waits_for_release(&device->attempt))
+        if (view->note->reason == REASON_NONE || is_handed_over(view)
+                || attempt_waits_for_release(view->attempt))
                 return false;
-        return next_try != UINT64_MAX || device->attempt.deaths > 1 || (!down && cannot_be_made(device));
+        return view->next_try != UINT64_MAX || view->attempt->deaths > 1 || (!down && cannot_be_made(view));
 }
 
-static struct told tell(
-        const struct managed_device *device, const struct device_record *record, uint64_t next_try)
+static struct told tell(const struct report_view *view, const struct device_record *record)
 {
-        bool down = device->view.facts.kernel == KERNEL_DOWN
-                    || (device->view.facts.kernel == KERNEL_LIVE
-                            && device->view.facts.worker != PLAN_WORKER_READY);
+        bool down =
+                view->turn->facts.kernel == KERNEL_DOWN
+                || (view->turn->facts.kernel == KERNEL_LIVE && view->turn->facts.worker != PLAN_WORKER_READY);
 
         if (!record->spec && !record->deleting)
                 return (struct told){PHASE_FAILED, REASON_QUARANTINED};
-        if (!device->env->ctl)
-                return tell_without_driver(device, record);
-        if (device->first.unseen)
+        if (!view->has_control)
+                return tell_without_driver(view, record);
+        if (view->unseen)
                 return (struct told){PHASE_UNKNOWN,
-                        device->note.reason != REASON_NONE ? device->note.reason : REASON_NOT_YET_KNOWN};
-        if (device->view.facts.want == WANT_ABSENT)
-                return tell_absent(device, record);
-        if (is_serving(device))
-                return (struct told){PHASE_LIVE, live_reason(device, record)};
-        if (device->view.facts.want == WANT_HELD)
-                return tell_held(device, down);
-        if (device->backing.changed
-                && device->note.reason != REASON_NONE) /* also while it is looked at again */
-                return (struct told){PHASE_FAILED, device->note.reason};
-        if (is_in_trouble(device, down, next_try))
-                return (struct told){PHASE_BACKOFF, device->note.reason};
-        if (device->view.facts.want == WANT_GIVEN_UP)
+                        view->note->reason != REASON_NONE ? view->note->reason : REASON_NOT_YET_KNOWN};
+        if (view->turn->facts.want == WANT_ABSENT)
+                return tell_absent(view, record);
+        if (is_serving(view))
+                return (struct told){PHASE_LIVE, live_reason(view)};
+        if (view->turn->facts.want == WANT_HELD)
+                return tell_held(view, down);
+        if (view->backing_changed && view->note->reason != REASON_NONE) /* also while it is looked at again */
+                return (struct told){PHASE_FAILED, view->note->reason};
+        if (is_in_trouble(view, down))
+                return (struct told){PHASE_BACKOFF, view->note->reason};
+        if (view->turn->facts.want == WANT_GIVEN_UP)
                 return (struct told){PHASE_STOPPING, REASON_GAVE_UP};
         return down ? (struct told){PHASE_RECOVERING,
-                              is_handed_over(device) ? REASON_RESTARTING : REASON_RECOVERING}
+                              is_handed_over(view) ? REASON_RESTARTING : REASON_RECOVERING}
                     : (struct told){PHASE_STARTING, REASON_STARTING};
 }
 
 /* CLOCK_REALTIME, whole milliseconds of it; 0: there is no time for it. */
-static uint64_t next_try_time(uint64_t next_try)
+static uint64_t next_try_time(const struct report_view *view)
 {
-        uint64_t now = monotonic_now();
-
-        if (next_try == UINT64_MAX || next_try <= now)
+        if (view->next_try == UINT64_MAX || view->next_try <= view->now)
                 return 0;
-        return ((uint64_t)clock_msec(CLOCK_REALTIME) + (next_try - now) / 1000) * 1000;
+        return (view->wall_msec + (view->next_try - view->now) / 1000) * 1000;
 }
 
 static void format_next_try(uint64_t usec, char text[static 96])
@@ -198,16 +175,16 @@ static void format_next_try(uint64_t usec, char text[static 96])
                 snprintf(text, 96, " The next try is at %s.", at);
 }
 
-static const char *host_sentence(const struct managed_device *device)
+static const char *host_sentence(const struct report_view *view)
 {
-        const struct problem_list *problems = &device->env->config.host->problems;
+        const struct problem_list *problems = view->host_problems;
 
         return problems->count > 0 ? problems->items[0].detail : "The ublk driver does not answer.";
 }
 
-static const char *note_or(const struct managed_device *device, const char *fallback)
+static const char *note_or(const struct report_view *view, const char *fallback)
 {
-        return device->note.sentence ? device->note.sentence : fallback;
+        return view->note->sentence ? view->note->sentence : fallback;
 }
 
 static unsigned failed_attempts(const struct attempt *attempt)
@@ -217,33 +194,33 @@ static unsigned failed_attempts(const struct attempt *attempt)
         return attempt->deaths > steps ? attempt->deaths : steps;
 }
 
-static int explain_backoff(const struct managed_device *device, enum condition_reason reason,
-        uint64_t next_try, struct device_status *status)
+static int explain_backoff(
+        const struct report_view *view, enum condition_reason reason, struct device_status *status)
 {
         char when[96];
         int r;
 
-        status->next_try_at = next_try_time(next_try);
-        status->attempts = failed_attempts(&device->attempt);
+        status->next_try_at = next_try_time(view);
+        status->attempts = failed_attempts(view->attempt);
         format_next_try(status->next_try_at, when);
         r = device_status_set_cause(status, "%s",
-                note_or(device, device->attempt.deaths > 1 ? "The worker died." : "The last step failed."));
+                note_or(view, view->attempt->deaths > 1 ? "The worker died." : "The last step failed."));
         if (r < 0)
                 return r;
-        if (device->attempt.deaths > 1)
+        if (view->attempt->deaths > 1)
                 return device_status_explain(status, reason, "%s That was try %u in a row.%s", status->cause,
-                        device->attempt.deaths, when[0] ? when : " Another one is under way.");
+                        view->attempt->deaths, when[0] ? when : " Another one is under way.");
         return device_status_explain(
                 status, reason, "%s%s", status->cause, when[0] ? when : " Another try is under way.");
 }
 
 /* What keeps the kernel from taking the disk away says more than that it is to be taken away. */
-static enum condition_reason absent_reason(const struct managed_device *device, enum condition_reason reason)
+static enum condition_reason absent_reason(const struct report_view *view, enum condition_reason reason)
 {
-        return reason_info(device->note.reason)->obstacle ? device->note.reason : reason;
+        return reason_info(view->note->reason)->obstacle ? view->note->reason : reason;
 }
 
-static int explain_absent(const struct managed_device *device, const struct device_record *record,
+static int explain_absent(const struct report_view *view, const struct device_record *record,
         enum condition_reason reason, struct device_status *status)
 {
         static const struct {
@@ -257,22 +234,21 @@ static int explain_absent(const struct managed_device *device, const struct devi
         };
         for (size_t i = 0; i < ARRAY_SIZE(sentences); i++)
                 if (reason == sentences[i].reason)
-                        return device_status_explain(status, absent_reason(device, reason), "%s%s%s",
-                                sentences[i].sentence, device->note.sentence ? " " : "", note_or(device, ""));
-        return device_status_explain(
-                status, reason, "%s", spec_unsupported(record->spec, device_features(device)));
+                        return device_status_explain(status, absent_reason(view, reason), "%s%s%s",
+                                sentences[i].sentence, view->note->sentence ? " " : "", note_or(view, ""));
+        return device_status_explain(status, reason, "%s", spec_unsupported(record->spec, view->features));
 }
 
-static int explain_live(const struct managed_device *device, const struct device_record *record,
+static int explain_live(const struct report_view *view, const struct device_record *record,
         enum condition_reason reason, struct device_status *status)
 {
-        const char *refusal = grows(device) ? growth_refusal(device, record) : NULL;
+        const char *refusal = grows(view) ? growth_refusal(view) : NULL;
         char size[SIZE_TEXT_MAX], wanted[SIZE_TEXT_MAX];
         int r;
 
-        format_size(device->view.geometry.size, size);
-        format_size(device->view.geometry.wanted, wanted);
-        if (device->view.facts.want == WANT_RENEWED)
+        format_size(view->turn->geometry.size, size);
+        format_size(view->turn->geometry.wanted, wanted);
+        if (view->turn->facts.want == WANT_RENEWED)
                 return device_status_explain(status, reason,
                         "Serving /dev/ublkb%d; its worker finishes what it has in hand, and another one "
                         "takes its place.",
@@ -286,10 +262,10 @@ static int explain_live(const struct managed_device *device, const struct device
                                        "It is tried again until it can.",
                                        record->number, size, wanted, refusal, full_stop(refusal));
         }
-        if (grows(device))
+        if (grows(view))
                 return device_status_explain(
                         status, reason, "Serving /dev/ublkb%d, which grows to %s.", record->number, wanted);
-        refusal = device_trial_refusal(device, record);
+        refusal = view->restart_refusal;
         if (refusal) {
                 r = device_status_set_cause(status, "%s%s", refusal, full_stop(refusal));
                 return r < 0 ? r
@@ -303,10 +279,10 @@ static int explain_live(const struct managed_device *device, const struct device
 }
 
 /* The kernel cannot be asked about any disk. */
-static int explain_host(const struct managed_device *device, const struct device_record *record,
+static int explain_host(const struct report_view *view, const struct device_record *record,
         enum condition_reason reason, struct device_status *status)
 {
-        const char *host = host_sentence(device);
+        const char *host = host_sentence(view);
 
         if (status->phase == PHASE_UNKNOWN)
                 return device_status_explain(status, reason,
@@ -323,59 +299,59 @@ static int explain_host(const struct managed_device *device, const struct device
                 record->number, host, full_stop(host));
 }
 
-static int explain(const struct managed_device *device, const struct device_record *record,
-        const struct told *told, uint64_t next_try, struct device_status *status)
+static int explain(const struct report_view *view, const struct device_record *record,
+        const struct told *told, struct device_status *status)
 {
         if (told->reason == REASON_HOST_NOT_READY)
-                return explain_host(device, record, told->reason, status);
+                return explain_host(view, record, told->reason, status);
         switch (told->phase) {
         case PHASE_STARTING:
                 return device_status_explain(status, told->reason, "The disk is being made: %s is next.",
-                        plan_action_to_string(device->step.action));
+                        plan_action_to_string(view->action));
         case PHASE_LIVE:
-                return explain_live(device, record, told->reason, status);
+                return explain_live(view, record, told->reason, status);
         case PHASE_RECOVERING:
                 return device_status_explain(status, told->reason,
                         "%s A new worker is taking over the queues of /dev/ublkb%d.",
-                        note_or(device, is_handed_over(device) ? "The worker was told to leave."
-                                                               : "There is no worker that serves it."),
+                        note_or(view, is_handed_over(view) ? "The worker was told to leave."
+                                                           : "There is no worker that serves it."),
                         record->number);
         case PHASE_BACKOFF:
-                return explain_backoff(device, told->reason, next_try, status);
+                return explain_backoff(view, told->reason, status);
         case PHASE_QUIESCED:
                 return device_status_explain(status, told->reason,
                         "%s The disk waits for 'ublkctl recover %s' (POST /devices/%s/recover), as "
                         "recovery.trigger is \"manual\".",
-                        note_or(device, "There is no worker that serves it."), record->name, record->name);
+                        note_or(view, "There is no worker that serves it."), record->name, record->name);
         case PHASE_FAILED:
                 if (!record->spec)
                         return device_record_explain_quarantine(record, status);
-                if (device->backing.changed)
-                        return explain_backoff(device, told->reason, next_try, status);
-                if (device->view.facts.want == WANT_HELD)
+                if (view->backing_changed)
+                        return explain_backoff(view, told->reason, status);
+                if (view->turn->facts.want == WANT_HELD)
                         return device_status_explain(status, told->reason,
                                 "%s There is no disk left to recover; 'ublkctl recover %s' (POST "
                                 "/devices/%s/recover) makes it anew.",
-                                note_or(device, "The worker died."), record->name, record->name);
-                return explain_absent(device, record, told->reason, status);
+                                note_or(view, "The worker died."), record->name, record->name);
+                return explain_absent(view, record, told->reason, status);
         case PHASE_STOPPING:
         case PHASE_DISABLED:
-                if (device->view.facts.want == WANT_HELD)
+                if (view->turn->facts.want == WANT_HELD)
                         return device_status_explain(status, told->reason,
                                 "%s The kernel removes the disk, which cannot be recovered; then "
                                 "'ublkctl recover %s' (POST /devices/%s/recover) makes it anew.",
-                                note_or(device, "The worker died."), record->name, record->name);
-                if (device->view.facts.want == WANT_GIVEN_UP)
+                                note_or(view, "The worker died."), record->name, record->name);
+                if (view->turn->facts.want == WANT_GIVEN_UP)
                         return device_status_explain(status, told->reason,
                                 "I/O has waited for recovery.giveUpAfter: it is failed now, and the disk is "
                                 "removed; %s.",
                                 is_manual(record) ? "'ublkctl recover' makes it anew"
                                                   : "it is made anew next");
-                return explain_absent(device, record, told->reason, status);
+                return explain_absent(view, record, told->reason, status);
         case PHASE_UNKNOWN:
                 return device_status_explain(status, told->reason,
                         "%s%sIt is not known yet whether /dev/ublkb%d is there; the kernel is asked again.",
-                        note_or(device, ""), device->note.sentence ? " " : "", record->number);
+                        note_or(view, ""), view->note->sentence ? " " : "", record->number);
         case PHASE_PENDING: /* above */
         case _PHASE_MAX:
                 break;
@@ -385,87 +361,50 @@ static int explain(const struct managed_device *device, const struct device_reco
 
 /* The record of a disk that is being removed may have no spec any more. */
 static void fill_route(
-        const struct managed_device *device, const struct device_record *record, struct device_status *status)
+        const struct report_view *view, const struct device_record *record, struct device_status *status)
 {
-        struct data_route route = ublk_ctl_route(device->view.kernel.flags);
+        struct data_route route = ublk_ctl_route(view->turn->kernel.flags);
         enum data_path wanted = record->spec ? (enum data_path)record->spec->options.data_path : route.path;
-        const struct disk_params *params =
-                device->process.worker ? worker_proc_params(device->process.worker) : NULL;
 
         status->data_path = data_path_to_string(route.path);
         status->data_path_reason =
-                device_route_reason(wanted, params ? params->fastest : DATA_PATH_AUTO, &route);
+                device_route_reason(wanted, view->worker ? view->worker->fastest : DATA_PATH_AUTO, &route);
         status->batch = route.batch;
 }
 
-static void fill(const struct managed_device *device, const struct device_record *record,
-        enum device_phase phase, struct device_status *status)
+static void fill(const struct report_view *view, const struct device_record *record, enum device_phase phase,
+        struct device_status *status)
 {
-        bool disk = device->view.facts.kernel == KERNEL_LIVE || device->view.facts.kernel == KERNEL_DOWN;
+        bool disk = view->turn->facts.kernel == KERNEL_LIVE || view->turn->facts.kernel == KERNEL_DOWN;
 
         *status = (struct device_status){
                 .phase = phase,
                 .observed_generation = record->generation,
                 .observed_restart = record->restart,
                 .observed_asked = record->asked,
-                .settled = is_serving(device) && device->view.facts.want == WANT_PRESENT,
+                .settled = is_serving(view) && view->turn->facts.want == WANT_PRESENT,
                 .number = record->number,
                 .disk = disk,
-                .size = disk ? device->view.geometry.size : 0,
-                .worker.restarts = device->process.history.restarts,
-                .recoveries = {.count = device->process.history.recoveries,
-                               .last_ms = device->process.history.last_recovery_ms},
-                .kernel_flags = device->view.facts.kernel == KERNEL_ABSENT ? 0 : device->view.kernel.flags,
+                .size = disk ? view->turn->geometry.size : 0,
+                .worker.restarts = view->history->restarts,
+                .recoveries = {.count = view->history->recoveries,
+                               .last_ms = view->history->last_recovery_ms},
+                .kernel_flags = view->turn->facts.kernel == KERNEL_ABSENT ? 0 : view->turn->kernel.flags,
         };
-        device_backing_show(device, record, status);
-        device_faults_tell(device, &status->faults);
         if (disk)
-                fill_route(device, record, status);
-        if (!device->process.worker)
+                fill_route(view, record, status);
+        if (!view->worker)
                 return;
-        status->worker.pid = worker_proc_pid(device->process.worker);
-        status->worker.started_at = worker_proc_started_at(device->process.worker);
-        snprintf(status->worker.version, sizeof(status->worker.version), "%s",
-                worker_proc_version(device->process.worker));
+        status->worker.pid = view->worker->pid;
+        status->worker.started_at = view->worker->started_at;
+        snprintf(status->worker.version, sizeof(status->worker.version), "%s", view->worker->version);
 }
 
-/* What each condition beside Ready is for this device: 0, with *ret untouched where it is not about it, or
- * -ENOMEM. */
-static int (*const tellers[_CONDITION_MAX])(const struct managed_device *device,
-        const struct device_record *record, struct device_condition *ret) = {
-        [CONDITION_PATH_LEADS_TO_STORE] = device_path_condition,
-        [CONDITION_DURABLE] = device_faults_durable,
-        [CONDITION_BACKING_WHOLE] = device_faults_whole,
-        [CONDITION_SPACE] = device_space_condition,
-        [CONDITION_STABLE_PATH] = device_stable_path,
-};
-
-static int fill_conditions(const struct managed_device *device, const struct device_record *record,
-        struct device_conditions *conditions)
+int device_report(
+        const struct report_view *view, const struct device_record *record, struct device_status *ret)
 {
-        int r = 0;
+        struct told told = tell(view, record);
 
-        for (size_t i = 0; r >= 0 && i < _CONDITION_MAX; i++)
-                if (tellers[i])
-                        r = tellers[i](device, record, &conditions->of[i]);
-        return r;
-}
-
-int device_report(const struct managed_device *device, const struct device_record *record, uint64_t next_try)
-{
-        struct told told = tell(device, record, next_try);
-        struct device_status status;
-        int r;
-
-        fill(device, record, told.phase, &status);
-        r = explain(device, record, &told, next_try, &status);
-        if (r >= 0)
-                r = fill_conditions(device, record, &status.conditions);
-        if (r >= 0)
-                device_stable_path_tell(device, &record->status.conditions.of[CONDITION_STABLE_PATH],
-                        &status.conditions.of[CONDITION_STABLE_PATH]);
-        if (r >= 0)
-                r = device_store_set_status(device->env->config.store, device->id.name, &status);
-        device_status_clear(&status);
-        return r;
+        fill(view, record, told.phase, ret);
+        return explain(view, record, &told, ret);
 }

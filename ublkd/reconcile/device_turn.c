@@ -3,21 +3,24 @@
  * meanwhile only asks for another turn. History (how often, since when) is in struct attempt; decisions read
  * facts. */
 #include "ublkd/reconcile/device_turn.h"
+#include "ublkd/reconcile/device_answer.h"
 #include "ublkd/reconcile/device_backing.h"
 #include "ublkd/reconcile/device_claim.h"
 #include "ublkd/reconcile/device_faults.h"
 #include "ublkd/reconcile/device_node.h"
 #include "ublkd/reconcile/device_note.h"
 #include "ublkd/reconcile/device_path.h"
-#include "ublkd/reconcile/device_report.h"
+#include "ublkd/reconcile/device_publish.h"
 #include "ublkd/reconcile/device_shared.h"
 #include "ublkd/reconcile/device_steps.h"
+#include "ublkd/reconcile/device_trial.h"
 #include "ublkd/reconcile/device_wish.h"
 #include "ublkd/reconcile/device_worker.h"
 #include "ublkd/reconcile/managed_device.h"
 #include "ublkd/reconcile/monotonic.h"
 #include "ublkd/reconcile/observe.h"
 #include "ublkd/reconcile/reconciler_queue.h"
+#include "ublkd/reconcile/turn_view.h"
 #include "ublkd/reconcile/user_words.h"
 
 #include "ublkd/base/log.h"
@@ -79,7 +82,7 @@ static void device_rest(struct managed_device *device, uint64_t at)
 
 static void report(struct managed_device *device, const struct device_record *record, uint64_t next_try)
 {
-        int r = device_report(device, record, next_try);
+        int r = device_publish(device, record, next_try);
 
         device_seen(device);
         if (r < 0)
@@ -185,6 +188,38 @@ static void on_step_done(struct managed_device *device, int result)
         device_rest(device, UINT64_MAX);
 }
 
+/* NULL: it has no worker, or one that has not reported them. */
+static const struct disk_params *params_of(const struct managed_device *device)
+{
+        return device->process.worker ? worker_proc_params(device->process.worker) : NULL;
+}
+
+static bool worker_is_outdated(const struct managed_device *device, const struct device_record *record)
+{
+        return device->process.worker && worker_proc_restart(device->process.worker) != record->restart
+               && !device_trial_refusal(device, record);
+}
+
+static struct plan_wish wish_of(
+        struct managed_device *device, const struct device_record *record, uint64_t now)
+{
+        const struct disk_params *params = params_of(device);
+
+        device_note_loss(device, now);
+        device_faults_accept(device, record);
+        return device_wish(record,
+                &(const struct wish_view){
+                        .turn = &device->view,
+                        .boot_id = device->env->boot_id,
+                        .features = device_features(device),
+                        .size_of_worker = params ? params->size : 0,
+                        .lost_since = device->process.lost_since,
+                        .worker_is_old = device_worker_is_old(device, record),
+                        .worker_is_outdated = worker_is_outdated(device, record),
+                },
+                now);
+}
+
 static void device_decide(struct managed_device *device, const struct device_record *record)
 {
         uint64_t now = monotonic_now(), due;
@@ -193,7 +228,7 @@ static void device_decide(struct managed_device *device, const struct device_rec
 
         device_claim_follow(device);
         device_backing_follow(device, record);
-        wish = device_wish(device, record, now);
+        wish = wish_of(device, record, now);
         device->view.facts.want = plan_want(&wish);
         device_path_follow(device, record);
         device->view.facts.trouble = attempt_observe(&device->attempt, &device->view.facts, now);
@@ -250,8 +285,8 @@ static void device_stay_blind(struct managed_device *device, const struct device
 
         device_note(device, REASON_CONTROL_PLANE, "The kernel does not say what /dev/ublkb%d is: %s.",
                 record->number, strerror(-error));
-        device->view.facts.worker = device->view.worker_seen;
-        wish = device_wish(device, record, now);
+        turn_view_stay(&device->view, record, params_of(device));
+        wish = wish_of(device, record, now);
         device->view.facts.want = plan_want(&wish);
         report(device, record, next_try);
         device_rest(device, next_try);
@@ -276,13 +311,9 @@ static void on_kernel_answer(void *userdata, int result, const struct kernel_dev
                 return;
         }
         device->first.unseen = false;
-        device->view.facts.worker = device->view.worker_seen;
-        device->view.facts.kernel = observe_kernel(
-                result < 0 ? NULL : kernel, record->uid, device->view.worker_seen, &device->view.stranger);
-        if (device->view.facts.kernel != KERNEL_ABSENT) {
-                device->view.kernel = *kernel;
+        turn_view_see(&device->view, record, params_of(device), result < 0 ? NULL : kernel);
+        if (device->view.facts.kernel != KERNEL_ABSENT)
                 device->step.candidate = -1; /* the number is its own now, for ever */
-        }
         device_decide(device, record);
 }
 

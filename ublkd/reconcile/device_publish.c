@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* A device's status: made from what a turn has seen (device_report.c) and by each part of the device, and stored. */
+#include "ublkd/reconcile/device_publish.h"
+#include "ublkd/reconcile/device_answer.h"
+#include "ublkd/reconcile/device_backing.h"
+#include "ublkd/reconcile/device_faults.h"
+#include "ublkd/reconcile/device_path.h"
+#include "ublkd/reconcile/device_report.h"
+#include "ublkd/reconcile/device_space.h"
+#include "ublkd/reconcile/device_stable_path.h"
+#include "ublkd/reconcile/device_trial.h"
+#include "ublkd/reconcile/managed_device.h"
+#include "ublkd/reconcile/monotonic.h"
+#include "ublkd/reconcile/user_words.h"
+
+/* What each condition beside Ready is for this device: 0, with *ret untouched where it is not about it, or
+ * -ENOMEM. */
+static int (*const tellers[_CONDITION_MAX])(const struct managed_device *device,
+        const struct device_record *record, struct device_condition *ret) = {
+        [CONDITION_PATH_LEADS_TO_STORE] = device_path_condition,
+        [CONDITION_DURABLE] = device_faults_durable,
+        [CONDITION_BACKING_WHOLE] = device_faults_whole,
+        [CONDITION_SPACE] = device_space_condition,
+        [CONDITION_STABLE_PATH] = device_stable_path,
+};
+
+static int fill_conditions(const struct managed_device *device, const struct device_record *record,
+        struct device_conditions *conditions)
+{
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < _CONDITION_MAX; i++)
+                if (tellers[i])
+                        r = tellers[i](device, record, &conditions->of[i]);
+        return r;
+}
+
+static struct report_worker worker_of(const struct worker_proc *worker)
+{
+        const struct disk_params *params = worker_proc_params(worker);
+
+        return (struct report_worker){
+                .pid = worker_proc_pid(worker),
+                .started_at = worker_proc_started_at(worker),
+                .version = worker_proc_version(worker),
+                .fastest = params ? params->fastest : DATA_PATH_AUTO,
+        };
+}
+
+/* Why the disk could not grow to what is wanted now; what an earlier try came to says nothing about it. */
+static const char *growth_refusal(const struct managed_device *device, const struct device_record *record)
+{
+        const struct problem_list *refusal =
+                device->process.worker ? worker_proc_refusal(device->process.worker) : NULL;
+
+        return refusal && refusal->count > 0
+                               && user_words_equal(device->step.grown_for, user_words_of(record))
+                       ? refusal->items[0].detail
+                       : NULL;
+}
+
+static int make_status(const struct managed_device *device, const struct device_record *record,
+        uint64_t next_try, struct device_status *ret)
+{
+        struct report_worker worker =
+                device->process.worker ? worker_of(device->process.worker) : (struct report_worker){};
+        int r = device_report(
+                &(const struct report_view){
+                        .turn = &device->view,
+                        .attempt = &device->attempt,
+                        .note = &device->note,
+                        .history = &device->process.history,
+                        .host_problems = &device->env->config.host->problems,
+                        .worker = device->process.worker ? &worker : NULL,
+                        .growth_refusal = growth_refusal(device, record),
+                        .restart_refusal = device_trial_refusal(device, record),
+                        .features = device_features(device),
+                        .action = device->step.action,
+                        .has_control = device->env->ctl,
+                        .unseen = device->first.unseen,
+                        .backing_changed = device->backing.changed,
+                        .next_try = next_try,
+                        .now = monotonic_now(),
+                        .wall_msec = (uint64_t)clock_msec(CLOCK_REALTIME),
+                },
+                record, ret);
+
+        device_backing_show(device, record, ret);
+        device_faults_tell(device, &ret->faults);
+        return r < 0 ? r : fill_conditions(device, record, &ret->conditions);
+}
+
+int device_publish(const struct managed_device *device, const struct device_record *record, uint64_t next_try)
+{
+        struct device_status status;
+        int r = make_status(device, record, next_try, &status);
+
+        if (r >= 0)
+                device_stable_path_tell(device, &record->status.conditions.of[CONDITION_STABLE_PATH],
+                        &status.conditions.of[CONDITION_STABLE_PATH]);
+        if (r >= 0)
+                r = device_store_set_status(device->env->config.store, device->id.name, &status);
+        device_status_clear(&status);
+        return r;
+}
