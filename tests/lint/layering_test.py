@@ -14,6 +14,10 @@ def test_rule(rule):
     assert rules.check_tree(ROOT, [rule]) == []
 
 
+def test_rooms_are_layered():
+    assert rules.check_rooms(ROOT) == []
+
+
 def test_there_is_something_to_check():
     paths = rules.tracked_c_files(ROOT)
     assert "ublkd/plan/plan.c" in paths and len(paths) > 50
@@ -23,3 +27,5 @@ def test_every_list_of_rules_names_files_that_exist():
     paths = rules.tracked_c_files(ROOT)
     for pattern in rules.PURE + rules.UAPI_USERS + rules.LOGGERS + [pattern for pattern, _ in rules.QUOTED]:
         assert any(rules.fits(path, [pattern]) for path in paths), f"{pattern} fits no file"
+    for room in rules.LAYERED_ROOMS:
+        assert any(path.startswith(f"{room}/") for path in paths), f"{room} has no file"

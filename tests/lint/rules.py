@@ -294,6 +294,91 @@ def decides_by_no_text(path, text):
             )
 
 
+# Rooms where a file that calls another one is above it. A room joins when it has been put in order.
+LAYERED_ROOMS = [
+    "ublkd/disks",
+    "ublkd/offload",
+    "ublkd/paths",
+    "ublkd/plan",
+    "ublkd/reconcile",
+    "ublkd/records",
+    "api/held",
+    "ublkctl/spec",
+    "targets/worker/os",
+]
+
+
+def declared_functions(text):
+    """Names of the functions that a header declares, without those that it defines itself."""
+    code = without_comments(text)
+    before = None
+    while code != before:
+        before, code = code, re.sub(r"\{[^{}]*\}", "", code)
+    declaration = re.compile(r"^(?!typedef|static|extern)[a-z][\w \n*]*?[ *](\w+)\(", re.MULTILINE)
+    return declaration.findall(code)
+
+
+def defines(text, name):
+    return re.search(rf"^[a-z][\w \n*]*?[ *]{name}\([^;{{}}]*\{{", without_comments(text), re.MULTILINE) is not None
+
+
+def cycle_of(calls):
+    """The first cycle in {unit: units that it calls}, or None."""
+    done = set()
+
+    def visit(unit, path):
+        if unit in path:
+            return path[path.index(unit) :] + [unit]
+        if unit in done:
+            return None
+        for callee in sorted(calls.get(unit, ())):
+            found = visit(callee, path + [unit])
+            if found:
+                return found
+        done.add(unit)
+        return None
+
+    return next((found for unit in sorted(calls) if (found := visit(unit, []))), None)
+
+
+def room_is_layered(files):
+    """Of a room, as {path: text}: a function that X.h declares is defined in X.c; who calls it includes X.h; and no file
+    is called by one that it calls."""
+    home = {}
+    for path, text in files.items():
+        if path.endswith(".h"):
+            home.update({name: path.removesuffix(".h") for name in declared_functions(text)})
+    calls = {}
+    for path, text in files.items():
+        if not path.endswith(".c"):
+            continue
+        unit = path.removesuffix(".c")
+        included = {name for _, name, quoted in includes(text) if quoted}
+        called = {}
+        for match in re.finditer(r"\w+", without_comments(text)):
+            if home.get(match.group(), unit) != unit:
+                called.setdefault(home[match.group()], (match.group(), line_of(text, match.start())))
+        for callee, (name, line) in called.items():
+            if f"{callee}.h" not in included:
+                yield f'{path}:{line}: uses {name}() and does not include "{callee}.h"'
+        calls[unit] = set(called)
+    for name, unit in home.items():
+        if not defines(files.get(f"{unit}.c", ""), name):
+            yield f"{unit}.h:1: declares {name}(), which {unit}.c does not define"
+    cycle = cycle_of(calls)
+    if cycle:
+        yield f"{cycle[0]}.c:1: is called by a file that it calls: {' → '.join(cycle)}"
+
+
+def check_rooms(root):
+    faults = []
+    paths = tracked_c_files(root)
+    for room in LAYERED_ROOMS:
+        files = [path for path in paths if path.startswith(f"{room}/")]
+        faults += room_is_layered({path: (Path(root) / path).read_text(encoding="utf-8") for path in files})
+    return faults
+
+
 RULES = [
     decides_by_no_text,
     reads_no_proc,

@@ -124,3 +124,26 @@ def test_a_tree_without_git(tmp_path):
     (tmp_path / "api").mkdir()
     (tmp_path / "api" / "devices.c").write_text(rules.LICENCE + "int x;\n", encoding="utf-8")
     assert len(rules.check_tree(tmp_path)) == 1
+
+
+LOW = {"r/low.h": "int low(int x);\n", "r/low.c": '#include "r/low.h"\nint low(int x)\n{\n        return x;\n}\n'}
+HIGH = {
+    "r/high.h": "struct s {\n        int (*not_one)(int x);\n};\nstatic inline int one(void)\n{\n        return 1;\n}\nvoid high(void);\n",
+    "r/high.c": '#include "r/high.h"\n#include "r/low.h"\nvoid high(void)\n{\n        low(one());\n}\n',
+}
+
+
+def test_a_layered_room():
+    assert not list(rules.room_is_layered(LOW | HIGH))
+
+
+@pytest.mark.parametrize(
+    "change,words",
+    [
+        ({"r/high.c": "void high(void)\n{\n        low(1);\n}\n"}, 'does not include "r/low.h"'),
+        ({"r/high.c": '#include "r/low.h"\nvoid other(void)\n{\n        low(1);\n}\n'}, "r/high.c does not define"),
+        ({"r/low.c": '#include "r/high.h"\nint low(int x)\n{\n        high();\n}\n'}, "called by a file that it calls"),
+    ],
+)
+def test_a_room_that_is_not_layered(change, words):
+    assert any(words in fault for fault in rules.room_is_layered(LOW | HIGH | change))
