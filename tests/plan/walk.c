@@ -57,7 +57,7 @@ static bool may_stop_dev(const struct plan_facts *f)
         case WANT_HELD:
                 return false;
         case WANT_GIVEN_UP:
-                return f->kernel == KERNEL_DOWN || is_nobody(f);
+                return f->kernel == KERNEL_DOWN || (is_nobody(f) && f->trouble == TROUBLE_STUCK);
         default:
                 return (f->kernel == KERNEL_DOWN && f->trouble == TROUBLE_HOPELESS)
                        || (f->kernel == KERNEL_LIVE && is_nobody(f) && f->trouble == TROUBLE_STUCK);
@@ -108,8 +108,7 @@ static const char *broken_wait(const struct plan_facts *f)
                 return "being stuck is never answered by waiting on";
         if (f->want == WANT_ABSENT && (f->kernel == KERNEL_LIVE || f->kernel == KERNEL_DOWN))
                 return "an unwanted disk is stopped without waiting";
-        if (f->want == WANT_GIVEN_UP
-                && (f->kernel == KERNEL_DOWN || (f->kernel == KERNEL_LIVE && is_nobody(f))))
+        if (f->want == WANT_GIVEN_UP && f->kernel == KERNEL_DOWN)
                 return "I/O that has waited too long waits no longer";
         return NULL;
 }

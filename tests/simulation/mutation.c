@@ -9,10 +9,7 @@
  * schedule with either, so only the others are run. A mutant may well lead the reconciler where it crashes,
  * or never returns; so each has a process of its own, and that is as good as a rule that is broken.
  *
- * Where no schedule asks, no schedule can tell, and the rules over all facts are what remains. Among these are all
- * mutants of the row for a LIVE disk whose waiting I/O is given up: of a disk that can be recovered and whose worker is
- * gone plan_kernel() says DOWN, and of another one the reconciler does not count how long its I/O waits (device_wish.c),
- * as it is failed once the kernel notices the death. */
+ * Where no schedule asks, no schedule can tell, and the rules over all facts are what remains. */
 #include "sim.h"
 
 /* The table itself, which is nobody's business elsewhere. */

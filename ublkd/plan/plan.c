@@ -29,11 +29,10 @@ static const struct plan_row table[] = {
           .trouble = IS(TROUBLE_STUCK), .action = ACTION_STOP_WORKER },
         { .want = IS(WANT_ABSENT), .kernel = IS(KERNEL_LIVE) | IS(KERNEL_DOWN), .action = ACTION_STOP_DEV },
 
-        /* Waiting I/O is to be failed. LIVE without a worker: its death has not reached the kernel. */
+        /* Waiting I/O is to be failed. */
         { .want = IS(WANT_GIVEN_UP), .kernel = IS(KERNEL_DOWN), .worker = NOT(PLAN_WORKER_NONE),
           .trouble = IS(TROUBLE_STUCK), .action = ACTION_STOP_WORKER },
         { .want = IS(WANT_GIVEN_UP), .kernel = IS(KERNEL_DOWN), .action = ACTION_STOP_DEV },
-        { .want = IS(WANT_GIVEN_UP), .kernel = IS(KERNEL_LIVE), .worker = IS(PLAN_WORKER_NONE), .action = ACTION_STOP_DEV },
 
         /* A worker that is exiting takes precedence: wait for it. */
         { .worker = IS(PLAN_WORKER_LEAVING), .trouble = IS(TROUBLE_STUCK), .action = ACTION_STOP_WORKER },
@@ -137,9 +136,7 @@ static bool is_held(const struct plan_wish *wish)
 
 static bool may_give_up(const struct plan_wish *wish)
 {
-        return wish->give_up_after > 0 && wish->lost_since > 0
-               && (wish->kernel == KERNEL_DOWN
-                       || (wish->kernel == KERNEL_LIVE && wish->worker == PLAN_WORKER_NONE));
+        return wish->give_up_after > 0 && wish->lost_since > 0 && wish->kernel == KERNEL_DOWN;
 }
 
 static bool is_unwanted(const struct plan_wish *wish)

@@ -198,7 +198,9 @@ static void test_want_given_up(void)
         CHECK_INT(plan_want(&wish), WANT_PRESENT);
         wish.kernel = KERNEL_LIVE; /* who serves it has not said so yet */
         CHECK_INT(plan_want(&wish), WANT_PRESENT);
-        wish.worker = PLAN_WORKER_NONE;
+        wish.worker = PLAN_WORKER_NONE; /* the kernel notices its death next: DOWN, or the disk goes */
+        CHECK_INT(plan_want(&wish), WANT_PRESENT);
+        wish.kernel = KERNEL_DOWN;
         CHECK_INT(plan_want(&wish), WANT_GIVEN_UP);
         wish.lost_since = 0; /* FAIL_IO: no I/O waits */
         CHECK_INT(plan_want(&wish), WANT_PRESENT);
