@@ -2,11 +2,11 @@
 /* ADD_DEV: under which number, and with what. */
 #include "ublkd/reconcile/device_add.h"
 #include "ublkd/reconcile/device_ability.h"
-#include "ublkd/reconcile/device_answer.h"
 #include "ublkd/reconcile/device_backing.h"
 #include "ublkd/reconcile/device_claim.h"
 #include "ublkd/reconcile/device_note.h"
 #include "ublkd/reconcile/device_shared.h"
+#include "ublkd/reconcile/device_step.h"
 #include "ublkd/reconcile/device_worker.h"
 #include "ublkd/reconcile/managed_device.h"
 #include "ublkd/reconcile/monotonic.h"

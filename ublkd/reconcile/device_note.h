@@ -3,16 +3,10 @@
 #pragma once
 
 #include "ublkd/model/device_event.h"
-#include "ublkd/model/reason.h"
 #include "ublkd/reconcile/device_holders.h"
+#include "ublkd/reconcile/trouble_note.h"
 
 struct managed_device;
-
-/* What happened. May be read; device_note.c alone writes it. */
-struct trouble_note {
-        enum condition_reason reason; /* REASON_NONE: nothing did */
-        char *sentence;               /* ends with a full stop; owned; NULL: nothing did */
-};
 
 /* Replace the note. An allocation that fails leaves none: the status then falls back to the step's name. */
 void device_note(struct managed_device *device, enum condition_reason reason, const char *format, ...)

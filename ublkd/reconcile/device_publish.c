@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* A device's status: made from what a turn has seen (device_report.c) and by each part of the device, and stored. */
 #include "ublkd/reconcile/device_publish.h"
-#include "ublkd/reconcile/device_answer.h"
 #include "ublkd/reconcile/device_backing.h"
 #include "ublkd/reconcile/device_faults.h"
 #include "ublkd/reconcile/device_path.h"
 #include "ublkd/reconcile/device_report.h"
 #include "ublkd/reconcile/device_space.h"
 #include "ublkd/reconcile/device_stable_path.h"
+#include "ublkd/reconcile/device_step.h"
 #include "ublkd/reconcile/device_trial.h"
 #include "ublkd/reconcile/managed_device.h"
 #include "ublkd/reconcile/monotonic.h"

@@ -4,7 +4,7 @@
 
 #include "ublkd/plan/attempt.h"
 #include "ublkd/proto/device_region.h"
-#include "ublkd/reconcile/device_note.h"
+#include "ublkd/reconcile/trouble_note.h"
 #include "ublkd/reconcile/turn_view.h"
 #include "ublkd/store/device_store.h"
 

@@ -3,7 +3,6 @@
  * next turn, its result only feeds patience and the sentence that the user reads. */
 #include "ublkd/reconcile/device_steps.h"
 #include "ublkd/reconcile/device_add.h"
-#include "ublkd/reconcile/device_answer.h"
 #include "ublkd/reconcile/device_backing.h"
 #include "ublkd/reconcile/device_claim.h"
 #include "ublkd/reconcile/device_cpus.h"
@@ -12,6 +11,7 @@
 #include "ublkd/reconcile/device_note.h"
 #include "ublkd/reconcile/device_shared.h"
 #include "ublkd/reconcile/device_space.h"
+#include "ublkd/reconcile/device_step.h"
 #include "ublkd/reconcile/device_timeout.h"
 #include "ublkd/reconcile/device_trial.h"
 #include "ublkd/reconcile/device_worker.h"
@@ -352,7 +352,7 @@ static void step_grow_disk(struct managed_device *device, const struct device_re
                 device_on_command_done);
 }
 
-void device_step(struct managed_device *device, const struct device_record *record,
+void device_steps_run(struct managed_device *device, const struct device_record *record,
         void (*done)(struct managed_device *device, int result))
 {
         static void (*const steps[_ACTION_MAX])(struct managed_device *, const struct device_record *) = {

@@ -3,7 +3,6 @@
  * meanwhile only asks for another turn. History (how often, since when) is in struct attempt; decisions read
  * facts. */
 #include "ublkd/reconcile/device_turn.h"
-#include "ublkd/reconcile/device_answer.h"
 #include "ublkd/reconcile/device_backing.h"
 #include "ublkd/reconcile/device_claim.h"
 #include "ublkd/reconcile/device_faults.h"
@@ -12,6 +11,7 @@
 #include "ublkd/reconcile/device_path.h"
 #include "ublkd/reconcile/device_publish.h"
 #include "ublkd/reconcile/device_shared.h"
+#include "ublkd/reconcile/device_step.h"
 #include "ublkd/reconcile/device_steps.h"
 #include "ublkd/reconcile/device_trial.h"
 #include "ublkd/reconcile/device_wish.h"
@@ -251,11 +251,11 @@ static void device_decide(struct managed_device *device, const struct device_rec
         }
         device->turn.state = TURN_STEPPING;
         if (device->step.action == ACTION_SPAWN) { /* the process starts while its users are told */
-                device_step(device, record, on_step_done);
+                device_steps_run(device, record, on_step_done);
                 report(device, record, UINT64_MAX);
         } else {
                 report(device, record, UINT64_MAX);
-                device_step(device, record, on_step_done);
+                device_steps_run(device, record, on_step_done);
         }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the answer to a control command means for the step that sent it, and what the user reads of it. */
-#include "ublkd/reconcile/device_answer.h"
+#include "ublkd/reconcile/device_step.h"
 #include "ublkd/reconcile/command_failure.h"
 #include "ublkd/reconcile/device_note.h"
 #include "ublkd/reconcile/managed_device.h"
