@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* completion: scripts for bash and zsh, completion/ublkctl.SHELL.in with what the table of verbs says in the
- * place of its marks. The scripts ask the daemon for the
- * names of devices, at the place that the command line says. That server may be hostile: a shell must expand
- * nothing of what it answers, and what cannot be the name of a device is not offered. */
+/* completion: print the scripts for bash and zsh. Each is completion/ublkctl.SHELL.in, with its marks
+ * replaced from the table of verbs. The scripts ask the daemon of the command line for the names of devices.
+ * That server may be hostile: a shell must expand nothing of its answer, and the scripts drop every word that
+ * cannot be the name of a device. */
 #include "ublkctl/completion_texts.h"
 #include "ublkctl/verbs.h"
 
@@ -29,7 +29,7 @@ static void print_option_words(uint64_t mask)
                 }
 }
 
-/* One line of a case on $prev: what an option's value may be. */
+/* Print one line of a case on $prev: the possible values of an option. */
 static void print_bash_value(const struct setting *setting)
 {
         printf("\t\t--%s", setting->name);
@@ -111,7 +111,7 @@ static void print_bash_cases(void)
 
 /* ---- zsh ---- */
 
-/* Text inside single quotes, and inside the brackets or behind the colon of _arguments. */
+/* Print text for inside single quotes, and inside the brackets or behind the colon of _arguments. */
 static void print_zsh_text(const char *text)
 {
         for (; *text; text++) {
@@ -216,7 +216,7 @@ static void print_zsh_cases(void)
 
 /* ---- the scripts ---- */
 
-/* What stands in the place of "@NAME@". */
+/* The text that replaces "@NAME@". */
 struct part {
         const char *mark;
         void (*print)(void);
@@ -254,7 +254,7 @@ static void print_script(const struct script *script)
                 }
                 part->print();
                 text += strlen(part->mark);
-                if (begins_line && *text == '\n') /* a part that is whole lines ends them itself */
+                if (begins_line && *text == '\n') /* a part of whole lines ends them itself */
                         text++;
         }
 }
@@ -266,6 +266,6 @@ enum exit_status verb_completion(struct context *context _unused_, int argc _unu
                         print_script(&scripts[i]);
                         return STATUS_OK;
                 }
-        fprintf(stderr, "ublkctl completion: '%s' is unknown; there is bash and zsh.\n", argv[0]);
+        fprintf(stderr, "ublkctl completion: unsupported shell '%s'; use bash or zsh.\n", argv[0]);
         return STATUS_USAGE;
 }

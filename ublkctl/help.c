@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --help, made from the table of verbs. */
+/* --help, printed from the table of verbs. */
 #include "ublkctl/help.h"
 
 #include "ublkd/base/cleanup.h"
@@ -8,7 +8,7 @@
 
 enum { WIDTH = 79, INDENT = 2, COLUMN = 28 };
 
-/* Breaks `text` into lines of WIDTH; `at` is where the first one begins, `indent` where the others do. */
+/* Break `text` into lines of WIDTH. The first line begins at column `at`, the others at `indent`. */
 static void print_wrapped(FILE *file, const char *text, size_t at, size_t indent)
 {
         size_t column = at;
@@ -84,10 +84,10 @@ void help_program(FILE *file)
                         fprintf(file, "%*s%-12s%s\n", INDENT, "", verbs[i].name, verbs[i].summary);
         fputs("\nOptions:\n", file);
         print_settings(file, SETTINGS_COMMON | SETTING_BIT(SETTING_VERSION));
-        fputs("\n'ublkctl VERB --help' explains a verb. The exit status is 0 when all is well, 1 when\n"
-              "something could not be done, 2 for a wrong command line, 3 when there is no such\n"
-              "device, 4 when the time is over, 5 when ublkd does not answer, 6 when you may not\n"
-              "do this, 7 when it is refused in the state that the device is in.\n",
+        fputs("\n'ublkctl VERB --help' explains a verb. The exit status is 0 on success, 1 when "
+              "something\nfailed, 2 for a wrong command line, 3 when the device does not exist, 4 on a "
+              "timeout,\n5 when ublkd does not answer, 6 when you lack the permission, 7 when the state of "
+              "the\ndevice does not allow it.\n",
                 file);
 }
 
@@ -96,7 +96,7 @@ enum exit_status verb_help(struct context *context _unused_, int argc, char *arg
         const struct verb *verb = argc > 0 ? verb_find(argv[0]) : NULL;
 
         if (argc > 0 && !verb) {
-                fprintf(stderr, "ublkctl: there is no verb '%s'; try 'ublkctl --help'.\n", argv[0]);
+                fprintf(stderr, "ublkctl: unknown verb '%s'; try 'ublkctl --help'.\n", argv[0]);
                 return STATUS_USAGE;
         }
         if (verb)

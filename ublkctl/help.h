@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --help: of the program, and of one verb. */
+/* --help, of the program and of one verb. */
 #pragma once
 
 #include "ublkctl/verbs.h"
@@ -8,5 +8,5 @@
 
 void help_program(FILE *file);
 void help_verb(const struct verb *verb, FILE *file);
-/* "NAME [OPTION]... ARGUMENTS" */
+/* Print "NAME [OPTION]... ARGUMENTS". */
 void help_synopsis(const struct verb *verb, FILE *file);

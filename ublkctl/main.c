@@ -28,17 +28,17 @@ static enum exit_status check_url(const char *url)
                 return STATUS_OK;
         if (strncasecmp(url, tls, strlen(tls)) == 0)
                 fprintf(stderr,
-                        "ublkctl: %s: ublkd speaks no TLS; give http://HOST:PORT, and reach another machine "
-                        "through a tunnel, as with 'ssh -L 8080:127.0.0.1:PORT HOST'.\n",
+                        "ublkctl: %s: ublkd does not support TLS; give http://HOST:PORT, and reach another "
+                        "machine through a tunnel, as with 'ssh -L 8080:127.0.0.1:PORT HOST'.\n",
                         url);
         else
                 fprintf(stderr,
-                        "ublkctl: '%s' is no address of a ublkd; give one like http://127.0.0.1:8080.\n",
+                        "ublkctl: '%s' is not a valid ublkd URL; give one like http://127.0.0.1:8080.\n",
                         url);
         return STATUS_USAGE;
 }
 
-/* Where the daemon is: what the command line says goes before what the environment says. */
+/* Choose the address of the daemon: the command line overrides the environment. */
 static enum exit_status choose_daemon(struct settings *settings)
 {
         bool socket = settings->given & SETTING_BIT(SETTING_SOCKET);
@@ -74,7 +74,7 @@ static enum exit_status check_labels(const struct text_list *labels)
 
                 if (equals && equals != labels->items[i])
                         continue;
-                fprintf(stderr, "ublkctl: -l %s is no KEY=VALUE; give it like -l app=db.\n",
+                fprintf(stderr, "ublkctl: -l %s is not KEY=VALUE; give it like -l app=db.\n",
                         labels->items[i]);
                 return STATUS_USAGE;
         }
@@ -133,15 +133,13 @@ static enum exit_status run(int argc, char *argv[])
         if (verb)
                 return run_verb(verb, &settings, argc - first, argv + first);
         if (first < argc)
-                fprintf(stderr, "ublkctl: there is no verb '%s'; try 'ublkctl --help'.\n", argv[first]);
+                fprintf(stderr, "ublkctl: unknown verb '%s'; try 'ublkctl --help'.\n", argv[first]);
         else
                 help_program(stderr);
         return STATUS_USAGE;
 }
 
-/* What was printed has to arrive: a full disk is a failure too. A reader that went away (head) needs no
- * words.
- */
+/* All output must arrive: a full disk is a failure too. A reader that has left (head) needs no message. */
 static enum exit_status close_output(void)
 {
         struct stat stat;
@@ -151,7 +149,7 @@ static enum exit_status close_output(void)
         if (fclose(stdout) == 0 && !failed)
                 return STATUS_OK;
         if (!reader)
-                fputs("ublkctl: the output could not be written completely.\n", stderr);
+                fputs("ublkctl: cannot write the whole output; is the disk full?\n", stderr);
         return STATUS_FAILED;
 }
 
@@ -160,9 +158,9 @@ int main(int argc, char *argv[])
         enum exit_status status;
 
         (void)setlocale(LC_CTYPE, "");
-        /* Half of what was asked for must not be left undone because nobody reads the words about it. */
+        /* Finish the work even if the reader of the messages has left. */
         (void)signal(SIGPIPE, SIG_IGN);
-        /* so that both streams in one file are in the order of what happened */
+        /* keep the order of both streams when they go to one file */
         (void)setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
         status = run(argc, argv);
         return (int)exit_status_merge(status, close_output());

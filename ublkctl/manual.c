@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* manual: the parts of ublkctl(1) that the table of verbs knows, in mdoc. The build puts them in. */
+/* manual: print the parts of ublkctl(1) that come from the table of verbs, in mdoc. The build inserts
+ * them. */
 #include "ublkctl/verbs.h"
 
 #include "ublkd/base/cleanup.h"
@@ -8,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Text of a paragraph: a sentence a line, as mdoc wants it, and nothing that roff would take for itself. */
+/* Print a paragraph: one sentence for each line, as mdoc wants it, with everything escaped that roff would
+ * interpret. */
 static void print_text(const char *text)
 {
         for (; *text; text++) {
@@ -72,7 +74,7 @@ enum exit_status verb_manual(struct context *context _unused_, int argc _unused_
         size_t count;
         const struct verb *verbs = verbs_all(&count);
 
-        puts(".Sh OPTIONS\nThese are taken before and after every verb.\n.Pp");
+        puts(".Sh OPTIONS\nThese are valid before and after every verb.\n.Pp");
         print_settings(SETTINGS_COMMON | SETTING_BIT(SETTING_VERSION));
         puts(".Sh VERBS\n.Bl -tag -width Ds");
         for (size_t i = 0; i < count; i++)

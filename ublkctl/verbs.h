@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* The verbs: help, completion, the manual and the dispatch of main() are all made from this table. */
+/* The verbs. Help, completion, the manual and the dispatch of main() all come from this table. */
 #pragma once
 
 #include "ublkctl/client/context.h"
 
 struct verb {
         const char *name;
-        const char *arguments;   /* as the help shows them, or "" */
+        const char *arguments;   /* as the help shows them; "": none */
         const char *summary;     /* one clause, without a full stop */
         const char *description; /* sentences, for --help and the manual */
         uint64_t settings;       /* mask of setting_id, beside SETTINGS_COMMON */
         int arguments_min, arguments_max;
         enum completion completion; /* of the arguments */
-        const char *const *words;   /* COMPLETE_CHOICE: what the first argument may be, NULL-terminated */
+        const char *const *words;   /* COMPLETE_CHOICE: values of the first argument; NULL-terminated */
         bool local;                 /* needs no daemon */
         bool hidden;                /* for the build only */
-        /* argv holds the arguments alone. Says itself what went wrong. */
+        /* Run the verb. argv holds the arguments only. On failure the verb prints the cause on stderr. */
         enum exit_status (*run)(struct context *context, int argc, char *argv[]);
 };
 
 enum { ARGUMENTS_ANY = 1 << 20 };
 
-/* All verbs, in the order of the help; the count in *ret_count. */
+/* Return all verbs, in the order of the help, and their number in *ret_count. */
 const struct verb *verbs_all(size_t *ret_count);
-/* NULL: there is none of this name. */
+/* Return the verb of this name; NULL: unknown. */
 const struct verb *verb_find(const char *name);
 
-/* The verbs' functions, each in the file that its comment names. */
+/* The functions of the verbs; each comment names the file. */
 enum exit_status verb_create(struct context *context, int argc, char *argv[]);     /* change.c */
 enum exit_status verb_set(struct context *context, int argc, char *argv[]);        /* change.c */
 enum exit_status verb_patch(struct context *context, int argc, char *argv[]);      /* change.c */

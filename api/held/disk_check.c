@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who uses the disk of a request's device. */
+/* Ask for the openers of the disk of a request's device. */
 #include "api/held/disk_check.h"
 
 #include "api/http/hold.h"
@@ -9,13 +9,13 @@
 #include <string.h>
 
 struct disk_check {
-        struct hold hold;        /* the first */
-        char uid[UID_TEXT_SIZE]; /* that it is about */
-        uint64_t generation;     /* as well */
+        struct hold hold;        /* first member */
+        char uid[UID_TEXT_SIZE]; /* of the device */
+        uint64_t generation;     /* of the spec */
         struct disk_question *question;
-        bool answered; /* `answer` is one */
+        bool answered; /* `answer` holds the search's answer */
         struct disk_answer answer;
-        char *text; /* of the answer; owned */
+        char *text; /* of `answer`; owned */
 };
 
 static struct disk_check *disk_check_of(struct hold *hold)
@@ -46,13 +46,13 @@ static void on_answer(void *userdata, const struct disk_answer *answer)
         check->answer = *answer;
         check->text = strdup(answer->text);
         check->answer.text = check->text;
-        if (!check->text) /* whether it is used is what matters most */
+        if (!check->text) /* the state matters most: keep it without the text */
                 check->answer.text = "out of memory";
         check->question = disk_question_free(check->question);
         hold_end(&check->hold);
 }
 
-/* One that is not served may be opened only by those who are ready to wait. */
+/* Only clients that can wait may open a disk without a worker. */
 static enum disk_depth depth_for(const struct device_record *record)
 {
         return record->status.phase == PHASE_LIVE ? DISK_VERDICT : DISK_NAMES;
@@ -78,7 +78,7 @@ static int ask(struct request *request, const struct device_record *record, int 
         return r;
 }
 
-/* The answer that the request was suspended for, or NULL. */
+/* Return the answer that the request was suspended for; NULL: it has none. */
 static const struct disk_answer *answer_of(
         const struct request *request, const struct device_record *record, int number)
 {
@@ -99,12 +99,12 @@ const struct disk_answer *disk_check(struct request *request, const struct devic
         int r;
 
         if (request->suspended)
-                return NULL; /* it runs again once the answer is there */
+                return NULL; /* the handler runs again when the answer arrives */
         answer = answer_of(request, record, number);
         if (answer)
                 return answer;
         r = ask(request, record, number);
         if (r < 0)
-                reply_error(request, r, "It could not be found out whether the disk is in use");
+                reply_error(request, r, "Cannot find out whether the disk is in use");
         return NULL;
 }

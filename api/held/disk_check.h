@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Who uses the disk of a request's device: what a handler has to know before it decides to take a disk away.
+/* Ask for the openers of the disk of a request's device, which a handler must know before it removes the
+ * disk.
  *
- * It is asked once, and the request is suspended until the answer is there. Then its handler runs again from
- * the beginning, in the turn in which it acts: what has changed meanwhile (the device, its generation for
- * If-Match) is seen. */
+ * A request asks once, and is suspended until the answer arrives. Then its handler runs again from its
+ * beginning, and acts in the same turn of the loop. So it sees what has changed meanwhile: the device, its
+ * generation for If-Match. */
 #pragma once
 
 #include "api/http/request.h"
 
 #include "ublkd/disk_users/disk_search.h"
 
-/* Who uses the disk of `record`, which has that number now. NULL: the handler has to leave without a reply;
- * either it will run again, or there is one already (out of memory). Only the answer that was asked for this
- * generation of this device is taken. */
+/* Return the openers of the disk of `record`, whose number is `number`; the request owns the answer. NULL:
+ * the handler returns without a reply, because it will run again or a reply is set (out of memory). An answer
+ * for another generation of the device does not count. */
 const struct disk_answer *disk_check(struct request *request, const struct device_record *record, int number);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which events a request asks for. */
+/* Select the events that a request asks for. */
 #include "api/held/event_filter.h"
 
 #include <string.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Which events a request asks for. */
+/* Select the events that a request asks for. */
 #pragma once
 
 #include "api/http/query.h"
 #include "ublkd/model/device_event.h"
 
-/* ?device= and ?label=. The labels are those that the device had then. */
+/* Return whether an event matches ?device= and ?label=. The event's labels are those that the device had at
+ * the time. */
 bool event_filter_matches(const struct query *query, const struct device_event *event);

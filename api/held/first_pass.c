@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A request waits for the first pass at most once. */
+/* Suspend requests until the first pass is over, each at most once. */
 #include "api/held/first_pass.h"
 
 #include "api/http/hold.h"
@@ -7,11 +7,11 @@
 #include "api/http/routes.h"
 #include "api/http/server.h"
 
-/* A worker that is stopped is waited for by the reconciler for 5 s; then the pass goes on without it. */
+/* The reconciler waits up to 5 s for a worker that is stopped; then the pass goes on without it. */
 enum { FIRST_PASS_USEC = 7 * 1000 * 1000 };
 
 struct first_pass {
-        struct hold hold; /* the first */
+        struct hold hold; /* first member */
         sd_event_source *timer;
 };
 
@@ -34,7 +34,7 @@ static struct hold *first_pass_free(struct hold *hold)
 
 static const struct hold_kind first_pass_kind = {.free = first_pass_free};
 
-/* The request runs. */
+/* Let the request run. */
 static void first_pass_end(struct first_pass *pass)
 {
         pass->timer = sd_event_source_disable_unref(pass->timer);
@@ -75,8 +75,7 @@ bool first_pass_admit(struct request *request)
                 return true;
         r = suspend(request);
         if (r < 0)
-                reply_error(request, r,
-                        "ublkd has not looked at every device yet, and that cannot be waited for");
+                reply_error(request, r, "Cannot wait until ublkd has looked at every device");
         return false;
 }
 

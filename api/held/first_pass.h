@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests that come before ublkd has looked at every device, as the one that starts it by its socket. What
- * is known of a device is then what the database says, and nothing of its disk: such a request is suspended
- * until the first pass is over, and its handler runs then. After a few seconds it runs all the same, and a
- * device that was not looked at is told to be so (PHASE_UNKNOWN). */
+/* Requests that arrive before ublkd has looked at every device, such as the request that starts ublkd by its
+ * socket. Until then ublkd knows only what the database says of a device, and nothing of its disk. So such a
+ * request is suspended until the first pass is over. After a few seconds it runs anyway, and a device that is
+ * still unseen has PHASE_UNKNOWN. */
 #pragma once
 
 #include "api/http/request.h"
 
-/* Whether the request can be carried out now; for api->admit. False: it is suspended and runs again, or there
- * is a reply (out of memory). */
+/* Return whether the request can run now; for api->admit. False: it is suspended and runs again, or there is
+ * a reply (out of memory). */
 bool first_pass_admit(struct request *request);
 
-/* How many requests are suspended for that. */
+/* Return how many requests are suspended for the first pass. */
 size_t first_pass_count(const struct api *api);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the new spec of a request's device can be served. */
+/* Try whether a worker can serve the new spec of a request's device. */
 #include "api/held/spec_check.h"
 
 #include "api/http/hold.h"
@@ -9,12 +9,12 @@
 #include <string.h>
 
 struct spec_check {
-        struct hold hold;        /* the first */
-        char uid[UID_TEXT_SIZE]; /* that it is about */
-        uint64_t generation;     /* as well */
+        struct hold hold;        /* first member */
+        char uid[UID_TEXT_SIZE]; /* of the device */
+        uint64_t generation;     /* of the spec */
         struct spec_trial *trial;
         bool answered;
-        char *refusal; /* with `answered`; NULL: it can. Owned */
+        char *refusal; /* valid with `answered`; NULL: a worker can serve it. Owned */
 };
 
 static struct hold *spec_check_free(struct hold *hold)
@@ -39,7 +39,7 @@ static void on_tried(void *userdata, bool tried, const char *refusal)
 
         check->trial = NULL;
         check->refusal = refusal ? strdup(refusal) : NULL;
-        check->answered = tried && (!refusal || check->refusal); /* else it is asked again */
+        check->answered = tried && (!refusal || check->refusal); /* on ENOMEM: ask again */
         hold_end(&check->hold);
 }
 
@@ -68,13 +68,13 @@ static bool judge(struct request *request, const struct device_record *record, c
 {
         if (refusal)
                 reply_problem(request, PROBLEM_CANNOT_START,
-                        "The change needs a new disk, and that could not be made: %s Nothing was changed, "
-                        "and /dev/ublkb%d goes on as before.",
+                        "The change needs a new disk, which cannot be created: %s Nothing was changed, and "
+                        "/dev/ublkb%d stays in service.",
                         refusal, record->number);
         return !refusal;
 }
 
-/* What the request was suspended for, or NULL: it is not known. */
+/* Return the trial that the request was suspended for; NULL: it has none. */
 static const struct spec_check *answer_of(const struct request *request, const struct device_record *record)
 {
         const struct spec_check *check = request->hold && request->hold->kind == &spec_check_kind
@@ -87,7 +87,7 @@ static const struct spec_check *answer_of(const struct request *request, const s
                        : NULL;
 }
 
-/* The next hold takes the place of the answer. */
+/* Store the result in the request, because the next hold replaces this one. */
 static void remember(struct request *request, const struct device_record *record)
 {
         request->tried.generation = record->generation;
@@ -108,7 +108,7 @@ bool spec_check(struct request *request, const struct device_record *record, con
         if (!request->api->config.try_spec || record->status.phase != PHASE_LIVE)
                 return true;
         if (request->suspended)
-                return false; /* it runs again once the answer is there */
+                return false; /* the handler runs again when the answer arrives */
         check = answer_of(request, record);
         if (check && judge(request, record, check->refusal))
                 remember(request, record);
@@ -117,10 +117,9 @@ bool spec_check(struct request *request, const struct device_record *record, con
         r = ask(request, record, spec);
         if (r == -EBUSY)
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
-                        "The backing store did not answer when a change was tried last, and that try has not "
-                        "ended yet. "
-                        "Nothing was changed; repeat it later.");
+                        "The backing store has not answered the trial of an earlier change. Nothing was "
+                        "changed; repeat the request later.");
         else if (r < 0)
-                reply_error(request, r, "It could not be tried whether the new disk can be made");
+                reply_error(request, r, "Cannot try whether the new disk can be created");
         return false;
 }

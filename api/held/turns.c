@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A piece of work in each turn of the loop. */
+/* Run a piece of work in each turn of the loop. */
 #include "api/held/turns.h"
 
 #include "api/http/hold.h"
@@ -7,7 +7,7 @@
 #include "api/http/server.h"
 
 struct turns {
-        struct hold hold; /* the first */
+        struct hold hold; /* first member */
         sd_event_source *source;
         const struct turns_kind *kind;
         void *work;
@@ -43,7 +43,7 @@ static int begin(struct request *request, struct turns *turns)
 {
         int r = sd_event_add_defer(request->api->event, &turns->source, on_turn, turns);
 
-        if (r >= 0) /* what else has happened goes first */
+        if (r >= 0) /* other event sources go first */
                 r = sd_event_source_set_priority(turns->source, SD_EVENT_PRIORITY_NORMAL + 1);
         return r < 0 ? r : hold_attach(&turns->hold, &turns_hold, request);
 }
@@ -64,5 +64,5 @@ void turns_begin(struct request *request, const struct turns_kind *kind, void *w
         }
         if (turns)
                 (void)turns_free(&turns->hold);
-        reply_error(request, r, "The work could not be begun");
+        reply_error(request, r, "Cannot begin the work");
 }

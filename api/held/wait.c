@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A request whose reply is held until its device is ready, or gone, or until the host was looked at. */
+/* Hold the reply of a request until its device is ready or gone, or until the view of the host is fresh. */
 #include "api/held/wait.h"
 
 #include "api/http/hold.h"
@@ -12,22 +12,22 @@
 #include <string.h>
 
 enum {
-        USERS_USEC = 2 * 1000 * 1000, /* so long a wait that is over may still look for who keeps the disk */
-        HOST_USEC = 2 * 1000 * 1000,  /* so long the host may be looked at; then what was known is told */
+        USERS_USEC = 2 * 1000 * 1000, /* extra time after the timeout, to find the openers of the disk */
+        HOST_USEC = 2 * 1000 * 1000,  /* limit for a view of the host; then the reply shows the last one */
 };
 
 struct wait {
-        struct hold hold; /* the first */
+        struct hold hold; /* first member */
         enum wait_kind kind;
-        char *name;                     /* of the device; NULL with WAIT_HOST, which has none */
-        char uid[UID_TEXT_SIZE];        /* a new device of the same name is another one */
-        uint64_t generation;            /* ready: that must have been observed */
-        uint64_t asked;                 /* as well */
-        uint32_t restart;               /* as well */
-        bool restarts;                  /* ready: it waits for that restart */
-        unsigned status;                /* ready: of the reply */
-        struct disk_question *question; /* gone: it is over, but who keeps the disk is being found out */
-        void (*reply)(struct request *request); /* with WAIT_HOST: sets the reply */
+        char *name;                             /* of the device; NULL with WAIT_HOST. Owned */
+        char uid[UID_TEXT_SIZE];                /* a later device of the same name is another one */
+        uint64_t generation;                    /* ready: the device must have observed it */
+        uint64_t asked;                         /* the same, for the recovery asked for */
+        uint32_t restart;                       /* the same, for the restart asked for */
+        bool restarts;                          /* ready: wait for that restart */
+        unsigned status;                        /* ready: status of the reply */
+        struct disk_question *question;         /* gone: the wait is over, and this finds the openers */
+        void (*reply)(struct request *request); /* with WAIT_HOST: set the reply */
         sd_event_source *timer;
 };
 
@@ -57,15 +57,15 @@ static struct hold *wait_free(struct hold *hold)
 
 static const struct hold_kind wait_kind = {.free = wait_free};
 
-/* The request has its reply. */
+/* Resume the request, whose reply is set. */
 static void wait_end(struct wait *wait)
 {
         drop_pending(wait);
         hold_end(&wait->hold);
 }
 
-/* Whether a status that is not Live says all that waiting could tell. A worker that died or a kernel that did
- * not answer says nothing about the spec: the next try may well succeed. */
+/* Return whether a status that is not Live is final for the client. The death of a worker, or a kernel that
+ * does not answer, says nothing about the spec: the next attempt may succeed. */
 static bool is_verdict(const struct device_status *status)
 {
         if (status->phase == PHASE_FAILED)
@@ -88,7 +88,7 @@ bool wait_is_ready(const struct device_record *record)
         return record->status.phase == PHASE_LIVE && record->status.settled;
 }
 
-/* A disk that serves on with its old size is recovered all the same. */
+/* A disk in service with its old size is recovered nevertheless. */
 static bool is_over(const struct wait *wait, const struct device_record *record)
 {
         return wait_is_ready(record)
@@ -96,7 +96,7 @@ static bool is_over(const struct wait *wait, const struct device_record *record)
                        && record->status.reason == REASON_CANNOT_GROW);
 }
 
-/* Sets the reply and returns true when the wait is over. `record`: NULL when the device is gone. */
+/* If the wait is over, set the reply and return true. `record` is NULL if the device is gone. */
 static bool check_ready(const struct wait *wait, const struct device_record *record)
 {
         struct request *request = wait->hold.request;
@@ -128,8 +128,8 @@ static bool check_ready(const struct wait *wait, const struct device_record *rec
                 return false;
         reply_device_problem(request, PROBLEM_CANNOT_START, record,
                 record->status.phase == PHASE_LIVE
-                        ? "%s" /* it serves on, and that says what to do */
-                        : "%s The device is kept and tried again: correct that, or its spec.",
+                        ? "%s" /* the disk is in service, and the sentence says what to do */
+                        : "%s The device is kept, and ublkd retries; correct the cause, or the spec.",
                 status_message(&record->status));
         return true;
 }
@@ -161,19 +161,19 @@ void wait_on_store_event(void *userdata, const struct store_event *event)
         }
 }
 
-/* `users`: who keeps the disk, or NULL: nobody, or not known. */
+/* `users`: the openers of the disk; NULL: none, or unknown. */
 static void reply_timeout(struct wait *wait, const struct disk_answer *users)
 {
         const struct device_record *record =
                 device_store_get(wait->hold.request->api->config.store, wait->name);
 
-        if (!record) /* cannot be: its removal would have ended the wait */
-                reply_problem(
-                        wait->hold.request, PROBLEM_TIMEOUT, "It is not known what became of the device.");
+        if (!record) /* not reached: a removal ends the wait */
+                reply_problem(wait->hold.request, PROBLEM_TIMEOUT,
+                        "The state of the device is unknown; read it again.");
         else if (users)
                 reply_device_problem(wait->hold.request, PROBLEM_TIMEOUT, record,
-                        "The device is not gone yet (%s); the request stays in force. %s /dev/ublkb%d is in "
-                        "use: %s.",
+                        "The device is not gone yet (%s); the request stays in force. %s /dev/ublkb%d is "
+                        "in use: %s.",
                         device_phase_to_string(record->status.phase), status_message(&record->status),
                         users->number, users->text);
         else
@@ -191,8 +191,8 @@ static void on_users(void *userdata, const struct disk_answer *answer)
         wait_end(wait);
 }
 
-/* Who keeps a disk from going: the kernel waits until the last of them has closed it. True when the answer
- * ends the wait, or the timer does that before. */
+/* Ask for the openers that delay a removal: the kernel waits until the last of them has closed the disk.
+ * Return true if the answer ends the wait, or the timer does so earlier. */
 static bool ask_users(struct wait *wait)
 {
         const struct api *api = wait->hold.request->api;
@@ -229,7 +229,7 @@ static int on_timeout(sd_event_source *source _unused_, uint64_t usec _unused_, 
         return 0;
 }
 
-/* 0, and the request's reply is set or it is suspended; -errno. */
+/* Suspend the request and start the timer. 0; -errno: `wait` is freed. */
 static int wait_start(struct wait *wait, struct request *request, uint64_t timeout)
 {
         int r = sd_event_add_time_relative(
@@ -279,7 +279,7 @@ void wait_begin(
         if (wait)
                 r = wait_start(wait, request, request->query.timeout);
         if (r < 0)
-                reply_error(request, r, "The request is in force, but cannot be waited for");
+                reply_error(request, r, "The request is in force, but ublkd cannot wait for it");
 }
 
 void wait_begin_host(struct request *request, void (*reply)(struct request *request))

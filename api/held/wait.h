@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* A request whose reply is held: with ?wait until its device is ready, or gone; else until the host was
- * looked at. The connection is suspended meanwhile and costs nothing; the store's events, a timer or the
- * client's leaving wake it. */
+/* Requests whose reply is held: with ?wait until their device is ready or gone, else until the view of the
+ * host is fresh. The connection is suspended meanwhile and costs nothing. An event of the store, a timer or
+ * the client's leaving resumes it. */
 #pragma once
 
 #include "api/http/request.h"
 
 enum wait_kind {
-        WAIT_READY,     /* or a reason why it will not be */
-        WAIT_RECOVERED, /* ready; a reason why it is not may be older than the request */
+        WAIT_READY,     /* or ublkd knows why it will not be */
+        WAIT_RECOVERED, /* ready; a cause why it is not may be older than the request */
         WAIT_GONE,
         WAIT_HOST
 };
 
-/* Whether its disk is as the spec wants it, or gone where the device is disabled. */
+/* Return whether the disk of the device is as its spec wants it; for a disabled device, whether it has
+ * none. */
 bool wait_is_ready(const struct device_record *record);
 
-/* Sets the reply if it is known already (ready: `status` with the device), else suspends the connection. */
+/* Set the reply if the wait is over already (ready: `status`, with the device); else suspend the
+ * connection. */
 void wait_begin(
         struct request *request, enum wait_kind kind, const struct device_record *record, unsigned status);
 
-/* Suspends the connection until api_host_seen(), or for two seconds; then `reply` sets the reply. */
+/* Suspend the connection until api_host_seen(), or for two seconds; then call `reply`, which sets the
+ * reply. */
 void wait_begin_host(struct request *request, void (*reply)(struct request *request));
 
-/* For the store: to be subscribed with the api as userdata. */
+/* Subscribe this to the store, with the api as userdata. */
 void wait_on_store_event(void *userdata, const struct store_event *event);
 
-/* How many requests wait. */
+/* Return how many requests wait. */
 size_t wait_count(const struct api *api);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* GET /events as a stream: Server-Sent Events. */
+/* Stream GET /events as Server-Sent Events. */
 #include "api/held/watch.h"
 
 #include "api/held/event_filter.h"
@@ -16,17 +16,17 @@
 #include <sys/socket.h>
 
 enum {
-        GATHER_USEC = 20 * 1000, /* what happens within that wakes the watches once */
+        GATHER_USEC = 20 * 1000, /* events within this time resume the watches once */
         KEEP_ALIVE_USEC = 15 * 1000 * 1000,
-        RETRY_MSEC = 2000, /* a client that was cut off comes again after that */
+        RETRY_MSEC = 2000, /* when a disconnected client connects again */
 };
 
 struct watch {
-        struct hold hold; /* the first */
-        uint64_t seen;    /* every event up to that revision is written, or is not asked for */
-        char *text;       /* being written; NULL: nothing */
-        size_t written;   /* of it */
-        bool keep_alive;  /* it is time to show that the connection lives */
+        struct hold hold; /* first member */
+        uint64_t seen;    /* events up to this revision are written, or do not match */
+        char *text;       /* the text being written; NULL: none. Owned */
+        size_t written;   /* bytes of `text` */
+        bool keep_alive;  /* the next text is a keep-alive */
         bool ended;
 };
 
@@ -53,7 +53,7 @@ static void watch_left(struct hold *hold)
         hold_resume(hold);
 }
 
-/* It is not abandoned, for its reply has begun: that ends. */
+/* The reply has begun, so it ends; the request is not abandoned. */
 static const struct hold_kind watch_kind = {.left = watch_left, .free = watch_free};
 
 static struct watch *first_watch(const struct api *api)
@@ -94,7 +94,7 @@ static const struct device_event *next_event(struct watch *watch)
 static int format_event(const struct device_event *event, char **ret)
 {
         cJSON *object = device_event_to_json(event);
-        char *json = object ? json_print(object) : NULL; /* has no line breaks */
+        char *json = object ? json_print(object) : NULL; /* JSON without line breaks */
         int n = -1;
 
         cJSON_Delete(object);
@@ -106,8 +106,8 @@ static int format_event(const struct device_event *event, char **ret)
         return n < 0 ? -ENOMEM : 0;
 }
 
-/* A comment that keeps the connection alive, and the position to resume from: events that are not asked for
- * move it, too. */
+/* Print a comment that keeps the connection alive, with the position to resume from. Events that do not match
+ * move the position too. */
 static int format_keep_alive(const struct watch *watch, char **ret)
 {
         return asprintf(ret, "id: %" PRIu64 "\n: keep-alive\n\n", watch->seen) < 0 ? -ENOMEM : 0;
@@ -118,7 +118,7 @@ static bool has_fallen_behind(const struct watch *watch)
         return watch->seen < event_log_compacted(log_of(watch));
 }
 
-/* The next text to write into watch->text. 1; 0: there is none; -errno: the stream ends here. */
+/* Put the next text to write into watch->text. 1; 0: none; -errno: end the stream. */
 static int prepare_text(struct watch *watch)
 {
         const struct device_event *event;
@@ -154,7 +154,7 @@ static size_t write_text(struct watch *watch, char *buffer, size_t size)
         return n;
 }
 
-/* Called by the HTTP library when there is room for more. */
+/* Called by the HTTP library when the socket has room. */
 static ssize_t on_room(void *userdata, uint64_t position _unused_, char *buffer, size_t size)
 {
         struct watch *watch = userdata;
@@ -175,7 +175,8 @@ static ssize_t on_room(void *userdata, uint64_t position _unused_, char *buffer,
         return 0;
 }
 
-/* It does not read, and what it has not read is gone: it can never catch up. */
+/* End the watch of a client that does not read: the log has dropped events that it has not read, so it cannot
+ * catch up. */
 static void cut_off(struct watch *watch)
 {
         const union MHD_ConnectionInfo *info =
@@ -235,7 +236,8 @@ void watch_on_store_event(void *userdata, const struct store_event *event _unuse
         struct api *api = userdata;
 
         if (first_watch(api))
-                (void)arm(api, &api->gather, GATHER_USEC, on_gathered); /* else the keep-alive wakes them */
+                (void)arm(api, &api->gather, GATHER_USEC,
+                        on_gathered); /* on failure the keep-alive wakes them */
 }
 
 static int watch_start(struct request *request, uint64_t revision)
@@ -246,7 +248,7 @@ static int watch_start(struct request *request, uint64_t revision)
         if (!watch)
                 return -ENOMEM;
         watch->seen = revision;
-        /* The position goes first: whoever is cut off before the first event can resume, too. */
+        /* Send the position first: a client that is disconnected before the first event can resume too. */
         if (asprintf(&watch->text, "retry: %d\nid: %" PRIu64 "\n\n", RETRY_MSEC, revision) < 0) {
                 watch->text = NULL;
                 r = -ENOMEM;
@@ -287,14 +289,14 @@ void watch_begin(struct request *request, uint64_t revision)
 
         if (!has_room(request)) {
                 reply_problem(request, PROBLEM_TOO_MANY_WATCHES,
-                        "As many clients watch events already as may (%d, and %d of one user who may not "
-                        "change devices); end one, or try again later.",
+                        "Too many clients watch events (limit: %d, and %d of a user who may not change "
+                        "devices); end one, or try again later.",
                         WATCHES_MAX, WATCHES_OF_A_USER);
                 return;
         }
         r = watch_start(request, revision);
         if (r < 0)
-                reply_error(request, r, "The events cannot be watched");
+                reply_error(request, r, "Cannot watch the events");
 }
 
 void watch_stop(struct api *api)

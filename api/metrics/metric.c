@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The Prometheus text format, version 0.0.4. */
+/* Print the Prometheus text format, version 0.0.4. */
 #include "api/metrics/metric.h"
 
 #include <assert.h>

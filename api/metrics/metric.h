@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The Prometheus text format. A family first, then all of its samples. No text that users or kernels chose
- * freely goes into a label: names of devices, targets, phases and steps need no escapes. */
+/* Print the Prometheus text format: a family first, then all of its samples. Labels must not need escapes:
+ * names of devices, targets, phases and steps do not. Texts that clients or kernels choose freely must not be
+ * labels. */
 #pragma once
 
 #include "ublkd/base/cleanup.h"
@@ -10,15 +11,15 @@
 
 enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, _METRIC_TYPE_MAX };
 
-/* Begins a family: its HELP and TYPE. What cannot be written is left to ferror(out), here and below. */
+/* Begin a family: print its HELP and TYPE. Here and below, a failed write shows in ferror(out) only. */
 void metric_family(FILE *out, const char *name, enum metric_type type, const char *help);
-/* `labels`: a format that comes to `a="b",c="d"`, or "". */
+/* Print a sample. `labels` is a format that yields `a="b",c="d"`, or "". */
 void metric_sample(FILE *out, const char *name, double value, const char *labels, ...) _printf_(4, 5);
-/* A family of one sample without labels. */
+/* Print a family of one sample without labels. */
 void metric_alone(FILE *out, const char *name, enum metric_type type, const char *help, double value);
 
-/* `counts` are of each bucket alone, `bounds` their upper ends (ascending); `total` counts what is in none as
- * well. `labels` is text. */
+/* `counts` has one count for each bucket, not cumulated; `bounds` has their upper ends, ascending. `total`
+ * includes samples beyond the last bucket. `labels` is a text, not a format. */
 struct metric_histogram {
         const double *bounds;
         const uint64_t *counts;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* GET /metrics: Prometheus text. */
+/* Answer GET /metrics with Prometheus text. */
 #include "api/metrics/metrics.h"
 
 #include "api/http/respond.h"
@@ -12,16 +12,16 @@ void handle_metrics(struct request *request)
         int r;
 
         if (!out) {
-                reply_error(request, -ENOMEM, "The metrics could not be made");
+                reply_error(request, -ENOMEM, "Cannot print the metrics");
                 return;
         }
         metrics_of_process(out);
         metrics_of_daemon(out, request->api);
         r = metrics_of_devices(out, request->api);
-        if (fclose(out) != 0) /* writes what is left: it can fail for memory, and nothing else */
+        if (fclose(out) != 0) /* flushes the rest, which can fail with ENOMEM only */
                 r = -ENOMEM;
         if (r < 0)
-                reply_error(request, r, "The metrics could not be made");
+                reply_error(request, r, "Cannot print the metrics");
         else
                 reply_text(request, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", text);
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* GET /metrics, by what is measured. Private to api/. */
+/* GET /metrics, by the object that is measured. Private to api/. */
 #pragma once
 
 #include "api/metrics/metric.h"
 #include "api/http/server.h"
 
 enum {
-        METRICS_DEVICES_MAX = 256, /* in the order of their names; the rest is counted only */
+        METRICS_DEVICES_MAX = 256, /* in the order of their names; more are counted only */
 };
 
 /* See handlers.h. */
 void handle_metrics(struct request *request);
 
-/* Of the process, by the names that all Prometheus clients use. */
+/* Print the metrics of the process, with the names that all Prometheus clients use. */
 void metrics_of_process(FILE *out);
-/* Of the daemon: its work, its clients, its store. */
+/* Print the metrics of the daemon: its work, its clients, its store. */
 void metrics_of_daemon(FILE *out, const struct api *api);
-/* Of each device. 0 or -ENOMEM. */
+/* Print the metrics of each device. 0 or -ENOMEM. */
 int metrics_of_devices(FILE *out, const struct api *api);

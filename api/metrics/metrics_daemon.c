@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Metrics of the daemon: its work, its clients, its store. */
+/* Print the metrics of the daemon: its work, its clients, its store. */
 #include "api/metrics/metrics.h"
 
 #include "api/http/reply_counts.h"
@@ -63,9 +63,10 @@ static void write_store(FILE *out, const struct api *api)
                         device_phase_to_string((enum device_phase)i));
         metric_alone(out, "ublkd_store_revision", METRIC_GAUGE, "Revision of the store.",
                 (double)device_store_revision(store));
-        metric_alone(out, "ublkd_store_events", METRIC_GAUGE, "Events that are kept.",
+        metric_alone(out, "ublkd_store_events", METRIC_GAUGE, "Events that the log keeps.",
                 (double)event_log_count(device_store_events(store)));
-        metric_family(out, "ublkd_store_bytes", METRIC_GAUGE, "Size of the database and of its log.");
+        metric_family(
+                out, "ublkd_store_bytes", METRIC_GAUGE, "Size of the database and of its log, in bytes.");
         metric_sample(out, "ublkd_store_bytes", file_size(directory, "ublkd.db"), "file=\"ublkd.db\"");
         metric_sample(
                 out, "ublkd_store_bytes", file_size(directory, "ublkd.db-wal"), "file=\"ublkd.db-wal\"");
@@ -79,7 +80,7 @@ static void write_turns(FILE *out, const struct daemon_counters *counters)
         for (size_t i = 0; i < TURN_BUCKETS; i++)
                 bounds[i] = (double)(TURN_BUCKET_FIRST_USEC << 2 * i) / 1e6;
         metric_family(out, name, METRIC_HISTOGRAM,
-                "Turns of devices: from asking the kernel until a step is done, or none is due.");
+                "Turns of devices; a turn asks the kernel, and ends when a step is done or none is due.");
         metric_histogram(out, name,
                 &(struct metric_histogram){
                         .bounds = bounds,
@@ -97,7 +98,7 @@ static void write_steps(FILE *out, const struct daemon_counters *counters)
 {
         static const char name[] = "ublkd_reconcile_steps_total";
 
-        metric_family(out, name, METRIC_COUNTER, "Steps that were carried out, by kind and result.");
+        metric_family(out, name, METRIC_COUNTER, "Steps that ublkd carried out, by kind and result.");
         for (size_t i = 0; i < counters->step_count; i++) {
                 metric_sample(out, name, (double)counters->steps[i].done, "step=\"%s\",result=\"done\"",
                         counters->steps[i].name);
@@ -111,9 +112,9 @@ void metrics_of_daemon(FILE *out, const struct api *api)
         const struct api_config *config = &api->config;
         struct daemon_counters counters = {};
 
-        metric_family(out, "ublkd_build_info", METRIC_GAUGE, "Always 1; the version of ublkd.");
+        metric_family(out, "ublkd_build_info", METRIC_GAUGE, "Always 1, labelled with the version of ublkd.");
         metric_sample(out, "ublkd_build_info", 1, "version=\"%s\"", UBLKD_VERSION);
-        metric_alone(out, "ublkd_ready", METRIC_GAUGE, "1 once every device has had its first look.",
+        metric_alone(out, "ublkd_ready", METRIC_GAUGE, "1 once ublkd has looked at every device.",
                 !config->is_ready || config->is_ready(config->userdata));
         write_store(out, api);
         if (config->read_counters) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Metrics of each device: its state, and what its workers have counted. */
+/* Print the metrics of each device: its state, and the counters of its workers. */
 #include "api/metrics/metrics.h"
 
 #include "ublkd/model/device_stats.h"
 
-/* A bucket is four times as wide as the one before; the first bound is 4.096 µs, the last 17.2 s. All are
- * bounds of the worker's own buckets, so nothing is guessed. */
+/* Each bucket is four times as wide as the previous one: the first bound is 4.096 µs, the last 17.2 s. Each
+ * bound is also a bound of the worker's buckets, so the counts are exact. */
 enum { IO_BUCKETS = 12, IO_BUCKET_FIRST_SHIFT = 12 };
 
 struct op_sample {
@@ -58,7 +58,8 @@ static void take_device(
 
 static void write_info(FILE *out, const struct device_sample *devices, size_t count)
 {
-        metric_family(out, "ublkd_device_info", METRIC_GAUGE, "Always 1; what serves the device.");
+        metric_family(
+                out, "ublkd_device_info", METRIC_GAUGE, "Always 1, labelled with the target of the device.");
         for (size_t i = 0; i < count; i++) {
                 const struct device_record *record = devices[i].record;
 
@@ -71,7 +72,7 @@ static void write_info(FILE *out, const struct device_sample *devices, size_t co
                         record->uid, record->spec ? record->spec->target->name : "",
                         record->status.data_path ? record->status.data_path : "", disk);
         }
-        metric_family(out, "ublkd_device_phase", METRIC_GAUGE, "1 for the phase that the device is in.");
+        metric_family(out, "ublkd_device_phase", METRIC_GAUGE, "1 for the phase of the device.");
         for (size_t i = 0; i < count; i++)
                 for (int phase = 0; phase < _PHASE_MAX; phase++)
                         metric_sample(out, "ublkd_device_phase",
@@ -126,24 +127,24 @@ static void write_values(FILE *out, const struct device_sample *devices, size_t 
                 const char *name, *help;
                 enum metric_type type;
                 double (*value)(const struct device_sample *device);
-                bool counted; /* only of devices that have statistics */
+                bool counted; /* only devices that have statistics */
         } families[] = {
                 {"ublkd_device_worker_restarts_total",
-                 "Workers that were started in place of another, tries that failed included.",                METRIC_COUNTER, restarts_of,       false},
+                 "Workers that were started to replace another, failed attempts included.",                   METRIC_COUNTER, restarts_of,       false},
                 {"ublkd_device_recoveries_total",      "Recoveries that ended in Live.",                      METRIC_COUNTER,
                  recoveries_of,                                                                                                                  false},
-                {"ublkd_device_last_recovery_seconds", "From the death of a worker until Live; 0: none yet.",
-                 METRIC_GAUGE,                                                                                                last_recovery_of,  false},
+                {"ublkd_device_last_recovery_seconds",
+                 "Time from the death of a worker until Live; 0: none yet.",                                  METRIC_GAUGE,
+                 last_recovery_of,                                                                                                               false},
                 {"ublkd_device_flush_failed",
-                 "1: a flush failed, and all later ones fail until that is accepted.",                        METRIC_GAUGE,
-                 flush_failed_of,                                                                                                                false},
-                {"ublkd_device_backing_truncated",     "1: the backing file was cut off; all I/O fails.",
+                 "1: a flush failed, and all later flushes fail until the loss is accepted.",                 METRIC_GAUGE,   flush_failed_of,   false},
+                {"ublkd_device_backing_truncated",     "1: the backing file was cut off, and all I/O fails.",
                  METRIC_GAUGE,                                                                                                truncated_of,      false},
                 {"ublkd_device_writes_waiting",        "Writes that wait for room in the backing store.",
                  METRIC_GAUGE,                                                                                                writes_waiting_of, true },
-                {"ublkd_device_io_rounds_total",       "Turns of the loops of its queues.",                   METRIC_COUNTER,
+                {"ublkd_device_io_rounds_total",       "Turns of the loops of the device's queues.",          METRIC_COUNTER,
                  rounds_of,                                                                                                                      true },
-                {"ublkd_device_io_unregistered_total", "Requests that the driver did not register.",
+                {"ublkd_device_io_unregistered_total", "Requests whose buffers the driver did not register.",
                  METRIC_COUNTER,                                                                                              unregistered_of,   true },
         };
 
@@ -156,11 +157,11 @@ static void write_values(FILE *out, const struct device_sample *devices, size_t 
         }
 }
 
-/* Only where it is known. */
+/* Only devices whose path is known. */
 static void write_paths(FILE *out, const struct device_sample *devices, size_t count)
 {
         metric_family(out, "ublkd_device_path_leads_to_store", METRIC_GAUGE,
-                "1 where the path of the spec leads to what is served, 0 where it does not.");
+                "1 if the path of the spec leads to the store that is served, 0 if not.");
         for (size_t i = 0; i < count; i++) {
                 const struct device_record *record = devices[i].record;
                 enum condition_status status =
@@ -179,14 +180,14 @@ static void write_ops(FILE *out, const struct device_sample *devices, size_t cou
                 enum metric_type type;
                 size_t offset; /* of a double in struct op_sample */
         } families[] = {
-                {"ublkd_device_io_requests_total", "Requests that ended, in success or error.",
-                 METRIC_COUNTER,                                                                                offsetof(struct op_sample, requests) },
-                {"ublkd_device_io_bytes_total",    "Bytes of requests that succeeded.",         METRIC_COUNTER,
-                 offsetof(struct op_sample,                                                                                                bytes)    },
-                {"ublkd_device_io_errors_total",   "Requests that failed.",                     METRIC_COUNTER,
-                 offsetof(struct op_sample,                                                                                                errors)   },
-                {"ublkd_device_io_in_flight",      "Requests that the worker has in hand.",     METRIC_GAUGE,
-                 offsetof(struct op_sample,                                                                                                in_flight)},
+                {"ublkd_device_io_requests_total", "Requests that ended, with success or error.",
+                 METRIC_COUNTER,                                                                                  offsetof(struct op_sample, requests) },
+                {"ublkd_device_io_bytes_total",    "Bytes of requests that succeeded.",           METRIC_COUNTER,
+                 offsetof(struct op_sample,                                                                                                  bytes)    },
+                {"ublkd_device_io_errors_total",   "Requests that failed.",                       METRIC_COUNTER,
+                 offsetof(struct op_sample,                                                                                                  errors)   },
+                {"ublkd_device_io_in_flight",      "Requests in flight in the worker.",           METRIC_GAUGE,
+                 offsetof(struct op_sample,                                                                                                  in_flight)},
         };
 
         for (size_t f = 0; f < ARRAY_SIZE(families); f++) {
@@ -201,7 +202,7 @@ static void write_ops(FILE *out, const struct device_sample *devices, size_t cou
         }
 }
 
-/* Of operations that were asked for at least once: most never are, and a histogram is long. */
+/* Only operations with at least one request: most operations have none, and a histogram is long. */
 static void write_latencies(FILE *out, const struct device_sample *devices, size_t count)
 {
         static const char name[] = "ublkd_device_io_latency_seconds";
@@ -210,8 +211,8 @@ static void write_latencies(FILE *out, const struct device_sample *devices, size
 
         for (unsigned i = 0; i < IO_BUCKETS; i++)
                 bounds[i] = (double)(UINT64_C(1) << (IO_BUCKET_FIRST_SHIFT + 2 * i)) / 1e9;
-        metric_family(
-                out, name, METRIC_HISTOGRAM, "From the arrival of a request in the worker to its answer.");
+        metric_family(out, name, METRIC_HISTOGRAM,
+                "Time from the arrival of a request in the worker to its answer.");
         for (size_t i = 0; i < count; i++)
                 for (size_t op = 0; op < _STATS_OP_MAX; op++) {
                         const struct op_sample *sample = &devices[i].ops[op];
@@ -247,8 +248,7 @@ int metrics_of_devices(FILE *out, const struct api *api)
                 take_device(config, record, &devices[count++]);
         }
         metric_alone(out, "ublkd_metrics_devices_omitted", METRIC_GAUGE,
-                "Devices that have no metrics of their own here, for there are too many.",
-                (double)(all - shown));
+                "Devices beyond the limit, which have no metrics of their own here.", (double)(all - shown));
         write_info(out, devices, count);
         write_values(out, devices, count);
         write_paths(out, devices, count);

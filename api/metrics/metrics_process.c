@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Metrics of the process, by the names that all Prometheus clients use (process_*).
+/* Print the metrics of the process, with the names that all Prometheus clients use (process_*).
  *
- * It is the one place where the supervisor's loop reads files of /proc, and they are its own. They wait for
- * no other process: "stat" and "fd" take locks of this very process only (its signals, its table of
- * descriptors, of which it has one thread), not its memory map's, and "stat" reads counters of its memory. */
+ * Only here does the supervisor's loop read files of /proc, and they are its own, so no other process can
+ * delay it. "stat" and "fd" take locks of this process only (its signals; its table of descriptors, which one
+ * thread uses), not the lock of its memory map. "stat" reads counters of its memory. */
 #include "api/metrics/metrics.h"
 
 #include "ublkd/base/clock.h"
@@ -11,7 +11,7 @@
 #include <dirent.h>
 #include <sys/resource.h>
 
-/* Fields of /proc/self/stat (proc_pid_stat(5)) after the name of the program, which may hold spaces. */
+/* Fields of /proc/self/stat (proc_pid_stat(5)) behind the name of the program, which may contain spaces. */
 struct process_stat {
         unsigned long long utime, stime, starttime; /* clock ticks */
         unsigned long long vsize;                   /* bytes */
@@ -50,7 +50,7 @@ static int count_open_files(void)
         return count;
 }
 
-/* Ticks since boot → seconds since 1970. */
+/* Convert clock ticks since boot to seconds since 1970. */
 static double to_real_time(double seconds_since_boot)
 {
         int64_t booted = (int64_t)(clock_nsec(CLOCK_REALTIME) - clock_nsec(CLOCK_BOOTTIME));
@@ -78,6 +78,6 @@ void metrics_of_process(FILE *out)
         if (open_files >= 0)
                 metric_alone(out, "process_open_fds", METRIC_GAUGE, "Open file descriptors.", open_files);
         if (getrlimit(RLIMIT_NOFILE, &files) >= 0)
-                metric_alone(out, "process_max_fds", METRIC_GAUGE,
-                        "File descriptors that may be open at most.", (double)files.rlim_cur);
+                metric_alone(out, "process_max_fds", METRIC_GAUGE, "Limit of open file descriptors.",
+                        (double)files.rlim_cur);
 }

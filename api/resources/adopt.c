@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* POST /devices/adopt: disks whose record a lost or older database does not have. */
+/* POST /devices/adopt: adopt disks whose record the database does not have, because it was lost or is
+ * older. */
 #include "api/resources/handlers.h"
 #include "api/held/turns.h"
 #include "api/http/respond.h"
@@ -11,12 +12,12 @@
 
 enum {
         ADOPT_MAX = 256, /* in one request */
-        ADOPT_PIECE = 4, /* in one turn of the loop: each is a transaction, and the loop waits for it */
+        ADOPT_PIECE = 4, /* in one turn of the loop; each is a transaction that blocks the loop */
 };
 
 struct wish {
         const cJSON *uids; /* NULL: all */
-        const char *name;  /* NULL: their own */
+        const char *name;  /* NULL: the names in the records */
 };
 
 /* ---- the request ---- */
@@ -42,12 +43,12 @@ static int check_uids(const cJSON *uids, struct problem_list *problems)
         int i = 0, r = 0, count = cJSON_GetArraySize(uids);
 
         if (!cJSON_IsArray(uids) || count < 1 || count > ADOPT_MAX)
-                return fault(problems, "/uids", "BadLength", "uids is an array of 1 to 256 uids.");
+                return fault(problems, "/uids", "BadLength", "uids must be an array of 1 to 256 uids.");
         cJSON_ArrayForEach (item, uids) {
                 snprintf(pointer, sizeof(pointer), "/uids/%d", i++);
                 if (!is_uid(item))
                         r = fault(problems, pointer, "BadFormat",
-                                "This is not a UUID in lower case with dashes.");
+                                "The uid is invalid; give a UUID in lower case with dashes.");
         }
         return r;
 }
@@ -77,9 +78,10 @@ static int check_name(const cJSON *name, const cJSON *uids, struct problem_list 
         if (!name)
                 return 0;
         if (!cJSON_IsString(name) || !device_name_is_valid(name->valuestring))
-                return fault(problems, "/name", "BadFormat", "This cannot be the name of a device.");
+                return fault(problems, "/name", "BadFormat", "The name is not valid for a device.");
         if (cJSON_GetArraySize(uids) != 1)
-                return fault(problems, "/name", "BadValue", "A name can be given with exactly one uid.");
+                return fault(problems, "/name", "BadValue",
+                        "A name needs exactly one uid; give one uid, or leave out name.");
         return 0;
 }
 
@@ -91,10 +93,10 @@ static int read_wish(const cJSON *body, struct wish *ret, struct problem_list *p
         int r = 0;
 
         if (!cJSON_IsObject(body))
-                return fault(problems, "", "WrongType", "The body is an object with uids or all.");
+                return fault(problems, "", "WrongType", "The body must be an object with uids or all.");
         r = check_known(body, problems);
         if (all && !cJSON_IsTrue(all))
-                r = fault(problems, "/all", "BadValue", "all can be true only; leave it out.");
+                r = fault(problems, "/all", "BadValue", "all can only be true; leave it out otherwise.");
         if (!uids == !all)
                 r = fault(problems, "", "MissingField", "Give either uids, or all as true.");
         if (uids && check_uids(uids, problems) < 0)
@@ -134,7 +136,7 @@ static int adopt_one(const struct api_config *config, const char *uid, const cha
         if (device_store_count(config->store) < DEVICES_MAX)
                 adoption = config->adopt(config->userdata, uid, name);
         else
-                adoption.detail = strdup("There are as many devices as there can be; remove some first.");
+                adoption.detail = strdup("ublkd has as many devices as it can have; remove some first.");
         r = add_item(items, uid, &adoption);
         adoption_clear(&adoption);
         return r;
@@ -143,10 +145,10 @@ static int adopt_one(const struct api_config *config, const char *uid, const cha
 /* ---- a few in each turn ---- */
 
 struct adopting {
-        cJSON *body; /* `wish` points into it */
+        cJSON *body; /* owned; `wish` points into it */
         struct wish wish;
-        const cJSON *next_uid;  /* of those listed */
-        struct adoptables list; /* of all */
+        const cJSON *next_uid;  /* the next of wish.uids */
+        struct adoptables list; /* with `all` */
         size_t next, tried;     /* in `list` */
         cJSON *answer, *items;
 };
@@ -161,7 +163,7 @@ static void adopting_free(void *work)
         free(adopting);
 }
 
-/* 1: there are more; 0: these were all; -errno. */
+/* Adopt the next disks of the list. 1: there are more; 0: these were all; -errno. */
 static int adopt_listed(const struct api_config *config, struct adopting *adopting)
 {
         for (unsigned i = 0; i < ADOPT_PIECE && adopting->next_uid; i++) {
@@ -186,8 +188,8 @@ static int adopt_next(const struct api_config *config, struct adopting *adopting
         return adopt_one(config, item->uid, NULL, adopting->items);
 }
 
-/* What was removed comes back only when it is named, and what cannot be adopted is told as it is. The same
- * results. */
+/* Adopt the next disks of all. A removed device comes back only if the client names it. A disk that cannot be
+ * adopted keeps its result. Same return values. */
 static int adopt_some_of_all(const struct api_config *config, struct adopting *adopting)
 {
         size_t end = adopting->tried + ADOPT_PIECE;
@@ -230,7 +232,7 @@ static bool adopt_piece(struct request *request, void *work)
                 reply_json(request, MHD_HTTP_OK, TAKE_PTR(adopting->answer));
         else
                 reply_error(request, r < 0 ? r : -ENOMEM,
-                        "The adoption was cut short, and some devices may have been adopted");
+                        "The adoption was interrupted, and some devices may have been adopted");
         return false;
 }
 
@@ -248,7 +250,7 @@ static int prepare(const struct api_config *config, struct adopting *adopting)
         return 0;
 }
 
-/* Takes over the body. */
+/* Takes over `body`. */
 static void adopt(struct request *request, cJSON *body, const struct wish *wish)
 {
         struct adopting *adopting = calloc(1, sizeof(*adopting));
@@ -266,10 +268,10 @@ static void adopt(struct request *request, cJSON *body, const struct wish *wish)
         }
         if (adopting)
                 adopting_free(adopting);
-        reply_error(request, r, "Nothing could be adopted");
+        reply_error(request, r, "Cannot begin the adoption");
 }
 
-/* Before the first pass it is not known which numbers have disks. */
+/* Before the first pass, ublkd does not know which numbers have disks. */
 static bool is_possible(struct request *request)
 {
         const struct api_config *config = &request->api->config;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* GET /devices: pages in the order of names. The token for the next page is the last name of this one, so
- * that what comes and goes between two pages neither repeats nor hides another device. */
+/* GET /devices: pages in the order of names. The token for the next page is the last name of this page. So a
+ * device that is created or removed between two pages neither repeats nor hides another device. */
 #include "api/resources/handlers.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
@@ -22,7 +22,7 @@ static bool has_labels(const struct device_record *record, const struct query *q
         return true;
 }
 
-/* The first from `record` on; NULL: there is none. */
+/* Return the first match, from `record` on; NULL: none. The store owns it. */
 static const struct device_record *match_from(const struct device_record *record, const struct query *query)
 {
         while (record && !has_labels(record, query))
@@ -68,5 +68,5 @@ void handle_device_list(struct request *request)
                 return;
         }
         cJSON_Delete(object);
-        reply_error(request, -ENOMEM, "The list could not be made");
+        reply_error(request, -ENOMEM, "Cannot make the list");
 }

@@ -22,17 +22,18 @@ static struct device_store *store_of(const struct request *request)
         return request->api->config.store;
 }
 
-/* NULL when there is none; then there is a reply. */
+/* Return the device of the request, which the store owns; NULL: it does not exist, and there is a reply. */
 static const struct device_record *find_device(struct request *request)
 {
         const struct device_record *record = device_store_get(store_of(request), request->name);
 
         if (!record)
-                reply_problem(request, PROBLEM_NO_SUCH_DEVICE, "There is no device with this name.");
+                reply_problem(request, PROBLEM_NO_SUCH_DEVICE, "No device has this name.");
         return record;
 }
 
-/* True when the device may be changed; else there is a reply. The record of one that was removed may go. */
+/* Check If-Match and If-None-Match. Return true if the request may change the device; else there is a reply.
+ * `record` may be freed after its removal. */
 static bool check_current(struct request *request, const struct device_record *record)
 {
         bool may_go = record->age == RECORD_REMOVED && request->method == METHOD_DELETE;
@@ -42,7 +43,7 @@ static bool check_current(struct request *request, const struct device_record *r
         return record->age == RECORD_CURRENT || may_go;
 }
 
-/* `document` (taken over) as a spec. 0, or -errno and there is a reply. */
+/* Parse `document` (taken over) as a spec. 0; -errno with a reply. */
 static int read_spec(struct request *request, cJSON *document, const char *name, struct device_spec **ret)
 {
         _cleanup_problems_ struct problem_list problems = {};
@@ -52,11 +53,11 @@ static int read_spec(struct request *request, cJSON *document, const char *name,
         if (r == -EINVAL)
                 reply_problems(request, PROBLEM_INVALID_SPEC, &problems);
         else if (r < 0)
-                reply_error(request, r, "The spec could not be read");
+                reply_error(request, r, "Cannot read the spec");
         return r;
 }
 
-/* The body as a spec. 0, or -errno and there is a reply. */
+/* Parse the body as a spec. 0; -errno with a reply. */
 static int parse_spec(struct request *request, const char *name, struct device_spec **ret)
 {
         cJSON *document = request_parse_body(request);
@@ -64,8 +65,8 @@ static int parse_spec(struct request *request, const char *name, struct device_s
         return document ? read_spec(request, document, name, ret) : -EINVAL;
 }
 
-/* The device's spec with the body merged into it. What has no name afterwards (null takes it away) is not
- * given that of the path. 0, or -errno and there is a reply. */
+/* Merge the body into the device's spec. If the patch removes the name (null), the name of the path does not
+ * replace it. 0; -errno with a reply. */
 static int parse_patch(struct request *request, const struct device_record *record, struct device_spec **ret)
 {
         _cleanup_problems_ struct problem_list problems = {};
@@ -84,12 +85,12 @@ static int parse_patch(struct request *request, const struct device_record *reco
         if (r == -EINVAL)
                 reply_problems(request, PROBLEM_INVALID_SPEC, &problems);
         else
-                reply_error(request, r, "The patch could not be applied");
+                reply_error(request, r, "Cannot apply the patch");
         return r;
 }
 
-/* The number of the device's disk, or -1: there is none. Before the first look, and of a record that cannot
- * be used, the status knows nothing; a disk there may be all the same. */
+/* Return the number of the device's disk; -1: it has none. Before the first look, and for a record that
+ * cannot be used, the status knows of no disk although there may be one. */
 static int disk_number(const struct device_record *record)
 {
         bool known = record->spec && record->status.phase != PHASE_PENDING
@@ -98,22 +99,23 @@ static int disk_number(const struct device_record *record)
         return known && !record->status.disk ? -1 : record->number;
 }
 
-/* What is destroyed by going on all the same is not advised here: the documents tell of `force`. */
+/* The sentence does not advise `force`, which destroys: the documents explain it. */
 static void reply_in_use(struct request *request, const struct disk_answer *answer, const char *what)
 {
         if (answer->use == DISK_USED)
                 reply_problem(request, PROBLEM_IN_USE,
                         "%s: /dev/ublkb%d is in use: %s. Unmount it, end those processes or remove those "
-                        "devices, and repeat.",
+                        "devices, and repeat the request.",
                         what, answer->number, answer->text);
         else
                 reply_problem(request, PROBLEM_IN_USE,
-                        "%s, and it could not be found out who uses /dev/ublkb%d: %s. Nothing was done; "
-                        "repeat it. If it stays so, look there yourself ('lsof /dev/ublkb%d').",
+                        "%s, and ublkd cannot find out who uses /dev/ublkb%d: %s. Nothing was changed; "
+                        "repeat the request. If that does not help, look for the users yourself ('lsof "
+                        "/dev/ublkb%d').",
                         what, answer->number, answer->text, answer->number);
 }
 
-/* Who uses the device's disk; no_disk when there is none to use. NULL: there is a reply, or the handler runs
+/* Find the openers of the device's disk; no_disk if it has none. NULL: there is a reply, or the handler runs
  * again. */
 static const struct disk_answer *find_users(struct request *request, const struct device_record *record)
 {
@@ -125,7 +127,7 @@ static const struct disk_answer *find_users(struct request *request, const struc
         return disk_check(request, record, number);
 }
 
-/* True when nobody uses the device's disk; else there is a reply, or the handler runs again. */
+/* Return true if the device's disk has no openers. Else there is a reply, or the handler runs again. */
 static bool check_unused(struct request *request, const struct device_record *record, const char *what)
 {
         const struct disk_answer *answer = find_users(request, record);
@@ -135,10 +137,10 @@ static bool check_unused(struct request *request, const struct device_record *re
         return answer && answer->use == DISK_UNUSED;
 }
 
-static const char disabling[] = "Disabling the device would take its disk away",
-                  removing[] = "Removing the device would take its disk away";
+static const char disabling[] = "Disabling the device would remove its disk",
+                  removing[] = "Removing the device would remove its disk";
 
-/* True when the disk may be taken away for the new spec; else as check_unused(). */
+/* Return true if the new spec may replace the disk; else like check_unused(). */
 static bool check_replaceable(
         struct request *request, const struct device_record *record, const struct device_spec *spec)
 {
@@ -146,7 +148,7 @@ static bool check_replaceable(
         struct disk_change change = {.field = "target"};
         char what[160];
 
-        if (record->deleting) /* the store says so */
+        if (record->deleting) /* the store refuses it */
                 return true;
         if (record->spec && record->spec->options.enabled && !spec->options.enabled)
                 return last_copy_may_go(request, record, disabling)
@@ -179,10 +181,10 @@ static void reply_put_failure(struct request *request, int error, const struct p
                         reply_problems(request, table[i].type, problems);
                         return;
                 }
-        reply_error(request, error, "The device could not be stored");
+        reply_error(request, error, "Cannot store the device");
 }
 
-/* Stores `spec` (taken over) and replies, at once or when the device is ready. */
+/* Store `spec` (taken over) and reply, at once or when the device is ready. */
 static void put_spec(struct request *request, struct device_spec *spec, const struct put_condition *condition)
 {
         _cleanup_device_spec_ struct device_spec *owned = spec;
@@ -200,7 +202,7 @@ static void put_spec(struct request *request, struct device_spec *spec, const st
         status = outcome == PUT_CREATED ? MHD_HTTP_CREATED : MHD_HTTP_OK;
         if (request->query.wait) {
                 if (outcome == PUT_UNCHANGED
-                        && !wait_is_ready(record)) /* the next try tells, not the last one */
+                        && !wait_is_ready(record)) /* the next attempt decides, not the last one */
                         (void)device_store_try_again(store_of(request), record->name);
                 wait_begin(request, WAIT_READY, record, status);
                 return;
@@ -216,7 +218,7 @@ static bool check_room(struct request *request)
         if (device_store_count(store_of(request)) < DEVICES_MAX)
                 return true;
         reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
-                "There can be %d devices at most; remove some first.", DEVICES_MAX);
+                "ublkd has %d devices, which is the limit; remove some first.", DEVICES_MAX);
         return false;
 }
 
@@ -268,8 +270,8 @@ void handle_device_patch(struct request *request)
                 return;
         if (!record->spec) {
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
-                        "The stored spec of the device cannot be used, so there is nothing to merge into; "
-                        "replace it with 'ublkctl apply' (PUT).");
+                        "The stored spec of the device is invalid, so the patch has nothing to apply to; "
+                        "replace the spec with 'ublkctl apply' (PUT).");
                 return;
         }
         if (parse_patch(request, record, &spec) >= 0 && path_is_allowed(request, record, spec)
@@ -301,15 +303,15 @@ static cJSON *removal_to_json(
         return NULL;
 }
 
-/* A removal is what the client asked for; only with drop-last-copy=false does it stop at data that would be
- * lost. False: there is a reply. */
+/* Without drop-last-copy=false, a removal may lose data that only the disk holds, because the client asked
+ * for it. False: there is a reply. */
 static bool removal_keeps_last_copy(struct request *request, const struct device_record *record)
 {
         return record->deleting || request->query.last_copy != LAST_COPY_KEEP
                || last_copy_may_go(request, record, removing);
 }
 
-/* What the removal would come to. Changes nothing. */
+/* Reply with what the removal would do, and change nothing. */
 static void rehearse_delete(struct request *request, const struct device_record *record)
 {
         const struct disk_answer *answer;
@@ -343,7 +345,7 @@ void handle_device_delete(struct request *request)
                 return;
         r = device_store_request_delete(store_of(request), request->name, request->query.force);
         if (r < 0) {
-                reply_error(request, r, "The removal could not be stored");
+                reply_error(request, r, "Cannot store the removal");
                 return;
         }
         if (request->query.wait)
@@ -352,21 +354,22 @@ void handle_device_delete(struct request *request)
                 reply_device(request, MHD_HTTP_ACCEPTED, record);
 }
 
-/* True when there is a disk, or shall be one; else there is a reply. */
+/* Return true if the device has a disk, or will have one; else there is a reply. */
 static bool check_usable(struct request *request, const struct device_record *record, const char *what)
 {
         if (!record->deleting && record->spec && record->spec->options.enabled)
                 return true;
-        reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW, "The device %s, so there is nothing to %s.",
+        reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW, "The device %s, so it has no disk to %s.",
                 record->deleting ? "is being removed"
-                : !record->spec  ? "has a spec that cannot be used"
+                : !record->spec  ? "has an invalid spec"
                                  : "is disabled",
                 what);
         return false;
 }
 
-/* True when the identity that the client accepts is that of the store that was found, and nobody uses the disk, who
- * would see its bytes change and write what he has cached into the other store; else as check_unused(). */
+/* Return true if the client accepts the identity of the store that was found, and the disk has no openers. An
+ * opener would see the bytes of the disk change, and write what it has cached into the other store. Else like
+ * check_unused(). */
 static bool check_consent(struct request *request, const struct device_record *record)
 {
         const struct backing_identity *found = &record->status.backing.found;
@@ -374,13 +377,12 @@ static bool check_consent(struct request *request, const struct device_record *r
 
         if (backing_identity_is_empty(found) || strcmp(backing_identity_text(found), accepted) != 0) {
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
-                        "accept-backing does not name the store that was found at the path; give the "
-                        "identity in "
-                        "status.backing.found as the device shows it now.");
+                        "accept-backing does not match the store at the path; give the identity that "
+                        "status.backing.found shows now.");
                 return false;
         }
         return request->query.force
-               || check_unused(request, record, "To accept another store would change the bytes of the disk");
+               || check_unused(request, record, "Accepting another store would change the bytes of the disk");
 }
 
 void handle_device_recover(struct request *request)
@@ -397,25 +399,25 @@ void handle_device_recover(struct request *request)
                                                     request->query.accept_backing)
                                           : device_store_request_recover(store_of(request), request->name);
         if (r < 0)
-                reply_error(request, r, "The request could not be stored");
+                reply_error(request, r, "Cannot store the request");
         else if (request->query.wait)
                 wait_begin(request, WAIT_RECOVERED, record, MHD_HTTP_OK);
         else
                 reply_device(request, MHD_HTTP_ACCEPTED, record);
 }
 
-/* Why users of the disk would notice a restart, or NULL: they would not. */
+/* Return why openers of the disk would notice a restart; NULL: they would not. */
 static const char *restart_harm(const struct device_record *record)
 {
         switch (device_spec_on_crash(record->spec)) {
         case ON_CRASH_NONE:
-                return "A restart makes the disk anew (recovery.onCrash is \"none\")";
+                return "A restart recreates the disk (recovery.onCrash is \"none\")";
         case ON_CRASH_FAIL:
-                return "During a restart all I/O would fail (recovery.onCrash is \"fail\")";
+                return "A restart fails all I/O meanwhile (recovery.onCrash is \"fail\")";
         case ON_CRASH_QUEUE:
                 return kernel_can(record->status.kernel_flags, KERNEL_ABILITY_QUIESCE)
                                ? NULL
-                               : "A restart would fail the I/O in flight (recovery.onCrash is \"queue\", and "
+                               : "A restart fails the I/O in flight (recovery.onCrash is \"queue\", and "
                                  "this kernel has no QUIESCE_DEV; Linux 6.16 has)";
         default:
                 return NULL;
@@ -440,7 +442,7 @@ void handle_device_restart(struct request *request)
                 return;
         r = device_store_request_restart(store_of(request), request->name, accept);
         if (r < 0)
-                reply_error(request, r, "The request could not be stored");
+                reply_error(request, r, "Cannot store the request");
         else if (request->query.wait)
                 wait_begin(request, WAIT_READY, record, MHD_HTTP_OK);
         else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* GET /events: a stream for who watches, a list (the newest first) for who asks for JSON and nothing else. */
+/* GET /events: a stream, or a list (newest first) for a client that accepts JSON only. */
 #include "api/resources/handlers.h"
 #include "api/held/event_filter.h"
 #include "api/http/respond.h"
@@ -17,7 +17,8 @@ static const struct event_log *log_of(const struct request *request)
         return device_store_events(request->api->config.store);
 }
 
-/* What an event stream resumes after is no longer there to be told, or never was. */
+/* Check that the stream can resume after a revision: the log still has the events since then, and has given
+ * it out. */
 static bool check_position(struct request *request, uint64_t revision)
 {
         uint64_t compacted = event_log_compacted(log_of(request)),
@@ -26,11 +27,9 @@ static bool check_position(struct request *request, uint64_t revision)
         if (revision >= compacted && revision <= newest)
                 return true;
         reply_problem(request, PROBLEM_COMPACTED,
-                "%s %" PRIu64
-                "%s: list again with GET /devices, and go on from the `revision` that it gives.",
+                "%s %" PRIu64 "%s: list again with GET /devices, and resume from its `revision`.",
                 revision < compacted ? "Events after revision" : "The revision", revision,
-                revision < compacted ? " are not all kept any more"
-                                     : " is not one that this ublkd has given");
+                revision < compacted ? " are no longer all kept" : " is not one of this ublkd");
         return false;
 }
 
@@ -46,7 +45,7 @@ static bool add_item(cJSON *items, const struct device_event *event)
         return false;
 }
 
-/* The index of the newest event below `end` that is asked for, plus one; 0: there is none. */
+/* Return the index of the newest event below `end` that matches, plus one; 0: none. */
 static size_t next_match(const struct request *request, uint64_t after, size_t end)
 {
         const struct query *query = &request->query;
@@ -85,13 +84,12 @@ static void list_events(struct request *request, uint64_t after)
 {
         const struct query *query = &request->query;
         size_t end = event_log_count(log_of(request));
-        uint64_t before = 0; /* the revision of the last page's last event */
+        uint64_t before = 0; /* revision of the last event on the previous page */
         cJSON *object;
 
         if (query->continue_after && query_parse_revision(query->continue_after, &before) < 0) {
                 reply_problem(request, PROBLEM_COMPACTED,
-                        "No page of events has said this in its 'continue'; begin with the first page "
-                        "again.");
+                        "continue does not come from a page of events; begin with the first page again.");
                 return;
         }
         if (query->continue_after)
@@ -103,13 +101,13 @@ static void list_events(struct request *request, uint64_t after)
                 return;
         }
         cJSON_Delete(object);
-        reply_error(request, -ENOMEM, "The list could not be made");
+        reply_error(request, -ENOMEM, "Cannot make the list");
 }
 
 /* ---- the stream ---- */
 
-/* Where to begin: what a client that was cut off has seen (its header is newer than its URL), what it asks
- * for, or `otherwise`. False: there is a reply. */
+/* Find the revision to resume after: the Last-Event-ID of a client that was disconnected (newer than its
+ * URL), the parameter, or `otherwise`. False: there is a reply. */
 static bool find_position(struct request *request, uint64_t otherwise, uint64_t *ret)
 {
         const char *last = request_header(request, "Last-Event-ID");
@@ -118,7 +116,7 @@ static bool find_position(struct request *request, uint64_t otherwise, uint64_t 
         *ret = query->given & QUERY_AFTER ? query->after : otherwise;
         if (last && query_parse_revision(last, ret) < 0) {
                 reply_problem(request, PROBLEM_BAD_REQUEST,
-                        "Last-Event-ID must be the id of an event of this stream, which is a number.");
+                        "Last-Event-ID is not a number; send the id of an event of this stream.");
                 return false;
         }
         return check_position(request, *ret);
@@ -130,7 +128,7 @@ static void stream_events(struct request *request)
 
         if (request->query.given & (QUERY_LIMIT | QUERY_CONTINUE))
                 reply_problem(request, PROBLEM_BAD_REQUEST,
-                        "'limit' and 'continue' are for the list of events; ask for it with 'Accept: "
+                        "'limit' and 'continue' apply to the list of events only; request it with 'Accept: "
                         "application/json'.");
         else if (find_position(request, device_store_revision(request->api->config.store), &revision))
                 watch_begin(request, revision);

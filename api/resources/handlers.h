@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The handlers of the route table, by operationId. Each sets a reply, or has the request suspended: see
- * request.h. */
+/* The handlers of the route table, by operationId. Each sets a reply or suspends the request: see request.h.
+ * Called from the loop. */
 #pragma once
 
 #include "api/http/request.h"

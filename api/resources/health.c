@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* GET /healthz: the loop runs. GET /readyz: every device has had its first look, and changes can be stored. */
+/* GET /healthz: the loop runs. GET /readyz: ublkd has looked at every device and can store changes. */
 #include "api/resources/handlers.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* GET /host: what this machine can do, and what is wrong with it. */
+/* GET /host: what this machine supports, and its problems. */
 #include "api/resources/handlers.h"
 #include "api/resources/host.h"
 
@@ -16,7 +16,7 @@
 
 #include <stdio.h>
 
-enum { QUEUE_DEPTH_MAX = 4096, IO_SIZE_MAX = 32 * 1024 * 1024 }; /* the driver's */
+enum { QUEUE_DEPTH_MAX = 4096, IO_SIZE_MAX = 32 * 1024 * 1024 }; /* the driver's limits */
 
 static bool add_ublk(cJSON *object, const struct host *host)
 {
@@ -63,7 +63,7 @@ static bool add_limits(cJSON *object, const struct host *host)
         return object_limits != NULL;
 }
 
-/* What this ublkd was told to allow. */
+/* Add the policies that the options of ublkd set. */
 static bool add_policy(cJSON *object, const struct api_config *config)
 {
         cJSON *policy = cJSON_AddObjectToObject(object, "policy");
@@ -73,7 +73,7 @@ static bool add_policy(cJSON *object, const struct api_config *config)
                        policy, "unstablePaths", path_policy_to_string(config->refuse_unstable_paths));
 }
 
-/* A new object at the end of the array, which owns it. NULL when out of memory. */
+/* Append a new object to the array, which owns it. Return NULL on ENOMEM. */
 static cJSON *append(cJSON *array)
 {
         cJSON *item = cJSON_CreateObject();
@@ -217,5 +217,5 @@ void reply_host(struct request *request)
                 return;
         }
         cJSON_Delete(object);
-        reply_error(request, -ENOMEM, "The facts could not be listed");
+        reply_error(request, -ENOMEM, "Cannot list the facts");
 }

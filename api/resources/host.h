@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* GET /host: what this machine can do, and what is wrong with it. */
+/* GET /host: what this machine supports, and its problems. */
 #pragma once
 
 #include "api/http/request.h"
 
-/* Sets the reply. */
+/* Set the reply from the present view of the host. */
 void reply_host(struct request *request);
 
-/* Appends the conditions of devices that are False, Ready apart, to a JSON array of problems; a bounded
- * number of them. False: out of memory. */
+/* Append the False conditions of devices, except Ready, to a JSON array of problems, up to a limit. Return
+ * false on ENOMEM. */
 bool host_add_devices(cJSON *problems, const struct device_store *store);

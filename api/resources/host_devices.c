@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is wrong with devices that have their disks all the same, as problems of GET /host. */
+/* Problems of devices that have their disks nevertheless, for GET /host. */
 #include "api/resources/host.h"
 
 #include <stdio.h>
@@ -30,13 +30,13 @@ static bool add_sentence(
         return add(problems, title, detail);
 }
 
-/* A disk that is there and that nobody can serve: its users wait, or see errors. */
+/* A disk that exists and has no worker: its users wait, or get errors. */
 static bool add_unserved(cJSON *problems, const struct device_record *record)
 {
         _cleanup_free_ char *sentence = NULL;
 
         if (asprintf(&sentence,
-                    "/dev/ublkb%d is there and is not served: its I/O waits, or fails as recovery.onCrash "
+                    "/dev/ublkb%d exists and is not served: its I/O waits, or fails as recovery.onCrash "
                     "says. %s",
                     record->status.number, record->status.message)
                 < 0) {
@@ -59,7 +59,7 @@ static bool add_rest(cJSON *problems, size_t count)
         char detail[96];
 
         snprintf(detail, sizeof(detail),
-                "%zu more are not shown; 'ublkctl describe' shows those of a device.", count);
+                "%zu more are not shown; 'ublkctl describe' shows those of one device.", count);
         return add(problems, "MoreConditions", detail);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether data are lost with a disk. */
+/* Keep data that only the disk holds. */
 #include "api/resources/last_copy.h"
 
 #include "api/http/respond.h"
@@ -25,9 +25,9 @@ bool last_copy_may_go(struct request *request, const struct device_record *recor
         if (request->query.last_copy == LAST_COPY_DROP || !is_last_copy(request, record))
                 return true;
         reply_problem(request, PROBLEM_LAST_COPY,
-                "%s, and the file that /dev/ublkb%d is served from was deleted: only this disk has its "
-                "data. Copy them to another file first ('dd if=/dev/ublkb%d of=FILE bs=1M', unmounted), "
-                "and repeat with drop-last-copy once they are not needed any more.",
+                "%s, and the file behind /dev/ublkb%d was deleted: only this disk has its data. Copy the "
+                "data to another file first ('dd if=/dev/ublkb%d of=FILE bs=1M', unmounted), and repeat "
+                "with drop-last-copy when they are safe.",
                 what, record->number, record->number);
         return false;
 }
@@ -48,9 +48,9 @@ bool new_disk_keeps_store(struct request *request, const struct device_record *r
                 || reach_of(request, record) != BACKING_REACH_ELSEWHERE)
                 return true;
         reply_problem(request, PROBLEM_PATH_ELSEWHERE,
-                "%s, and %s does not lead any more to what /dev/ublkb%d was made on, so the new disk "
-                "would be without its data. Bring that back to this path, or name the path where it is "
-                "now in the same change (target.path), and repeat.",
+                "%s, and %s does not lead to the store of /dev/ublkb%d any more, so the new disk would not "
+                "have its data. Bring the store back to this path, or give its present path in the same "
+                "change (target.path), and repeat.",
                 what, spec_path(spec), record->number);
         return false;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Consent names what was seen: a fault that came after the administrator has looked is not accepted. */
+/* Check the consent to lost writes. It names the faults that the client saw: a later fault is not
+ * accepted. */
 #include "api/resources/loss_consent.h"
 
 #include "api/http/respond.h"
@@ -13,7 +14,7 @@ static const char *message_of(const struct device_record *record, enum condition
         return message ? message : "";
 }
 
-/* What the token in the request does not name, or all when it names something that is not there. */
+/* Reply which faults the token in the request leaves out; all of them if it names one that does not exist. */
 static void reply_other(struct request *request, const struct device_record *record, const char *given)
 {
         const struct device_faults *faults = &record->status.faults,
@@ -27,12 +28,12 @@ static void reply_other(struct request *request, const struct device_record *rec
         write_errors_token(&cut, cut_token);
         if (!*token)
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
-                        "accept-write-errors names a fault that is not there any more: status.writeErrors is "
-                        "null. Restart the device without it.");
+                        "accept-write-errors names a fault that does not exist any more: "
+                        "status.writeErrors is null. Restart the device without it.");
         else
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
-                        "accept-write-errors does not name what the status shows now. status.writeErrors is "
-                        "\"%s\". Not named: %s%s%s",
+                        "accept-write-errors does not match the status. status.writeErrors is \"%s\". Not "
+                        "named: %s%s%s",
                         token, strstr(given, flush_token) ? "" : message_of(record, CONDITION_DURABLE),
                         strstr(given, flush_token) || strstr(given, cut_token) ? "" : " ",
                         strstr(given, cut_token) ? "" : message_of(record, CONDITION_BACKING_WHOLE));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* JSON merge patch (RFC 7396): members of the patch replace those of the target, null removes them, objects
- * are merged member by member, and everything else is a value as a whole. */
+ * are merged member by member, and any other value is replaced as a whole. */
 #include "api/resources/merge_patch.h"
 
 #include "ublkd/base/json_util.h"
@@ -17,9 +17,9 @@ static int report_duplicate(const struct json_place *place, struct problem_list 
 
         if (!pointer)
                 return -ENOMEM;
-        if (strlen(pointer) > POINTER_MAX) /* names are as long as the client likes */
+        if (strlen(pointer) > POINTER_MAX) /* a client's names can have any length */
                 pointer[POINTER_MAX] = '\0';
-        return problem_add(problems, EINVAL, pointer, "DuplicateField", "%.64s is there twice; give it once",
+        return problem_add(problems, EINVAL, pointer, "DuplicateField", "%.64s is given twice; give it once",
                 place->name);
 }
 
@@ -61,7 +61,7 @@ static int check_items(const struct json_place *outer, const cJSON *array, struc
         return 0;
 }
 
-/* Reports each name that an object has twice, however deep in `value`. */
+/* Report each name that an object has twice, at any depth of `value`. 0; -EINVAL with problems; -ENOMEM. */
 static int check_names(const struct json_place *place, const cJSON *value, struct problem_list *problems)
 {
         if (cJSON_IsObject(value))
@@ -91,7 +91,7 @@ static bool set_member(cJSON *object, const cJSON *target, const cJSON *patch)
         return true;
 }
 
-/* NULL when out of memory. */
+/* Return the merged document, or NULL on ENOMEM. */
 static cJSON *merged(const cJSON *target, const cJSON *patch)
 {
         _cleanup_json_ cJSON *object = NULL;

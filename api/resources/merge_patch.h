@@ -6,8 +6,8 @@
 
 #include <cjson/cJSON.h>
 
-/* What `patch` makes of `target` (NULL: there is nothing yet), as a new document; neither of them changes.
- * Returns 0; -EINVAL with problems: a name stands twice in one object of the patch, at any depth and in
- * arrays too, so that what is meant cannot be known; -ENOMEM. In `target` no name stands twice. The names of
- * one object are compared with each other, so bound their number before (json_check()). */
+/* Apply `patch` to `target` (NULL: none yet). Return 0 and a new document, which the caller frees; both
+ * arguments stay unchanged. -EINVAL with problems: an object of the patch has a name twice, at any depth and
+ * in arrays too, so its meaning is ambiguous; -ENOMEM. `target` must not have a name twice. All names of one
+ * object are compared with each other, so limit their number first (json_check()). */
 int merge_patch(const cJSON *target, const cJSON *patch, cJSON **ret, struct problem_list *problems);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which paths a spec may name, by the policy of this ublkd. */
+/* Check the path of a spec against the policy of this ublkd. */
 #include "api/resources/path_policy.h"
 
 #include "api/http/respond.h"
@@ -32,13 +32,13 @@ static void refuse(struct request *request, const char *path)
 {
         _cleanup_problems_ struct problem_list problems = {};
         int r = problem_add(&problems, EINVAL, "/target/path", "UnstablePath",
-                "%s is a name that the kernel gives to another disk after a reboot, and this ublkd is "
-                "told to refuse such (--unstable-paths); give one that stays, such as a link in "
+                "%s is a name that the kernel may give to another disk after a reboot, and this ublkd "
+                "refuses such names (--unstable-paths); give one that stays, such as a link in "
                 "/dev/disk/by-id or /dev/mapper: 'udevadm info --query=symlink %s' lists them.",
                 path, path);
 
         if (r < 0)
-                reply_error(request, r, "The spec could not be read");
+                reply_error(request, r, "Cannot read the spec");
         else
                 reply_problems(request, PROBLEM_INVALID_SPEC, &problems);
 }
@@ -56,7 +56,7 @@ bool path_is_allowed(
         if (r >= 0 && !kernel_name_may_change(clean))
                 return true;
         if (r < 0)
-                reply_error(request, r, "The spec could not be read");
+                reply_error(request, r, "Cannot read the spec");
         else
                 refuse(request, path);
         return false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* GET /schemas, GET /schemas/…: what this build checks specs against. GET /openapi.json: what it answers. */
+/* GET /schemas, GET /schemas/…: the schemas that this build checks specs against. GET /openapi.json: its
+ * API. */
 #include "api/resources/handlers.h"
 #include "schemas/schema_texts.h"
 
@@ -20,7 +21,7 @@ void handle_schema(struct request *request)
                         reply_text(request, MHD_HTTP_OK, "application/schema+json", schema->text);
                         return;
                 }
-        reply_problem(request, PROBLEM_NO_SUCH_RESOURCE, "There is no such schema; GET /schemas lists them.");
+        reply_problem(request, PROBLEM_NO_SUCH_RESOURCE, "No such schema; GET /schemas lists all.");
 }
 
 static bool add_schema(cJSON *items, const char *name)
@@ -49,5 +50,5 @@ void handle_schema_list(struct request *request)
                 return;
         }
         cJSON_Delete(object);
-        reply_error(request, -ENOMEM, "The schemas could not be listed");
+        reply_error(request, -ENOMEM, "Cannot list the schemas");
 }

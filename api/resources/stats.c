@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* GET /devices/{name}/stats: what the device's worker has counted, per queue and in sum. */
+/* GET /devices/{name}/stats: the counters of the device's worker, for each queue and in sum. */
 #include "api/resources/handlers.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
@@ -32,7 +32,7 @@ static bool add_item(cJSON *array, cJSON *item)
         return false;
 }
 
-/* [from, to, count] of every bucket that is not empty. */
+/* Add [from, to, count] of each bucket that is not empty. */
 static bool add_histogram(cJSON *latency, const struct op_counts *counts)
 {
         cJSON *histogram = cJSON_AddArrayToObject(latency, "histogram");
@@ -120,24 +120,24 @@ static cJSON *stats_to_json(const struct device_record *record, const struct dev
 
 void handle_device_stats(struct request *request)
 {
-        static const struct device_stats nothing = {}; /* of a disk that was never served */
+        static const struct device_stats nothing = {}; /* of a device that no worker has served */
         const struct api_config *config = &request->api->config;
         const struct device_record *record = device_store_get(config->store, request->name);
         _cleanup_device_stats_ struct device_stats *stats = NULL;
         int r;
 
         if (!record) {
-                reply_problem(request, PROBLEM_NO_SUCH_DEVICE, "There is no device with this name.");
+                reply_problem(request, PROBLEM_NO_SUCH_DEVICE, "No device has this name.");
                 return;
         }
         r = config->read_stats ? config->read_stats(config->userdata, record, &stats) : -ENODATA;
         if (r == -EPROTO)
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
-                        "The worker is of another version, and counts in another form; "
-                        "'ublkctl restart %s' (POST /devices/%s/restart) replaces it.",
+                        "The worker has another version with another form of counters; 'ublkctl restart "
+                        "%s' (POST /devices/%s/restart) replaces it.",
                         record->name, record->name);
         else if (r < 0 && r != -ENOENT && r != -ENODATA)
-                reply_error(request, r, "The statistics cannot be read");
+                reply_error(request, r, "Cannot read the statistics");
         else
                 reply_json(request, MHD_HTTP_OK, stats_to_json(record, stats ? stats : &nothing));
 }

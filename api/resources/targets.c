@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-/* What a user may rely on; the other flags are the worker's business. */
+/* Features that clients may rely on; the other flags concern the worker only. */
 static const struct {
         enum target_flag flag;
         const char *name;
@@ -86,5 +86,5 @@ void handle_targets(struct request *request)
                 return;
         }
         cJSON_Delete(object);
-        reply_error(request, -ENOMEM, "The targets could not be listed");
+        reply_error(request, -ENOMEM, "Cannot list the targets");
 }

@@ -522,7 +522,7 @@ def test_the_host_names_a_device_whose_disk_cannot_be_served(server):
     server.tell("status other Backoff BackingFileMissing It is missing.")  # it has no disk: nobody waits
     (told,) = [item for item in server.ask("GET", "/host").json["problems"] if "Device" in item["detail"]]
     assert told["title"] == "BackingInUse"
-    assert told["detail"] == ('Device "data": /dev/ublkb0 is there and is not served: its I/O waits, or fails as '
+    assert told["detail"] == ('Device "data": /dev/ublkb0 exists and is not served: its I/O waits, or fails as '
                               "recovery.onCrash says. /srv/a.img is in use by process 4211 (dd).")
 
 

@@ -224,8 +224,8 @@ def test_a_search_that_takes_too_long(tmp_path, question):
     method, path, body = QUESTIONS[question]
     answer = server.ask(method, path, body, MERGE if method == "PATCH" else None)
     detail = check_problem(answer, 409, "in-use")["detail"]
-    assert "could not be found out who uses /dev/ublkb5: the search took longer than 0.1 s" in detail
-    assert "Nothing was done; repeat" in detail and "force" not in detail
+    assert "cannot find out who uses /dev/ublkb5: the search took longer than 0.1 s" in detail
+    assert "Nothing was changed; repeat" in detail and "force" not in detail
     if method == "DELETE":
         check_problem(server.ask(method, path + "?dryRun=true"), 409, "in-use")
         foreseen = server.ask(method, path + "?dryRun=true&force=true").json

@@ -70,7 +70,7 @@ def test_users_are_asked_for_all_the_same(live):
 def test_a_new_disk_is_not_made_on_another_store(live, question):
     live.tell(f"reach {ELSEWHERE}")
     detail = check_problem(ask(live, IS_MADE_AGAIN[question]), 409, "path-elsewhere")["detail"]
-    assert "/srv/data.img does not lead any more" in detail
+    assert "/srv/data.img does not lead to the store" in detail
     assert live.ask("GET", "/devices/data").json["generation"] == 1
     live.tell(f"reach {AT_PATH}")
     assert ask(live, IS_MADE_AGAIN[question]).status in (200, 202)
@@ -94,7 +94,7 @@ def test_a_disk_stays_while_the_new_one_could_not_be_made(live):
     live.tell("trial /srv/typo.img is not there.")
     answer = ask(live, ("PATCH", "/devices/data", {"target": {"path": "/srv/typo.img"}}))
     detail = check_problem(answer, 422, "cannot-start")["detail"]
-    assert "/srv/typo.img is not there. Nothing was changed, and /dev/ublkb5 goes on as before." in detail
+    assert "/srv/typo.img is not there. Nothing was changed, and /dev/ublkb5 stays in service." in detail
     assert live.ask("GET", "/devices/data").json["generation"] == 1
     check_problem(ask(live, IS_MADE_AGAIN["put"], "?wait=ready"), 422, "cannot-start")
     assert live.tell("trials") == 2

@@ -44,7 +44,7 @@ def test_all(lost):
     assert sorted(ctl("adopt", "--all").lines) == ["a adopted", "b adopted"]
     assert ctl("get", "a").json["uid"] == uids["a"]
     run = ctl.run("adopt", "--all")
-    assert run.status == 0 and run.out == "" and "nothing to adopt" in run.err
+    assert run.status == 0 and run.out == "" and "No device to adopt" in run.err
 
 
 def test_what_is_not_there(lost):

@@ -50,14 +50,14 @@ def test_a_name_that_is_taken_is_refused(ctl, tmp_path):
 
 def test_a_file_that_is_not_there(ctl, server):
     said = ctl("attach", "nowhere.img", status=FAILED).err
-    assert said.startswith("ublkctl: nowhere.img: There is no such file; check the path,") and "truncate" in said
+    assert said.startswith("ublkctl: nowhere.img: The file does not exist; check the path,") and "truncate" in said
     assert server.ask("GET", "/devices").json["items"] == []
 
 
 @pytest.mark.parametrize("path", ["/dev/sdzz", "/dev/disk/by-id/none"])
 def test_nobody_is_advised_to_make_a_file_in_dev(ctl, path):
     said = ctl("attach", path, status=FAILED).err
-    assert "no such device" in said and "truncate" not in said
+    assert "does not exist" in said and "truncate" not in said
 
 
 def test_nobody_is_advised_to_make_anew_what_a_disk_lies_in(ctl, tmp_path):
@@ -141,7 +141,7 @@ def test_a_file_that_was_replaced_does_not_silently_become_a_second_disk(ctl, se
 def test_other_paths_that_lead_nowhere(ctl, tmp_path):
     (tmp_path / "circle").symlink_to("circle")
     path = image(tmp_path)
-    for word, said in (("circle", "in a circle; name the file"), (path + "/x", "check the path"), ("x" * 300, "use a shorter one")):
+    for word, said in (("circle", "form a loop; name the file"), (path + "/x", "check the path"), ("x" * 300, "use a shorter one")):
         assert said in ctl("attach", str(tmp_path / word), status=FAILED).err
 
 
@@ -173,7 +173,7 @@ def test_detach_by_node_file_and_name(ctl, tmp_path):
     for word in ("/dev/ublkb0", path, "data.img", "data"):
         ctl("attach", path)
         assert ctl("detach", word).out == "data removed\n"
-    assert "no disk with this" in ctl("detach", path, status=NOT_FOUND).err
+    assert "No disk has this" in ctl("detach", path, status=NOT_FOUND).err
 
 
 def test_detach_of_several(ctl, tmp_path):
@@ -230,7 +230,7 @@ def test_what_of_the_file_is_not_on_the_disk_is_told(ctl, tmp_path):
     path = image(tmp_path)
     ctl("create", "part", "target.type=loop", f"target.path={path}", "size=512KiB")
     run = ctl.run("attach", path)
-    assert run.status == 0 and "the device part is not all of the file: its size is set to 512KiB" in run.err
+    assert run.status == 0 and "the device part does not cover the whole file: its size is set to 512KiB" in run.err
 
 
 def test_a_path_that_may_be_another_disk_after_a_reboot_is_warned_of(ctl, server, tmp_path):

@@ -31,7 +31,7 @@ def test_stats_of_all_and_of_what_is_not_there(ctl, server):
     assert {row[0] for row in ctl("stats").rows} >= {"data"}
     assert isinstance(ctl("stats", "-o", "json").json, list)
     run = ctl("stats", "nope", "data", status=NOT_FOUND)
-    assert run.rows[0][0] == "data" and "nope: There is no device" in run.err
+    assert run.rows[0][0] == "data" and "nope: No device has" in run.err
     assert ctl("top", "nope", "-b", "-n", "1", status=NOT_FOUND).out == ""
 
 

@@ -89,7 +89,7 @@ def test_progress_of_wait_and_delete(ctl, server):
     server.tell("auto off")
     ctl("create", "data", *NULL, "--no-wait")
     text, status = Terminal(ctl, "wait", "data", "--timeout", "500ms").end()
-    assert status == TIMED_OUT and "waiting until it is Live" in text and "\r\x1b[Kublkctl: data: It is not" in text
+    assert status == TIMED_OUT and "waiting until it is Live" in text and "\r\x1b[Kublkctl: data: The device is not" in text
     terminal = Terminal(ctl, "delete", "data")
     terminal.read_until(b"waiting until it is gone")
     server.tell("remove data")
@@ -104,7 +104,7 @@ def test_progress_is_for_a_terminal_at_stderr_only(ctl, server):
 
 
 def test_an_empty_list_says_so_on_a_terminal(ctl):
-    assert "There are no devices." in Terminal(ctl, "list").end()[0]
+    assert "No devices." in Terminal(ctl, "list").end()[0]
     assert ctl("list").err == ""
 
 

@@ -291,10 +291,10 @@ def test_a_node_that_is_not_there(api, disk):  # pylint: disable=redefined-outer
     os.rename(disk.path, aside)
     try:
         problem = api.ask("DELETE", "/devices/data", 409)
-        assert "could not be found out" in problem["detail"]
+        assert "cannot find out" in problem["detail"]
         assert api.phase("data") == "Live"
         os.symlink("/dev/zero", disk.path)
-        assert "could not be found out" in api.ask("DELETE", "/devices/data", 409)["detail"]
+        assert "cannot find out" in api.ask("DELETE", "/devices/data", 409)["detail"]
         os.unlink(disk.path)
     finally:
         os.rename(aside, disk.path)
@@ -309,5 +309,5 @@ def test_what_may_not_be_read_is_not_nobody(make_daemon, file_of):
     with _process("setpriv", "--reuid", "65534", "--clear-groups", "sh", "-c", "echo; exec sleep 1000"):
         problem = daemon.api.ask("DELETE", "/devices/data", 409)
     assert problem["type"].endswith("in-use")
-    assert "could not be found out who uses" in problem["detail"] and "Permission denied" in problem["detail"]
+    assert "cannot find out who uses" in problem["detail"] and "Permission denied" in problem["detail"]
     assert daemon.api.phase("data") == "Live"

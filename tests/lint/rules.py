@@ -207,8 +207,9 @@ PLAIN_ROOMS = (
     + rooms("targets", "null loop")
     + rooms("targets/worker", "io os disk queue")
     + rooms("ublkd", "base proto offload plan driver disks paths runtime workers")
-    + ["api/*"]
-    + rooms("api", "http")
+    + ["api/*", "ublkctl/*"]
+    + rooms("api", "http held metrics resources")
+    + rooms("ublkctl", "text client spec verbs")
 )
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A request whose failure is told to the user, in the daemon's own words. */
+/* Send a request, and print the daemon's own sentences if it fails. */
 #include "ublkctl/client/call.h"
 
 #include "ublkctl/text/json_path.h"
@@ -40,8 +40,8 @@ char *device_path(const char *name, const char *rest)
         _cleanup_free_ char *encoded = url_encode(name);
         char *path;
 
-        /* "." and ".." are parts of a path to everybody, and no names of devices. Only those two: of any
-         * other name the daemon shall say that it is none. */
+        /* Every server takes "." and ".." for parts of the path, and no device has such a name. Send any
+         * other name: the daemon reports whether it is valid. */
         if (!encoded
                 || asprintf(&path, "/devices/%s%s",
                            strcmp(encoded, ".") == 0 || strcmp(encoded, "..") == 0 ? "%2E" : encoded, rest)
@@ -54,7 +54,7 @@ char *device_path(const char *name, const char *rest)
 
 static const struct {
         const char *kind; /* urn:ublkd:problem:… */
-        long http;        /* where the kind is not known */
+        long http;        /* for an unknown kind */
         enum exit_status status;
 } kinds[] = {
         {.kind = "no-such-device",      .http = 404, .status = STATUS_NOT_FOUND  },
@@ -93,13 +93,13 @@ static enum exit_status problem_status(const struct answer *answer)
         return STATUS_FAILED;
 }
 
-/* A daemon that is older than this program does not have the resource, or the method. */
+/* A daemon older than this program does not know the resource, or the method. */
 static bool is_too_old(const struct answer *answer)
 {
         return is_problem(answer, "no-such-resource") || answer->status == 405;
 }
 
-/* What is wrong with the spec, each with its place; unless the one sentence was it. */
+/* Print each fault of the spec with its place, unless the one sentence has said it. */
 static void print_errors(const cJSON *errors, const char *detail)
 {
         const cJSON *error;
@@ -117,7 +117,7 @@ static void print_errors(const cJSON *errors, const char *detail)
         }
 }
 
-/* The place of the one fault there is, before its sentence. */
+/* Print the place of a single fault, before its sentence. */
 static void print_single_pointer(const cJSON *errors)
 {
         const char *pointer =
@@ -135,13 +135,12 @@ enum exit_status report_problem(const struct request *request, const char *about
         const cJSON *errors = json_find(answer->json, "errors");
 
         if (is_too_old(answer)) {
-                say(about, "This ublkd does not offer %s %.*s; it may be older than ublkctl: update it.",
+                say(about, "This ublkd does not offer %s %.*s; update it if it is older than ublkctl.",
                         request->method, (int)strcspn(request->path, "?"), request->path);
                 return STATUS_FAILED;
         }
         if (!detail) {
-                say(about,
-                        "ublkd answered with HTTP status %ld and nothing that explains it; look at its log.",
+                say(about, "ublkd answered with HTTP status %ld without an explanation; look at its log.",
                         answer->status);
                 return problem_status(answer);
         }
@@ -188,7 +187,7 @@ enum exit_status for_each_name(struct context *context, int argc, char *argv[],
 
                 status = exit_status_merge(status, one);
                 if (one == STATUS_NO_DAEMON)
-                        break; /* the others would only say so again */
+                        break; /* the next names would fail in the same way */
         }
         return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* HTTP to ublkd, with libcurl. Every request runs on one multi handle, so that connections are kept, and so
- * that another request can be made while the answer to a first one is waited for (progress). */
+/* HTTP to ublkd, with libcurl. All requests run on one multi handle. So connections are reused, and a request
+ * can run while another one still waits for its answer (progress). */
 #include "ublkctl/client/client.h"
 
 #include "ublkctl/text/text.h"
@@ -29,19 +29,19 @@ enum {
 struct client {
         CURLM *multi;
         int end_fd;         /* see client_end_on(), or -1 */
-        const char *socket; /* NULL: TCP */
+        const char *socket; /* path of the Unix socket; NULL: TCP */
         char *base;         /* scheme and host, without a slash at the end */
         char *authorization;
 };
 
-/* One request under way. */
+/* One request in flight. */
 struct exchange {
         CURL *easy;
         const struct request *request;
         struct curl_slist *headers;
         char *body, *url;
         struct answer answer;
-        struct text received; /* to be the answer's body */
+        struct text received; /* becomes the answer's body */
         bool done;
         CURLcode result;
 };
@@ -57,8 +57,8 @@ static enum exit_status read_token(const char *path, char token[static TOKEN_MAX
                 int error = errno;
 
                 fprintf(stderr,
-                        "ublkctl: the token cannot be read from %s: %s; name its file with --token-file, "
-                        "and use sudo if it is not yours.\n",
+                        "ublkctl: cannot read the token from %s: %s; name its file with --token-file, or "
+                        "use sudo.\n",
                         path, strerror(error));
                 return error == EACCES ? STATUS_NOT_ALLOWED : STATUS_FAILED;
         }
@@ -139,17 +139,17 @@ static const struct {
         const char *sentence;
 } socket_faults[] = {
         {ENOENT,       STATUS_NO_DAEMON,
-         "ublkd is not running (there is no socket %s): start it, as with 'systemctl start "
-                "ublkd', or name another socket with --socket"                                   },
+         "ublkd is not running (the socket %s does not exist): start it, as with 'systemctl start "
+                "ublkd', or "
+                "name another socket with --socket"                                                    },
         {ECONNREFUSED, STATUS_NO_DAEMON,
-         "ublkd is not running (nobody answers at %s): start it, as with 'systemctl "
-                "start ublkd'"                                                                   },
-        {EACCES,       STATUS_NOT_ALLOWED, "You may not use the socket %s: ask root, or use sudo"},
-        {ENOTSOCK,     STATUS_NO_DAEMON,   "%s is no socket: name the one of ublkd with --socket"},
-        {ENAMETOOLONG, STATUS_NO_DAEMON,   "The path of the socket is too long: %s"              },
+         "ublkd is not running (no process listens on %s): start it, as with 'systemctl start ublkd'"  },
+        {EACCES,       STATUS_NOT_ALLOWED, "Permission denied for the socket %s: ask root, or use sudo"},
+        {ENOTSOCK,     STATUS_NO_DAEMON,   "%s is not a socket: name the socket of ublkd with --socket"},
+        {ENAMETOOLONG, STATUS_NO_DAEMON,   "The path of the socket is too long: %s"                    },
 };
 
-/* The error of a connect() to the socket, or 0. */
+/* Return the errno of a connect() to the socket; 0: it succeeds. */
 static int try_socket(const char *path)
 {
         struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -181,25 +181,26 @@ static enum exit_status explain_socket(const struct client *client, CURLcode res
                 return socket_faults[i].status;
         }
         if (!quiet)
-                fprintf(stderr, "ublkctl: ublkd cannot be reached at %s: %s.\n", client->socket,
+                fprintf(stderr, "ublkctl: cannot reach ublkd at %s: %s.\n", client->socket,
                         error ? strerror(error) : curl_easy_strerror(result));
         return STATUS_NO_DAEMON;
 }
 
 static enum exit_status explain(const struct client *client, CURLcode result, bool quiet)
 {
-        if (result == CURLE_ABORTED_BY_CALLBACK) /* by client_end_on(), or by the tick */
+        if (result == CURLE_ABORTED_BY_CALLBACK) /* aborted by client_end_on() or by the tick */
                 return STATUS_FAILED;
         if (result == CURLE_OPERATION_TIMEDOUT) {
                 if (!quiet)
-                        fputs("ublkctl: ublkd does not answer in time; look at its log, as with "
-                              "'journalctl -u ublkd'.\n",
+                        fputs("ublkctl: ublkd timed out; look at its log, as with 'journalctl -u ublkd'.\n",
                                 stderr);
                 return STATUS_TIMED_OUT;
         }
         if (result == CURLE_OUT_OF_MEMORY || result == CURLE_WRITE_ERROR) {
                 if (!quiet)
-                        fputs("ublkctl: there is not enough memory for the answer.\n", stderr);
+                        fputs("ublkctl: out of memory for the answer; stop other programs, or ask for "
+                              "less.\n",
+                                stderr);
                 return STATUS_FAILED;
         }
         if (client->socket && (result == CURLE_COULDNT_CONNECT || result == CURLE_COULDNT_RESOLVE_HOST))
@@ -209,8 +210,8 @@ static enum exit_status explain(const struct client *client, CURLcode result, bo
                         client->socket, curl_easy_strerror(result));
         else if (!quiet)
                 fprintf(stderr,
-                        "ublkctl: ublkd cannot be reached at %s: %s; check the address, and that ublkd "
-                        "listens there ('ublkd --listen').\n",
+                        "ublkctl: cannot reach ublkd at %s: %s; check the address, and that ublkd listens "
+                        "there ('ublkd --listen').\n",
                         client->base, curl_easy_strerror(result));
         return STATUS_NO_DAEMON;
 }
@@ -305,11 +306,11 @@ static bool prepare(const struct client *client, struct exchange *exchange)
         curl_easy_setopt(easy, CURLOPT_PRIVATE, exchange);
         curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
         curl_easy_setopt(easy, CURLOPT_PATH_AS_IS,
-                1L); /* no device is called ".."; libcurl 8 would take %2E%2E for it */
-        curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* $http_proxy is not for a daemon of this machine */
+                1L); /* no device is called ".."; libcurl 8 would resolve %2E%2E as ".." */
+        curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* do not use $http_proxy for a daemon of this machine */
         curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_PATIENCE_MS);
         curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, patience);
-        if (request->take) { /* a stream shows every 15 s that it lives */
+        if (request->take) { /* a stream sends a keep-alive every 15 s */
                 curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
                 curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long)STREAM_PATIENCE);
         }
@@ -326,7 +327,7 @@ static bool prepare(const struct client *client, struct exchange *exchange)
                        || curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, client->socket) == CURLE_OK);
 }
 
-/* Notes the end of every exchange that has one, also of those that an outer call waits for. */
+/* Mark every exchange that has ended, also those of outer calls. */
 static void reap(struct client *client)
 {
         CURLMsg *message;
@@ -379,7 +380,7 @@ static void release(struct client *client, struct exchange *exchange)
         answer_clear(&exchange->answer);
 }
 
-/* A stream that its reader ended, and one that the daemon ended, are both at their end. */
+/* A stream counts as answered when its reader or the daemon has ended it. */
 static bool is_answer(const struct exchange *exchange, CURLcode result)
 {
         bool stream = exchange->request->take && exchange->answer.status > 0;
@@ -387,7 +388,7 @@ static bool is_answer(const struct exchange *exchange, CURLcode result)
         return result == CURLE_OK || (stream && exchange->answer.status < 300);
 }
 
-/* Releases it. */
+/* Take the answer out of the exchange, and free the exchange. */
 static enum exit_status take_answer(
         struct client *client, struct exchange *exchange, CURLcode result, bool quiet, struct answer *ret)
 {
@@ -425,7 +426,7 @@ static void begin(struct client *client, struct exchange *exchange)
         exchange->result = CURLE_OUT_OF_MEMORY;
 }
 
-/* Whether to go on. */
+/* Return whether to continue. */
 static bool await_any(struct client *client)
 {
         struct curl_waitfd end = {.fd = client->end_fd, .events = CURL_WAIT_POLLIN};

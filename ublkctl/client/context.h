@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a verb gets to work with. */
+/* What the verbs work with. main() owns all of it. */
 #pragma once
 
 #include "ublkctl/text/exit_status.h"
@@ -11,5 +11,5 @@ struct context {
         const struct settings *settings;
         struct client *client;
         bool colours;  /* on standard output */
-        bool progress; /* standard error is a terminal: show what is waited for */
+        bool progress; /* standard error is a terminal: show progress */
 };

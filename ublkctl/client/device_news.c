@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Being woken by what happens to a device: GET /events, one event at a time.
+/* Wait for events of a device: GET /events, one event at a time.
  *
- * The stream ends with the first event, because the client cannot be asked anything else from within it; the
- * next one goes on after that event, so nothing is lost between the two. */
+ * Each stream ends with its first event, because its reader cannot send another request. The next stream
+ * resumes after that event, so none is lost. */
 #include "ublkctl/client/device_news.h"
 
 #include "ublkctl/client/event_list.h"
@@ -20,7 +20,7 @@ struct device_news {
         struct context *context;
         const char *name;
         struct sse *sse;
-        uint64_t after; /* the position in the stream */
+        uint64_t after; /* position in the stream */
         bool positioned;
         bool (*tick)(void *userdata);
         void *userdata;
@@ -72,13 +72,13 @@ static char *stream_path(const struct device_news *news)
         return path ? url_add_parameter(path, "device", news->name) : NULL;
 }
 
-/* False: there is no stream (it is compacted away, or full, or this ublkd has none). */
+/* Stream until the first event. False: the daemon offers no stream (compacted, full, or without events). */
 static bool stream(struct device_news *news, uint64_t usec)
 {
         _cleanup_free_ char *path = stream_path(news);
         struct request request = {.method = "GET",
                 .path = path,
-                .patience = usec > 0 ? usec : 1, /* 0 is without an end */
+                .patience = usec > 0 ? usec : 1, /* 0 would mean no limit */
                 .tick = on_tick,
                 .take = on_piece,
                 .userdata = news};

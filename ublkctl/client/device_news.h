@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Being woken by what happens to a device, so that nobody has to ask again and again. */
+/* Wait for events of a device, instead of polling it. */
 #pragma once
 
 #include "ublkctl/client/context.h"
@@ -8,12 +8,11 @@
 
 struct device_news;
 
-/* NULL: out of memory. `name` must outlive it; NULL is fine to free. */
+/* Return NULL on ENOMEM. `name` must outlive the result. device_news_free() takes NULL and returns NULL. */
 struct device_news *device_news_new(struct context *context, const char *name);
 struct device_news *device_news_free(struct device_news *news);
 
-/* Returns once something has happened to the device since the call before (the first one returns at once), or
- * after `usec`. Whoever looks at the device before each call misses nothing that is an event. Where the
- * daemon offers no events, or none to this client, it returns early and often. `tick` as in struct request.
- */
+/* Return after an event of the device since the previous call (the first call returns at once), or after
+ * `usec`. A caller that reads the device before each call misses no event. If the daemon offers this client
+ * no events, return early and often. `tick` as in struct request. */
 void device_news_await(struct device_news *news, uint64_t usec, bool (*tick)(void *userdata), void *userdata);

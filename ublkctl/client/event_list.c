@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The events that ublkd keeps, and how one is printed. */
+/* Fetch the events that ublkd keeps, and print them. */
 #include "ublkctl/client/event_list.h"
 
 #include "ublkctl/text/json_path.h"
@@ -30,7 +30,7 @@ static char *page_path(const char *device, uint64_t after, size_t limit, const c
         return path && continue_after ? url_add_parameter(path, "continue", continue_after) : path;
 }
 
-/* Puts the events of a page (the newest first) before those that are there. */
+/* Put the events of a page (newest first) in front of `all`. */
 static void take_page(cJSON *all, cJSON *page, size_t limit)
 {
         cJSON *items = cJSON_GetObjectItemCaseSensitive(page, "items"), *event;
@@ -72,7 +72,7 @@ enum exit_status fetch_events(struct context *context, const char *device, uint6
                 if (status != STATUS_OK)
                         break;
                 take_page(all, answer.json, limit);
-                if (revision == 0) /* of the first page: what came since is in the stream after it */
+                if (revision == 0) /* of the first page: later events are in the stream after it */
                         revision = (uint64_t)json_number(answer.json, "revision", 0);
                 next = json_text(answer.json, "continue");
                 free(continue_after);
@@ -119,7 +119,7 @@ void print_event(const struct context *context, const cJSON *event, bool revisio
         putchar('\n');
 }
 
-/* Whether the event is of the device with this uid; NULL: of any. */
+/* Return whether the event is of the device with this uid; NULL: of any. */
 static bool is_of(const cJSON *event, const char *uid)
 {
         const char *text = json_text(event, "device.uid");
@@ -133,7 +133,7 @@ void print_device_events(struct context *context, const char *device, const char
         const cJSON *event;
         cJSON *events;
 
-        /* Those of earlier devices are older than all of this one. */
+        /* Events of earlier devices of this name are older than all of this device. */
         if (fetch_events(context, device, 0, DESCRIBED_MAX, true, &events, NULL) != STATUS_OK)
                 return;
         cJSON_ArrayForEach (event, events)

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* The events that ublkd keeps, and how one is printed. */
+/* Fetch the events that ublkd keeps, and print them. */
 #pragma once
 
 #include "ublkctl/client/call.h"
 
 #include <cjson/cJSON.h>
 
-/* The kept events above revision `after`, the oldest first, as an array that the caller deletes: of one
- * device, or of all (NULL). At most the newest `limit` (0: all). *ret_revision: where a stream goes on.
- * `quiet`: a failure is not told. */
+/* Fetch the events above revision `after`, oldest first, as an array that the caller deletes: of one device,
+ * or of all (NULL); at most the newest `limit` (0: all). *ret_revision: where a stream resumes. `quiet`: do
+ * not print the cause of a failure. */
 enum exit_status fetch_events(struct context *context, const char *device, uint64_t after, size_t limit,
         bool quiet, cJSON **ret, uint64_t *ret_revision);
 
-/* One line; `revision`: with that at its begin, for --since. */
+/* Print one line. `revision`: begin it with the revision, for --since. */
 void print_event(const struct context *context, const cJSON *event, bool revision);
 
-/* "Events:" and the newest of them, as part of describe; not those of an earlier device of the name, which
- * had another uid. Nothing when this ublkd keeps none. */
+/* Print "Events:" and the newest events of the device, as part of describe, without those of an earlier
+ * device of the name, which had another uid. Print nothing if this ublkd keeps no events. */
 void print_device_events(struct context *context, const char *device, const char *uid);

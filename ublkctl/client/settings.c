@@ -34,12 +34,12 @@ static const struct setting settings_table[] = {
                 .value = "PATH", .completion = COMPLETE_FILE,
                 .help = "the socket of ublkd (default: $UBLKD_SOCKET, else /run/ublkd/ublkd.sock)"},
         [SETTING_URL] = {.name = "url", .kind = SETTING_KIND_TEXT, .offset = MEMBER(url), .value = "URL",
-                .help = "talk to a ublkd at http://HOST:PORT instead (default: $UBLKD_URL)"},
+                .help = "connect to a ublkd at http://HOST:PORT instead (default: $UBLKD_URL)"},
         [SETTING_TOKEN_FILE] = {.name = "token-file", .kind = SETTING_KIND_TEXT, .offset = MEMBER(token_file),
                 .value = "FILE", .completion = COMPLETE_FILE,
                 .help = "the file with the token for --url (default: $UBLKD_TOKEN_FILE)"},
         [SETTING_HELP] = {.name = "help", .letter = 'h', .kind = SETTING_KIND_FLAG, .offset = MEMBER(help),
-                .help = "show this and exit"},
+                .help = "show this help and exit"},
         [SETTING_VERSION] = {.name = "version", .letter = 'V', .kind = SETTING_KIND_FLAG,
                 .offset = MEMBER(version), .help = "show the version and exit"},
         [SETTING_FILE] = {.name = "file", .letter = 'f', .kind = SETTING_KIND_TEXT, .offset = MEMBER(file),
@@ -51,31 +51,32 @@ static const struct setting settings_table[] = {
                 .offset = MEMBER(output), .value = "FORMAT", .choices = output_names,
                 .completion = COMPLETE_CHOICE, .help = "how to print: json, name, wide or table"},
         [SETTING_LABEL] = {.name = "label", .letter = 'l', .kind = SETTING_KIND_LIST, .offset = MEMBER(labels),
-                .value = "KEY=VALUE", .help = "only devices with this label; may be given several times"},
+                .value = "KEY=VALUE", .help = "only devices with this label; may be repeated"},
         [SETTING_PRUNE] = {.name = "prune", .kind = SETTING_KIND_FLAG, .offset = MEMBER(prune),
-                .help = "also remove the devices with the labels of -l that no spec names"},
+                .help = "also remove devices that have the labels of -l and no spec"},
         [SETTING_DRY_RUN] = {.name = "dry-run", .kind = SETTING_KIND_FLAG, .offset = MEMBER(dry_run),
-                .help = "change nothing, say what would change"},
+                .help = "change nothing, show what would change"},
         [SETTING_FORCE] = {.name = "force", .kind = SETTING_KIND_FLAG, .offset = MEMBER(force),
-                .help = "also while the disk is in use; its users get I/O errors and lose what they have not written"},
+                .help = "even if the disk is in use; its users get I/O errors and lose unwritten data"},
         [SETTING_PRUNE_IN_USE] = {.name = "prune-in-use", .kind = SETTING_KIND_LIST,
                 .offset = MEMBER(prune_in_use), .value = "NAME", .completion = COMPLETE_DEVICE,
-                .help = "with --prune, remove the device NAME also while its disk is in use; its users get I/O "
-                        "errors; may be given several times"},
+                .help = "with --prune, remove the device NAME even if its disk is in use; its users get "
+                        "I/O errors; may be repeated"},
         [SETTING_ALLOW_SHRINK] = {.name = "allow-shrink", .kind = SETTING_KIND_FLAG,
                 .offset = MEMBER(allow_shrink),
-                .help = "also make a disk smaller, which cuts off what is beyond its new end"},
+                .help = "allow a disk to shrink, which cuts off everything beyond its new end"},
         [SETTING_ACCEPT_BACKING] = {.name = "accept-backing", .kind = SETTING_KIND_TEXT,
                 .offset = MEMBER(accept_backing), .value = "IDENTITY",
-                .help = "go on with the store of this identity, as describe shows it (unmount the disk first), and give up what is on the one that "
-                        "the disk was made on"},
+                .help = "recover with the store of this identity, as describe shows it (unmount the disk "
+                        "first), and give up the data on the store that the disk was created on"},
         [SETTING_ACCEPT_WRITE_ERRORS] = {.name = "accept-write-errors", .kind = SETTING_KIND_TEXT,
                 .offset = MEMBER(accept_write_errors), .value = "TOKEN",
-                .help = "accept the loss of data that describe shows with this token (Durable, BackingWhole): "
-                        "flushes succeed again"},
+                .help = "accept the loss of data that describe shows with this token (Durable, "
+                        "BackingWhole): flushes succeed again"},
         [SETTING_DROP_LAST_COPY] = {.name = "drop-last-copy", .kind = SETTING_KIND_FLAG,
                 .offset = MEMBER(drop_last_copy),
-                .help = "also where the file of the disk was deleted, so that only the disk has its data: they are lost"},
+                .help = "even if the file of the disk was deleted, so that only the disk has its data: "
+                        "they are lost"},
         [SETTING_WAIT] = {.name = "wait", .letter = 'w', .kind = SETTING_KIND_FLAG, .offset = MEMBER(wait),
                 .help = "wait until it is done"},
         [SETTING_NO_WAIT] = {.name = "no-wait", .kind = SETTING_KIND_FLAG, .offset = MEMBER(no_wait),
@@ -87,14 +88,14 @@ static const struct setting settings_table[] = {
                 .value = "STATE", .choices = wait_names, .completion = COMPLETE_CHOICE,
                 .help = "what to wait for: live (the default) or gone"},
         [SETTING_IGNORE_MISSING] = {.name = "ignore-missing", .kind = SETTING_KIND_FLAG,
-                .offset = MEMBER(ignore_missing), .help = "a device that is not there is no failure"},
+                .offset = MEMBER(ignore_missing), .help = "succeed if the device does not exist"},
         [SETTING_FOLLOW] = {.name = "follow", .letter = 'f', .kind = SETTING_KIND_FLAG, .offset = MEMBER(follow),
-                .help = "go on and show what happens, until interrupted"},
+                .help = "continue and show new events, until interrupted"},
         [SETTING_SINCE] = {.name = "since", .kind = SETTING_KIND_COUNT, .offset = MEMBER(since),
                 .value = "REVISION", .maximum = UINT64_C(1) << 53,
-                .help = "only what happened after this revision, as -o wide and -o json show it"},
+                .help = "only events after this revision, as -o wide and -o json show it"},
         [SETTING_BATCH] = {.name = "batch", .letter = 'b', .kind = SETTING_KIND_FLAG, .offset = MEMBER(batch),
-                .help = "print one table after the other instead of refreshing the terminal"},
+                .help = "print tables one after the other instead of refreshing the terminal"},
         [SETTING_ROUNDS] = {.name = "rounds", .letter = 'n', .kind = SETTING_KIND_COUNT,
                 .offset = MEMBER(rounds), .value = "COUNT", .minimum = 1, .maximum = UINT64_C(1) << 32,
                 .help = "end after COUNT tables"},
@@ -102,15 +103,15 @@ static const struct setting settings_table[] = {
                 .offset = MEMBER(interval), .value = "TIME", .minimum = 100 * 1000,
                 .maximum = UINT64_C(3600) * SECOND, .help = "time between two tables (default: 1s)"},
         [SETTING_READ_ONLY] = {.name = "read-only", .letter = 'r', .kind = SETTING_KIND_FLAG,
-                .offset = MEMBER(read_only), .help = "make a disk that cannot be written to"},
+                .offset = MEMBER(read_only), .help = "create a read-only disk"},
         [SETTING_NAME] = {.name = "name", .kind = SETTING_KIND_TEXT, .offset = MEMBER(name), .value = "NAME",
                 .help = "the name of the device (default: made from the name of the file)"},
         [SETTING_OFFSET] = {.name = "offset", .kind = SETTING_KIND_TEXT, .offset = MEMBER(offset),
-                .value = "BYTES", .help = "where in the file the disk begins (default: 0)"},
+                .value = "BYTES", .help = "where the disk begins in the file, in bytes (default: 0)"},
         [SETTING_ALL] = {.name = "all", .letter = 'a', .kind = SETTING_KIND_FLAG, .offset = MEMBER(all),
-                .help = "all that can be adopted"},
+                .help = "everything that can be adopted"},
         [SETTING_NEW_NAME] = {.name = "name", .kind = SETTING_KIND_TEXT, .offset = MEMBER(name), .value = "NAME",
-                .help = "the name that the one device gets (default: its own)"},
+                .help = "the name for the one device (default: the name in its record)"},
         [SETTING_FOLDER] = {.name = "output-dir", .letter = 'o', .kind = SETTING_KIND_TEXT, .offset = MEMBER(folder),
                 .value = "DIR", .completion = COMPLETE_FILE,
                 .help = "write NAME.json for each device into DIR (default: one array to standard output)"},
@@ -205,7 +206,7 @@ static enum exit_status store_item(
         const struct setting *setting, const char *who, const char *text, struct text_list *list)
 {
         if (list->count == TEXT_LIST_MAX)
-                return usage_fault(who, setting, text, "this option was given too often");
+                return usage_fault(who, setting, text, "given too often");
         list->items[list->count++] = text;
         return STATUS_OK;
 }
@@ -237,7 +238,7 @@ static enum exit_status store(
         }
 }
 
-/* What getopt_long() wants to know. */
+/* The tables of getopt_long(). */
 struct parser_tables {
         struct option options[_SETTING_MAX + 1];
         char letters[2 + 2 * _SETTING_MAX + 1];
@@ -252,7 +253,7 @@ static void make_tables(uint64_t mask, bool leading, struct parser_tables *ret)
         char *letter = ret->letters;
 
         *ret = (struct parser_tables){};
-        /* "+": stop at the first argument; ":": we say ourselves what is wrong */
+        /* "+": stop at the first argument; ":": settings_parse() prints the faults */
         if (leading)
                 *letter++ = '+';
         *letter++ = ':';
@@ -274,22 +275,22 @@ static void make_tables(uint64_t mask, bool leading, struct parser_tables *ret)
         *letter = '\0';
 }
 
-/* Options that a verb had once, with the one that does now what they did. An old script must not get another
- * meaning of its --force. */
+/* Options that a verb had once, with the options that replaced them: the --force of an old script must not
+ * get another meaning. */
 static const struct {
         const char *word;
-        enum setting_id now; /* of a verb that has it */
+        enum setting_id now; /* a verb that has this option gets the sentence */
         const char *sentence;
 } replaced[] = {
         {"--force", SETTING_PRUNE_IN_USE,
-         "--force is not an option of this verb: --allow-shrink makes a disk smaller, and "
-                "--prune-in-use NAME "
-                "removes a device whose disk is in use"                              },
+         "--force is not an option of this verb: use --allow-shrink to shrink a disk, and "
+                "--prune-in-use "
+                "NAME to remove a device whose disk is in use"                       },
         {"--force", SETTING_ALLOW_SHRINK,
-         "--force is not an option of this verb: --allow-shrink makes a disk smaller"},
+         "--force is not an option of this verb: use --allow-shrink to shrink a disk"},
 };
 
-/* NULL: the word was never an option. */
+/* Return the sentence; NULL: the word was never an option. */
 static const char *what_replaced(uint64_t mask, const char *word)
 {
         for (size_t i = 0; i < ARRAY_SIZE(replaced); i++)
@@ -300,7 +301,7 @@ static const char *what_replaced(uint64_t mask, const char *word)
 
 static enum exit_status refuse(const char *who, uint64_t mask, int result, const char *word)
 {
-        const char *fault = result == ':' ? "needs a value" : "is no option here";
+        const char *fault = result == ':' ? "needs a value" : "is not an option of this verb";
 
         if (what_replaced(mask, word)) {
                 fprintf(stderr, "%s: %s; try '%s --help'.\n", who, what_replaced(mask, word), who);
@@ -321,7 +322,7 @@ enum exit_status settings_parse(struct settings *settings, uint64_t mask, const 
         int result;
 
         make_tables(mask, leading, &tables);
-        optind = 0; /* glibc: begin anew, with another set of options */
+        optind = 0; /* glibc: start again, with another set of options */
         while (status == STATUS_OK
                 && (result = getopt_long(argc, argv, tables.letters, tables.options, NULL)) >= 0) {
                 if (result == ':' || result == '?')

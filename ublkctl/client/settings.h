@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A verb lists its options as a mask of these. Options of one meaning have one name in all verbs. */
+/* A verb lists its options as a mask of these. Options with one meaning have one name in all verbs. */
 enum setting_id {
         SETTING_SOCKET,
         SETTING_URL,
@@ -48,7 +48,7 @@ enum setting_id {
 
 #define SETTING_BIT(id) (UINT64_C(1) << (id))
 
-/* What every verb and the program itself take. */
+/* Options of every verb and of the program itself. */
 #define SETTINGS_COMMON                                                                                      \
         (SETTING_BIT(SETTING_SOCKET) | SETTING_BIT(SETTING_URL) | SETTING_BIT(SETTING_TOKEN_FILE)            \
                 | SETTING_BIT(SETTING_HELP))
@@ -77,7 +77,7 @@ struct setting {
         char letter;      /* or '\0' */
         enum setting_kind kind;
         size_t offset;              /* into struct settings */
-        const char *value;          /* what the help calls it; NULL: a flag */
+        const char *value;          /* its name in the help; NULL: a flag */
         const char *help;           /* one clause, without a full stop */
         const char *const *choices; /* SETTING_KIND_CHOICE, NULL-terminated */
         uint64_t minimum, maximum;  /* SETTING_KIND_DURATION, _COUNT */
@@ -107,15 +107,15 @@ struct settings {
         uint64_t rounds, since;
 };
 
-/* The description of an option; `id` is below _SETTING_MAX. */
+/* Return the description of an option; `id` is below _SETTING_MAX. */
 const struct setting *setting_get(enum setting_id id);
 
-/* Fills `ret` with the defaults, and with what the environment says (UBLKD_SOCKET, UBLKD_URL,
+/* Fill `ret` with the defaults, and with the values of the environment (UBLKD_SOCKET, UBLKD_URL,
  * UBLKD_TOKEN_FILE). */
 void settings_default(struct settings *ret);
 
-/* Takes the options of `mask` out of argv (getopt_long(); argv is permuted unless `leading`, which stops at
- * the first word that is no option) into `settings`. `who` begins the sentence about a fault, which goes to
- * stderr. *ret_first is the index of the first argument. STATUS_OK or STATUS_USAGE. */
+/* Parse the options of `mask` in argv into `settings`. getopt_long() permutes argv; with `leading` it stops
+ * at the first word that is not an option. On a fault print a sentence on stderr that begins with `who`.
+ * *ret_first is the index of the first argument. STATUS_OK or STATUS_USAGE. */
 enum exit_status settings_parse(struct settings *settings, uint64_t mask, const char *who, bool leading,
         int argc, char *argv[], int *ret_first);

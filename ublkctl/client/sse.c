@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Server-Sent Events, from pieces of any size. */
+/* Parse Server-Sent Events from pieces of any size. */
 #include "ublkctl/client/sse.h"
 
 #include "ublkctl/text/text.h"
@@ -13,9 +13,9 @@ struct sse {
         void *userdata;
         struct text line, data;
         bool has_data;
-        bool after_cr; /* a line feed that follows belongs to it */
+        bool after_cr; /* ignore a line feed that follows */
         char id[ID_SIZE], next_id[ID_SIZE];
-        unsigned retry_ms; /* 0: not said */
+        unsigned retry_ms; /* 0: the stream gave none */
 };
 
 struct sse *sse_new(bool (*each)(void *userdata, const char *data), void *userdata)

@@ -2,7 +2,8 @@
 /* Parts of URLs. Pure. */
 #pragma once
 
-/* RFC 3986: every byte but the unreserved ones as %XX. NULL: memory. The caller frees it. */
+/* Return `text` with every byte but the unreserved ones (RFC 3986) as %XX; the caller frees it. NULL on
+ * ENOMEM. */
 char *url_encode(const char *text);
-/* `path` (taken over) with "?name=value" or "&name=value"; NULL: memory. */
+/* Return `path` (taken over) with "?name=value" or "&name=value" appended; NULL on ENOMEM. */
 char *url_add_parameter(char *path, const char *name, const char *value);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* FIELD=VALUE arguments into JSON. */
+/* Convert FIELD=VALUE arguments to JSON. */
 #include "ublkctl/spec/assignments.h"
 
 #include "schemas/spec_fields.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const char labels_prefix[] = "labels.";
-/* Its value "null" is the name of a target, not the absence of one. */
+/* The value "null" names a target here, and does not remove the field. */
 static const char target_type[] = "target.type=";
 
 static bool is_among(const char *field, const char *const *fields)
@@ -20,7 +20,7 @@ static bool is_among(const char *field, const char *const *fields)
         return false;
 }
 
-/* What cJSON takes for a number, and JSON does not: "010", "nan". */
+/* Return whether cJSON takes a text for a number that JSON does not allow: "010", "nan". */
 static bool is_odd_number(const cJSON *value, const char *text)
 {
         return cJSON_IsNumber(value)
@@ -28,7 +28,7 @@ static bool is_odd_number(const cJSON *value, const char *text)
                        || (text[0] == '0' && text[1] && text[1] != '.'));
 }
 
-/* `string`: of a field that is a string, so that 0 and 600 are. */
+/* `string`: the field is a string, so 0 and 600 are strings too. Return NULL on ENOMEM. */
 static cJSON *parse_value(const char *text, bool string)
 {
         cJSON *value = cJSON_ParseWithOpts(text, NULL, true);
@@ -41,7 +41,8 @@ static cJSON *parse_value(const char *text, bool string)
         return cJSON_CreateString(text);
 }
 
-/* The member called by the first `length` bytes of `name`, an object, made if need be; NULL: memory. */
+/* Return the member with the first `length` bytes of `name` as its name: an object, created if missing. NULL
+ * on ENOMEM. */
 static cJSON *enter(cJSON *object, const char *name, size_t length)
 {
         _cleanup_free_ char *key = strndup(name, length);
@@ -61,7 +62,7 @@ static enum exit_status put(cJSON *object, const char *key, cJSON *value)
         if (value && cJSON_AddItemToObject(object, key, value))
                 return STATUS_OK;
         cJSON_Delete(value);
-        say(NULL, "There is not enough memory.");
+        say(NULL, "Out of memory.");
         return STATUS_FAILED;
 }
 
@@ -76,7 +77,7 @@ static enum exit_status add_one(cJSON *object, const char *argument)
         char size[SIZE_ARGUMENT_SIZE], *name = field;
 
         if (!equals || equals == argument || argument[0] == '.') {
-                say(NULL, "'%s' is no FIELD=VALUE, like size=10GiB or recovery.trigger=manual.", argument);
+                say(NULL, "'%s' is not FIELD=VALUE, like size=10GiB or recovery.trigger=manual.", argument);
                 return STATUS_USAGE;
         }
         if (is_among(field, spec_bytes_fields) && strlen(value) + strlen("iB") < sizeof(size)) {
@@ -95,7 +96,7 @@ static enum exit_status add_one(cJSON *object, const char *argument)
                 object, name, object ? type ? cJSON_CreateString(value) : parse_value(value, string) : NULL);
 }
 
-/* Which of the two was meant is not for us to say. */
+/* Two values for one field are ambiguous. */
 static enum exit_status check_twice(int count, char *argv[], const char *argument)
 {
         size_t length = strcspn(argument, "=") + 1;

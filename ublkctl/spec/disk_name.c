@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of devices made from names of files. */
+/* Derive names of devices from names of files. */
 #include "ublkctl/spec/disk_name.h"
 
 #include <ctype.h>
@@ -7,14 +7,15 @@
 #include <string.h>
 #include <strings.h>
 
-enum { STEM_MAX = 52 }; /* leaves room for a number */
+enum { STEM_MAX = 52 }; /* leaves room for "-NUMBER" */
 
 static bool is_plain(char c)
 {
         return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-/* Of the part of a file's name that names the device: its extension does not. Links in /dev have none. */
+/* Return the length of the part that names the device: a file name without its extension. Links in /dev have
+ * no extension. */
 static size_t stem_length(const char *path, const char *name)
 {
         const char *dot = strncmp(path, "/dev/", 5) == 0 ? NULL : strrchr(name, '.');
@@ -22,8 +23,9 @@ static size_t stem_length(const char *path, const char *name)
         return dot && dot > name ? (size_t)(dot - name) : strlen(name);
 }
 
-/* A disk that lies in one of ours must not have that one's name, nor a name that reads like a node's: "detach
- * ublkb0" would be another disk than "detach /dev/ublkb0". Returns the length of what it begins with. */
+/* Begin the name of a disk that lies on a ublk disk. It must not equal that disk's name, nor look like a
+ * node: "detach ublkb0" would then mean another disk than "detach /dev/ublkb0". Return the length of the
+ * beginning. */
 static size_t begin(const char *path, const char *name, char ret[static DISK_NAME_SIZE])
 {
         static const char node[] = "ublkb", links[] = "/dev/ublk/";
@@ -43,7 +45,7 @@ void disk_name(const char *path, char ret[static DISK_NAME_SIZE])
                 char c = (char)tolower((unsigned char)name[i]);
 
                 if (!is_plain(c) && (used == prefix || ret[used - 1] == '-'))
-                        continue; /* begins with a letter or a digit; one dash for many */
+                        continue; /* begin with a letter or digit; one dash replaces a run */
                 ret[used++] = is_plain(c) || c == '.' || c == '_' ? c : '-';
         }
         while (used > 0 && !is_plain(ret[used - 1]))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Specs from files. */
+/* Read specs from files. */
 #include "ublkctl/spec/documents.h"
 
 #include "ublkctl/client/call.h"
@@ -40,7 +40,7 @@ static enum exit_status read_all(int fd, const char *source, char **ret)
         while (text && (n = read(fd, text + size, capacity - size - 1)) > 0) {
                 size += (size_t)n;
                 if (size > FILE_SIZE_MAX) {
-                        say(source, "This is more than %d MiB; no list of specs is that long.",
+                        say(source, "The file is larger than %d MiB; no list of specs is that long.",
                                 FILE_SIZE_MAX >> 20);
                         return STATUS_FAILED;
                 }
@@ -57,7 +57,7 @@ static enum exit_status read_all(int fd, const char *source, char **ret)
                 return say_file_fault(source, n < 0 ? errno : ENOMEM);
         text[size] = '\0';
         if (strlen(text) != size) {
-                say(source, "This is no JSON, there is a byte of 0 in it; name a file with specs.");
+                say(source, "The file is not JSON, it contains a NUL byte; name a file with specs.");
                 return STATUS_FAILED;
         }
         *ret = TAKE_PTR(text);
@@ -87,16 +87,16 @@ static enum exit_status read_source(const char *path, char **ret)
 
 static enum exit_status no_memory(void)
 {
-        say(NULL, "There is not enough memory.");
+        say(NULL, "Out of memory.");
         return STATUS_FAILED;
 }
 
-/* `spec` is taken over. */
+/* Takes over `spec`. */
 static enum exit_status add(struct documents *documents, cJSON *spec, const char *source)
 {
         if (documents->count == DOCUMENTS_MAX) {
                 cJSON_Delete(spec);
-                say(source, "There are more than %d specs; apply them in several parts.", DOCUMENTS_MAX);
+                say(source, "The files have more than %d specs; apply them in several parts.", DOCUMENTS_MAX);
                 return STATUS_FAILED;
         }
         if (documents->count == documents->capacity) {
@@ -114,7 +114,7 @@ static enum exit_status add(struct documents *documents, cJSON *spec, const char
         return STATUS_OK;
 }
 
-/* `value` is taken over. */
+/* Takes over `value`. */
 static enum exit_status take_apart(struct documents *documents, cJSON *value, const char *source)
 {
         cJSON *items = cJSON_IsArray(value) ? value : cJSON_GetObjectItemCaseSensitive(value, "items");
@@ -129,10 +129,10 @@ static enum exit_status take_apart(struct documents *documents, cJSON *value, co
         }
         if (!cJSON_IsObject(value)) {
                 cJSON_Delete(value);
-                say(source, "A spec is a JSON object; this is another value.");
+                say(source, "A value is not a spec; a spec is a JSON object.");
                 return STATUS_FAILED;
         }
-        if (cJSON_IsObject(json_find(value, "spec"))) { /* a device */
+        if (cJSON_IsObject(json_find(value, "spec"))) { /* a device, as the API shows it */
                 item = cJSON_DetachItemFromObjectCaseSensitive(value, "spec");
                 cJSON_Delete(value);
                 value = item;
@@ -155,8 +155,8 @@ static enum exit_status refuse(const char *source, const char *text, const char 
                         number++;
                 }
         say(source,
-                "Line %d is not valid JSON, at column %d; look there for a comma, quote or bracket that is "
-                "missing or too much.",
+                "Line %d is not valid JSON, at column %d; look there for a missing or extra comma, quote "
+                "or bracket.",
                 number, (int)(place - line) + 1);
         return STATUS_FAILED;
 }
@@ -179,20 +179,20 @@ enum exit_status documents_parse(struct documents *documents, const char *text, 
                 return no_memory();
         sources[documents->source_count++] = kept;
         if (!*next) {
-                say(source, "There is no spec in it; a spec is a JSON object with a name and a target.");
+                say(source, "The file has no spec; a spec is a JSON object with a name and a target.");
                 return STATUS_FAILED;
         }
         for (; *next; next = skip_blanks(end)) {
                 cJSON *value = cJSON_ParseWithOpts(next, &end, false);
 
-                if (!value) /* where the next one would begin is not known */
+                if (!value) /* the start of the next value is unknown */
                         return exit_status_merge(status, refuse(source, text, end));
                 status = exit_status_merge(status, take_apart(documents, value, kept));
         }
         return status;
 }
 
-/* Returns `status`; without memory for it, the sentence on stderr has to do. */
+/* Remember an unreadable source, and return `status`. On ENOMEM the message on stderr must do. */
 static enum exit_status note_unreadable(
         struct documents *documents, const char *path, enum exit_status status)
 {
@@ -241,7 +241,7 @@ static enum exit_status read_folder(struct documents *documents, const char *pat
         }
         free(entries);
         if (count == 0) {
-                say(path, "There is no file *.json in this folder; name another one, or a file.");
+                say(path, "The folder has no file *.json; name another folder, or a file.");
                 return note_unreadable(documents, path, STATUS_FAILED);
         }
         return status;
@@ -271,7 +271,7 @@ enum exit_status document_read_one(const char *path, cJSON **ret)
         if (*skip_blanks(end)) {
                 cJSON_Delete(value);
                 say(source_name(path),
-                        "There is more than one JSON value in it; 'ublkctl apply' takes several specs.");
+                        "The file has more than one JSON value; 'ublkctl apply' takes several specs.");
                 return STATUS_FAILED;
         }
         *ret = value;

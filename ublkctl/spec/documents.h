@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Specs from files: one, several one after the other, arrays, and lists ("items"). */
+/* Read specs from files: one, several in a row, arrays, and lists ("items"). */
 #pragma once
 
 #include "ublkctl/text/exit_status.h"
@@ -9,7 +9,7 @@
 
 struct document {
         cJSON *spec;
-        const char *source; /* the file, or "standard input"; belongs to the list */
+        const char *source; /* the file, or "standard input"; the list owns it */
 };
 
 struct documents {
@@ -17,17 +17,18 @@ struct documents {
         size_t count, capacity;
         char **sources;
         size_t source_count;
-        char **unreadable; /* what documents_read() was given or found, and could not take whole */
+        char **unreadable; /* sources that documents_read() could not read completely */
         size_t unreadable_count;
 };
 
-/* Reads a file, every *.json of a folder (in the order of their names), or standard input ("-"), and appends
- * what is in there. A device as the API gives it counts as its spec. Faults are told on stderr, and their
- * files are remembered; what is good is appended all the same. STATUS_OK, or what goes with the fault. */
+/* Read a file, every *.json of a folder (in the order of their names), or standard input ("-"), and append
+ * the specs. A device in the form of the API counts as its spec. For each fault print a sentence on stderr
+ * and remember the file; append the valid specs nevertheless. STATUS_OK, or the status of the fault. */
 enum exit_status documents_read(struct documents *documents, const char *path);
-/* The same from a text, which is called `source`. */
+/* The same, from a text that is called `source` in messages. */
 enum exit_status documents_parse(struct documents *documents, const char *text, const char *source);
 void documents_clear(struct documents *documents);
 
-/* One JSON value from a file or standard input ("-"). STATUS_OK, or STATUS_FAILED after a sentence. */
+/* Read one JSON value from a file or standard input ("-"); the caller deletes it. STATUS_OK, or STATUS_FAILED
+ * after a sentence on stderr. */
 enum exit_status document_read_one(const char *path, cJSON **ret);

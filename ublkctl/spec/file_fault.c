@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A file of the user's that cannot be used: why, and what to do. */
+/* Explain why a file of the user cannot be read. */
 #include "ublkctl/spec/file_fault.h"
 
 #include "ublkctl/client/call.h"
@@ -11,14 +11,16 @@ static const struct {
         enum exit_status status;
         const char *sentence;
 } faults[] = {
-        {ENOENT,       STATUS_FAILED,      "There is no such file; check the path."                                 },
-        {EACCES,       STATUS_NOT_ALLOWED, "You may not read it; ask its owner, or use sudo."                       },
-        {EPERM,        STATUS_NOT_ALLOWED, "You may not read it; ask its owner, or use sudo."                       },
-        {EISDIR,       STATUS_FAILED,      "This is a folder; name a file in it."                                   },
-        {ENOTDIR,      STATUS_FAILED,      "What this path takes for a folder is a file; check the path."           },
-        {ELOOP,        STATUS_FAILED,      "Its symbolic links lead in a circle; name the file that they stand for."},
-        {ENAMETOOLONG, STATUS_FAILED,      "This path is too long; use a shorter one."                              },
-        {ENOMEM,       STATUS_FAILED,      "There is not enough memory to read it."                                 },
+        {ENOENT,       STATUS_FAILED,      "The file does not exist; check the path."                   },
+        {EACCES,       STATUS_NOT_ALLOWED, "Permission denied; ask the owner of the file, or use sudo." },
+        {EPERM,        STATUS_NOT_ALLOWED, "Permission denied; ask the owner of the file, or use sudo." },
+        {EISDIR,       STATUS_FAILED,      "The path is a folder; name a file in it."                   },
+        {ENOTDIR,      STATUS_FAILED,      "A part of the path is a file, not a folder; check the path."},
+        {ELOOP,        STATUS_FAILED,
+         "The symbolic links of the path form a loop; name the file "
+                "itself."                                                                               },
+        {ENAMETOOLONG, STATUS_FAILED,      "The path is too long; use a shorter one."                   },
+        {ENOMEM,       STATUS_FAILED,      "Out of memory for the file."                                },
 };
 
 enum exit_status say_file_fault(const char *path, int error)
@@ -28,6 +30,6 @@ enum exit_status say_file_fault(const char *path, int error)
                         say(path, "%s", faults[i].sentence);
                         return faults[i].status;
                 }
-        say(path, "It cannot be read: %s. Look into the kernel's log, or use a copy.", strerror(error));
+        say(path, "Cannot read the file: %s. Look into the kernel's log, or use a copy.", strerror(error));
         return STATUS_FAILED;
 }

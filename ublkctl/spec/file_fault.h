@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A file of the user's that cannot be used. */
+/* Explain why a file of the user cannot be read. */
 #pragma once
 
 #include "ublkctl/text/exit_status.h"
 
-/* Says in one sentence why (`error` is an errno) and what to do. The exit status that goes with it. */
+/* Print one sentence with the cause (`error` is an errno) and what to do. Return the exit status for it. */
 enum exit_status say_file_fault(const char *path, int error);

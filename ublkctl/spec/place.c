@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A file or block device as the command line names it. */
+/* Files and block devices, as the command line names them. */
 #include "ublkctl/spec/place.h"
 
 #include "ublkd/base/cleanup.h"
@@ -16,7 +16,7 @@ static bool same(const struct stat *one, const struct stat *other)
         return one->st_dev == other->st_dev && one->st_ino == other->st_ino;
 }
 
-/* "LINK/.." is not where LINK is: then the word stays as it is. */
+/* "LINK/.." differs from the folder of LINK: then keep the word as it is. */
 static bool leads_elsewhere(const struct place *place)
 {
         struct stat stat_of_path;
@@ -45,7 +45,7 @@ int place_look(const char *word, struct place *ret)
 
         if (directory)
                 r = path_make_absolute(directory, word, &place.path);
-        else /* it is gone: then only a whole path is one */
+        else /* the working directory was removed: only a whole path works */
                 r = (place.path = strdup(word)) ? 0 : -ENOMEM;
         if (r < 0)
                 return r;

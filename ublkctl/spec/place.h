@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* A file or block device as the command line names it. The name is kept: what a link leads to today is not
- * what it leads to after the next boot. Two names are compared by what they lead to. */
+/* Files and block devices, as the command line names them. The path keeps its links, because after the next
+ * boot a link may lead elsewhere. Two paths are compared by where they lead. */
 #pragma once
 
 #include <stdbool.h>
 #include <sys/stat.h>
 
 struct place {
-        const char *word; /* as it was given, not owned */
+        const char *word; /* as given; the caller owns it */
         char *path;       /* absolute, with its links */
         bool exists;
-        int error;        /* why it cannot be looked at, positive; 0 where it exists */
-        struct stat stat; /* of what it leads to, where it exists */
+        int error;        /* why stat() failed, positive; 0 if it exists */
+        struct stat stat; /* of the target of the path, if it exists */
 };
 
-/* Looks where `word` leads to, from the working directory. 0 (also for what does not exist) or -errno. `ret`
- * is to be cleared. */
+/* Look where `word` leads to, from the working directory. 0, also if it does not exist; -errno. The caller
+ * clears `ret` in any case. */
 int place_look(const char *word, struct place *ret);
 void place_clear(struct place *place);
 
-/* Whether `path` (absolute) is that file or that block device: by another link, another name of the file or
- * another node of the device. What does not exist is the same as its own path alone. */
+/* Return whether `path` (absolute) leads to the same file or block device: by another link, another name of
+ * the file or another node of the device. A place that does not exist equals its own path only. */
 bool place_is(const struct place *place, const char *path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What differs between two specs, field by field. */
+/* Compare two specs, field by field. */
 #include "ublkctl/spec/spec_diff.h"
 
 #include "ublkctl/text/json_path.h"
@@ -18,7 +18,7 @@ struct walk {
         unsigned count;
 };
 
-/* The amount that a value is: a number, or a string that `parse` reads. */
+/* Return whether a value is an amount: a number, or a string that `parse` accepts. */
 static bool amount(const cJSON *value, int (*parse)(const char *text, uint64_t *ret), uint64_t *ret)
 {
         if (cJSON_IsString(value))
@@ -48,7 +48,7 @@ static bool same_value(const cJSON *old, const cJSON *new, bool label)
 static void compare(
         struct walk *walk, const char *field, const cJSON *old, const cJSON *new, const cJSON *schema);
 
-/* The member `name` of both, under the field's path. */
+/* Compare the member `name` of both, below the path of the field. */
 static void compare_member(struct walk *walk, const char *field, const char *name, const cJSON *old,
         const cJSON *new, const cJSON *schema)
 {

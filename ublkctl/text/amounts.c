@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers for people. */
+/* Print numbers for people. */
 #include "ublkctl/text/amounts.h"
 
 #include "ublkd/base/cleanup.h"
@@ -13,7 +13,8 @@ struct scale {
         const char *unit;
 };
 
-/* Three digits that count, with the largest unit that leaves at least 1. Scales descend and end with 1. */
+/* Print three significant digits, with the largest unit that leaves at least 1. `scales` descend and end with
+ * 1. */
 static void format_scaled(double value, const struct scale *scale, char *ret)
 {
         int digits;

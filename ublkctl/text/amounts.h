@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers for people. Pure. */
+/* Print numbers for people. Pure. */
 #pragma once
 
 enum { SIZE_ARGUMENT_SIZE = 32 };
 
-/* A size of the command line as the API knows it: K, M, G and T, as truncate(1) has them, are KiB, MiB, GiB
- * and TiB; all else is left as it is (and cut, so that it is none, when it is too long for any size). */
+/* Convert a size of the command line to the API's form: K, M, G and T (as in truncate(1)) become KiB, MiB,
+ * GiB and TiB. Copy any other text; cut text that is too long for any size, so that it is invalid. */
 void size_argument(const char *text, char ret[static SIZE_ARGUMENT_SIZE]);
 
 #include <stdint.h>

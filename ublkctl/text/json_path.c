@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading answers: members by a dotted path. */
+/* Read answers: members by a dotted path. */
 #include "ublkctl/text/json_path.h"
 
 #include <stdio.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading answers: members by a dotted path ("status.worker.pid"). Pure. */
+/* Read answers: members by a dotted path ("status.worker.pid"). Results belong to the object. Pure. */
 #pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-/* NULL: there is no such member. */
+/* Return the member; NULL: none. */
 const cJSON *json_find(const cJSON *object, const char *path);
-/* NULL: there is none, or it is no string. */
+/* Return the string; NULL: no member, or not a string. */
 const char *json_text(const cJSON *object, const char *path);
-/* The condition of this type that a device has, or NULL. */
+/* Return the condition of this type of a device; NULL: none. */
 const cJSON *json_condition(const cJSON *device, const char *type);
-/* `fallback`: there is none, or it is no number. */
+/* Return the number; `fallback`: no member, or not a number. */
 double json_number(const cJSON *object, const char *path, double fallback);
 bool json_true(const cJSON *object, const char *path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Aligned columns of text. */
+/* Print aligned columns of text. */
 #include "ublkctl/text/table.h"
 
 #include "ublkctl/text/text.h"
@@ -94,7 +94,7 @@ void table_add_format(struct table *table, const char *format, ...)
                 table->incomplete = true;
 }
 
-/* At most `count` code points of text; what it printed. */
+/* Print at most `count` code points of text. Return how many. */
 static size_t print_part(FILE *file, const char *text, size_t count)
 {
         size_t printed = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Aligned columns of text. */
+/* Print aligned columns of text. */
 #pragma once
 
 #include "ublkctl/text/terminal.h"
@@ -11,20 +11,21 @@
 
 struct table;
 
-/* A table with these headings (NULL-terminated; used until table_free()). A heading that begins with '>' is
- * of a column of numbers: aligned to the right. NULL: out of memory. */
+/* Create a table with these headings (NULL-terminated; they must outlive it). A heading that begins with '>'
+ * marks a column of numbers, aligned to the right. NULL on ENOMEM. table_free() takes NULL and returns
+ * NULL. */
 struct table *table_new(const char *const *headings);
 struct table *table_free(struct table *table);
 
-/* The next cell, row by row; text is copied and made printable, NULL is "-". When memory runs out the table
- * says so when it is printed. */
+/* Add the next cell, row by row. The text is copied and made printable; NULL prints "-". On ENOMEM
+ * table_print() fails. */
 void table_add(struct table *table, const char *text);
 void table_add_painted(struct table *table, enum paint paint, const char *text);
 void table_add_format(struct table *table, const char *format, ...) _printf_(2, 3);
 
-/* Columns are two spaces apart and as wide as their widest cell, in code points; nothing follows the last
- * cell of a line. At most `rows` rows (0: all), lines cut to `columns` code points (0: never cut).
- * 0, or -ENOMEM when cells are missing (nothing is printed). */
+/* Print the table. Columns are two spaces apart and as wide as their widest cell, in code points; no space
+ * follows the last cell. At most `rows` rows (0: all); lines are cut to `columns` code points (0: never). 0;
+ * -ENOMEM if cells are missing: nothing is printed. */
 int table_print(const struct table *table, FILE *file, bool colours, size_t rows, size_t columns);
 
 DEFINE_CLEANUP(struct table, table_free);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What goes to a terminal: colours, the line of progress, and nothing that could harm it. */
+/* Print to a terminal: colours, the line of progress, and text that cannot harm it. */
 #include "ublkctl/text/terminal.h"
 
 #include "ublkd/base/cleanup.h"
@@ -20,7 +20,7 @@ static const char *const paints[] = {
 };
 static_assert(ARRAY_SIZE(paints) == _PAINT_MAX, "every paint has a sequence");
 
-/* Whether a line of progress is on the terminal: it belongs to the terminal, of which there is one. */
+/* Whether the terminal shows a line of progress. Static, because there is one terminal. */
 static bool progress_is_shown;
 
 const char *paint_begin(enum paint paint)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What goes to a terminal: colours, the line of progress, and nothing that could harm it. */
+/* Print to a terminal: colours, the line of progress, and text that cannot harm it. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,22 +7,22 @@
 
 enum paint { PAINT_NONE, PAINT_GOOD, PAINT_BUSY, PAINT_BAD, PAINT_DIM, PAINT_BOLD, _PAINT_MAX };
 
-/* The escape sequence that begins the colour; "" for PAINT_NONE. */
+/* Return the escape sequence that begins the colour; "" for PAINT_NONE. */
 const char *paint_begin(enum paint paint);
-/* The one that ends any. */
+/* Return the escape sequence that ends any colour. */
 const char *paint_end(void);
 
-/* The colour of a phase. */
+/* Return the colour of a phase. */
 enum paint phase_paint(const char *phase);
 
-/* Prints text that came from elsewhere, with '?' for control characters and for what is no UTF-8. */
+/* Print text from another program, with '?' for control characters and invalid UTF-8. */
 void print_safely(FILE *file, const char *text);
 
-/* Shows a line on stderr in place of the one before; it is gone after progress_end(). To be used only when
- * stderr is a terminal. `text` is cut to the width of the terminal. */
+/* Replace the line of progress on stderr, until progress_end(). Call it only if stderr is a terminal. `text`
+ * is cut to the width of the terminal. */
 void progress_show(const char *text);
-/* Takes the line away, if there is one. */
+/* Remove the line of progress, if there is one. */
 void progress_end(void);
 
-/* Of the terminal at fd; 80 by 24 when it does not tell. */
+/* Get the size of the terminal at `fd`; 80 by 24 if it is unknown. */
 void terminal_size(int fd, unsigned *ret_columns, unsigned *ret_rows);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts in memory. */
+/* Build texts in memory. */
 #include "ublkctl/text/text.h"
 
 #include <stdio.h>

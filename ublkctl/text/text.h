@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts in memory: one that grows, and one that is printed into. Pure. */
+/* Build texts in memory: one that grows, and one that is printed. Pure. */
 #pragma once
 
 #include "ublkd/base/cleanup.h"
@@ -8,14 +8,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Zeroed: empty. `bytes` is the owner's to free(). */
+/* Zeroed: empty. The owner frees `bytes` with free(). */
 struct text {
-        char *bytes; /* NUL-terminated; NULL: nothing was ever appended */
+        char *bytes; /* NUL-terminated; NULL: still empty */
         size_t size, capacity;
 };
 
-/* False, and nothing changes: it would be longer than `size_max` bytes, or there is no memory. */
+/* Append bytes. False, and nothing changes: the text would exceed `size_max` bytes, or ENOMEM. */
 bool text_append(struct text *text, const char *bytes, size_t size, size_t size_max);
 
-/* As vasprintf(3), but NULL when there is no memory. The caller frees it. */
+/* Like vasprintf(3); return the text, which the caller frees, or NULL on ENOMEM. */
 char *text_format(const char *format, va_list arguments) _printf_(1, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* recover and restart: what is done to the worker of a device. */
+/* recover and restart: act on the worker of a device. */
 #include "ublkctl/verbs/await.h"
 #include "ublkctl/verbs/change.h"
 #include "ublkctl/text/json_path.h"
@@ -15,7 +15,7 @@ static void print_done(const char *name, const char *done)
         printf(" %s\n", done);
 }
 
-/* NULL: memory. The caller frees it. */
+/* Return the path of the request, which the caller frees; NULL on ENOMEM. */
 static char *recover_path(const struct context *context, const char *name)
 {
         char *path = device_path(name, "/recover");
@@ -76,7 +76,7 @@ static enum exit_status restart_one(struct context *context, const char *name)
 enum exit_status verb_recover(struct context *context, int argc, char *argv[])
 {
         if (context->settings->accept_backing && argc > 1) {
-                say(NULL, "--accept-backing is about one device; name one.");
+                say(NULL, "--accept-backing applies to one device only; name one.");
                 return STATUS_USAGE;
         }
         return for_each_name(context, argc, argv, recover_one);
@@ -85,7 +85,7 @@ enum exit_status verb_recover(struct context *context, int argc, char *argv[])
 enum exit_status verb_restart(struct context *context, int argc, char *argv[])
 {
         if (context->settings->accept_write_errors && argc > 1) {
-                say(NULL, "--accept-write-errors is about one device; name one.");
+                say(NULL, "--accept-write-errors applies to one device only; name one.");
                 return STATUS_USAGE;
         }
         return for_each_name(context, argc, argv, restart_one);

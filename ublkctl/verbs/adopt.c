@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* adopt: disks whose record a lost or older database does not have. */
+/* adopt: disks whose record the database does not have, because it was lost or is older. */
 #include "ublkctl/verbs/await.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/terminal.h"
@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The uid of what GET /host calls `word`: a name or a uid, which need not be there. NULL: memory. */
+/* Return the uid that GET /host shows for a name or uid, or `word` itself; the caller frees it. NULL on
+ * ENOMEM. */
 static char *find_uid(const cJSON *adoptable, const char *word)
 {
         const cJSON *item;
@@ -27,7 +28,7 @@ static bool is_uid(const char *word)
         return strlen(word) == 36 && strspn(word, "0123456789abcdef-") == 36;
 }
 
-/* A device that is there is found by its name as well, so that an adoption can be repeated. */
+/* Find a device of the database by its name too, so that an adoption can be repeated. */
 static char *find_device(struct context *context, const cJSON *adoptable, const char *word)
 {
         _cleanup_free_ char *uid = find_uid(adoptable, word);
@@ -48,7 +49,7 @@ static void print_adopted(const char *name)
         puts(" adopted");
 }
 
-/* One item of the answer. */
+/* Print one item of the answer. */
 static enum exit_status report(struct context *context, const cJSON *item, uint64_t deadline)
 {
         const char *name = json_text(item, "name"), *uid = json_text(item, "uid"),
@@ -56,11 +57,11 @@ static enum exit_status report(struct context *context, const cJSON *item, uint6
         enum exit_status status = STATUS_OK;
 
         if (!json_true(item, "adopted") || !name) {
-                say(name ? name : uid, "%s", detail ? detail : "It was not adopted.");
+                say(name ? name : uid, "%s", detail ? detail : "The device was not adopted.");
                 return STATUS_FAILED;
         }
         if (context->settings->name && strcmp(name, context->settings->name) != 0) {
-                say(name, "It was adopted before under this name, and a name cannot be changed: --name was "
+                say(name, "The device was adopted earlier under this name, which cannot change: --name was "
                           "ignored.");
                 return STATUS_REFUSED;
         }
@@ -71,7 +72,7 @@ static enum exit_status report(struct context *context, const cJSON *item, uint6
         return status;
 }
 
-/* `body` is taken over. */
+/* Takes over `body`. */
 static enum exit_status adopt(struct context *context, cJSON *body, double *ret_remaining)
 {
         uint64_t deadline = now_usec() + context->settings->timeout;
@@ -85,14 +86,14 @@ static enum exit_status adopt(struct context *context, cJSON *body, double *ret_
         if (status != STATUS_OK)
                 return status;
         if (cJSON_GetArraySize(json_find(answer.json, "items")) == 0)
-                say(NULL, "There is nothing to adopt.");
+                say(NULL, "No device to adopt.");
         cJSON_ArrayForEach (item, json_find(answer.json, "items"))
                 status = exit_status_merge(status, report(context, item, deadline));
         *ret_remaining = json_number(answer.json, "remaining", 0);
         return status;
 }
 
-/* The daemon takes so many at a time. */
+/* The daemon adopts a limited number for each request. */
 static enum exit_status adopt_all(struct context *context)
 {
         enum exit_status status = STATUS_OK;
@@ -147,7 +148,7 @@ enum exit_status verb_adopt(struct context *context, int argc, char *argv[])
                 return STATUS_USAGE;
         }
         if (settings->name && argc != 1) {
-                say(NULL, "adopt: --name goes with exactly one device.");
+                say(NULL, "adopt: --name applies to one device only; name one.");
                 return STATUS_USAGE;
         }
         return settings->all ? adopt_all(context) : adopt_named(context, argc, argv);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* apply: makes devices as files describe them. */
+/* apply: create and change devices until they match their files. */
 #include "ublkctl/verbs/await.h"
 #include "ublkctl/spec/documents.h"
 #include "ublkctl/verbs/dry_run.h"
@@ -38,7 +38,7 @@ struct apply {
         struct documents documents;
         enum exit_status *results; /* one for each document */
         enum exit_status pruned;
-        bool nameless; /* a spec does not say which device it means */
+        bool nameless; /* a spec has no name, so its device is unknown */
 };
 
 static void print_outcome(const struct context *context, const char *name, enum outcome outcome)
@@ -75,7 +75,7 @@ static void ignore_difference(void *userdata _unused_, const char *field _unused
 {
 }
 
-/* A schema, for its defaults; NULL: there is none. The caller deletes it. */
+/* Fetch a schema for its defaults; the caller deletes it. NULL: none. */
 static cJSON *fetch_schema(struct context *context, const char *folder, const char *name)
 {
         _cleanup_free_ char *encoded = url_encode(name);
@@ -107,7 +107,7 @@ static enum outcome compare(struct context *context, const char *name, const cJS
         return count ? OUTCOME_CHANGED : OUTCOME_UNCHANGED;
 }
 
-/* `device`: as it is, or NULL: there is none. */
+/* `device`: its present state; NULL: it does not exist. */
 static enum exit_status rehearse(
         struct context *context, const char *name, const cJSON *device, const cJSON *spec)
 {
@@ -126,7 +126,7 @@ static enum exit_status rehearse(
 
 /* ---- one device ---- */
 
-/* One try. *ret_collision: somebody else changed the device between our look and our change. */
+/* Make one attempt. *ret_collision: another client changed the device between our GET and our PUT. */
 static enum exit_status put_once(struct context *context, const char *name, const cJSON *spec,
         const struct answer *before, enum outcome *ret, bool *ret_collision)
 {
@@ -152,7 +152,7 @@ static enum exit_status put_once(struct context *context, const char *name, cons
         return STATUS_OK;
 }
 
-/* Looks, and makes it so. */
+/* Compare the device with its spec, and change it if needed. */
 static enum exit_status apply_once(
         struct context *context, const char *name, const cJSON *spec, enum outcome *ret, bool *ret_collision)
 {
@@ -197,7 +197,7 @@ static enum exit_status apply_one(struct context *context, const char *name, con
                         print_outcome(context, name, outcome);
                 return STATUS_OK;
         }
-        say(name, "Somebody else keeps changing this device; it was left as it is. Try again.");
+        say(name, "Another client keeps changing this device, which was left as it is; try again.");
         return STATUS_REFUSED;
 }
 
@@ -227,7 +227,7 @@ static const struct document *find_document(
         return NULL;
 }
 
-/* Every spec has a name of its own; one that has not is left out. */
+/* Check that every spec has a name of its own; leave out a spec without one. */
 static enum exit_status check_document(const struct documents *documents, size_t index)
 {
         const struct document *document = &documents->items[index], *other;
@@ -240,12 +240,12 @@ static enum exit_status check_document(const struct documents *documents, size_t
         other = find_document(documents, name, index);
         if (!other)
                 return STATUS_OK;
-        say(name, "It is described twice, in %s and in %s; the second was left out.", other->source,
-                document->source);
+        say(name, "The device is described twice, in %s and in %s; the second spec was left out.",
+                other->source, document->source);
         return STATUS_FAILED;
 }
 
-/* STATUS_NO_DAEMON: the rest was not tried. */
+/* STATUS_NO_DAEMON: the rest was not attempted. */
 static enum exit_status apply_all(struct apply *apply)
 {
         for (size_t i = 0; i < apply->documents.count; i++) {
@@ -279,7 +279,7 @@ static bool is_described(const void *userdata, const char *name)
         return find_document(documents, name, documents->count) != NULL;
 }
 
-/* Of several descriptions of one device only the first is tried. */
+/* Of several specs with one name, only the first is applied. */
 static void name_failure(const struct documents *documents, size_t index)
 {
         const char *name = document_name(&documents->items[index]);
@@ -318,17 +318,19 @@ static void name_failures(const struct apply *apply)
 static enum exit_status check_settings(const struct settings *settings)
 {
         if (settings->files.count == 0) {
-                say(NULL, "Say what to apply: -f FILE, -f DIR or -f - (standard input).");
+                say(NULL, "No file to apply; give -f FILE, -f DIR or -f - (standard input).");
                 return STATUS_USAGE;
         }
         if (settings->prune != (settings->labels.count > 0)) {
                 say(NULL, settings->prune
-                                  ? "--prune removes only devices with a label: say which, with -l KEY=VALUE."
-                                  : "-l is for --prune: it says which devices may be removed.");
+                                  ? "--prune needs a label, because it removes only devices with it; give "
+                                    "-l KEY=VALUE."
+                                  : "-l needs --prune: it selects the devices to remove.");
                 return STATUS_USAGE;
         }
         if (settings->prune_in_use.count > 0 && !settings->prune) {
-                say(NULL, "--prune-in-use is for --prune: it names what may be removed while it is in use.");
+                say(NULL, "--prune-in-use needs --prune: it names devices to remove even while they are in "
+                          "use.");
                 return STATUS_USAGE;
         }
         return STATUS_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attach and detach: disks as losetup makes them, by file and by node. */
+/* attach and detach: handle disks like losetup does, by file and by node. */
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/verbs/await.h"
 #include "ublkctl/verbs/change.h"
@@ -23,7 +23,7 @@
 
 enum {
         NAMES_TRIED_MAX = 20,
-        TAKE_BACK_PATIENCE = 2 * 1000 * 1000, /* as its request says */
+        TAKE_BACK_PATIENCE = 2 * 1000 * 1000, /* of the request that takes the device back */
 };
 
 struct attach {
@@ -31,7 +31,7 @@ struct attach {
         struct place place;
         bool read_only;
         uint64_t offset;
-        cJSON *devices; /* all there are */
+        cJSON *devices; /* all devices */
         char name[DISK_NAME_SIZE];
 };
 
@@ -54,7 +54,7 @@ static bool has_backing(const cJSON *device, const struct place *place)
         return backing && place_is(place, backing);
 }
 
-/* The path of a served disk leads to another file by now: it is not attached. */
+/* Return whether the path of a disk leads to another file now: that file is not attached. */
 static bool leads_elsewhere(const cJSON *device)
 {
         const char *status = json_text(json_condition(device, "PathLeadsToStore"), "status");
@@ -62,7 +62,7 @@ static bool leads_elsewhere(const cJSON *device)
         return status && strcmp(status, "False") == 0;
 }
 
-/* The device that is what attach would make, or NULL. */
+/* Return the device that equals the one that attach would create; NULL: none. */
 static const cJSON *find_attached(const struct attach *attach)
 {
         const cJSON *device;
@@ -114,7 +114,7 @@ static enum exit_status print_node(const struct attach *attach, const cJSON *dev
         const char *node = json_text(device, "status.device");
 
         if (!node) {
-                say(attach->name, "The device is there, but has no disk. %s", device_message(device));
+                say(attach->name, "The device exists, but has no disk. %s", device_message(device));
                 return STATUS_FAILED;
         }
         print_safely(stdout, node);
@@ -123,7 +123,7 @@ static enum exit_status print_node(const struct attach *attach, const cJSON *dev
         return STATUS_OK;
 }
 
-/* Removes the device, and says what came of it. */
+/* Remove the device, and print the result. */
 static void take_back(const struct attach *attach)
 {
         _cleanup_free_ char *path = device_path(attach->name, "?wait&timeout=2s");
@@ -132,18 +132,18 @@ static void take_back(const struct attach *attach)
         bool asked = path && client_ask(attach->context->client, &removal, false, &removed) == STATUS_OK;
 
         if (asked && is_problem(&removed, "timeout")) {
-                say(attach->place.path, "It was given up; the device %s is being removed.", attach->name);
+                say(attach->place.path, "attach gave up; the device %s is being removed.", attach->name);
                 return;
         }
         if (asked && removed.status >= 400)
                 (void)report_problem(&removal, attach->name, &removed);
         if (!asked || removed.status >= 400)
-                say(attach->name, "The device stays; 'ublkctl describe %s' tells how it is.", attach->name);
+                say(attach->name, "The device stays; 'ublkctl describe %s' shows its state.", attach->name);
         else
-                say(attach->place.path, "It was given up; nothing is left behind.");
+                say(attach->place.path, "attach gave up; nothing is left behind.");
 }
 
-/* The device that cannot become a disk, or not in time, is taken back. */
+/* Remove the device again if it has no disk in time. */
 static enum exit_status give_up(
         const struct attach *attach, const struct request *request, const struct answer *answer)
 {
@@ -152,12 +152,12 @@ static enum exit_status give_up(
         if (!ours)
                 return report_problem(request, attach->place.path, answer);
         if (!say_why(attach->place.path, json_find(answer->json, "device")))
-                say(attach->place.path, "It cannot be made a disk; look into the log of ublkd.");
+                say(attach->place.path, "Cannot create the disk; look into the log of ublkd.");
         take_back(attach);
         return answer->status == 504 ? STATUS_TIMED_OUT : STATUS_FAILED;
 }
 
-/* One try under attach->name. *ret_taken: somebody was faster with this name. */
+/* Make one attempt with attach->name. *ret_taken: another client has taken the name. */
 static enum exit_status create(struct attach *attach, bool *ret_taken)
 {
         struct watch watch = {
@@ -211,7 +211,7 @@ static enum exit_status create_under_free_name(struct attach *attach)
                 if (status != STATUS_OK)
                         return status;
         }
-        say(attach->place.path, "No free name was found; give one with --name.");
+        say(attach->place.path, "Found no free name; give one with --name.");
         return STATUS_REFUSED;
 }
 
@@ -228,11 +228,13 @@ static enum exit_status check_settings(const struct settings *settings, uint64_t
                 size_argument(settings->offset, offset);
         if (!settings->offset || parse_bytes(offset, ret_offset) >= 0)
                 return STATUS_OK;
-        say(NULL, "'%s' is no offset; give bytes, or a number with KiB, MiB, GiB or TiB.", settings->offset);
+        say(NULL, "'%s' is not a valid offset; give bytes, or a number with KiB, MiB, GiB or TiB.",
+                settings->offset);
         return STATUS_USAGE;
 }
 
-/* What of the file is not on the disk, which exists (`device`) or is being made (NULL). */
+/* Warn of the part of the file that is not on the disk. `device`: the disk exists; NULL: it is being
+ * created. */
 static void warn_of_what_is_missing(const struct attach *attach, const cJSON *device)
 {
         enum { SECTOR = 512 };
@@ -244,18 +246,18 @@ static void warn_of_what_is_missing(const struct attach *attach, const cJSON *de
                         cJSON_IsString(size) ? strdup(size->valuestring) : json_print_indented(size);
 
                 say(attach->place.path,
-                        "The disk of the device %s is not all of the file: its size is set to %s.",
+                        "The disk of the device %s does not cover the whole file: its size is set to %s.",
                         attach->name, text ? text : "less");
         } else if (stat(attach->place.path, &stat_of) == 0 && S_ISREG(stat_of.st_mode)
                    && stat_of.st_size % SECTOR) {
                 say(attach->place.path,
-                        "The last %d bytes are not on the disk, as a disk is made of sectors of %d bytes; "
+                        "The last %d bytes are not on the disk, because its sectors have %d bytes; "
                         "lengthen the file, as with 'truncate -s %%%d FILE'.",
                         (int)(stat_of.st_size % SECTOR), SECTOR, SECTOR);
         }
 }
 
-/* The device whose disk lies in what is gone, or NULL. */
+/* Return the name of the device whose disk lies in the missing file; NULL: none. */
 static const char *find_owner(const struct attach *attach)
 {
         const cJSON *device;
@@ -267,8 +269,8 @@ static const char *find_owner(const struct attach *attach)
         return NULL;
 }
 
-/* What to do about a file that is not there. To make one would lose what is on a disk that already exists,
- * and nobody wants a file in /dev. */
+/* Explain what to do about a missing file. Do not advise to create it where it belongs to a disk, whose data
+ * would be lost, nor in /dev. */
 static enum exit_status refuse_missing(struct attach *attach)
 {
         const char *word = attach->place.word, *owner;
@@ -279,17 +281,16 @@ static enum exit_status refuse_missing(struct attach *attach)
         owner = find_owner(attach);
         if (owner)
                 say(word,
-                        "It is gone, and the disk of the device %s lies in it; bring it back, by mounting "
-                        "its file system, attaching its drive or renaming it, and put no other in its "
-                        "place.",
+                        "The file is missing, and the disk of the device %s lies in it; bring it back, by "
+                        "mounting its file system, attaching its drive or renaming it, and put no other "
+                        "file in its place.",
                         owner);
         else if (strncmp(attach->place.path, "/dev/", 5) == 0)
-                say(word,
-                        "There is no such device; check the path, and whether the drive is attached ('lsblk' "
-                        "lists what there is).");
+                say(word, "The block device does not exist; check the path, and whether the drive is "
+                          "attached ('lsblk' lists all).");
         else
-                say(word, "There is no such file; check the path, and whether its file system is mounted. A "
-                          "new disk needs a new file, as 'truncate -s 10G FILE' makes it.");
+                say(word, "The file does not exist; check the path, and whether its file system is "
+                          "mounted. A new disk needs a new file, as from 'truncate -s 10G FILE'.");
         return STATUS_FAILED;
 }
 
@@ -305,7 +306,7 @@ static enum exit_status look(struct attach *attach, const char *word)
                                              : say_file_fault(word, attach->place.error);
 }
 
-/* The disk is there already: it is waited for, and its node printed. */
+/* The disk exists: wait for it, and print its node. */
 static enum exit_status show_attached(struct attach *attach, const cJSON *there)
 {
         struct context *context = attach->context;
@@ -338,17 +339,15 @@ static const cJSON *find_replaced(const struct attach *attach)
         return NULL;
 }
 
-/* Whoever attaches a file again expects the disk that there is, and would get one with other data. */
+/* A user who attaches a path again expects the existing disk; a new disk would have other data. */
 static enum exit_status refuse_replaced(const struct attach *attach, const cJSON *device)
 {
         const char *name = json_text(device, "name"), *node = json_text(device, "status.device"),
                    *message = json_text(json_condition(device, "PathLeadsToStore"), "message");
 
         say(attach->place.word,
-                "It is not the file that the device %s%s%s%s serves, which was at this path before. "
-                "%s%sNothing was "
-                "done. To make a second disk, of the file that is there now, name it: 'ublkctl attach --name "
-                "NAME "
+                "The path no longer leads to the file that the device %s%s%s%s serves. %s%sNothing was done. "
+                "To create a second disk, from the file there now, name it: 'ublkctl attach --name NAME "
                 "FILE'.",
                 name, node ? " (" : "", node ? node : "", node ? ")" : "", message ? message : "",
                 message ? " " : "");
@@ -400,12 +399,11 @@ static enum meaning meaning_of(const cJSON *device, const struct place *place)
                 return MEANING_NAME;
         if (node && place_is(place, node))
                 return MEANING_NODE;
-        /* a file that is gone may still have its disk */
+        /* a missing file may still have its disk */
         return has_backing(device, place) ? MEANING_FILE : MEANING_NONE;
 }
 
-/* The one device that is meant by the word, in *ret. A name goes before a node, and a node before the disks
- * that it backs. */
+/* Resolve `word` to one device, in *ret: by name, then by node, then by backing file. */
 static enum exit_status find_meant(const cJSON *devices, const struct place *place, const char **ret)
 {
         const char *word = place->word, *found = NULL, *second = NULL;
@@ -424,11 +422,14 @@ static enum exit_status find_meant(const cJSON *devices, const struct place *pla
                 best = meaning;
         }
         if (second) {
-                say(word, "Several disks are meant, %s and %s among them; name the one.", found, second);
+                say(word,
+                        "The word is ambiguous: it stands for several disks, %s and %s among them; use "
+                        "the name of the device.",
+                        found, second);
                 return STATUS_REFUSED;
         }
         if (!found) {
-                say(word, "There is no disk with this node, file or name; 'ublkctl list -o wide' shows all.");
+                say(word, "No disk has this node, file or name; 'ublkctl list -o wide' shows all.");
                 return STATUS_NOT_FOUND;
         }
         *ret = found;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting for devices, with a line of progress on a terminal. */
+/* Wait for devices, with a line of progress on a terminal. */
 #include "ublkctl/verbs/await.h"
 
 #include "ublkctl/client/device_news.h"
@@ -12,9 +12,8 @@
 #include <string.h>
 
 enum {
-        LOOK_AGAIN = 2 * USEC_PER_SEC,    /* not all that is waited for is an event: a new generation that is
-                                             observed */
-        HOST_PATIENCE = USEC_PER_SEC / 2, /* a ublkd that has just begun does not know of the driver yet */
+        LOOK_AGAIN = 2 * USEC_PER_SEC,    /* not everything is an event: a new generation that is observed */
+        HOST_PATIENCE = USEC_PER_SEC / 2, /* a ublkd that has just started does not know the driver yet */
 };
 
 uint64_t now_usec(void)
@@ -84,13 +83,14 @@ bool device_has_reason(const cJSON *device, const char *reason)
         return false;
 }
 
-/* Nothing that is done to this one device helps: the driver is missing, or may not be used. */
+/* Return whether the host is the cause: the driver is missing, or ublkd may not use it. Nothing done to this
+ * device helps. */
 static bool waits_for_the_host(const cJSON *device)
 {
         return device_has_reason(device, "HostNotReady");
 }
 
-/* The store at its path is another one: only the administrator can say what is to be done. */
+/* Return whether the path leads to another store: only the administrator can decide. */
 static bool waits_for_consent(const cJSON *device)
 {
         const char *reason = json_text(json_condition(device, "Ready"), "reason"),
@@ -101,7 +101,7 @@ static bool waits_for_consent(const cJSON *device)
 
 void say_in_force(const char *name)
 {
-        say(name, "What was asked for stays in force, and is done once that is put right.");
+        say(name, "The request stays in force, and ublkd carries it out when the cause is gone.");
 }
 
 bool watch_or_end(void *userdata)
@@ -143,21 +143,22 @@ static enum exit_status time_is_over(const struct watch *watch, const cJSON *dev
 {
         const char *phase = json_text(device, "status.phase");
 
-        say(watch->name, "It is not %s in the given time (it is %s); wait longer with --timeout. %s",
+        say(watch->name, "The device is not %s in time (it is %s); wait longer with --timeout. %s",
                 watch->goal, phase ? phase : "there", device_message(device));
         return STATUS_TIMED_OUT;
 }
 
-/* Whether the first who was waited for, until `deadline` as well, has been for long enough to tell. */
+/* Return whether to give up, after a time that counts from the first device of this deadline. */
 static bool is_given_up(const struct watch *watch, const cJSON *device, uint64_t deadline)
 {
-        if (watch->gives_up && waits_for_consent(device)) /* long enough for a try that was just asked for */
+        if (watch->gives_up
+                && waits_for_consent(device)) /* long enough for an attempt that was just requested */
                 return now_usec() >= watch->began + HOST_PATIENCE;
         return watch->gives_up && waits_for_the_host(device)
                && now_usec() + watch->context->settings->timeout >= deadline + HOST_PATIENCE;
 }
 
-/* One look. True: the wait is over, with *ret_status. */
+/* Look once. True: the wait is over, with *ret_status. */
 static bool look(struct watch *watch, enum wait_for goal, uint64_t deadline, enum exit_status *ret_status)
 {
         _cleanup_free_ char *path = device_path(watch->name, "");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting for devices, with a line of progress on a terminal. */
+/* Wait for devices, with a line of progress on a terminal. */
 #pragma once
 
 #include "ublkctl/client/call.h"
@@ -15,41 +15,43 @@ struct watch {
         bool gives_up;    /* see await_live() */
 };
 
-/* CLOCK_MONOTONIC, microseconds. */
+/* Return CLOCK_MONOTONIC in microseconds. */
 uint64_t now_usec(void);
 
-/* Zero, or the tick of a request that the daemon holds: shows how `watch->name` is doing. */
+/* Return the tick of a request that the daemon holds (see struct request), which shows the state of
+ * `watch->name`; NULL without a terminal. */
 bool (*watch_tick(const struct context *context))(void *userdata);
 
-/* The tick (of a struct watch) that also ends the request when no device can start on this machine as it is:
- * says why, and sets `hopeless`. */
+/* The same tick (its userdata is a struct watch), which also ends the request if no device can start on this
+ * machine: it prints the cause and sets `hopeless`. */
 bool watch_or_end(void *userdata);
 
-/* After that: that the request is not taken back. */
+/* Print that the request stays in force, after watch_or_end() has ended it. */
 void say_in_force(const char *name);
 
-/* Waits until the device is ready (Live; Disabled when it shall be), or gone. A device that goes while it is
- * waited for to become ready is STATUS_NOT_FOUND. `deadline` as now_usec(). Says what is wrong. */
+/* Wait until the device is ready (Live; Disabled if it is disabled), or gone. If it disappears while it
+ * should become ready: STATUS_NOT_FOUND. `deadline` in the time of now_usec(). On failure print the cause. */
 enum exit_status await_device(
         struct context *context, const char *name, enum wait_for goal, uint64_t deadline);
 
-/* The same for Live, but gives up, with STATUS_FAILED, when no device can start on this machine as it is, or when
- * the store of this one is another than that of its disk.
- * `deadline`: settings.timeout after the first of those began that are waited for. */
+/* The same for Live. Give up, with STATUS_FAILED, if no device can start on this machine, or if the store of
+ * this device is not the one of its disk. `deadline`: settings.timeout after the wait for the first of all
+ * devices began. */
 enum exit_status await_live(struct context *context, const char *name, uint64_t deadline);
 
-/* Whether the device of this answer is as it shall be. */
+/* Return whether the device of this answer is ready. */
 bool device_is_ready(const cJSON *device);
 
-/* Whether one of its conditions has that reason. */
+/* Return whether one of its conditions has that reason. */
 bool device_has_reason(const cJSON *device, const char *reason);
 
-/* Its message about being ready, which says why it is not and what will be done; "" when there is none. */
+/* Return its message of Ready, which explains why it is not ready and what ublkd does next; "" if it has
+ * none. */
 const char *device_message(const cJSON *device);
 
-/* Says what ublkd warns of where the path of the device may lead to another disk after a reboot. */
+/* Print ublkd's warning if the path of the device may lead to another disk after a reboot. */
 void warn_of_path(const char *about, const cJSON *device);
 
-/* Says, about `about`, what went wrong with the last try of the device; its message where none has failed. False:
+/* Print, about `about`, why the last attempt of the device failed, or else the message of Ready. False:
  * neither is known. */
 bool say_why(const char *about, const cJSON *device);

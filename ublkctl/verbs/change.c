@@ -32,8 +32,8 @@ void wait_query(const struct context *context, bool wait, const char *what, char
                         (timeout < DAEMON_TIMEOUT_MAX ? timeout : DAEMON_TIMEOUT_MAX) / 1000);
 }
 
-/* Sends `body` to `path`, and waits if that is asked for. client_ask() for the rest: what is answered may be
- * a problem. */
+/* Send `body` to `path`, and wait if the options say so. Otherwise like client_ask(): the answer may be a
+ * problem. */
 static enum exit_status ask_for_change(struct context *context, struct request *request, const char *name,
         const char *path, struct answer *ret)
 {
@@ -58,11 +58,11 @@ static enum exit_status ask_for_change(struct context *context, struct request *
         progress_end();
         if (watch.hopeless)
                 say_in_force(name);
-        request->path = path; /* `full` ends here */
+        request->path = path; /* `full` goes out of scope here */
         return status;
 }
 
-/* The same, and tells of a problem, as call() does. */
+/* The same, and print a problem like call() does. */
 static enum exit_status send_change(struct context *context, struct request *request, const char *name,
         const char *path, struct answer *ret)
 {
@@ -144,9 +144,9 @@ enum exit_status verb_create(struct context *context, int argc, char *argv[])
 
 /* ---- merge patches ---- */
 
-/* What is printed when it is done. */
+/* What to print on success. */
 struct words {
-        const char *done;    /* and waited for */
+        const char *done;    /* after waiting */
         const char *ordered; /* with --no-wait */
 };
 
@@ -161,7 +161,7 @@ static void print_change(const struct context *context, const char *name, const 
         printf(" %s\n", same ? "unchanged" : context->settings->no_wait ? words->ordered : words->done);
 }
 
-/* PATCH /devices/NAME, unless it cuts off data that nobody said may be cut off. */
+/* PATCH /devices/NAME, unless it cuts off data without --allow-shrink. */
 static enum exit_status patch_device(
         struct context *context, const char *name, const cJSON *patch, const struct words *words)
 {
@@ -237,11 +237,13 @@ enum exit_status verb_resize(struct context *context, int argc _unused_, char *a
         size_argument(argv[1], size);
         if (parse_bytes(size, &bytes) < 0) {
                 cJSON_Delete(patch);
-                say(NULL, "'%s' is no size; give bytes, or a number with KiB, MiB, GiB or TiB, like 20GiB.",
+                say(NULL,
+                        "'%s' is not a valid size; give bytes, or a number with KiB, MiB, GiB or TiB, "
+                        "like 20GiB.",
                         argv[1]);
                 return STATUS_USAGE;
         }
-        /* as text: the spec keeps it as it was written, but for the unit */
+        /* as text: the spec keeps what the user wrote, except for the unit */
         if (patch
                 && (strspn(argv[1], "0123456789") == strlen(argv[1])
                                 ? cJSON_AddNumberToObject(patch, "size", (double)bytes)

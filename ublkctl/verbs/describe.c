@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* describe: all about a device, for people. */
+/* describe: show everything about a device to people. */
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/verbs/await.h"
 #include "ublkctl/client/event_list.h"
@@ -89,7 +89,7 @@ static void print_worker(const cJSON *device)
         putchar('\n');
 }
 
-/* Which way the data go, and why. */
+/* Print the identity of a store. */
 static void print_identity(const char *name, const cJSON *store, const char *more)
 {
         const char *identity = json_text(store, "identity"), *basis = json_text(store, "basis");
@@ -106,7 +106,7 @@ static void print_identity(const char *name, const cJSON *store, const char *mor
         puts(more);
 }
 
-/* Which store the disk was made on, and which one was found in its place. */
+/* Print the store that the disk was created on, and a store that was found in its place. */
 static void print_backing(const cJSON *device)
 {
         const cJSON *backing = json_find(device, "status.backing");
@@ -157,8 +157,8 @@ static double sum_of_errors(const cJSON *ops)
         return sum;
 }
 
-/* Requests that the worker has answered with an error, as its counters have them. "-": they cannot be read.
- */
+/* Print the requests that the worker has answered with an error, from its counters; "-" if they cannot be
+ * read. */
 static void print_io_errors(const struct context *context, const char *device)
 {
         _cleanup_free_ char *path = device ? device_path(device, "/stats") : NULL;
@@ -198,7 +198,7 @@ static void print_generation(const cJSON *device)
                observed = json_number(device, "status.observedGeneration", 0);
 
         print_name("Generation");
-        printf("%.0f%s\n", generation, observed < generation ? " (not acted upon yet)" : "");
+        printf("%.0f%s\n", generation, observed < generation ? " (not yet in effect)" : "");
 }
 
 static void print_features(const cJSON *device)
@@ -224,7 +224,7 @@ static void print_value(const cJSON *value)
         cJSON_free(text);
 }
 
-/* The fields of the spec, those of objects with dots. */
+/* Print the fields of the spec, with dots for those of objects. */
 static void print_spec(const cJSON *object, const char *path, unsigned depth)
 {
         const cJSON *member;
@@ -279,10 +279,10 @@ static void print_next_try(const cJSON *device)
                 return;
         snprintf(text, sizeof(text), "%s; %.0f in a row %s failed", at, attempts,
                 attempts == 1 ? "has" : "have");
-        print_field("Next try", text);
+        print_field("Next attempt", text);
 }
 
-/* What its users get from a disk that is served, and is told with it. */
+/* Print what the users of a disk in service must know of its store. */
 static void print_store_faults(const cJSON *device)
 {
         static const char *const types[] = {"BackingWhole", "Durable", "Space"};
@@ -299,7 +299,7 @@ static void print_store_faults(const cJSON *device)
         }
 }
 
-/* What stands between the device and being Live, and what will be done about it. */
+/* Print why the device is not Live, and what ublkd does next. */
 static void print_next(const cJSON *device)
 {
         const char *message = device_message(device);

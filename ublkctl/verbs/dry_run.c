@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a change would come to, as far as can be told without making it. */
+/* Show what a change would do, as far as that can be known without doing it. */
 #include "ublkctl/verbs/dry_run.h"
 
 #include "ublkctl/text/json_path.h"
@@ -20,7 +20,7 @@ enum exit_status dry_run_check(const char *name, const cJSON *spec)
         if (r >= 0)
                 return STATUS_OK;
         if (problems.count == 0)
-                say(name, "The spec cannot be checked: %s.", strerror(-r));
+                say(name, "Cannot check the spec: %s.", strerror(-r));
         for (size_t i = 0; i < problems.count; i++) {
                 const char *pointer = problems.items[i].pointer;
 
@@ -41,7 +41,7 @@ static bool has_feature(const cJSON *device, const char *name)
         return false;
 }
 
-/* The disk would go for a moment or for good: what keeps that from being done now. */
+/* The change would remove the disk for a moment or for good: print what prevents that now. */
 static enum exit_status tell_of_obstacle(struct context *context, const char *name)
 {
         cJSON *foreseen = NULL;
@@ -49,16 +49,18 @@ static enum exit_status tell_of_obstacle(struct context *context, const char *na
         bool loses_data;
 
         if (!name || !removal_foresee(context, name, &foreseen)) {
-                puts("; that is refused while it is in use");
+                puts("; ublkd refuses that while the disk is in use");
                 return STATUS_OK;
         }
         users = removal_users(foreseen);
         loses_data = removal_loses_data(foreseen);
         if (loses_data)
-                fputs("; that is refused, because its file was deleted and only this disk has the data",
+                fputs("; ublkd refuses that, because the file was deleted and only this disk has the data",
                         stdout);
         else
-                fputs(users ? "; that is refused, because it is in use: " : "; nobody uses it now", stdout);
+                fputs(users ? "; ublkd refuses that, because the disk is in use: "
+                            : "; the disk is not in use now",
+                        stdout);
         if (users && !loses_data)
                 print_safely(stdout, users);
         putchar('\n');
@@ -84,7 +86,7 @@ enum exit_status dry_run_tell_of_disk(struct context *context, const cJSON *devi
                 return tell_of_obstacle(context, name);
         }
         if (from->options.enabled && device_spec_needs_new_disk(from, to, &now, &change)) {
-                printf("  the disk would be made anew, because of %s", change.field);
+                printf("  the disk would be recreated, because of %s", change.field);
                 if (change.why)
                         printf(" (%s)", change.why);
                 return tell_of_obstacle(context, name);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* What a change would come to, as far as can be told without making it. */
+/* Show what a change would do, as far as that can be known without doing it. */
 #pragma once
 
 #include "ublkctl/client/call.h"
 
 #include <cjson/cJSON.h>
 
-/* Checks `spec` by the rules of this program, which are those of the ublkd of the same version: STATUS_FAILED
- * with every fault on stderr. What only opening the backing store can tell is not checked. */
+/* Check `spec` against the rules of this program, which equal those of a ublkd of the same version.
+ * STATUS_FAILED with every fault on stderr. It does not open the backing store. */
 enum exit_status dry_run_check(const char *name, const cJSON *spec);
 
-/* Prints a line when going from `device` (as the API gives it) to `spec`, which is a good one, takes the disk
- * away or makes it anew, with those who use it: STATUS_REFUSED while somebody does. */
+/* If the change from `device` (in the form of the API) to the valid `spec` would remove or recreate the disk,
+ * print a line with the openers of the disk. STATUS_REFUSED if there are any. */
 enum exit_status dry_run_tell_of_disk(struct context *context, const cJSON *device, const cJSON *spec);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* events: what happened, and what happens. The stream is resumed where it was cut off. */
+/* events: show what happened, and follow what happens. A stream that breaks off is resumed. */
 #include "ublkctl/client/event_list.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/client/sse.h"
@@ -17,7 +17,7 @@ enum { RETRY_MS = 2000 };
 
 struct events {
         struct context *context;
-        char *const *names; /* of the devices that are asked for */
+        char *const *names; /* devices to show */
         int count;          /* 0: all */
         struct sse *sse;
 };
@@ -32,7 +32,7 @@ static bool is_wanted(const struct events *events, const cJSON *event)
         return events->count == 0;
 }
 
-/* False: nobody reads any more. */
+/* Print an event. False: the output is closed. */
 static bool show(const struct events *events, const cJSON *event)
 {
         char *text;
@@ -65,7 +65,7 @@ static bool on_piece(void *userdata, const char *data, size_t size)
         return sse_feed(events->sse, data, size);
 }
 
-/* One name can be asked of the daemon; several are picked out here. */
+/* The daemon filters by one name; several are filtered here. */
 static const char *asked_device(const struct events *events)
 {
         return events->count == 1 ? events->names[0] : NULL;
@@ -80,7 +80,8 @@ static char *stream_path(const struct events *events, uint64_t after)
         return path && asked_device(events) ? url_add_parameter(path, "device", asked_device(events)) : path;
 }
 
-/* One connection, until it ends. *ret_compacted: too much has happened since; there is a gap. */
+/* Follow one connection until it ends. *ret_compacted: the daemon has dropped later events, so there is a
+ * gap. */
 static enum exit_status stream(struct events *events, uint64_t after, bool *ret_compacted)
 {
         _cleanup_free_ char *path = stream_path(events, after);
@@ -101,7 +102,7 @@ static enum exit_status stream(struct events *events, uint64_t after, bool *ret_
         return report_problem(&request, NULL, &answer);
 }
 
-/* Shows what is kept after `after`; where the stream goes on in *ret_revision. */
+/* Show the kept events after `after`. *ret_revision: where the stream resumes. */
 static enum exit_status list(struct events *events, uint64_t after, uint64_t *ret_revision)
 {
         const cJSON *event;
@@ -116,7 +117,7 @@ static enum exit_status list(struct events *events, uint64_t after, uint64_t *re
         return status;
 }
 
-/* A daemon that has gone away since it gave the list is waited for: it is being updated, and comes back. */
+/* A daemon that disappears after it has returned the list is probably being updated: wait for it. */
 static enum exit_status follow(struct events *events, uint64_t revision)
 {
         enum exit_status status = STATUS_OK;
@@ -125,7 +126,7 @@ static enum exit_status follow(struct events *events, uint64_t revision)
         while (!ferror(stdout)) {
                 status = stream(events, revision, &compacted);
                 if (compacted) {
-                        say(NULL, "More has happened than ublkd keeps; some events are missing here.");
+                        say(NULL, "Some events are missing here; more have happened than ublkd keeps.");
                         sse_free(events->sse);
                         events->sse = sse_new(on_event, events);
                         status = events->sse ? list(events, 0, &revision) : STATUS_FAILED;
@@ -148,9 +149,8 @@ enum exit_status verb_events(struct context *context, int argc, char *argv[])
         enum exit_status status;
 
         if (context->settings->output == OUTPUT_NAME) {
-                say(NULL,
-                        "Events are printed as lines, with -o wide with their revisions, or with -o json as "
-                        "JSON.");
+                say(NULL, "Events cannot be printed in this format; use -o wide for lines with revisions, or "
+                          "-o json.");
                 return STATUS_USAGE;
         }
         events.sse = sse_new(on_event, &events);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* export: the specs of all devices, for a backup that 'ublkctl apply' takes. */
+/* export: write the specs of all devices, as a backup for 'ublkctl apply'. */
 #include "ublkctl/spec/file_fault.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/verbs/show.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A name comes from a server, and may not lead out of the folder. */
+/* Return whether a name, which comes from a server, stays inside the folder. */
 static bool is_file_name(const char *name)
 {
         return *name && *name != '.' && !strchr(name, '/');
@@ -28,7 +28,7 @@ static int write_text(int dir, const char *fresh, void *text)
         return dprintf(fd, "%s\n", (char *)text) < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
-/* As a whole or not at all: it may be in the place of an older one. */
+/* Write the whole file or nothing, because it may replace an older one. */
 static int write_whole(const char *folder, const char *name, char *text)
 {
         char path[PATH_MAX];
@@ -47,7 +47,7 @@ static enum exit_status export_one(const char *folder, const char *name, const c
         return r < 0 ? say_file_fault(folder, -r) : STATUS_OK;
 }
 
-/* What is not as the device is now is told. */
+/* Warn of a spec that does not match the device. */
 static enum exit_status check_device(const cJSON *device)
 {
         const char *name = json_text(device, "name"), *message;
@@ -57,13 +57,13 @@ static enum exit_status check_device(const cJSON *device)
         if (!name)
                 return STATUS_FAILED;
         if (!cJSON_IsObject(json_find(device, "spec"))) {
-                say(name, "The stored spec cannot be used; it is left out.");
+                say(name, "The stored spec is invalid, and was left out.");
                 return STATUS_FAILED;
         }
         if (!reason || strcmp(reason, "RecordOutdated") != 0)
                 return STATUS_OK;
         message = json_text(condition, "message");
-        say(name, "This spec is an older one. %s", message ? message : "");
+        say(name, "The spec is an older one. %s", message ? message : "");
         return STATUS_FAILED;
 }
 

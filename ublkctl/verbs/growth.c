@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A disk that could not get the size that was asked for. Only opening the backing store tells that, so ublkd
- * has stored the change when it is known, and would try it for ever. */
+/* Undo a growth that failed. Only opening the backing store shows that it fails; by then ublkd has stored the
+ * change, and would retry for ever. */
 #include "ublkctl/verbs/growth.h"
 
 #include "ublkctl/verbs/await.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A disk that cannot grow serves on, so that being ready says nothing of its size. */
+/* Return whether a disk cannot grow: it stays in service, so Ready says nothing about its size. */
 static bool cannot_grow(const cJSON *device)
 {
         return device_has_reason(device, "CannotGrow");
@@ -28,7 +28,7 @@ static bool changes_only_the_size(const cJSON *patch)
         return cJSON_GetArraySize(patch) == 1 && json_find(patch, "size");
 }
 
-/* The spec is the one that our request made, and its disk is not as that wants it. */
+/* Return whether the spec is the one of our request, and the disk does not match it. */
 static bool has_failed(const cJSON *before, const cJSON *now)
 {
         return json_number(now, "generation", 0) == json_number(before, "generation", 0) + 1
@@ -76,10 +76,9 @@ bool growth_take_back(struct context *context, const char *name, const cJSON *be
         (void)say_why(name, now.json);
         back = patch_back(before);
         if (back && put_back(context, name, back, now.etag) == STATUS_OK)
-                say(name, "The old size was put back; the disk is as it was.");
+                say(name, "The old size was put back; the disk is unchanged.");
         else
-                say(name, "The old size could not be put back; the new one stays in force, and is tried "
-                          "again.");
+                say(name, "Cannot put the old size back; the new one stays in force, and ublkd retries.");
         cJSON_Delete(back);
         return true;
 }

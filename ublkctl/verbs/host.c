@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* host and targets: what this machine and this build can do. */
+/* host and targets: show what this machine and this build support. */
 #include "ublkctl/client/call.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/verbs/show.h"
@@ -33,7 +33,7 @@ static void print_problems(const struct context *context, const cJSON *problems)
 {
         const cJSON *problem;
 
-        puts(cJSON_GetArraySize(problems) ? "\nWrong here:" : "\nNothing is wrong here.");
+        puts(cJSON_GetArraySize(problems) ? "\nProblems:" : "\nNo problems.");
         cJSON_ArrayForEach (problem, problems) {
                 const char *title = json_text(problem, "title"), *detail = json_text(problem, "detail");
 
@@ -50,7 +50,7 @@ static void print_foreign_disks(const cJSON *disks)
         const cJSON *disk;
 
         if (cJSON_GetArraySize(disks) > 0)
-                puts("\nDisks of others:");
+                puts("\nDisks of other programs:");
         cJSON_ArrayForEach (disk, disks) {
                 const char *device = json_text(disk, "device"), *state = json_text(disk, "state"),
                            *command = json_text(disk, "process.command");
@@ -69,7 +69,7 @@ static void print_foreign_disks(const cJSON *disks)
         }
 }
 
-/* The name, or the uid of what has none here. */
+/* Return the name; the uid if it has no name here. */
 static const char *adoptable_name(const cJSON *item)
 {
         const char *name = json_text(item, "name");
@@ -82,7 +82,7 @@ static void print_adoptable(const cJSON *adoptable)
         const cJSON *item;
 
         if (cJSON_GetArraySize(adoptable) > 0)
-                puts("\nOf a database that this one is not:");
+                puts("\nDisks to adopt, of another database:");
         cJSON_ArrayForEach (item, adoptable) {
                 const char *name = adoptable_name(item), *device = json_text(item, "device"),
                            *detail = json_text(item, "detail");

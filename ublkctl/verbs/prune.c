@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* apply --prune: what no file names is removed. */
+/* apply --prune: remove devices that are in no file. */
 #include "ublkctl/verbs/prune.h"
 
 #include "ublkctl/verbs/await.h"
@@ -15,9 +15,9 @@ enum { ETAG_SIZE = 64, UID_DIGITS = 8 };
 
 struct prune {
         struct context *context;
-        cJSON *devices;           /* with the labels; the names of the removals are theirs */
-        struct removal *removals; /* what is to be gone */
-        char (*etags)[ETAG_SIZE]; /* one for each of them */
+        cJSON *devices;           /* that have the labels; owns the names of the removals */
+        struct removal *removals; /* of the devices to remove */
+        char (*etags)[ETAG_SIZE]; /* one for each removal */
         size_t count;
 };
 
@@ -31,7 +31,8 @@ static bool may_go_in_use(const struct context *context, const char *name)
         return false;
 }
 
-/* The device as it was listed: one that was changed since may have another label, and is to stay. */
+/* Print the ETag of the listed device: a device that has changed since may have other labels, and must
+ * stay. */
 static void make_etag(const cJSON *device, char ret[static ETAG_SIZE])
 {
         const char *uid = json_text(device, "uid");
@@ -64,7 +65,7 @@ static enum exit_status find_superfluous(struct prune *prune,
         return STATUS_OK;
 }
 
-/* A name that stands for nothing here may be a slip. */
+/* A name that matches no device may be a slip. */
 static void tell_of_unused_names(const struct prune *prune)
 {
         const struct text_list *names = &prune->context->settings->prune_in_use;
@@ -76,7 +77,7 @@ static void tell_of_unused_names(const struct prune *prune)
                         found = found || strcmp(prune->removals[k].name, names->items[i]) == 0;
                 if (!found)
                         say(names->items[i],
-                                "--prune-in-use names it, but it is not among the devices to prune.");
+                                "--prune-in-use names a device that would not be pruned; check the name.");
         }
 }
 
@@ -87,7 +88,7 @@ static void print_outcome(const struct context *context, const char *name, const
                 context->colours ? paint_end() : "");
 }
 
-/* What a dry run says of a removal that would not be refused. */
+/* Print what the removal would do, for a dry run. */
 static void print_foreseen(const struct context *context, const struct removal *removal)
 {
         const char *users = removal_users(removal->foreseen);
@@ -124,9 +125,8 @@ static enum exit_status remove_superfluous(const struct prune *prune)
         const struct removal_mode mode = {.dry_run = prune->context->settings->dry_run,
                 .quiet_missing = true,
                 .force_sentence =
-                        "What is in use was not pruned. Where a disk cannot be freed, '--prune-in-use NAME' "
-                        "removes that one device all the same: the users of its disk get I/O errors "
-                        "and lose what they have not written."};
+                        "Devices in use were not pruned. If a disk cannot be freed, '--prune-in-use NAME' "
+                        "removes that device anyway: its users get I/O errors and lose unwritten data."};
         uint64_t deadline = now_usec() + prune->context->settings->timeout;
         enum exit_status status = request_removals(prune->context, prune->count, prune->removals, &mode);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a device did between two looks at its counters. */
+/* Compute what a device did between two readings of its counters. */
 #include "ublkctl/verbs/rate.h"
 
 #include "ublkctl/text/json_path.h"
@@ -15,7 +15,7 @@ static double number_at(const cJSON *array, int index)
         return cJSON_IsNumber(item) ? item->valuedouble : 0;
 }
 
-/* Walks `before` along with `after`: both ascend, and no bucket loses requests. */
+/* Walk `before` along with `after`: both ascend, and counts of buckets never decrease. */
 static double bucket_gain(const cJSON *bucket, const cJSON **before)
 {
         double from = number_at(bucket, 0), count = number_at(bucket, 2);
@@ -73,7 +73,7 @@ static const cJSON *histogram(const cJSON *stats, const char *op)
         return json_find(stats, path);
 }
 
-/* Whether `after` goes on from `before`. */
+/* Return whether `after` continues the counters of `before`. */
 static bool continues(const cJSON *before, const cJSON *after)
 {
         static const char *const ops[] = {"read", "write", "flush", "discard", "writeZeroes", "other"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* delete: all removals are asked for before the first one is waited for. */
+/* delete: send all removals before waiting for the first. */
 #include "ublkctl/verbs/remove.h"
 
 #include "ublkctl/verbs/await.h"
@@ -26,7 +26,7 @@ static void judge(const struct request *request, struct answer *answer, const st
         removal->in_use = is_problem(answer, "in-use");
 }
 
-/* Once for all, and after what each of them should have done first. */
+/* Print the advice once for all, after what the user should try first. */
 static void tell_of_force(const struct removal *removals, size_t count, const struct removal_mode *mode)
 {
         bool in_use = false;
@@ -113,7 +113,7 @@ const char *removal_users(const cJSON *foreseen)
         return !used ? NULL : users ? users : "";
 }
 
-/* After a removal that was asked for: waits for it if that is wanted, and prints what came of it. */
+/* After an accepted removal: wait if the options say so, and print the result. */
 static enum exit_status finish_one(struct context *context, const struct removal *removal, uint64_t deadline)
 {
         bool no_wait = context->settings->no_wait;
@@ -124,7 +124,7 @@ static enum exit_status finish_one(struct context *context, const struct removal
         if (status != STATUS_OK)
                 return status;
         print_safely(stdout, removal->name);
-        puts(removal->missing ? " is not there" : no_wait ? " is being removed" : " removed");
+        puts(removal->missing ? " does not exist" : no_wait ? " is being removed" : " removed");
         return STATUS_OK;
 }
 
@@ -132,8 +132,8 @@ enum exit_status remove_devices(struct context *context, size_t count, const cha
 {
         const struct removal_mode mode = {.quiet_missing = context->settings->ignore_missing,
                 .drop_last_copy = context->settings->drop_last_copy,
-                .force_sentence = "Where that cannot be done, --force takes the disk away all the same: its "
-                                  "users get I/O errors and lose what they have not written."};
+                .force_sentence = "If that is impossible, --force removes the disk anyway: its users get "
+                                  "I/O errors and lose unwritten data."};
         uint64_t deadline = now_usec() + context->settings->timeout;
         _cleanup_free_ struct removal *removals = calloc(count + 1, sizeof(*removals));
         enum exit_status status = removals ? STATUS_OK : STATUS_FAILED;

@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: MIT */
-/* Removing devices. */
+/* Remove devices. */
 #pragma once
 
 #include "ublkctl/client/call.h"
 
 #include <cjson/cJSON.h>
 
-/* Asks for the removal of each device, then (unless --no-wait) waits until they are gone, and prints "NAME
- * removed". Goes on after a failure; says what is wrong. */
+/* Request the removal of each device, then (unless --no-wait) wait until they are gone, and print "NAME
+ * removed". Continue after a failure. On failure print the cause. */
 enum exit_status remove_devices(struct context *context, size_t count, const char *const *names);
 
-/* One removal: what is asked for, and what came of it. */
+/* One removal: the request, and its result. */
 struct removal {
         const char *name;
-        const char *etag;        /* only that device in that generation; NULL: whatever has the name */
-        bool force;              /* also while the disk is in use */
-        enum exit_status status; /* of asking for it */
-        bool missing;            /* there was nothing to remove */
-        bool in_use;             /* refused because of that */
-        cJSON *foreseen;         /* of a dry run: what would happen, as the API answers; NULL: refused */
+        const char *etag;        /* only that device in that generation; NULL: any */
+        bool force;              /* even if the disk is in use */
+        enum exit_status status; /* of the request */
+        bool missing;            /* the device did not exist */
+        bool in_use;             /* refused because the disk is in use */
+        cJSON *foreseen;         /* of a dry run: the API's answer; NULL: refused */
 };
 
 struct removal_mode {
         bool dry_run;
         bool drop_last_copy;        /* see the option */
-        bool quiet_missing;         /* a device that is not there is STATUS_OK */
-        const char *force_sentence; /* told once after disks in use; or NULL */
+        bool quiet_missing;         /* a device that does not exist is STATUS_OK */
+        const char *force_sentence; /* printed once after disks in use; or NULL */
 };
 
-/* Asks for all of them at once, because the daemon then looks only once for those who use the disks. Says
- * what is wrong; the result is in each removal. STATUS_FAILED: out of memory, and nothing was asked for. */
+/* Send all requests at once, so that the daemon looks for the openers of all disks once. On failure print the
+ * cause; each removal has its result. STATUS_FAILED: out of memory, and no request was sent. */
 enum exit_status request_removals(
         struct context *context, size_t count, struct removal *removals, const struct removal_mode *mode);
 
-/* What a removal of the device would take away from whom, in *ret (the caller deletes it), as
- * DELETE ?dryRun=true&force=true&drop-last-copy=true answers. False, without a word: it could not be asked.
- */
+/* Ask the daemon what a removal of the device would do: *ret is the answer to DELETE
+ * ?dryRun=true&force=true&drop-last-copy=true, which the caller deletes. False, without a message: the
+ * request failed. */
 bool removal_foresee(struct context *context, const char *name, cJSON **ret);
-/* Whether only the disk that it is about has its data. */
+/* Return whether only that disk has its data. */
 bool removal_loses_data(const cJSON *foreseen);
-/* Who uses the disk that it is about, or why that is not known; NULL: nobody does. */
+/* Return the openers of that disk, or why they are unknown; NULL: none. */
 const char *removal_users(const cJSON *foreseen);

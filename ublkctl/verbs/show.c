@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* get and list: devices as a table, as JSON, or by name. */
+/* get and list: show devices as a table, as JSON, or by name. */
 #include "ublkctl/verbs/show.h"
 
 #include "ublkctl/text/amounts.h"
@@ -17,7 +17,7 @@
 
 /* ---- fetching ---- */
 
-/* "/devices?limit=…", with the labels and where to go on. NULL: memory. */
+/* Return "/devices?limit=…" with the labels and the continue token; the caller frees it. NULL on ENOMEM. */
 static char *list_path(const struct text_list *labels, const char *continue_after)
 {
         char *path = strdup("/devices?limit=500");
@@ -27,7 +27,7 @@ static char *list_path(const struct text_list *labels, const char *continue_afte
         return path && continue_after ? url_add_parameter(path, "continue", continue_after) : path;
 }
 
-/* Moves the items of one page to the end of `all`; *ret_continue is where the next page begins, or NULL. */
+/* Move the items of one page to the end of `all`. *ret_continue: token of the next page, or NULL. */
 static enum exit_status fetch_page(
         struct context *context, const struct text_list *labels, cJSON *all, char **continue_after)
 {
@@ -68,8 +68,8 @@ enum exit_status fetch_devices(struct context *context, const struct text_list *
 
 /* ---- printing ---- */
 
-/* With four spaces for cJSON's tabs, of which one also follows each colon; in strings a tab is written \\t.
- */
+/* Print four spaces for each of cJSON's tabs, of which one also follows each colon. In strings a tab is
+ * written \\t. */
 static void print_indented(const char *text)
 {
         for (const char *at = text; *at; at++) {
@@ -86,7 +86,7 @@ enum exit_status show_json(const cJSON *value)
         char *text = json_print_indented(value);
 
         if (!text) {
-                say(NULL, "There is not enough memory.");
+                say(NULL, "Out of memory.");
                 return STATUS_FAILED;
         }
         print_indented(text);
@@ -106,7 +106,7 @@ static void add_node(struct table *table, const cJSON *device)
         table_add(table, json_text(device, "status.device"));
 }
 
-/* What the disk has; else what was asked for. */
+/* Add the size of the disk, or of the spec if there is no disk. */
 static void add_size(struct table *table, const cJSON *device)
 {
         const cJSON *size = json_find(device, "status.size");
@@ -129,7 +129,7 @@ static void add_target(struct table *table, const cJSON *device)
         table_add(table, json_text(device, "spec.target.type"));
 }
 
-/* What is to be known of the path of a disk: "(gone)", "(elsewhere)", or "". */
+/* Return a mark for the path of a disk: "(gone)", "(elsewhere)", or "". */
 static const char *backing_mark(const cJSON *device)
 {
         static const struct {
@@ -347,7 +347,7 @@ static enum exit_status show_table(struct context *context, const cJSON *devices
                 add_row(table, devices, &shown);
         if (table && table_print(table, stdout, context->colours, 0, 0) >= 0)
                 return STATUS_OK;
-        say(NULL, "There is not enough memory.");
+        say(NULL, "Out of memory.");
         return STATUS_FAILED;
 }
 
@@ -387,7 +387,7 @@ enum exit_status verb_list(struct context *context, int argc _unused_, char *arg
                 return status;
         if (context->settings->output != OUTPUT_JSON) {
                 if (cJSON_GetArraySize(devices) == 0 && context->progress)
-                        say(NULL, "There are no devices%s.",
+                        say(NULL, "No devices%s.",
                                 context->settings->labels.count ? " with these labels" : "");
                 status = show_devices(context, devices, context->settings->output);
                 cJSON_Delete(devices);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A disk that becomes smaller: what is beyond its new end is cut off, so that has to be asked for. */
+/* Refuse to shrink a disk without --allow-shrink, because that cuts off everything beyond its new end. */
 #include "ublkctl/verbs/shrink.h"
 
 #include "ublkctl/text/amounts.h"
@@ -7,7 +7,7 @@
 
 #include "ublkd/base/quantity.h"
 
-/* 0: not known. What is no size is for the daemon to refuse. */
+/* Return bytes; 0: unknown. The daemon refuses an invalid size. */
 static uint64_t bytes_of(const cJSON *size)
 {
         uint64_t bytes = 0;
@@ -23,7 +23,7 @@ bool shrink_is_wanted(const cJSON *device, const cJSON *size, uint64_t *ret_from
 {
         uint64_t from = bytes_of(json_find(device, "status.size")), to = bytes_of(size);
 
-        if (from == 0) /* no disk just now: what it had, and is to have again */
+        if (from == 0) /* no disk now: the one that it had and will have again */
                 from = bytes_of(json_find(device, "spec.size"));
         if (to == 0 || from <= to)
                 return false;
@@ -43,9 +43,8 @@ enum exit_status check_shrink(
         format_bytes((double)from, old);
         format_bytes((double)to, new);
         say(name,
-                "The disk would become smaller, %s (%llu bytes) instead of %s, and what is beyond would be "
-                "cut off; make what is on it smaller first, then repeat with --allow-shrink. Nothing was "
-                "changed.",
+                "The disk would shrink to %s (%llu bytes) from %s, and lose everything beyond; shrink what "
+                "is on it first, then repeat with --allow-shrink. Nothing was changed.",
                 new, (unsigned long long)to, old);
         return STATUS_REFUSED;
 }

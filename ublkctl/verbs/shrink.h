@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* A disk that becomes smaller: what is beyond its new end is cut off, so that has to be asked for. */
+/* Refuse to shrink a disk without --allow-shrink, because that cuts off everything beyond its new end. */
 #pragma once
 
 #include "ublkctl/client/call.h"
 
 #include <cjson/cJSON.h>
 
-/* Whether the disk of `device` (as the API gives it; NULL: there is none) would become smaller with `size`,
- * the one of a spec or of a patch (NULL, or null: what the target has, which a disk never exceeds). Both
+/* Return whether `size` would shrink the disk of `device` (in the form of the API; NULL: none). `size` is
+ * from a spec or patch; NULL or null stands for the size of the target, which a disk never exceeds. Both
  * sizes, in bytes, in *ret_from and *ret_to. Pure. */
 bool shrink_is_wanted(const cJSON *device, const cJSON *size, uint64_t *ret_from, uint64_t *ret_to);
 
-/* STATUS_REFUSED, with a sentence on stderr, when the disk would become smaller and there is no
- * --allow-shrink. */
+/* Return STATUS_REFUSED, with a sentence on stderr, if the disk would shrink and --allow-shrink is not
+ * given. */
 enum exit_status check_shrink(
         const struct context *context, const char *name, const cJSON *device, const cJSON *size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stats: the counters of devices. */
+/* stats: print the counters of devices. */
 #include "ublkctl/verbs/stats.h"
 
 #include "ublkctl/text/amounts.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One device. *ret is NULL when it is one of all and has none. */
+/* Fetch one device. *ret is NULL for a device that is not `named` and has no counters. */
 static enum exit_status fetch_one(struct context *context, const char *name, bool named, cJSON **ret)
 {
         _cleanup_free_ char *path = device_path(name, "/stats");
@@ -51,7 +51,7 @@ static enum exit_status add_all(struct context *context, cJSON *all)
                 const char *name = json_text(device, "name");
 
                 status = name ? add_one(context, name, false, all) : STATUS_OK;
-                if (status != STATUS_OK) /* it would be the same with the others */
+                if (status != STATUS_OK) /* the others would fail in the same way */
                         break;
         }
         cJSON_Delete(devices);
@@ -118,7 +118,7 @@ static void add_row(struct table *table, const char *name, const char *shown, co
         add_latency(table, op, "max");
 }
 
-/* Reads and writes of every device, and what else it did. */
+/* Add reads and writes of every device, and its other operations. */
 static void add_rows(struct table *table, const cJSON *stats)
 {
         const char *name = json_text(stats, "name");
@@ -144,7 +144,7 @@ static enum exit_status show_stats(struct context *context, const cJSON *all)
                         add_rows(table, stats);
         if (table && table_print(table, stdout, context->colours, 0, 0) >= 0)
                 return STATUS_OK;
-        say(NULL, "There is not enough memory.");
+        say(NULL, "Out of memory.");
         return STATUS_FAILED;
 }
 

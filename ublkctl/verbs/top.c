@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* top: the load of devices, from the differences of their counters. */
+/* top: show the load of devices, from the differences of their counters. */
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/verbs/await.h"
 #include "ublkctl/text/json_path.h"
@@ -15,7 +15,7 @@
 #include <sys/signalfd.h>
 
 struct row {
-        const char *name; /* in the stats */
+        const char *name; /* owned by the stats */
         struct rate rate;
 };
 
@@ -23,8 +23,8 @@ struct top {
         struct context *context;
         int count;
         char *const *names;
-        bool refreshes; /* a terminal, in place; else one table after the other */
-        int signals;    /* of SIGINT and SIGTERM, or -1 */
+        bool refreshes; /* in place, on a terminal; else one table after the other */
+        int signals;    /* signalfd of SIGINT and SIGTERM, or -1 */
         cJSON *before;
         uint64_t before_at;
 };
@@ -47,7 +47,7 @@ static double load_of(const struct row *row)
         return row->rate.reads + row->rate.writes + row->rate.others;
 }
 
-/* The busiest first, else in the order of the names. */
+/* The busiest first; equal ones in the order of their names. */
 static int compare_rows(const void *one, const void *other)
 {
         double a = load_of(one), b = load_of(other);
@@ -131,13 +131,13 @@ static enum exit_status print_rows(const struct top *top, const struct row *rows
                 add_row(table, &rows[i]);
         if (top->refreshes) {
                 terminal_size(STDOUT_FILENO, &columns, &lines);
-                fputs("\033[H\033[J", stdout); /* to the corner, and clear what is below it */
+                fputs("\033[H\033[J", stdout); /* move to the corner, clear everything below */
         }
         /* one line for the headings, one for the cursor */
         if (!table
                 || table_print(table, stdout, top->context->colours, lines > 2 ? lines - 2 : 0, columns)
                            < 0) {
-                say(NULL, "There is not enough memory.");
+                say(NULL, "Out of memory.");
                 return STATUS_FAILED;
         }
         if (!top->refreshes)
@@ -145,7 +145,7 @@ static enum exit_status print_rows(const struct top *top, const struct row *rows
         return fflush(stdout) == 0 && !ferror(stdout) ? STATUS_OK : STATUS_FAILED;
 }
 
-/* One look, and one table unless it is the first look. */
+/* Read the counters, and print a table unless it is the first reading. */
 static enum exit_status look(struct top *top)
 {
         cJSON *now = NULL;
@@ -164,7 +164,7 @@ static enum exit_status look(struct top *top)
         return status;
 }
 
-/* Why it ended; STATUS_OK: all is well again. */
+/* Print why the last reading failed again, on the normal screen. STATUS_OK: it works now. */
 static enum exit_status say_again(const struct top *top)
 {
         cJSON *stats = NULL;
@@ -181,7 +181,7 @@ static bool is_interrupted(const struct top *top)
         return poll(&poll_fd, 1, 0) > 0;
 }
 
-/* True: it is over. */
+/* Return true if the user has ended it. */
 static bool pause_is_interrupted(const struct top *top)
 {
         struct pollfd poll_fd = {.fd = top->signals, .events = POLLIN};
@@ -207,8 +207,8 @@ static enum exit_status run(struct top *top)
         return is_interrupted(top) ? STATUS_OK : status;
 }
 
-/* Ctrl-C ends it between two tables, or while the daemon does not answer, so that the terminal is left as it
- * was. */
+/* Ctrl-C takes effect between two tables, or while the daemon does not answer, so that the terminal is
+ * restored. */
 static int catch_signals(void)
 {
         sigset_t set;
@@ -233,14 +233,14 @@ enum exit_status verb_top(struct context *context, int argc, char *argv[])
         if (top.refreshes) {
                 top.signals = catch_signals();
                 client_end_on(context->client, top.signals);
-                fputs("\033[?1049h\033[?25l", stdout); /* the other screen, without a cursor */
+                fputs("\033[?1049h\033[?25l", stdout); /* the alternate screen, without a cursor */
                 fflush(stdout);
         }
         status = run(&top);
         if (top.refreshes) {
                 fputs("\033[?25h\033[?1049l", stdout);
                 fflush(stdout);
-                if (status != STATUS_OK && !ferror(stdout)) /* what was said is gone with that screen */
+                if (status != STATUS_OK && !ferror(stdout)) /* messages are gone with that screen */
                         status = say_again(&top);
         }
         client_end_on(context->client, -1);

@@ -329,7 +329,7 @@ static int check_map_duplicates(struct walk *walk, const struct json_place *plac
                 const struct json_place inner = {.outer = place, .name = entry->string};
 
                 if (json_name_recurs(entry)
-                        && report(walk, &inner, "DuplicateField", "%.64s is there twice; give it once",
+                        && report(walk, &inner, "DuplicateField", "%.64s is given twice; give it once",
                                    entry->string)
                                    < 0)
                         return -ENOMEM;
@@ -452,7 +452,7 @@ static int read_object(struct walk *walk, const struct json_place *place, const 
                 if (index < 0)
                         r = report_unknown(walk, &inner, table);
                 else if (seen & (UINT64_C(1) << index))
-                        r = report(walk, &inner, "DuplicateField", "%s is there twice; give it once",
+                        r = report(walk, &inner, "DuplicateField", "%s is given twice; give it once",
                                 member->string);
                 else if ((size_t)index < table->count) {
                         const struct option_field *option = &table->options[index];

@@ -287,7 +287,7 @@ static void test_names(void)
         check_fault(WITH("\"\":1"), "/base/", "UnknownField", NULL);
         check_fault(WITH("\"a/b~c\":1"), "/base/a~1b~0c", "UnknownField", NULL);
         check_fault(WITH("\"string\":\"b\""), "/base/string", "DuplicateField",
-                "string is there twice; give it once");
+                "string is given twice; give it once");
         check_fault(WITH("\"type\":1,\"type\":1"), "/base/type", "DuplicateField", NULL);
         check_fault(WITH("\"inner\":{\"flagg\":true}"), "/base/inner/flagg", "UnknownField", NULL);
         check_fault(WITH("\"inner\":{\"text\":\"123456789\"}"), "/base/inner/text", "BadLength", NULL);
