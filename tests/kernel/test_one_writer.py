@@ -154,6 +154,63 @@ def test_a_loop_device_whose_file_system_does_not_answer(daemon, file_of, direct
     api.delete("data")
 
 
+# ---- one file by two names, and parts of it ----
+
+
+@pytest.mark.parametrize("where", ["tmpfs", "ext4"])
+def test_a_hard_link_is_the_same_file(api, file_of, directory, request, where):
+    place = directory if where == "tmpfs" else request.getfixturevalue("ext4")
+    path = file_of(where=place)
+    link = path.with_suffix(".link")
+    os.link(path, link)
+    _collide(api, loop_spec("one", path), loop_spec("other", link))
+    _collide(api, loop_spec("one", path), loop_spec("reader", link, readOnly=True))
+    _served(api, loop_spec("low", path, size="32MiB"), loop_spec("high", link, {"offset": 32 * _MIB}))
+
+
+def test_a_bind_mount_shows_the_same_file(api, file_of, directory):
+    """Of the file, and of the directory that it lies in."""
+    path, other, where = file_of(), directory / "other.img", directory / "where"
+    other.touch()
+    where.mkdir()
+    run("mount", "--bind", path, other)
+    run("mount", "--bind", directory, where)
+    try:
+        for name in (other, where / path.name):
+            assert str(name) != str(path)
+            _collide(api, loop_spec("one", path), loop_spec("other", name))
+    finally:
+        run("umount", where)
+        run("umount", other)
+
+
+@pytest.mark.parametrize("kind", ["file", "block device"])
+def test_ranges_that_overlap(api, file_of, kind):
+    """One shared block is enough; disks side by side are served, and one cannot grow into the next."""
+    path = file_of()
+    with loop_disk(path) if kind == "block device" else contextlib.nullcontext(path) as store:
+        low = loop_spec("low", store, {"offset": 8 * _MIB}, size="16MiB")
+        for offset, size in ((0, 64), (0, 9), (16, 1), (8, 16), (23, 8)):
+            other = loop_spec("other", store, {"offset": offset * _MIB}, size=f"{size}MiB")
+            _collide(api, low, other)
+        _collide(api, low, loop_spec("edge", store, {"offset": 24 * _MIB - 4096}, size="1MiB"))
+        _served(api, low, loop_spec("first", store, size="8MiB"), loop_spec("high", store, {"offset": 24 * _MIB}))
+        api.create(low)
+        api.create(loop_spec("high", store, {"offset": 24 * _MIB}))
+        disk = Disk(api.get("low")["status"]["id"])
+        answer = api.put({**low, "size": "17MiB"}, wait=None, status=(200, 202, 409, 422))
+        if "spec" in answer:  # a kernel that cannot grow a disk gets another one, or none
+            api.wait_for("low", lambda device: '"high"' in condition_of(device)["message"], "that cannot grow")
+        else:
+            assert '"high"' in answer["detail"]
+        assert not disk.exists() or disk.size() == 16 * _MIB
+        assert api.phase("high") == "Live"
+        api.put(low)
+        assert disk.size() == 16 * _MIB
+        api.delete("high")
+        api.delete("low")
+
+
 # ---- dm ----
 
 
