@@ -245,8 +245,10 @@ int device_claim_extend(struct managed_device *device, uint64_t size)
 void device_claim_follow(struct managed_device *device)
 {
         const struct backing_claims *writing = writing_claims(device);
+        bool is_gone =
+                device->view.facts.kernel == KERNEL_ABSENT && device->view.facts.worker == PLAN_WORKER_NONE;
 
-        if (device->view.facts.kernel == KERNEL_ABSENT && device->view.facts.worker == PLAN_WORKER_NONE)
+        if (is_gone && !device->backing.held) /* a store that is kept is that of the next disk */
                 device_claim_release(device);
         else if (device->claim.claims.count == 0 && writing)
                 (void)claims_set(device, writing); /* on ENOMEM: in the next turn */

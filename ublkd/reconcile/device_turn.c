@@ -226,8 +226,8 @@ static void device_decide(struct managed_device *device, const struct device_rec
         struct plan_wish wish;
         bool waits;
 
-        device_claim_follow(device);
         device_backing_follow(device, record);
+        device_claim_follow(device); /* after it: the claim goes with the store that is kept */
         wish = wish_of(device, record, now);
         device->view.facts.want = plan_want(&wish);
         device_path_follow(device, record);

@@ -252,6 +252,28 @@ static void a_disk_that_dies_with_its_worker_is_made_on_its_store(void)
         close_fd(store);
 }
 
+/* Also where the file system has no locks. */
+static void nobody_takes_the_store_of_a_disk_that_is_recreated(void)
+{
+        int store = new_store();
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", ",\"recovery\":{\"onCrash\":\"none\"}");
+        bring_up_on(&world, "file:a", store);
+        fake_worker_die(fake_worker("data"));
+        fake_disks[0].device.state = KERNEL_STATE_DEAD;
+        wait_for_the_next_disk(&world);
+        world_put_loop(&world, "other", "");
+        world_settle(&world, 0);
+        fake_worker_open(fake_worker("other"), "file:1");
+        world_wait_told(&world, "other", "in use by the device \"data\"");
+        world_bring_up(&world, "data", "file:1");
+        CHECK(world_phase(&world, "other") != PHASE_LIVE);
+        world_free(&world);
+        close_fd(store);
+}
+
 static void a_disk_that_was_given_up_is_made_on_its_store(void)
 {
         int store = new_store();
@@ -369,6 +391,7 @@ int main(void)
         a_new_disk_stays_on_its_store();
         another_target_may_be_on_another_store();
         a_disk_that_dies_with_its_worker_is_made_on_its_store();
+        nobody_takes_the_store_of_a_disk_that_is_recreated();
         a_disk_that_was_given_up_is_made_on_its_store();
         the_store_of_an_older_spec_is_not_that_of_the_next_disk();
         an_inherited_claim_is_kept_by_the_service_manager();
