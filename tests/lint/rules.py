@@ -31,6 +31,10 @@ API_SEES = rooms("ublkd", "model") + [
     "ublkd/store/device_store.h",
     "ublkd/store/event_log.h",
 ]
+BELOW_RECONCILE = (
+    BASE + PROTO
+    + rooms("ublkd", "offload model plan driver disks disk_users paths runtime store host records workers")
+)
 WORKER = rooms("targets/worker", "io queue disk os") + ["targets/worker/*"]
 
 # The first row whose pattern fits a file says what it may include with quotes, beside its own folder ("!": without
@@ -56,11 +60,9 @@ QUOTED = [
     ("ublkd/host/*", BASE + rooms("ublkd", "offload model driver store")),
     ("ublkd/records/*", BASE + rooms("ublkd", "model store host runtime")),
     ("ublkd/workers/*", BASE + PROTO + rooms("ublkd", "offload plan runtime")),
-    (
-        "ublkd/reconcile/*",
-        BASE + PROTO
-        + rooms("ublkd", "offload model plan driver disks disk_users paths runtime store host records workers"),
-    ),
+    ("ublkd/reconcile/view/*", BASE + PROTO + rooms("ublkd", "model plan driver store workers")),
+    ("ublkd/reconcile/parts/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view")),
+    ("ublkd/reconcile/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts")),
     # the manager and main put the parts together, and are the only ones that know the API
     ("ublkd/*", ["ublkd/*/*", "api/api.h"]),
     # the API sees what is stored, and asks who uses a disk; never who carries it out
@@ -229,7 +231,7 @@ def does_not_sleep(path, text):
 
 def asks_no_name_service(path, text):
     """ublkd has one loop, and a name service may be a server that does not answer."""
-    if not fits(path, ["ublkd/*", "ublkd/*/*", "api/*", "api/*/*"]):
+    if not fits(path, ["ublkd/*", "ublkd/*/*", "ublkd/*/*/*", "api/*", "api/*/*"]):
         return
     functions = r"\b(?:get(?:gr|pw)(?:nam|[ug]id|ent)(?:_r)?|getgrouplist|initgroups|getaddrinfo|gethostby\w+)\s*\("
     for match in re.finditer(functions, without_comments(text)):
@@ -254,7 +256,7 @@ PROC_USERS = [
 
 def reads_no_proc(path, text):
     """What /proc tells of a process can hang behind it (its memory map's lock), and ublkd has one loop."""
-    if not fits(path, ["ublkd/*", "ublkd/*/*", "api/*", "api/*/*"]) or fits(path, PROC_USERS):
+    if not fits(path, ["ublkd/*", "ublkd/*/*", "ublkd/*/*/*", "api/*", "api/*/*"]) or fits(path, PROC_USERS):
         return
     for match in re.finditer(r'"/proc\b', re.sub(r"/\*.*?\*/", lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.DOTALL)):
         yield line_of(text, match.start()), "names /proc; a process apart (apart.h) looks there"

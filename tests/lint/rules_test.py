@@ -18,7 +18,7 @@ GOOD = [
     ("api/api.c", '#include "api/held/wait.h"\n#include "api/resources/handlers.h"\n'),
     ("ublkctl/verbs/apply.c", '#include "ublkctl/client/call.h"\n#include "ublkd/base/quantity.h"\n'),
     ("ublkd/reconcile/reconciler.c", 'static void f(void)\n{\n        log_error(NULL, "x");\n}\n'),
-    ("ublkd/reconcile/observe.c", "/* It never sleeps: sleep(1) would be wrong, log_error() as well. */\n"),
+    ("ublkd/reconcile/view/observe.c", "/* It never sleeps: sleep(1) would be wrong, log_error() as well. */\n"),
     ("api/resources/devices.c", 'const char *text = "usleep(3)";\n'),
     ("targets/loop/loop.c", "int r = await_sleep(io, 5);\n"),
     ("tests/kernel/helper.c", "usleep(3);\n"),
@@ -28,8 +28,8 @@ GOOD = [
     ("api/metrics/metrics_process.c", 'fopen("/proc/self/stat", "re");\n'),
     ("targets/worker/main.c", 'open("/proc/self/pagemap", O_RDONLY);\n'),
     ("tests/unit/observe_test.c", "int x;\n" * 599),
-    ("ublkd/reconcile/device_claim.c", "same = sentence_equal(told->detail, problem->detail);\n"),
-    ("ublkd/reconcile/device_claim.c", "if (strcmp(claim->key, /* no message */ other->key) == 0) reason = REASON_LIVE;\n"),
+    ("ublkd/reconcile/parts/device_claim.c", "same = sentence_equal(told->detail, problem->detail);\n"),
+    ("ublkd/reconcile/parts/device_claim.c", "if (strcmp(claim->key, /* no message */ other->key) == 0) reason = REASON_LIVE;\n"),
     ("ublkd/base/sentence.c", "return strcmp(one->message, other) == 0;\n"),
     ("ublkctl/verbs/growth.c", 'return strcmp(reason, "CannotGrow") == 0;\n'),
     ("tests/unit/observe_test.c", "CHECK(strstr(status->message, word));\n"),
@@ -70,14 +70,14 @@ BAD = [
     ("ublkd/plan/plan.c", "#include <unistd.h>\n", "is pure"),
     ("ublkd/plan/attempt.c", "#  include <time.h>\n", "is pure"),
     ("ublkd/plan/plan.c", '#include "ublkd/base/cleanup.h"\n', "may not include"),
-    ("ublkd/reconcile/observe.c", '#include "ublkd/base/ublk_uapi.h"\n', "UAPI"),
+    ("ublkd/reconcile/view/observe.c", '#include "ublkd/base/ublk_uapi.h"\n', "UAPI"),
     ("api/resources/host.c", "#include <linux/ublk_cmd.h>\n", "UAPI"),
     ("targets/loop/loop.c", '#include "ublkd/base/ublk_uapi.h"\n', "UAPI"),
-    ("ublkd/reconcile/observe.c", "int x;\n" * 600, "601 lines"),
+    ("ublkd/reconcile/view/observe.c", "int x;\n" * 600, "601 lines"),
     ("tests/unit/observe_test.c", "int x;\n" * 600, "601 lines"),
-    ("ublkd/reconcile/observe.c", 'log_error(NULL, "x");\n', "logs"),
+    ("ublkd/reconcile/view/observe.c", 'log_error(NULL, "x");\n', "logs"),
     ("targets/loop/loop.c", 'log_debug (NULL, "x");\n', "logs"),
-    ("ublkd/reconcile/observe.c", "sleep(1);\n", "sleeps"),
+    ("ublkd/reconcile/view/observe.c", "sleep(1);\n", "sleeps"),
     ("targets/worker/disk/disk.c", "usleep (1);\n", "sleeps"),
     ("api/held/wait.c", "nanosleep(&t, NULL);\n", "sleeps"),
     ("ublkd/disks/disk_node.c", 'struct group *group = getgrnam("disk");\n', "name service"),
@@ -86,8 +86,8 @@ BAD = [
     ("api/http/access.c", "r = getpwuid_r(uid, &user);\n", "name service"),
     ("ublkd/base/log.c", "/* Nobody is there. */\n", "name the actor"),
     ("ublkd/driver/ublk_ctl.c", "/* The supervisor is told. */\n", "name the actor"),
-    ("ublkd/reconcile/device_claim.c", "if (strstr(problem->detail, process))\n", "meant for people"),
-    ("ublkd/reconcile/device_worker.c", 'x = strcmp(device->note.reason, "BackingInUse");\n', "meant for people"),
+    ("ublkd/reconcile/parts/device_claim.c", "if (strstr(problem->detail, process))\n", "meant for people"),
+    ("ublkd/reconcile/parts/device_worker.c", 'x = strcmp(device->note.reason, "BackingInUse");\n', "meant for people"),
     ("ublkd/reconcile/device_log.c", "if (strcmp(steps[i], reason) == 0)\n", "meant for people"),
     ("api/held/wait.c", "strncmp (f(1, 2),\n   status->message, 3);\n", "meant for people"),
     ("ublkctl/verbs/await.c", "found = strstr(message, tries[i]);\n", "meant for people"),
@@ -107,8 +107,8 @@ def test_bad(path, text, words):
 
 @pytest.mark.parametrize("text", ["#pragma once\n", "\n/* late */\n", "/* */\n", ""])
 def test_a_purpose_is_missing(text):
-    assert rules.check_text("ublkd/reconcile/observe.c", text, [rules.says_its_purpose])
-    assert rules.check_text("ublkd/reconcile/observe.c", rules.LICENCE + text, [rules.says_its_purpose])
+    assert rules.check_text("ublkd/reconcile/view/observe.c", text, [rules.says_its_purpose])
+    assert rules.check_text("ublkd/reconcile/view/observe.c", rules.LICENCE + text, [rules.says_its_purpose])
 
 
 def test_a_licence_is_missing():

@@ -9,7 +9,7 @@
 #include "ublkd/disks/disk_timeout.h"
 #include "ublkd/offload/close_away.h"
 #include "ublkd/paths/path_watch.h"
-#include "ublkd/reconcile/observe.h"
+#include "ublkd/reconcile/view/observe.h"
 #include "ublkd/runtime/claim_file.h"
 #include "ublkd/runtime/fd_store.h"
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* A device's status: made from what a turn has seen (device_report.c) and by each part of the device, and stored. */
 #include "ublkd/reconcile/device_publish.h"
-#include "ublkd/reconcile/device_backing.h"
-#include "ublkd/reconcile/device_faults.h"
-#include "ublkd/reconcile/device_path.h"
-#include "ublkd/reconcile/device_report.h"
-#include "ublkd/reconcile/device_space.h"
-#include "ublkd/reconcile/device_stable_path.h"
-#include "ublkd/reconcile/device_step.h"
-#include "ublkd/reconcile/device_trial.h"
-#include "ublkd/reconcile/managed_device.h"
-#include "ublkd/reconcile/monotonic.h"
-#include "ublkd/reconcile/user_words.h"
+#include "ublkd/reconcile/parts/device_backing.h"
+#include "ublkd/reconcile/parts/device_faults.h"
+#include "ublkd/reconcile/parts/device_path.h"
+#include "ublkd/reconcile/view/device_report.h"
+#include "ublkd/reconcile/parts/device_space.h"
+#include "ublkd/reconcile/parts/device_stable_path.h"
+#include "ublkd/reconcile/parts/device_step.h"
+#include "ublkd/reconcile/parts/device_trial.h"
+#include "ublkd/reconcile/parts/managed_device.h"
+#include "ublkd/reconcile/view/monotonic.h"
+#include "ublkd/reconcile/view/user_words.h"
 
 /* What each condition beside Ready is for this device: 0, with *ret untouched where it is not about it, or
  * -ENOMEM. */

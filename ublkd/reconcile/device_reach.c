@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether the store of a disk can still be reached without the disk. Asked before a client takes it away. */
 #include "ublkd/reconcile/device_reach.h"
-#include "ublkd/reconcile/device_backing.h"
-#include "ublkd/reconcile/device_path.h"
-#include "ublkd/reconcile/managed_device.h"
-#include "ublkd/reconcile/reconciler_devices.h"
+#include "ublkd/reconcile/parts/device_backing.h"
+#include "ublkd/reconcile/parts/device_path.h"
+#include "ublkd/reconcile/parts/managed_device.h"
+#include "ublkd/reconcile/parts/reconciler_devices.h"
 
 static enum backing_reach device_reach(const struct managed_device *device)
 {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "ublkd/model/daemon_counters.h"
-#include "ublkd/reconcile/surroundings.h"
+#include "ublkd/reconcile/parts/surroundings.h"
 
 struct reconciler;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What other rooms have seen of a disk, by its number: udev, the I/O timeouts, the control device. */
 #include "ublkd/reconcile/reconciler_events.h"
-#include "ublkd/reconcile/device_node.h"
-#include "ublkd/reconcile/device_timeout.h"
-#include "ublkd/reconcile/managed_device.h"
-#include "ublkd/reconcile/monotonic.h"
-#include "ublkd/reconcile/reconciler_devices.h"
-#include "ublkd/reconcile/reconciler_queue.h"
+#include "ublkd/reconcile/parts/device_node.h"
+#include "ublkd/reconcile/parts/device_timeout.h"
+#include "ublkd/reconcile/parts/managed_device.h"
+#include "ublkd/reconcile/view/monotonic.h"
+#include "ublkd/reconcile/parts/reconciler_devices.h"
+#include "ublkd/reconcile/parts/reconciler_queue.h"
 
 /* In a turn, which asks the kernel whether that disk is still the device's. */
 void reconciler_disk_changed(struct reconciler *reconciler, int number)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether a new disk could be made, found out by a worker on trial. */
 #include "ublkd/reconcile/spec_trial.h"
-#include "ublkd/reconcile/device_launch.h"
-#include "ublkd/reconcile/managed_device.h"
-#include "ublkd/reconcile/reconciler_devices.h"
+#include "ublkd/reconcile/parts/device_launch.h"
+#include "ublkd/reconcile/parts/managed_device.h"
+#include "ublkd/reconcile/parts/reconciler_devices.h"
 
 #include "ublkd/base/sentence.h"
 

@@ -4,7 +4,7 @@
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/host/foreign_disk.h"
-#include "ublkd/reconcile/observe.h"
+#include "ublkd/reconcile/view/observe.h"
 
 #include <fcntl.h>
 #include <linux/net.h>

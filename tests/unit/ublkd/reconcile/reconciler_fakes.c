@@ -4,7 +4,7 @@
 
 #include "tests/unit/ublkd/reconcile/reconciler_fake_worker.h"
 
-#include "ublkd/reconcile/observe.h"
+#include "ublkd/reconcile/view/observe.h"
 
 #include <stdio.h>
 #include <signal.h>

@@ -5,7 +5,7 @@
 
 #include "tests/unit/ublkd/reconcile/reconciler_fakes.h"
 #include "tests/unit/ublkd/store/store_faulty.h"
-#include "ublkd/reconcile/observe.h"
+#include "ublkd/reconcile/view/observe.h"
 #include "ublkd/reconcile/reconciler.h"
 
 /* What world.host.features may say that the kernel has; as in <linux/ublk_cmd.h>. */

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* device_holders: when they are looked for, and what is said of them. The search is pretended. */
+#include "ublkd/reconcile/parts/device_holders.h"
+
+#include "ublkd/base/clock.h"
+
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+        disk_answered answered;
+        void *userdata;
+        int asked;
+} search;
+
+static int found;
+
+int __wrap_disk_search_ask(struct disk_search *disk_search, int number, enum disk_depth depth,
+        disk_answered answered, void *userdata, struct disk_question **ret);
+int __wrap_disk_search_ask(struct disk_search *disk_search, int number, enum disk_depth depth,
+        disk_answered answered, void *userdata, struct disk_question **ret)
+{
+        CHECK(disk_search == (struct disk_search *)&search);
+        CHECK_INT(number, 3);
+        CHECK_INT(depth, DISK_NAMES);
+        search.asked++;
+        search.answered = answered;
+        search.userdata = userdata;
+        *ret = (struct disk_question *)&search;
+        return 0;
+}
+
+struct disk_question *__wrap_disk_question_free(struct disk_question *question);
+struct disk_question *__wrap_disk_question_free(struct disk_question *question)
+{
+        CHECK(!question || question == (struct disk_question *)&search);
+        return NULL;
+}
+
+static void on_found(void *userdata)
+{
+        CHECK(userdata == &found);
+        found++;
+}
+
+static bool holds(struct device_holders *holders, bool can_search, enum device_hold hold, uint64_t since)
+{
+        return device_holders_wait(
+                holders, can_search ? (struct disk_search *)&search : NULL, 3, hold, since, on_found, &found);
+}
+
+static void check_sentence(const struct device_holders *holders, const char *words)
+{
+        char *sentence = NULL;
+
+        if (CHECK_INT(device_holders_explain(holders, &sentence), 0) && !CHECK(strstr(sentence, words)))
+                fprintf(stderr, "it says: %s\n", sentence);
+        free(sentence);
+}
+
+static void test_names_are_awaited_and_told(void)
+{
+        struct device_holders holders = {};
+        const struct disk_answer answer = {.number = 3, .use = DISK_USED, .text = "process 47 (cat)"};
+
+        search.asked = found = 0;
+        CHECK(!holds(&holders, true, HOLD_BEFORE_STOP, 1000));
+        CHECK_INT(search.asked, 1);
+        CHECK(!holds(&holders, true, HOLD_BEFORE_STOP, 1000)); /* one question at a time */
+        CHECK_INT(search.asked, 1);
+        search.answered(search.userdata, &answer);
+        CHECK_INT(found, 1);
+        CHECK(device_holders_are_of(&holders, 1000) && !device_holders_are_of(&holders, 2000));
+        CHECK_INT(device_holders_reason(&holders), REASON_IN_USE);
+        check_sentence(&holders, "process 47 (cat)");
+        CHECK(holds(&holders, true, HOLD_BEFORE_STOP, 1000)); /* known, and not asked again so soon */
+        CHECK_INT(search.asked, 1);
+        CHECK(!holds(&holders, true, HOLD_BEFORE_STOP, 2000)); /* another wait: other holders */
+        CHECK_INT(search.asked, 2);
+        device_holders_forget(&holders);
+        CHECK(!device_holders_are_of(&holders, 0));
+}
+
+static void test_without_a_search_there_are_no_names(void)
+{
+        static const struct {
+                enum device_hold hold;
+                enum condition_reason reason;
+        } rows[] = {
+                {HOLD_BEFORE_STOP,  REASON_IN_USE    },
+                {HOLD_UNKNOWN,      REASON_IN_USE    },
+                {HOLD_AFTER_DELETE, REASON_STILL_HELD}
+        };
+        struct device_holders holders = {};
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                CHECK(holds(&holders, false, rows[i].hold, 1000));
+                CHECK_INT(device_holders_reason(&holders), rows[i].reason);
+                check_sentence(&holders, "/dev/ublkb3");
+        }
+        device_holders_forget(&holders);
+}
+
+static void test_a_deletion_may_take_a_moment(void)
+{
+        struct device_holders holders = {};
+
+        CHECK(!holds(&holders, false, HOLD_AFTER_DELETE, clock_usec(CLOCK_MONOTONIC)));
+        CHECK(holds(&holders, false, HOLD_BEFORE_STOP, clock_usec(CLOCK_MONOTONIC)));
+        device_holders_forget(&holders);
+}
+
+int main(void)
+{
+        test_names_are_awaited_and_told();
+        test_without_a_search_there_are_no_names();
+        test_a_deletion_may_take_a_moment();
+        return check_report();
+}

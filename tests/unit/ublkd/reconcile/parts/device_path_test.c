@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* device_path: what is told of a path is true, whoever has the store open. What a look finds is pretended. */
+#include "ublkd/reconcile/parts/device_path.h"
+#include "ublkd/reconcile/parts/managed_device.h"
+
+#include "tests/unit/check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct path_view view;
+static struct path_store served = {.device = 0x801, .inode = 12};
+
+const struct path_view *__wrap_path_watch_view(const struct path_watch *watch);
+const char *__wrap_path_watch_path(const struct path_watch *watch);
+const struct path_store *__wrap_path_watch_store(const struct path_watch *watch);
+
+const struct path_view *__wrap_path_watch_view(const struct path_watch *watch)
+{
+        (void)watch;
+        return &view;
+}
+
+const char *__wrap_path_watch_path(const struct path_watch *watch)
+{
+        (void)watch;
+        return "/srv/i.img";
+}
+
+const struct path_store *__wrap_path_watch_store(const struct path_watch *watch)
+{
+        (void)watch;
+        return &served;
+}
+
+enum { NOBODY = -1 };
+
+/* Two words that the message has, and one that it has not (NULL: none). */
+static void check_told(const struct managed_device *device, enum condition_status status, const char *reason,
+        const char *words, const char *more, const char *lie)
+{
+        const struct device_record record = {.number = 3};
+        struct device_condition told = {};
+
+        CHECK_INT(device_path_condition(device, &record, &told), 0);
+        CHECK_INT(told.status, status);
+        CHECK_STR(reason_to_string(told.reason), reason);
+        if (!CHECK(strstr(told.message, words)) || !CHECK(strstr(told.message, more))
+                || !CHECK(!lie || !strstr(told.message, lie)))
+                fprintf(stderr, "%s\n", told.message);
+        free(told.message);
+}
+
+static struct managed_device new_device(int fd, enum plan_worker worker)
+{
+        return (struct managed_device){
+                .path.watch = (struct path_watch *)&view,
+                .backing = {.held = fd != NOBODY, .fd = fd},
+                .view.facts.worker = worker
+        };
+}
+
+/* An inode number is given to the next file once nobody has the old one open. */
+static void the_same_number_without_a_holder(void)
+{
+        struct managed_device device = new_device(NOBODY, PLAN_WORKER_NONE);
+
+        view = (struct path_view){.state = PATH_SAME};
+        check_told(&device, CONDITION_UNKNOWN, "PathUnknown", "found out by its next worker", "has no worker",
+                "goes on");
+        strcpy(device.backing.refused.lasting, "file:other");
+        check_told(&device, CONDITION_FALSE, "PathLeadsElsewhere", "is another file than the one",
+                "I/O waits", "leads to the file that is served");
+        CHECK_INT(device_path_state(&device), PATH_OTHER);
+        device.view.facts.worker = PLAN_WORKER_SERVING;
+        check_told(&device, CONDITION_TRUE, "PathLeadsToStore", "/srv/i.img leads to the file that is served",
+                "", NULL);
+}
+
+static void gone_without_a_holder(void)
+{
+        struct managed_device device = new_device(NOBODY, PLAN_WORKER_NONE);
+
+        view = (struct path_view){.state = PATH_GONE, .error = ENOENT};
+        check_told(&device, CONDITION_FALSE, "PathGone", "/dev/ublkb3 has no worker, and its I/O waits",
+                "its data are gone, unless there is a copy", "goes on with");
+        device.view.facts.worker = PLAN_WORKER_SERVING;
+        check_told(&device, CONDITION_FALSE, "PathGone", "goes on with the file",
+                "If it was deleted, only this disk", "data are gone");
+}
+
+static void a_file_without_a_name_cannot_be_moved_back(void)
+{
+        char path[] = "/tmp/device-path-XXXXXX";
+        int fd = mkstemp(path);
+        struct managed_device device = new_device(fd, PLAN_WORKER_SERVING);
+
+        view = (struct path_view){
+                .state = PATH_OTHER, .is_store = true, .found = {.device = 0x801, .inode = 13}
+        };
+        check_told(&device, CONDITION_FALSE, "PathLeadsElsewhere", "inode 13 of device 8:1",
+                "Move that file back", "deleted");
+        CHECK_INT(unlink(path), 0);
+        check_told(&device, CONDITION_FALSE, "PathLeadsElsewhere", "only this disk has its data",
+                "copy them to another file", "Move that file");
+        view = (struct path_view){.state = PATH_GONE, .error = ENOENT};
+        check_told(&device, CONDITION_FALSE, "PathGone", "only this disk has its data",
+                "copy them to another file", "Move that file");
+        CHECK_INT(close(fd), 0);
+}
+
+int main(void)
+{
+        the_same_number_without_a_holder();
+        gone_without_a_holder();
+        a_file_without_a_name_cannot_be_moved_back();
+        return check_report();
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* device_geometry: the size that is wanted, and whether a worker fits a disk. */
+#include "ublkd/reconcile/view/device_geometry.h"
+
+#include "ublkd/base/cleanup.h"
+
+#include "tests/unit/check.h"
+
+#include <errno.h>
+
+static const struct {
+        uint64_t spec, size_max, wanted;
+} wishes[] = {
+        {4096, 8192,       4096},
+        {0,    8192,       8192},
+        {0,    UINT64_MAX, 0   }, /* a target without an end */
+        {4096, 0,          0   }, /* an older worker */
+};
+
+static const struct {
+        struct device_geometry disk;
+        uint64_t size;
+        uint32_t block_size;
+        int result;
+} fits[] = {
+        {{.size = 8192, .block_size = 512}, 8192, 512,  0      },
+        {{.size = 8192, .block_size = 512}, 4096, 512,  -ESTALE},
+        {{.size = 8192, .block_size = 512}, 8192, 4096, -ESTALE},
+        {{.error = -ENOENT},                8192, 512,  -ENOENT},
+};
+
+int main(void)
+{
+        struct device_geometry none = {.size = 4096, .wanted = 512};
+
+        for (size_t i = 0; i < ARRAY_SIZE(wishes); i++)
+                CHECK_INT(device_geometry_wanted(wishes[i].spec,
+                                  &(const struct disk_params){.size_max = wishes[i].size_max}),
+                        wishes[i].wanted);
+        CHECK_INT(device_geometry_wanted(4096, NULL), 0);
+        for (size_t i = 0; i < ARRAY_SIZE(fits); i++)
+                CHECK_INT(device_geometry_check(
+                                  &fits[i].disk, &(const struct disk_params){.size = fits[i].size,
+                                                         .logical_block_size = fits[i].block_size}),
+                        fits[i].result);
+        device_geometry_read(&none, -1);
+        CHECK_INT(none.size, 0);
+        CHECK_INT(none.wanted, 512);
+        CHECK_INT(none.error, -ENODEV);
+        return check_report();
+}

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT */
+/* The backing store of a device: kept by a descriptor while its disk exists, recognised by its identity after
+ * that. */
+#include "ublkd/reconcile/parts/device_backing.h"
+#include "ublkd/reconcile/view/device_geometry.h"
+#include "ublkd/reconcile/parts/device_note.h"
+#include "ublkd/reconcile/parts/managed_device.h"
+#include "ublkd/reconcile/parts/reconciler_devices.h"
+
+#include "ublkd/offload/close_away.h"
+#include "ublkd/runtime/fd_store.h"
+#include "ublkd/plan/frozen_params.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+/* What is written down of a disk beside its region, each one message of the worker (proto/worker_msg.h). */
+
+static struct runtime_dir *runtime_dir_of(const struct managed_device *device)
+{
+        return device->env->config.runtime_dir;
+}
+
+static struct fd_store *fd_store_of(const struct managed_device *device)
+{
+        return device->env->config.fd_store;
+}
+
+static bool in_this_boot(const struct managed_device *device, const struct device_record *record)
+{
+        return strcmp(record->backing_boot, device->env->boot_id) == 0;
+}
+
+/* ---- written down ---- */
+
+static int write_message(
+        const struct managed_device *device, enum runtime_text which, const struct worker_msg *msg)
+{
+        _cleanup_free_ char *text = NULL;
+        int r = worker_msg_encode(msg, &text);
+
+        return r < 0 ? r : runtime_dir_write(runtime_dir_of(device), device->id.uid, which, text);
+}
+
+/* True: it is there, and to be cleared. */
+static bool read_message(const struct managed_device *device, enum runtime_text which,
+        enum worker_msg_type type, struct worker_msg *ret)
+{
+        _cleanup_free_ char *text = NULL;
+
+        if (runtime_dir_read(runtime_dir_of(device), device->id.uid, which, &text) < 0
+                || worker_msg_decode(text, strlen(text), ret) < 0)
+                return false;
+        if (ret->type == type)
+                return true;
+        worker_msg_clear(ret);
+        return false;
+}
+
+static int write_backing(const struct managed_device *device)
+{
+        const struct worker_msg msg = worker_store_message(&device->backing.at);
+
+        return write_message(device, RUNTIME_BACKING, &msg);
+}
+
+static void load_backing(struct managed_device *device)
+{
+        struct worker_msg msg;
+
+        if (!read_message(device, RUNTIME_BACKING, WORKER_MSG_BACKING, &msg))
+                return;
+        worker_store_read(&msg, -1, &device->backing.at);
+        device->backing.known = true;
+        worker_msg_clear(&msg);
+}
+
+static void freeze(struct managed_device *device, const struct disk_params *params)
+{
+        device->backing.frozen = *params;
+        /* What the kernel knows nothing of, and what is not ours to keep. */
+        device->backing.frozen.claims = (struct backing_claims){};
+        device->backing.frozen.sharing = (struct problem_list){};
+        device->backing.frozen_known = true;
+}
+
+static void load_params(struct managed_device *device)
+{
+        struct worker_msg msg;
+
+        if (!read_message(device, RUNTIME_PARAMS, WORKER_MSG_PARAMS, &msg))
+                return;
+        freeze(device, &msg.params);
+        worker_msg_clear(&msg);
+}
+
+void device_backing_load(struct managed_device *device, const struct device_record *record)
+{
+        struct device_backing *backing = &device->backing;
+
+        load_backing(device);
+        load_params(device);
+        backing->epoch = record->epoch;
+        /* Also that of an older disk, which is to go: until then it is held, and then the service manager has to be
+         * told. Its lock would keep the next worker from the store for ever. */
+        backing->fd = fd_store_take(fd_store_of(device), record->uid, &backing->epoch);
+        backing->held = backing->fd >= 0;
+        backing->claim = fd_store_take_claim(fd_store_of(device), record->uid);
+        backing->has_claim = backing->claim >= 0;
+}
+
+int device_backing_freeze(struct managed_device *device, const struct disk_params *params)
+{
+        int r = write_message(device, RUNTIME_PARAMS,
+                &(const struct worker_msg){.type = WORKER_MSG_PARAMS, .params = *params});
+
+        if (r < 0) {
+                device_note(device, REASON_RUNTIME_DIRECTORY, "%s cannot be written: %s.",
+                        runtime_dir_path(runtime_dir_of(device)), strerror(-r));
+                return r;
+        }
+        freeze(device, params);
+        return 0;
+}
+
+/* ---- held ---- */
+
+/* Whether `fd` is what the worker and the file beside the region say. Asks what the kernel has in memory,
+ * never a server. */
+static bool is_at(int fd, const struct worker_store *at)
+{
+        struct statx info;
+        int r = statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &info);
+
+        if (r < 0)
+                return false;
+        if (S_ISBLK(info.stx_mode))
+                return at->inode == 0 && info.stx_rdev_major == at->major && info.stx_rdev_minor == at->minor;
+        return S_ISREG(info.stx_mode) && info.stx_ino == at->inode && info.stx_dev_major == at->major
+               && info.stx_dev_minor == at->minor;
+}
+
+static bool is_same_place(const struct worker_store *one, const struct worker_store *other)
+{
+        return one->major == other->major && one->minor == other->minor && one->inode == other->inode
+               && one->identity.is_disk == other->identity.is_disk;
+}
+
+static void hold(struct managed_device *device, int fd)
+{
+        struct device_backing *backing = &device->backing;
+
+        backing->fd = fd;
+        backing->held = true;
+        backing->epoch = worker_proc_epoch(device->process.worker);
+        fd_store_keep(fd_store_of(device), device->id.uid, backing->epoch, fd);
+}
+
+/* Takes the descriptor that a worker has opened by itself, in place of one whose device is gone. A worker
+ * that was adopted is believed only if it serves the store that was written down: it may have been taken over
+ * since. */
+static void take_from_worker(struct managed_device *device)
+{
+        struct device_backing *backing = &device->backing;
+        const struct worker_store *store = worker_proc_store(device->process.worker);
+        int fd;
+
+        if (!store || store->fd < 0)
+                return;
+        if (worker_proc_adopted(device->process.worker)
+                && (backing->held || (backing->known && !is_same_place(store, &backing->at))))
+                return;
+        fd = worker_proc_take_store(device->process.worker);
+        if (!is_at(fd, store)) {
+                close_away(fd);
+                return;
+        }
+        if (backing->held)
+                backing->fd = close_away(backing->fd);
+        backing->at = *store;
+        backing->at.fd = -1;
+        backing->known = true;
+        hold(device, fd);
+}
+
+static void close_claim(struct device_backing *backing)
+{
+        if (backing->has_claim)
+                backing->claim = close_away(backing->claim);
+        backing->has_claim = false;
+}
+
+void device_backing_forget(struct managed_device *device)
+{
+        struct device_backing *backing = &device->backing;
+
+        if (backing->held)
+                backing->fd = close_away(backing->fd);
+        close_claim(backing);
+        *backing = (struct device_backing){};
+}
+
+/* Another device that uses a part of the same block device, and relies on the claim of this one. */
+static struct managed_device *find_sharer(const struct managed_device *device)
+{
+        struct reconciler *reconciler = device->reconciler;
+
+        MANAGED_DEVICE_FOREACH (other, reconciler)
+                if (other != device && other->backing.known && !other->backing.at.claimed
+                        && !other->backing.has_claim && other->backing.at.identity.is_disk
+                        && is_same_place(&other->backing.at, &device->backing.at))
+                        return other;
+        return NULL;
+}
+
+/* The exclusive open goes to a device that still needs it, without the lock on the bytes of this one. */
+static void hand_claim_on(struct managed_device *device)
+{
+        struct device_backing *backing = &device->backing;
+        struct managed_device *heir = find_sharer(device);
+        struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+
+        if (!heir)
+                return;
+        if (backing->at.claimed && backing->held) {
+                (void)fcntl(backing->fd, F_OFD_SETLK, &all);
+                heir->backing.claim = TAKE_FD(backing->fd);
+                backing->held = false;
+        } else if (backing->has_claim) {
+                heir->backing.claim = TAKE_FD(backing->claim);
+                backing->has_claim = false;
+        } else
+                return;
+        heir->backing.has_claim = true;
+        fd_store_keep_claim(fd_store_of(heir), heir->id.uid, heir->backing.claim);
+}
+
+void device_backing_release(struct managed_device *device)
+{
+        struct device_backing *backing = &device->backing;
+        struct backing_identity refused = backing->refused;
+        bool shares = backing->shares, changed = backing->changed;
+
+        if (!backing->held && !backing->known && !backing->frozen_known && !backing->has_claim)
+                return;
+        /* First, since the service manager does not keep one open file under two names. */
+        if (backing->has_claim)
+                fd_store_forget_claim(fd_store_of(device), device->id.uid);
+        fd_store_forget(fd_store_of(device), device->id.uid, backing->epoch);
+        if (backing->known && backing->at.identity.is_disk)
+                hand_claim_on(device);
+        (void)runtime_dir_remove(
+                runtime_dir_of(device), device->id.uid, RUNTIME_BACKING); /* what stays is replaced */
+        (void)runtime_dir_remove(runtime_dir_of(device), device->id.uid, RUNTIME_PARAMS);
+        device_backing_forget(device);
+        backing->refused = refused;
+        backing->shares = shares;
+        backing->changed = changed;
+}
+
+/* The same spec makes the next disk, and a disk there was: SET_PARAMS has frozen it. */
+static bool outlives_disk(const struct managed_device *device, const struct device_record *record)
+{
+        const struct device_backing *backing = &device->backing;
+
+        return backing->held && backing->frozen_known && backing->epoch == record->epoch && !record->deleting
+               && record->spec && record->spec->options.enabled;
+}
+
+void device_backing_follow(struct managed_device *device, const struct device_record *record)
+{
+        if (device->view.facts.kernel == KERNEL_ABSENT && device->view.facts.worker == PLAN_WORKER_NONE) {
+                if (!outlives_disk(device, record))
+                        device_backing_release(device);
+                return;
+        }
+        if (device->process.worker && worker_proc_number(device->process.worker) >= 0)
+                take_from_worker(device);
+        if (device->view.facts.kernel == KERNEL_LIVE && device->view.facts.worker == PLAN_WORKER_SERVING)
+                device_backing_retry(device);
+}
+
+void device_backing_retry(struct managed_device *device)
+{
+        device->backing.refused = (struct backing_identity){};
+        device->backing.changed = false;
+}
+
+/* ---- recognised ---- */
+
+static int refuse_other(struct managed_device *device, const struct device_record *record,
+        const struct backing_identity *found)
+{
+        device->backing.refused = *found;
+        device->backing.changed = true;
+        device_note(device, REASON_BACKING_CHANGED,
+                "The store at the path is %s (%s), and the disk was made on %s (%s). Put that one back, and "
+                "the "
+                "disk goes on, or, once the disk is unmounted, change the path in the spec to where it is. "
+                "To give "
+                "it up and go on with the store at the path, unmount the disk first, then: ublkctl recover "
+                "%s "
+                "--accept-backing '%s' (in the API: accept-backing).",
+                backing_identity_text(found), backing_basis_to_string(found->basis),
+                backing_identity_text(&record->backing), backing_basis_to_string(record->backing.basis),
+                record->name, backing_identity_text(found));
+        return -ESTALE;
+}
+
+/* The worker has compared already; one of another version may not have. */
+static int check_identity(struct managed_device *device, const struct device_record *record)
+{
+        const struct worker_store *store = worker_proc_store(device->process.worker);
+
+        if (!store) /* it has opened the one that it was given */
+                return 0;
+        return backing_compare(&record->backing, &store->identity, in_this_boot(device, record))
+                               == BACKING_OTHER
+                       ? refuse_other(device, record, &store->identity)
+                       : 0;
+}
+
+/* What holds for this boot alone is of use only with the boot that it is from. */
+static bool is_stored(const struct managed_device *device, const struct device_record *record,
+        const struct backing_identity *identity)
+{
+        return backing_identity_equal(&record->backing, identity)
+               && (in_this_boot(device, record) || strcmp(identity->boot, identity->lasting) == 0);
+}
+
+static int store_identity(struct managed_device *device, const struct device_record *record)
+{
+        const struct worker_store *store = worker_proc_store(device->process.worker);
+        int r;
+
+        if (!store || backing_identity_is_empty(&store->identity)
+                || is_stored(device, record, &store->identity))
+                return 0;
+        r = device_store_set_backing(
+                device->env->config.store, device->id.name, &store->identity, device->env->boot_id);
+        if (r < 0)
+                device_note(device, REASON_NOT_STORED,
+                        "The identity of the backing store cannot be written down: %s.", strerror(-r));
+        return r;
+}
+
+int device_backing_take(struct managed_device *device, const struct device_record *record)
+{
+        int r = check_identity(device, record);
+
+        if (r >= 0)
+                r = store_identity(device, record);
+        if (r < 0 || !worker_proc_store(device->process.worker))
+                return r;
+        take_from_worker(device);
+        if (!device->backing.known)
+                return 0;
+        r = write_backing(device);
+        if (r < 0)
+                device_note(device, REASON_RUNTIME_DIRECTORY, "%s cannot be written: %s.",
+                        runtime_dir_path(runtime_dir_of(device)), strerror(-r));
+        return r;
+}
+
+int device_backing_check_frozen(struct managed_device *device, const struct disk_params *params)
+{
+        uint64_t frozen, now;
+        const char *field;
+
+        if (!device->backing.frozen_known
+                || frozen_params_fit(&device->backing.frozen, params, &field, &frozen, &now))
+                return 0;
+        device->backing.changed = true;
+        device_note(device, REASON_BACKING_CHANGED,
+                "The backing store cannot do any more what the disk promises to its openers: %s is %llu, and "
+                "the disk "
+                "was made with %llu; restore it, and the disk is recovered.",
+                field, (unsigned long long)now, (unsigned long long)frozen);
+        return -ESTALE;
+}
+
+int device_backing_check_geometry(
+        struct managed_device *device, const struct device_record *record, const struct disk_params *params)
+{
+        const struct device_geometry *disk = &device->view.geometry;
+        int r = device_geometry_check(disk, params);
+
+        if (r == -ESTALE) {
+                device->backing.changed = true;
+                device_note(device, REASON_BACKING_CHANGED,
+                        "The backing store is no longer what the disk was made from (%llu bytes in blocks of "
+                        "%u, the disk has %llu in blocks of %u); restore it, and the disk is recovered.",
+                        (unsigned long long)params->size, params->logical_block_size,
+                        (unsigned long long)disk->size, disk->block_size);
+        } else if (r < 0)
+                device_note(device, REASON_CONTROL_PLANE, "/sys does not tell the size of /dev/ublkb%d: %s.",
+                        record->number, strerror(-r));
+        return r;
+}
+
+int device_backing_check(struct managed_device *device, const struct device_record *record)
+{
+        int r = device_backing_check_frozen(device, worker_proc_params(device->process.worker));
+
+        return r < 0 ? r : device_backing_take(device, record);
+}
+
+int device_backing_expect(
+        const struct managed_device *device, const struct device_record *record, struct worker_msg *config)
+{
+        const struct device_backing *backing = &device->backing;
+        const struct backing_identity *expected = &record->backing;
+
+        config->config.exists = device->view.facts.kernel == KERNEL_DOWN;
+        config->config.shared = backing->shares || (backing->known && !backing->at.claimed);
+        if (!backing_identity_is_empty(expected)) {
+                config->config.expected_boot = (char *)expected->boot; /* only read */
+                config->config.expected_lasting = (char *)expected->lasting;
+                config->config.expected_basis = (int)expected->basis;
+                config->config.expected_is_disk = expected->is_disk;
+                config->config.expected_in_this_boot = in_this_boot(device, record);
+        }
+        return backing->held ? backing->fd : -1;
+}
+
+/* A block device that another device of ours has claimed can be used beside it, in another range
+ * (device_claim.c). */
+static bool learn_share(struct managed_device *device, const struct worker_store *store)
+{
+        struct reconciler *reconciler = device->reconciler;
+
+        if (device->backing.shares || !store->identity.is_disk)
+                return false;
+        MANAGED_DEVICE_FOREACH (sharer, reconciler) {
+                const struct device_backing *other = &sharer->backing;
+
+                if (sharer == device || !other->known || !is_same_place(&other->at, store))
+                        continue;
+                device->backing.shares = other->at.claimed || other->has_claim;
+                if (device->backing.shares)
+                        return true;
+        }
+        return false;
+}
+
+bool device_backing_refused(struct managed_device *device)
+{
+        const struct problem_list *problems = worker_proc_problems(device->process.worker);
+        const struct worker_store *store = worker_proc_store(device->process.worker);
+
+        if (problems->count == 0 || !store || store->fd >= 0)
+                return false;
+        if (problems->items[0].error == EBUSY && learn_share(device, store))
+                return true;
+        device->backing.changed = problems->items[0].error == ESTALE;
+        if (device->backing.changed)
+                device->backing.refused = store->identity;
+        return false;
+}
+
+/* Asks what the kernel has in memory, never a server. */
+bool device_backing_is_unnamed(const struct device_backing *backing)
+{
+        struct statx info;
+        int r = backing->held ? statx(backing->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+                                        STATX_TYPE | STATX_NLINK, &info)
+                              : -1;
+
+        return r == 0 && S_ISREG(info.stx_mode) && (info.stx_mask & STATX_NLINK) && info.stx_nlink == 0;
+}
+
+void device_backing_show(
+        const struct managed_device *device, const struct device_record *record, struct device_status *status)
+{
+        status->backing.known = !backing_identity_is_empty(&record->backing) || device->backing.known;
+        status->backing.identity = record->backing;
+        status->backing.found = device->backing.refused;
+        status->backing.kept = device->backing.held;
+}

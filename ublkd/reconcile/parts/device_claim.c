@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* Two writers on one backing store would destroy each other's data. So a store belongs to a disk, from before
+ * ADD_DEV until the disk is gone: also while the disk has no worker, for the next one will write what waits.
+ * A worker that has merely opened the store writes nothing, and claims nothing: of two that opened it, the
+ * first disk wins. */
+#include "ublkd/reconcile/parts/device_claim.h"
+#include "ublkd/reconcile/parts/device_claim_lost.h"
+#include "ublkd/reconcile/parts/device_note.h"
+#include "ublkd/reconcile/parts/managed_device.h"
+#include "ublkd/reconcile/parts/reconciler_devices.h"
+
+#include "ublkd/base/sentence.h"
+#include "ublkd/runtime/claim_file.h"
+#include "ublkd/plan/claims.h"
+
+#include <stdio.h>
+
+/* A worker that was told GO writes, whatever else is known (it may have been adopted a moment ago). */
+static const struct backing_claims *writing_claims(const struct managed_device *device)
+{
+        const struct disk_params *params =
+                device->process.worker ? worker_proc_params(device->process.worker) : NULL;
+
+        return params && worker_proc_number(device->process.worker) >= 0 ? &params->claims : NULL;
+}
+
+static struct runtime_dir *runtime_dir_of(const struct managed_device *device)
+{
+        return device->env->config.runtime_dir;
+}
+
+void claim_table_init(struct claim_table *table)
+{
+        claim_index_init(&table->index);
+        LIST_INIT(&table->unclaimed);
+}
+
+const struct backing_claims *device_claim_written(const struct managed_device *device)
+{
+        return &device->claim.claims;
+}
+
+void device_claim_note_worker(struct managed_device *device)
+{
+        const struct backing_claims *writing = device->claim.claims.count > 0 ? NULL : writing_claims(device);
+
+        if (!writing || writing->count == 0 || device->claim.is_unclaimed)
+                return;
+        LIST_INSERT_HEAD(&device->reconciler->claims.unclaimed, device, claim.of_unclaimed);
+        device->claim.is_unclaimed = true;
+}
+
+static void leave_unclaimed(struct managed_device *device)
+{
+        if (device->claim.is_unclaimed)
+                LIST_REMOVE(device, claim.of_unclaimed);
+        device->claim.is_unclaimed = false;
+}
+
+/* Takes over both. */
+static void replace_claims(
+        struct managed_device *device, const struct backing_claims *claims, struct held_claims *held)
+{
+        held_claims_free(device->claim.held);
+        backing_claims_clear(&device->claim.claims);
+        device->claim.claims = *claims;
+        device->claim.held = held;
+        if (held)
+                claim_index_add(&device->reconciler->claims.index, held);
+}
+
+/* Written down before they hold, so that the next supervisor knows what this one has promised. */
+static int claims_set(struct managed_device *device, const struct backing_claims *claims)
+{
+        _cleanup_claims_ struct backing_claims copy = {};
+        _cleanup_(held_claims_free_pointer) struct held_claims *held = NULL;
+        int r;
+
+        if (claims->count == 0 || backing_claims_equal(&device->claim.claims, claims))
+                return 0;
+        r = backing_claims_append(&copy, claims);
+        if (r >= 0)
+                held = held_claims_new(&copy, device);
+        if (r < 0 || !held)
+                return r < 0 ? r : -ENOMEM;
+        r = claim_file_write(runtime_dir_of(device), device->id.uid, claims);
+        if (r < 0) {
+                device_note(device, REASON_RUNTIME_DIRECTORY, "%s cannot be written: %s.",
+                        runtime_dir_path(runtime_dir_of(device)), strerror(-r));
+                return r;
+        }
+        replace_claims(device, &copy, TAKE_PTR(held));
+        copy = (struct backing_claims){};
+        return 0;
+}
+
+void device_claim_load(struct managed_device *device)
+{
+        _cleanup_claims_ struct backing_claims claims = {};
+        struct held_claims *held;
+
+        device_claim_forget(device);
+        if (claim_file_read(runtime_dir_of(device), device->id.uid, &claims)
+                < 0) /* none: its worker will tell */
+                return;
+        held = held_claims_new(&claims, device);
+        if (!held)
+                return;
+        replace_claims(device, &claims, held);
+        claims = (struct backing_claims){};
+}
+
+/* Whose store `device` was to have. */
+static void note_holder(struct managed_device *device, const struct managed_device *holder)
+{
+        const struct device_record *record = device_store_get(holder->env->config.store, holder->id.name);
+        char node[32] = "";
+
+        if (record && record->number >= 0) /* one that has opened its store may have none yet */
+                snprintf(node, sizeof(node), " (/dev/ublkb%d)", record->number);
+        device_note(device, REASON_BACKING_IN_USE,
+                "The backing store is in use by the device \"%s\"%s; two disks that write to one store would "
+                "destroy its data. Use another range of it, make both read-only, or go on with that "
+                "device instead of this one.",
+                holder->id.name, node);
+}
+
+void device_claim_name_holder(struct managed_device *device, pid_t holder)
+{
+        const struct reconciler *reconciler = device->reconciler;
+
+        if (holder == 0)
+                return;
+        MANAGED_DEVICE_FOREACH (other, reconciler) {
+                if (other != device && other->process.worker
+                        && worker_proc_pid(other->process.worker) == holder) {
+                        note_holder(device, other);
+                        return;
+                }
+        }
+        device_claim_name_lost_holder(device, holder);
+}
+
+/* Those whose claims are not written down are few: it is done in their next turn. */
+static struct managed_device *find_unclaimed_holder(
+        struct managed_device *device, const struct backing_claims *claims)
+{
+        struct managed_device *other = LIST_FIRST(&device->reconciler->claims.unclaimed), *next;
+
+        for (; other; other = next) {
+                const struct backing_claims *writing =
+                        other->claim.claims.count > 0 ? NULL : writing_claims(other);
+
+                next = LIST_NEXT(other, claim.of_unclaimed);
+                if (!writing)
+                        leave_unclaimed(other);
+                else if (other != device && backing_claims_collide(claims, writing))
+                        return other;
+        }
+        return NULL;
+}
+
+/* -EBUSY and a note when another device here has claimed what these claim. */
+static int check_others(struct managed_device *device, const struct backing_claims *claims)
+{
+        size_t looks;
+        const struct managed_device *holder =
+                claim_index_collide(&device->reconciler->claims.index, claims, device, &looks);
+
+        if (!holder)
+                holder = find_unclaimed_holder(device, claims);
+        if (!holder)
+                return device_claim_check_lost(device, claims) < 0 ? -EBUSY : 0;
+        note_holder(device, holder);
+        return -EBUSY;
+}
+
+/* Somebody else writes to the store, or it cannot be found out: a new disk is not made. A disk that exists is
+ * not kept from recovering, because its I/O waits. */
+static int check_sharing(struct managed_device *device, const struct problem_list *sharing)
+{
+        for (size_t i = 0; device->view.facts.kernel == KERNEL_ABSENT && i < sharing->count; i++)
+                if (sharing->items[i].error != 0) {
+                        device_note(device, reason_from_string(sharing->items[i].reason), "%s",
+                                sharing->items[i].detail);
+                        return -EBUSY;
+                }
+        return 0;
+}
+
+static bool is_told(const struct managed_device *device, const struct problem *problem)
+{
+        for (size_t i = 0; i < device->claim.sharing_told.count; i++)
+                if (sentence_equal(device->claim.sharing_told.items[i].detail, problem->detail))
+                        return true;
+        return false;
+}
+
+/* Each once in the life of a disk. */
+static void tell_sharing(struct managed_device *device, const struct problem_list *sharing)
+{
+        for (size_t i = 0; i < sharing->count; i++) {
+                const struct problem *problem = &sharing->items[i];
+
+                if (is_told(device, problem))
+                        continue;
+                device_tell(device, EVENT_WARNING, reason_from_string(problem->reason), "%s%s",
+                        problem->detail,
+                        problem->error != 0 ? " The disk exists already, and is served nevertheless." : "");
+                (void)problem_add(&device->claim.sharing_told, problem->error, problem->pointer,
+                        problem->reason, "%s", problem->detail); /* on ENOMEM: it is told once more */
+        }
+}
+
+int device_claim_take(struct managed_device *device)
+{
+        const struct disk_params *params = worker_proc_params(device->process.worker);
+        int r = check_others(device, &params->claims);
+
+        if (r >= 0)
+                r = check_sharing(device, &params->sharing);
+        if (r >= 0)
+                r = claims_set(device, &params->claims);
+        if (r >= 0)
+                tell_sharing(device, &params->sharing);
+        return r;
+}
+
+int device_claim_extend(struct managed_device *device, uint64_t size)
+{
+        _cleanup_claims_ struct backing_claims claims = {};
+        /* What it has, and not what its worker says: one that was found may name nothing. */
+        const struct backing_claims *now = device->claim.claims.count > 0
+                                                   ? &device->claim.claims
+                                                   : &worker_proc_params(device->process.worker)->claims;
+        int r = backing_claims_append(&claims, now);
+
+        if (r < 0)
+                return r;
+        backing_claims_resize(&claims, size);
+        r = check_others(device, &claims);
+        return r < 0 ? r : claims_set(device, &claims);
+}
+
+void device_claim_follow(struct managed_device *device)
+{
+        const struct backing_claims *writing = writing_claims(device);
+        bool is_gone =
+                device->view.facts.kernel == KERNEL_ABSENT && device->view.facts.worker == PLAN_WORKER_NONE;
+
+        if (is_gone && !device->backing.held) /* a store that is kept is that of the next disk */
+                device_claim_release(device);
+        else if (device->claim.claims.count == 0 && writing)
+                (void)claims_set(device, writing); /* on ENOMEM: in the next turn */
+}
+
+void device_claim_forget(struct managed_device *device)
+{
+        problem_list_clear(&device->claim.sharing_told);
+        replace_claims(device, &(const struct backing_claims){}, NULL);
+        leave_unclaimed(device);
+}
+
+void device_claim_release(struct managed_device *device)
+{
+        if (device->claim.claims.count == 0)
+                return;
+        (void)claim_file_remove(
+                runtime_dir_of(device), device->id.uid); /* what is left is released after the next start */
+        device_claim_forget(device);
+        device_claim_note_worker(device); /* a dead one that was not reaped yet */
+}

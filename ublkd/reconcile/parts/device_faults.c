@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* Faults of the backing store that lose acknowledged data, seen from the device. */
+#include "ublkd/reconcile/parts/device_faults.h"
+#include "ublkd/reconcile/parts/device_note.h"
+#include "ublkd/reconcile/parts/device_space.h"
+#include "ublkd/reconcile/parts/managed_device.h"
+
+#include "ublkd/base/json_time.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const enum condition_reason reasons[] = {
+        [REGION_FAULT_FLUSH] = REASON_FLUSH_FAILED,
+        [REGION_FAULT_CUT] = REASON_BACKING_TRUNCATED,
+};
+_Static_assert(ARRAY_SIZE(reasons) == _REGION_FAULT_MAX, "every fault has a reason");
+
+static int open_region(const struct managed_device *device)
+{
+        return runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
+}
+
+/* " at 2026-11-22T10:00:00Z"; "" where it is not known. */
+static void format_time(uint64_t at, char text[static 32])
+{
+        char time[TIME_TEXT_SIZE];
+
+        text[0] = '\0';
+        if (at > 0 && time_format(at, time))
+                snprintf(text, 32, " at %.19sZ", time);
+}
+
+static int explain_flush(const struct fault_report *report, char **ret)
+{
+        char when[32];
+
+        format_time(report->at, when);
+        return asprintf(ret,
+                "A %s failed%s: %s. Data that was written before may be lost, so every flush and every write "
+                "with FUA fails.",
+                report->op == STATS_FLUSH ? "flush" : "write to stable storage", when,
+                strerror(report->error));
+}
+
+static int explain_cut(const struct fault_report *report, char **ret)
+{
+        char when[32];
+
+        format_time(report->at, when);
+        return asprintf(ret,
+                "The backing file was cut off under the disk; it had %llu bytes when that was seen%s. "
+                "Acknowledged data is lost, so all I/O fails.",
+                (unsigned long long)report->detail, when);
+}
+
+/* NULL: out of memory. */
+static char *explain(enum region_fault fault, const struct fault_report *report)
+{
+        static int (*const explainers[_REGION_FAULT_MAX])(const struct fault_report *report, char **ret) = {
+                [REGION_FAULT_FLUSH] = explain_flush, [REGION_FAULT_CUT] = explain_cut};
+        char *text;
+
+        return explainers[fault](report, &text) < 0 ? NULL : text;
+}
+
+/* First the event, then the note that there was one: a supervisor that dies in between reports it again. */
+static void tell_new(struct managed_device *device, int fd, enum region_fault fault)
+{
+        struct fault_report *report = &device->faults.reports[fault];
+        _cleanup_free_ char *text = NULL;
+
+        if (report->number == 0 || report->number == report->told)
+                return;
+        text = explain(fault, report);
+        device_tell(
+                device, EVENT_WARNING, reasons[fault], "%s", text ? text : "Acknowledged data may be lost.");
+        report->told = report->number;
+        (void)region_fault_mark_told(fd, fault, report->number);
+}
+
+void device_faults_read(struct managed_device *device)
+{
+        _cleanup_close_ int fd = open_region(device);
+
+        if (fd < 0 || region_faults_read(fd, device->faults.reports) < 0) {
+                memset(device->faults.reports, 0, sizeof(device->faults.reports));
+                return;
+        }
+        for (unsigned i = 0; i < _REGION_FAULT_MAX; i++)
+                tell_new(device, fd, (enum region_fault)i);
+}
+
+void device_faults_accept(struct managed_device *device, const struct device_record *record)
+{
+        const uint32_t accepted[] = {
+                [REGION_FAULT_FLUSH] = record->accepted.flush, [REGION_FAULT_CUT] = record->accepted.cut};
+        _cleanup_close_ int fd = -1;
+        int r;
+
+        if (record->accepted_with != record->restart || device->faults.accepted_with == record->restart)
+                return;
+        fd = open_region(device);
+        r = fd < 0 ? fd : 0;
+        for (unsigned i = 0; r >= 0 && i < _REGION_FAULT_MAX; i++)
+                r = region_fault_accept(fd, (enum region_fault)i, accepted[i]);
+        if (r >= 0)
+                device->faults.accepted_with = record->restart;
+}
+
+void device_faults_refuse(struct managed_device *device)
+{
+        _cleanup_close_ int fd = open_region(device);
+
+        for (unsigned i = 0; fd >= 0 && i < _REGION_FAULT_MAX; i++)
+                (void)region_fault_accept(fd, (enum region_fault)i, 0);
+}
+
+static bool is_accepted(const struct fault_report *report)
+{
+        return report->number > 0 && report->number <= report->accepted;
+}
+
+static void clear(struct managed_device *device, bool (*which)(const struct fault_report *report))
+{
+        _cleanup_close_ int fd = open_region(device);
+
+        if (fd < 0 || region_faults_read(fd, device->faults.reports) < 0)
+                return;
+        for (unsigned i = 0; i < _REGION_FAULT_MAX; i++)
+                if (which(&device->faults.reports[i]) && region_fault_clear(fd, (enum region_fault)i) >= 0)
+                        device->faults.reports[i] = (struct fault_report){};
+}
+
+void device_faults_begin(struct managed_device *device, const struct device_record *record)
+{
+        device_faults_accept(device, record); /* if that failed when it was asked for */
+        clear(device, is_accepted);
+}
+
+static bool is_there(const struct fault_report *report)
+{
+        return report->number > 0;
+}
+
+void device_faults_settle(struct managed_device *device, const struct device_record *record)
+{
+        bool disabled = record->spec && !record->spec->options.enabled;
+
+        if (device->view.facts.want == WANT_ABSENT && disabled)
+                clear(device, is_there);
+        else
+                device_faults_read(device);
+        device_space_read(device);
+}
+
+void device_faults_tell(const struct managed_device *device, struct device_faults *ret)
+{
+        *ret = (struct device_faults){
+                .flush = device->faults.reports[REGION_FAULT_FLUSH].number,
+                .cut = device->faults.reports[REGION_FAULT_CUT].number,
+                .flush_at = device->faults.reports[REGION_FAULT_FLUSH].at,
+                .cut_at = device->faults.reports[REGION_FAULT_CUT].at,
+        };
+}
+
+static int condition(const struct managed_device *device, enum region_fault fault, const char *advice,
+        struct device_condition *ret)
+{
+        const struct fault_report *report = &device->faults.reports[fault];
+        char token[WRITE_ERRORS_TOKEN_SIZE];
+        struct device_faults faults;
+        _cleanup_free_ char *text = NULL;
+
+        if (report->number == 0)
+                return 0;
+        text = explain(fault, report);
+        if (!text)
+                return -ENOMEM;
+        device_faults_tell(device, &faults);
+        write_errors_token(&faults, token);
+        return device_condition_set(ret, CONDITION_FALSE, reasons[fault],
+                "%s %s 'ublkctl restart --accept-write-errors=%s %s' (POST "
+                "/devices/%s/restart?accept-write-errors=%s).",
+                text, advice, token, device->id.name, device->id.name, token);
+}
+
+int device_faults_durable(const struct managed_device *device, const struct device_record *record _unused_,
+        struct device_condition *ret)
+{
+        return condition(device, REGION_FAULT_FLUSH,
+                "Check the backing store, and what is on the disk; then accept the loss with", ret);
+}
+
+int device_faults_whole(const struct managed_device *device, const struct device_record *record _unused_,
+        struct device_condition *ret)
+{
+        return condition(device, REGION_FAULT_CUT,
+                "Unmount the disk, and restore the file from a copy, if there is one (what is only grown to "
+                "its size reads as zeroes); "
+                "then accept the loss with",
+                ret);
+}

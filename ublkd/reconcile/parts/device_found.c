@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* A worker that was found is believed only what the supervisor before this one has written down: that knew
+ * what it had started. A worker that was taken over could else name the store of another device, or more of
+ * its own. */
+#include "ublkd/reconcile/parts/device_found.h"
+#include "ublkd/reconcile/parts/device_claim.h"
+#include "ublkd/reconcile/parts/managed_device.h"
+
+#include <string.h>
+
+static bool is_within(const struct backing_claim *claim, const struct backing_claim *written)
+{
+        return strcmp(claim->key, written->key) == 0 && claim->mapped == written->mapped
+               && claim->start >= written->start && claim->end <= written->end
+               && (written->writes || !claim->writes);
+}
+
+static bool is_written(const struct backing_claims *written, const struct backing_claim *claim)
+{
+        for (size_t i = 0; i < written->count; i++)
+                if (is_within(claim, &written->items[i]))
+                        return true;
+        return false;
+}
+
+static bool are_written(const struct backing_claims *written, const struct backing_claims *claims)
+{
+        for (size_t i = 0; i < claims->count; i++)
+                if (!is_written(written, &claims->items[i]))
+                        return false;
+        return true;
+}
+
+void device_judge_found(struct managed_device *device)
+{
+        const struct backing_claims *written = device_claim_written(device);
+        const struct disk_params *params =
+                device->process.worker ? worker_proc_params(device->process.worker) : NULL;
+
+        if (!params || !worker_proc_adopted(device->process.worker)
+                || worker_proc_stage(device->process.worker) == WORKER_STAGE_LEAVING || written->count == 0)
+                return;
+        if (!are_written(written, &params->claims))
+                worker_proc_refuse(
+                        device->process.worker, "it claims another backing store than its disk has");
+}

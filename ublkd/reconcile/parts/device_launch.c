@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* Starts the processes of a device's workers: what each has to know is its CONFIG. */
+#include "ublkd/reconcile/parts/device_launch.h"
+#include "ublkd/reconcile/parts/device_backing.h"
+#include "ublkd/reconcile/parts/managed_device.h"
+
+#include "ublkd/base/json_print.h"
+
+static uint16_t queues_for(const struct managed_device *device, const struct device_spec *spec)
+{
+        int64_t queues = spec->options.queues;
+        unsigned cpus = device->env->config.host->cpus;
+
+        if (spec->target->flags & TARGET_ONE_QUEUE)
+                return 1;
+        if (queues == OPTION_AUTO)
+                return (uint16_t)(cpus < QUEUES_AUTO_MAX ? cpus : QUEUES_AUTO_MAX);
+        return (uint16_t)(queues < cpus ? queues : cpus); /* the kernel clamps to the CPUs as well */
+}
+
+static int set_number(cJSON *object, const char *name, double value)
+{
+        cJSON *number = cJSON_CreateNumber(value);
+
+        cJSON_DeleteItemFromObjectCaseSensitive(object, name);
+        if (number && cJSON_AddItemToObject(object, name, number))
+                return 0;
+        cJSON_Delete(number);
+        return -ENOMEM;
+}
+
+/* Live: for a trial only. */
+static bool has_disk(const struct managed_device *device)
+{
+        return device->view.facts.kernel == KERNEL_DOWN || device->view.facts.kernel == KERNEL_LIVE;
+}
+
+/* The spec for the worker. A disk that is there keeps the size that it has: a file that has grown since is
+ * served as before, one that has shrunk is refused by the worker as too small. */
+static int spec_text(const struct managed_device *device, const struct device_record *record, char **ret)
+{
+        cJSON *document = cJSON_Duplicate(record->spec->document, true);
+        int r = document ? 0 : -ENOMEM;
+
+        if (r >= 0 && has_disk(device))
+                r = device->view.geometry.error;
+        if (r >= 0 && has_disk(device))
+                r = set_number(document, "size", (double)device->view.geometry.size);
+        if (r >= 0 && has_disk(device))
+                r = set_number(document, "blockSize", device->view.geometry.block_size);
+        if (r >= 0) {
+                *ret = json_print(document);
+                r = *ret ? 0 : -ENOMEM;
+        }
+        cJSON_Delete(document);
+        return r;
+}
+
+int device_launch_worker(struct managed_device *device, const struct device_record *record, const char *name,
+        const char *uid, enum worker_lock lock, worker_proc_changed changed, struct worker_proc **ret)
+{
+        const struct reconciler_config *config = &device->env->config;
+        bool down = has_disk(device);
+        struct worker_msg msg = {
+                .type = WORKER_MSG_CONFIG,
+                .config =
+                        {
+                                 .name = (char *)name,
+                                 .uid = (char *)uid, /* only read */
+                                .epoch = record->epoch,
+                                 .restart = record->restart,
+                                 .queues =
+                                        down ? device->view.kernel.queues : queues_for(device, record->spec),
+                                 .queue_depth = down ? device->view.kernel.queue_depth
+                                                    : (uint16_t)record->spec->options.queue_depth,
+                                 .max_io_size = down ? device->view.kernel.max_io_size
+                                                    : (uint32_t)record->spec->options.max_io_size,
+                                 .reissue = device_spec_on_crash(record->spec) == ON_CRASH_REISSUE,
+                                 .lock = lock,
+                                 },
+        };
+        _cleanup_free_ char *spec = NULL;
+        int r = spec_text(device, record, &spec), store;
+
+        if (r < 0)
+                return r;
+        msg.config.spec = spec;
+        store = device_backing_expect(device, record, &msg);
+        return worker_proc_spawn(
+                config->event, config->runtime_dir, config->worker_start, &msg, store, changed, device, ret);
+}
+
+int device_launch_trial(struct managed_device *device, const struct device_record *record,
+        const struct device_spec *spec, const char *uid, worker_proc_changed changed,
+        struct worker_proc **ret)
+{
+        const struct reconciler_config *config = &device->env->config;
+        _cleanup_free_ char *text = json_print(spec->document);
+        struct worker_msg msg = {.type = WORKER_MSG_CONFIG};
+
+        if (!text)
+                return -ENOMEM;
+        msg.config.name = (char *)WORKER_TRIAL_NAME; /* as uid, only read */
+        msg.config.uid = (char *)uid;
+        msg.config.spec = text;
+        msg.config.epoch = record->epoch;
+        msg.config.restart = record->restart;
+        msg.config.queues = queues_for(device, spec);
+        msg.config.queue_depth = (uint16_t)spec->options.queue_depth;
+        msg.config.max_io_size = (uint32_t)spec->options.max_io_size;
+        msg.config.reissue = device_spec_on_crash(spec) == ON_CRASH_REISSUE;
+        msg.config.lock = WORKER_LOCK_NEVER;
+        msg.config.shared = true; /* the disk that is served may have the claim */
+        return worker_proc_spawn(
+                config->event, config->runtime_dir, config->worker_start, &msg, -1, changed, device, ret);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* What udev and users see of a disk beside its blocks: owner, mode and link of the node. It is served all the
+ * same when that fails. */
+#include "ublkd/reconcile/parts/device_node.h"
+#include "ublkd/reconcile/parts/device_note.h"
+#include "ublkd/reconcile/parts/managed_device.h"
+
+#include "ublkd/disks/disk_node.h"
+
+#include <string.h>
+
+static struct disk_node node_of(const struct managed_device *device, const struct device_record *record)
+{
+        const struct device_options *options = &record->spec->options;
+
+        return (struct disk_node){
+                .name = record->name,
+                .number = record->number,
+                .uid = (uid_t)options->owner.uid,
+                .gid = options->owner.gid < 0 ? device->env->config.host->disk_group
+                                              : (gid_t)options->owner.gid,
+                .mode = (mode_t)strtoul(options->owner.mode, NULL, 8),
+        };
+}
+
+int device_announce_node(const struct managed_device *device, const struct device_record *record)
+{
+        struct disk_node node = node_of(device, record);
+        _cleanup_close_ int disks = runtime_dir_open_disks(device->env->config.runtime_dir);
+
+        return disks < 0 ? disks : disk_node_announce(disks, &node);
+}
+
+bool device_node_changed(struct managed_device *device)
+{
+        bool was_shown = device->node.shown_generation != 0;
+
+        device->node.shown_generation = 0;
+        return was_shown;
+}
+
+void device_show_node(struct managed_device *device, const struct device_record *record)
+{
+        struct disk_node node;
+        int r, announced;
+
+        if (device->node.shown_generation == record->generation)
+                return;
+        device->node.shown_generation = record->generation;
+        node = node_of(device, record);
+        r = announced = device_announce_node(device, record);
+        if (r >= 0)
+                r = disk_node_publish(&node);
+        if (announced > 0 && r >= 0)
+                r = disk_node_notify(node.number);
+        if (r < 0)
+                device_tell(device, EVENT_WARNING, REASON_NODE_NOT_SET,
+                        "Owner, mode or link of /dev/ublkb%d cannot be set: %s; the disk is served all the "
+                        "same.",
+                        record->number, strerror(-r));
+}
+
+static int withdraw(const struct managed_device *device, const struct device_record *record)
+{
+        _cleanup_close_ int disks = runtime_dir_open_disks(device->env->config.runtime_dir);
+
+        return disk_node_withdraw(disks, record->name, record->number);
+}
+
+void device_hide_node(struct managed_device *device, const struct device_record *record)
+{
+        int r = record->number < 0 ? 0 : withdraw(device, record);
+
+        if (r < 0)
+                device_tell(device, EVENT_WARNING, REASON_LINK_NOT_REMOVED,
+                        "Its link in /dev/ublk/by-name cannot be removed: %s; remove it by hand.",
+                        strerror(-r));
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* Why the last thing went wrong with a device, in the user's words. */
+#include "ublkd/reconcile/parts/device_note.h"
+#include "ublkd/reconcile/parts/device_holders.h"
+#include "ublkd/reconcile/parts/managed_device.h"
+#include "ublkd/reconcile/parts/reconciler_queue.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void device_note_clear(struct managed_device *device)
+{
+        free(device->note.sentence);
+        device->note = (struct trouble_note){};
+}
+
+void device_note(struct managed_device *device, enum condition_reason reason, const char *format, ...)
+{
+        struct trouble_note note = {.reason = reason};
+        va_list arguments;
+
+        va_start(arguments, format);
+        if (vasprintf(&note.sentence, format, arguments) < 0)
+                note.sentence = NULL;
+        va_end(arguments);
+        device_note_clear(device);
+        if (note.sentence)
+                device->note = note;
+}
+
+static void note_holders(struct managed_device *device)
+{
+        _cleanup_free_ char *sentence = NULL;
+
+        if (device_holders_explain(&device->holders, &sentence) >= 0)
+                device_note(device, device_holders_reason(&device->holders), "%s", sentence);
+}
+
+/* A fault of the kernel's answers that was noted meanwhile must stay. */
+static bool may_be_replaced(enum condition_reason noted)
+{
+        return noted == REASON_NONE || noted == REASON_IN_USE || noted == REASON_STILL_HELD;
+}
+
+static void on_holders_found(void *userdata)
+{
+        struct managed_device *device = userdata;
+
+        if (!device_holders_are_of(&device->holders, device->attempt.seen_since)
+                || !may_be_replaced(device->note.reason))
+                return;
+        note_holders(device);
+        device_wake(device);
+}
+
+void device_note_holders(struct managed_device *device, int number, enum device_hold hold)
+{
+        if (device_holders_wait(&device->holders, device->env->config.disk_search, number, hold,
+                    device->attempt.seen_since, on_holders_found, device))
+                note_holders(device);
+}
+
+void device_tell(const struct managed_device *device, enum event_type type, enum condition_reason reason,
+        const char *format, ...)
+{
+        char sentence[EVENT_MESSAGE_MAX];
+        va_list arguments;
+
+        va_start(arguments, format);
+        (void)vsnprintf(sentence, sizeof(sentence), format, arguments);
+        va_end(arguments);
+        (void)device_store_note(device->env->config.store, device->id.name, type, reason, "%s", sentence);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* The region that a device's workers share with the supervisor, seen from the device. */
+#include "ublkd/reconcile/parts/device_shared.h"
+#include "ublkd/reconcile/parts/device_note.h"
+#include "ublkd/reconcile/parts/device_space.h"
+#include "ublkd/reconcile/parts/managed_device.h"
+
+#include <string.h>
+
+static struct region_limits limits_of(const struct io_limits *limits)
+{
+        return (struct region_limits){
+                .per_second = {[REGION_BUCKET_REQUESTS] = (uint64_t)limits->iops,
+                               [REGION_BUCKET_BYTES] = limits->bytes_per_sec      },
+                .burst = {[REGION_BUCKET_REQUESTS] = (uint64_t)limits->iops_burst,
+                               [REGION_BUCKET_BYTES] = limits->bytes_per_sec_burst},
+        };
+}
+
+/* 0 also when there is no region, or one of an older worker: the next worker gets one. 1: something changed.
+ */
+static int set_values(const struct managed_device *device, const struct region_values *values)
+{
+        _cleanup_close_ int fd = runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
+        int r = fd < 0 ? fd : device_region_set_values(fd, values);
+
+        return r == -ENOENT || r == -ENODATA || r == -EPROTO ? 0 : r;
+}
+
+void device_shared_apply(struct managed_device *device, const struct device_record *record)
+{
+        const struct device_options *options = &record->spec->options;
+        const struct region_values values = {
+                .busy_poll_us = (uint64_t)options->busy_poll_us,
+                .limits = {[REGION_READ] = limits_of(&options->limits.read),
+                           [REGION_WRITE] = limits_of(&options->limits.write)},
+        };
+        int r = set_values(device, &values);
+
+        if (r < 0)
+                device_tell(device, EVENT_WARNING, REASON_LIMITS_NOT_SET,
+                        "Its limits and busyPollUs cannot be passed on: %s; the next change of the device "
+                        "tries again.",
+                        strerror(-r));
+        device_space_apply(device, record);
+}
+
+void device_shared_lift(struct managed_device *device)
+{
+        int r = set_values(device, &(struct region_values){});
+
+        if (r < 0)
+                device_tell(device, EVENT_WARNING, REASON_LIMITS_NOT_LIFTED,
+                        "Its limits cannot be lifted: %s; stopping it takes until all I/O has passed.",
+                        strerror(-r));
+}
+
+void device_shared_keep_history(const struct managed_device *device, const struct region_history *history)
+{
+        _cleanup_close_ int fd = runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
+
+        if (fd >= 0)
+                (void)device_region_set_history(fd, history);
+}
+
+void device_shared_recall_history(const struct managed_device *device, struct region_history *ret)
+{
+        _cleanup_close_ int fd = runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
+
+        if (fd >= 0)
+                (void)device_region_get_history(fd, ret);
+}
+
+int device_keep_record(struct managed_device *device)
+{
+        const struct reconciler_config *config = &device->env->config;
+        int r = config->record_keeper ? record_keeper_ensure(config->record_keeper, device->id.name) : 0;
+
+        if (r < 0 && !device->shared.unkept)
+                device_tell(device, EVENT_WARNING, REASON_RECORD_NOT_KEPT,
+                        "Its record cannot be written to %s: %s; if the database is lost, its disk cannot be "
+                        "adopted. It is tried again at every look at the device.",
+                        runtime_dir_path(config->runtime_dir), strerror(-r));
+        device->shared.unkept = r < 0;
+        return r;
+}
+
+void device_shared_forget(struct managed_device *device)
+{
+        /* What cannot be removed is gone with the boot, and no other device has its uid. */
+        (void)runtime_dir_forget_region(device->env->config.runtime_dir, device->id.uid);
+}

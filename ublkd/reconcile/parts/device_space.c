@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether the backing store has room for writes, seen from the device. */
+#include "ublkd/reconcile/parts/device_space.h"
+#include "ublkd/reconcile/parts/device_note.h"
+#include "ublkd/reconcile/parts/managed_device.h"
+
+#include "ublkd/proto/region_space.h"
+
+#include <string.h>
+
+static int open_region(const struct managed_device *device)
+{
+        return runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
+}
+
+static void set_on_full(const struct managed_device *device, enum region_on_full on_full)
+{
+        _cleanup_close_ int fd = open_region(device);
+        int r = fd < 0 ? fd : region_space_set_on_full(fd, on_full);
+
+        if (r < 0 && r != -ENOENT && r != -ENODATA && r != -EPROTO) /* no region yet, or an older worker's */
+                device_tell(device, EVENT_WARNING, REASON_ON_FULL_NOT_SET,
+                        "Its onFull cannot be passed on: %s; the next change of the device tries again.",
+                        strerror(-r));
+}
+
+void device_space_apply(const struct managed_device *device, const struct device_record *record)
+{
+        set_on_full(device,
+                record->spec->options.on_full == ON_FULL_WAIT ? REGION_ON_FULL_WAIT : REGION_ON_FULL_ERROR);
+}
+
+void device_space_end_waiting(const struct managed_device *device)
+{
+        set_on_full(device, REGION_ON_FULL_ERROR);
+}
+
+bool device_space_is_waited_for(const struct managed_device *device)
+{
+        _cleanup_close_ int fd = open_region(device);
+        struct region_space space;
+
+        return fd >= 0 && region_space_read(fd, &space) >= 0 && space.waiting > 0;
+}
+
+static void tell_full(const struct managed_device *device, const struct region_space *space)
+{
+        device_tell(device, EVENT_WARNING, REASON_STORE_FULL,
+                "The backing store has no room for a write: %s.",
+                space->on_full == REGION_ON_FULL_WAIT
+                        ? "writes that find none wait for it (onFull is \"wait\")"
+                        : "the write failed (onFull is \"error\")");
+}
+
+void device_space_read(struct managed_device *device)
+{
+        _cleanup_close_ int fd = open_region(device);
+        struct region_space space;
+
+        device->space.full_since = 0;
+        if (fd < 0 || region_space_read(fd, &space) < 0)
+                return;
+        device->space.full_since = space.full_since;
+        device->space.waits = space.on_full == REGION_ON_FULL_WAIT;
+        if (space.full_since == space.told)
+                return;
+        if (space.full_since > 0)
+                tell_full(device, &space);
+        else
+                device_tell(device, EVENT_NORMAL, REASON_STORE_HAS_ROOM,
+                        "The backing store has room for writes again.");
+        (void)region_space_mark_told(fd, space.full_since);
+}
+
+int device_space_condition(const struct managed_device *device, const struct device_record *record _unused_,
+        struct device_condition *ret)
+{
+        if (device->space.full_since == 0)
+                return 0;
+        return device_condition_set(ret, CONDITION_FALSE, REASON_STORE_FULL,
+                "A write has found no room in the backing store; make room. %s",
+                device->space.waits
+                        ? "Writes that find none wait for it, since onFull is \"wait\"."
+                        : "Writes that find none fail, since onFull is \"error\". Whether there is room by "
+                          "now shows the next write: this condition stays until one has succeeded.");
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* A restart takes a disk's worker away, and what waits then waits for the next one. Before that, a worker on
+ * trial opens the backing store as the next one will, and leaves: where it cannot, the disk keeps the worker
+ * that it has. It serves nothing, claims nothing, and has a socket and a region of its own. */
+#include "ublkd/reconcile/parts/device_trial.h"
+#include "ublkd/reconcile/parts/device_backing.h"
+#include "ublkd/reconcile/parts/device_faults.h"
+#include "ublkd/reconcile/parts/device_launch.h"
+#include "ublkd/reconcile/parts/device_note.h"
+#include "ublkd/reconcile/parts/device_space.h"
+#include "ublkd/reconcile/parts/managed_device.h"
+#include "ublkd/reconcile/view/user_words.h"
+
+#include "ublkd/base/sentence.h"
+
+#include <string.h>
+
+enum { TRIAL_LIMIT_USEC = 30 * 1000 * 1000 }; /* as long as a worker may take to open its store */
+
+/* Nobody else's: uids are random. The same one each time, so that a file which was left behind is replaced.
+ */
+static void trial_uid(const struct managed_device *device, char uid[static UID_TEXT_SIZE])
+{
+        char *last;
+
+        memcpy(uid, device->id.uid, UID_TEXT_SIZE);
+        last = uid + strlen(uid) - 1;
+        *last = *last == '0' ? '1' : '0';
+}
+
+static void forget_process(struct managed_device *device)
+{
+        struct runtime_dir *dir = device->env->config.runtime_dir;
+        char uid[UID_TEXT_SIZE];
+
+        if (!device->trial.worker)
+                return;
+        trial_uid(device, uid);
+        device->trial.worker = worker_proc_free(device->trial.worker);
+        (void)runtime_dir_forget_worker(dir, uid); /* what stays is replaced by the next trial */
+        (void)runtime_dir_forget_region(dir, uid);
+}
+
+void device_trial_forget(struct managed_device *device)
+{
+        device->trial.timer = sd_event_source_disable_unref(device->trial.timer);
+        forget_process(device);
+        free(device->trial.sentence);
+        device->trial = (struct restart_trial){};
+}
+
+static void conclude(struct managed_device *device, int result)
+{
+        void (*then)(struct managed_device *, int) = device->trial.then;
+
+        device->trial.then = NULL;
+        device->trial.timer = sd_event_source_disable_unref(device->trial.timer);
+        then(device, result);
+}
+
+static void refuse(struct managed_device *device, const char *sentence)
+{
+        const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
+
+        free(device->trial.sentence);
+        device->trial.sentence = strdup(sentence); /* without memory: the status says less */
+        device->trial.refused = record->restart;
+        /* A disk that is full costs no more than that the next supervisor tries it again. */
+        (void)device_store_refuse_restart(device->env->config.store, device->id.name);
+        device_faults_refuse(device);
+        device_tell(device, EVENT_WARNING, REASON_CANNOT_RESTART,
+                "It is not restarted, because its next worker could not take over: %s%s The worker that it "
+                "has serves on.",
+                sentence, full_stop(sentence));
+        conclude(device, -ECANCELED);
+}
+
+/* What it could not do says nothing about the spec that has come since. */
+static void ask_again(struct managed_device *device)
+{
+        device_note_clear(device);
+        conclude(device, -ECONNRESET);
+}
+
+static void judge(struct managed_device *device)
+{
+        const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
+        const struct problem_list *problems = worker_proc_problems(device->trial.worker);
+        const struct disk_params *params = worker_proc_params(device->trial.worker);
+
+        bool refused = problems->count > 0 || !params
+                       || device_backing_check_geometry(device, record, params) < 0
+                       || device_backing_check_frozen(device, params) < 0;
+
+        if (refused && !user_words_equal(device->trial.words, user_words_of(record)))
+                ask_again(device);
+        else if (problems->count > 0)
+                refuse(device, problems->items[0].detail);
+        else if (!params)
+                refuse(device, worker_proc_death(device->trial.worker)->sentence);
+        else if (refused)
+                refuse(device, device->note.sentence ? device->note.sentence : "");
+        else {
+                device->trial.passed = record->restart;
+                conclude(device, 0);
+        }
+}
+
+static void on_trial_changed(void *userdata, struct worker_proc *worker)
+{
+        struct managed_device *device = userdata;
+
+        if (!worker_proc_death(worker)) {
+                if (worker_proc_stage(worker) == WORKER_STAGE_OPEN)
+                        worker_proc_kill(
+                                worker); /* that was all; gone, it is no third who has the store open */
+                return;
+        }
+        if (device->trial.then)
+                judge(device);
+        forget_process(device);
+}
+
+static int on_trial_limit(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        struct managed_device *device = userdata;
+
+        worker_proc_kill(device->trial.worker); /* it goes when what it waits for lets it */
+        refuse(device, "The backing store does not answer.");
+        return 0;
+}
+
+/* Their clients were told nothing yet: with onFull "wait" they are to see no error. */
+static bool would_fail_writes(const struct managed_device *device, const struct device_record *record)
+{
+        return device_spec_on_crash(record->spec) != ON_CRASH_REISSUE && device_space_is_waited_for(device);
+}
+
+void device_trial_begin(struct managed_device *device, const struct device_record *record,
+        void (*then)(struct managed_device *device, int result))
+{
+        char uid[UID_TEXT_SIZE];
+        int r;
+
+        device->trial.then = then;
+        if (device->trial.passed == record->restart
+                && user_words_equal(device->trial.words, user_words_of(record))) {
+                conclude(device, 0);
+                return;
+        }
+        if (would_fail_writes(device, record)) {
+                refuse(device, "Writes wait for room in its backing store, and a restart would fail them, as "
+                               "recovery.onCrash is not \"reissue\"; make room first.");
+                return;
+        }
+        if (device->trial.worker) {
+                refuse(device,
+                        "The backing store did not answer when it was tried last, and that try has not "
+                        "ended yet.");
+                return;
+        }
+        device->trial.words = user_words_of(record);
+        trial_uid(device, uid);
+        r = device_launch_worker(device, record, WORKER_TRIAL_NAME, uid, WORKER_LOCK_NEVER, on_trial_changed,
+                &device->trial.worker);
+        if (r >= 0)
+                r = sd_event_add_time_relative(device->env->config.event, &device->trial.timer,
+                        CLOCK_MONOTONIC, TRIAL_LIMIT_USEC, 0, on_trial_limit, device);
+        if (r >= 0)
+                return;
+        forget_process(device);
+        refuse(device, strerror(-r));
+}
+
+void device_trial_give_up(struct managed_device *device)
+{
+        if (!device->trial.then)
+                return;
+        worker_proc_kill(device->trial.worker);
+        conclude(device, -ECONNRESET);
+}
+
+const char *device_trial_refusal(const struct managed_device *device, const struct device_record *record)
+{
+        bool told = device->trial.refused == record->restart || record->restart_refused == record->restart;
+        bool refused = told && device->process.worker
+                       && worker_proc_restart(device->process.worker) != record->restart;
+
+        if (!refused)
+                return NULL;
+        return device->trial.sentence ? device->trial.sentence : "Its events say why.";
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/* A device and its worker: started, found again, and mourned. */
+#include "ublkd/reconcile/parts/device_worker.h"
+#include "ublkd/reconcile/parts/device_backing.h"
+#include "ublkd/reconcile/parts/device_claim.h"
+#include "ublkd/reconcile/parts/device_found.h"
+#include "ublkd/reconcile/parts/device_launch.h"
+#include "ublkd/reconcile/parts/device_note.h"
+#include "ublkd/reconcile/parts/device_shared.h"
+#include "ublkd/reconcile/parts/device_trial.h"
+#include "ublkd/reconcile/parts/managed_device.h"
+#include "ublkd/reconcile/view/monotonic.h"
+#include "ublkd/reconcile/view/observe.h"
+#include "ublkd/reconcile/parts/reconciler_queue.h"
+#include "ublkd/reconcile/view/user_words.h"
+
+#include "ublkd/base/sentence.h"
+
+#include <string.h>
+
+enum { HELLO_USEC = 5 * 1000 * 1000 }; /* one that was found speaks within milliseconds, if it runs at all */
+
+bool device_worker_is_stale(const struct managed_device *device, const struct device_record *record)
+{
+        return device->process.worker && !user_words_equal(device->process.words, user_words_of(record));
+}
+
+/* It opens its store, or has, and has been told nothing else. */
+static bool is_opening(const struct managed_device *device)
+{
+        enum plan_worker stage = observe_worker(device->process.worker);
+
+        return stage == PLAN_WORKER_STARTING || stage == PLAN_WORKER_PARAMS;
+}
+
+/* One that we started has an epoch and a size before it says so. A size without a disk needs no new epoch. */
+bool device_worker_is_old(const struct managed_device *device, const struct device_record *record)
+{
+        if (observe_worker_is_old(device->process.worker, record->epoch))
+                return true;
+        if (!device->process.worker || worker_proc_adopted(device->process.worker) || !is_opening(device))
+                return false;
+        return worker_proc_epoch(device->process.worker) != record->epoch
+               || (device->view.facts.kernel == KERNEL_ABSENT && record->spec
+                       && record->spec->options.size != device->process.size);
+}
+
+/* What is told of one that we kill. NULL: nothing. */
+static const struct kill_news {
+        enum event_type type;
+        enum condition_reason reason;
+        const char *what; /* after "Worker N" */
+} *news_of_kill(const struct managed_device *device, enum worker_kill why)
+{
+        static const struct kill_news
+                replaced = {EVENT_NORMAL, REASON_WORKER_RETIRED,
+                        "was killed to be replaced, because the driver cannot have it finish and leave"},
+                stays = {EVENT_WARNING, REASON_WORKER_KILLED,
+                        "was told to leave, did not, and was killed by ublkd"},
+                opens = {EVENT_WARNING, REASON_WORKER_HANGS,
+                        "did not open its backing store in time, and was killed by "
+                        "ublkd"},
+                fetches = {EVENT_WARNING, REASON_WORKER_HANGS,
+                        "did not take the disk's queues in time, and was killed by "
+                        "ublkd"};
+
+        if (why == KILL_TO_REPLACE)
+                return &replaced;
+        if (why != KILL_STUCK || device->view.facts.want == WANT_ABSENT)
+                return NULL;
+        if (device->attempt.retired || device->view.facts.want == WANT_RENEWED)
+                return &stays;
+        return device->view.facts.worker == PLAN_WORKER_STARTING   ? &opens
+               : device->view.facts.worker == PLAN_WORKER_FETCHING ? &fetches
+                                                                   : NULL;
+}
+
+/* At once, and not at its death: a process that waits for a disk dies when that answers. */
+static void tell_kill(struct managed_device *device, enum worker_kill why)
+{
+        const struct kill_news *news = news_of_kill(device, why);
+        int pid = (int)worker_proc_pid(device->process.worker);
+
+        if (!news || device->process.kill_told)
+                return;
+        device->process.kill_told = true;
+        device_note(device, news->reason, "Worker %d %s.", pid, news->what);
+        device_tell(device, news->type, news->reason, "Worker %d %s; another one takes its place.", pid,
+                news->what);
+}
+
+void device_kill_worker(struct managed_device *device, enum worker_kill why)
+{
+        worker_proc_kill(device->process.worker);
+        device->process.tie = WORKER_KILLED;
+        tell_kill(device, why);
+}
+
+/* One that was told to leave is gone, and was not killed for it. Of one that is not our child it is not known
+ * how it ended. */
+static void tell_retired(struct managed_device *device)
+{
+        const struct worker_death *death = worker_proc_death(device->process.worker);
+        bool failed = death->by_us || death->by_signal || death->code > 0;
+        enum condition_reason reason = death->by_us ? REASON_WORKER_KILLED
+                                       : failed     ? REASON_WORKER_DIED
+                                                    : REASON_WORKER_RETIRED;
+        const char *how = failed ? death->sentence : death->code < 0 ? "is gone" : "has left";
+        int pid = (int)worker_proc_pid(device->process.worker);
+
+        device_note(device, reason, "Worker %d was told to leave, and %s.", pid, how);
+        device_tell(device, failed ? EVENT_WARNING : EVENT_NORMAL, reason,
+                "Worker %d was told to leave, and %s; another one takes its place.", pid, how);
+}
+
+/* The user hears the reason that the worker gave, or else how it ended. */
+static void note_death(struct managed_device *device, bool served)
+{
+        const struct worker_death *death = worker_proc_death(device->process.worker);
+        const struct problem_list *problems = worker_proc_problems(device->process.worker);
+
+        if (problems->count > 0) {
+                device_note(device, reason_from_string(problems->items[0].reason), "%s%s",
+                        problems->items[0].detail, full_stop(problems->items[0].detail));
+                device_claim_name_holder(device, worker_proc_holder(device->process.worker));
+        } else if (device->process.tie != WORKER_KILLED)
+                device_note(device, REASON_WORKER_DIED, "The worker (pid %d) %s%s.",
+                        (int)worker_proc_pid(device->process.worker), death->sentence,
+                        served ? "" : " before it could serve");
+}
+
+/* A worker that says why it cannot serve has not died: what is told is its reason. */
+static void tell_death(const struct managed_device *device, bool served)
+{
+        const struct problem_list *problems = worker_proc_problems(device->process.worker);
+
+        device_tell(device, EVENT_WARNING,
+                problems->count > 0 ? reason_from_string(problems->items[0].reason) : REASON_WORKER_DIED,
+                "%s %s.", device->note.sentence ? device->note.sentence : "The worker died.",
+                served ? "Its disk is recovered as the spec says"
+                       : "A new worker is started after a back-off");
+}
+
+/* One that could not serve for the reason of the one before it is no news. */
+static bool is_news(const struct managed_device *device, const char *sentence_before)
+{
+        const char *sentence = device->note.sentence;
+
+        return !sentence || !sentence_equal(sentence, sentence_before);
+}
+
+/* It was found, and died before it was heard: as good as dead before, while there was no supervisor. */
+static bool died_unheard(const struct managed_device *device)
+{
+        return worker_proc_adopted(device->process.worker) && device->process.tie != WORKER_KILLED
+               && !worker_proc_params(device->process.worker)
+               && worker_proc_problems(device->process.worker)->count == 0;
+}
+
+void device_take_death(struct managed_device *device)
+{
+        _cleanup_free_ char *before = device->note.sentence ? strdup(device->note.sentence) : NULL;
+        const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
+        bool served = device->view.facts.worker == PLAN_WORKER_SERVING, retired = device->attempt.retired;
+        bool again_at_once = device_backing_refused(device);
+        bool unheard = died_unheard(device) || again_at_once;
+        bool stale = record && !served && device_worker_is_stale(device, record);
+        bool wanted = !unheard && !retired && !stale && record && !record->deleting && record->spec
+                      && record->spec->options.enabled
+                      && worker_proc_epoch(device->process.worker) == record->epoch;
+
+        if (wanted)
+                note_death(device, served);
+        if (wanted && device->process.tie != WORKER_KILLED && (served || is_news(device, before)))
+                tell_death(device, served);
+        if (retired && !device->process.kill_told)
+                tell_retired(device);
+        if (served && wanted)
+                device->process.died_at = worker_proc_died_at(device->process.worker);
+        if (!unheard)
+                attempt_worker_died(&device->attempt, monotonic_now());
+        if (stale && device->process.words.generation > 0)
+                attempt_reset(
+                        &device->attempt); /* what the user has spoken of since has not been tried yet */
+        device->process.worker = worker_proc_free(device->process.worker);
+        device->process.tie = unheard ? WORKER_NEVER : WORKER_LOST;
+        (void)runtime_dir_forget_worker(
+                device->env->config.runtime_dir, device->id.uid); /* a stale one is replaced */
+}
+
+void device_worker_forget(struct managed_device *device)
+{
+        device->process.worker = worker_proc_free(device->process.worker);
+}
+
+/* I/O waits from the moment that a disk is seen without a worker that serves it. FAIL_IO fails it instead. */
+void device_note_loss(struct managed_device *device, uint64_t now)
+{
+        bool waits =
+                device->view.facts.kernel == KERNEL_DOWN && device->view.kernel.state != KERNEL_STATE_FAIL_IO;
+
+        if (!waits)
+                device->process.lost_since = 0;
+        else if (device->process.lost_since == 0)
+                device->process.lost_since = now;
+}
+
+/* In whole tenths, as it is told: one half of a tenth would be rounded up in one place and down in another.
+ */
+static double ms_since(uint64_t usec)
+{
+        return (double)((monotonic_now() - usec + 50) / 100) / 10;
+}
+
+void device_recovered(struct managed_device *device)
+{
+        if (!device->process.died_at)
+                return;
+        device->process.history.last_recovery_ms = ms_since(device->process.died_at);
+        device->process.history.recoveries++;
+        device->process.died_at = 0;
+        device_shared_keep_history(device, &device->process.history);
+        device_tell(device, EVENT_NORMAL, REASON_RECOVERED,
+                "Recovered %.1f ms after its worker was found dead.",
+                device->process.history.last_recovery_ms);
+}
+
+/* A worker that reports the same again and again makes one event with a count. */
+static void report_notices(struct managed_device *device, struct worker_proc *worker)
+{
+        struct problem_list *notices = worker_proc_notices(worker);
+
+        for (size_t i = 0; i < notices->count; i++)
+                device_tell(device, EVENT_WARNING, reason_from_string(notices->items[i].reason), "%s%s",
+                        notices->items[i].detail, full_stop(notices->items[i].detail));
+        problem_list_clear(notices);
+}
+
+static void on_worker_changed(void *userdata, struct worker_proc *worker)
+{
+        if (worker_proc_death(worker))
+                device_trial_give_up(userdata);
+        device_judge_found(userdata);
+        device_claim_note_worker(userdata);
+        report_notices(userdata, worker);
+        device_wake(userdata);
+}
+
+/* In a recovery requests of the dead worker may still be on their way, and keep its lock, until the driver
+ * says that they are not. Not so where another worker has found the store in use since: it may not say so
+ * then, for a disk whose recovery was begun once too often is given up. */
+static enum worker_lock wanted_lock(const struct managed_device *device)
+{
+        bool in_use = device->note.reason == REASON_BACKING_IN_USE;
+
+        return device->view.facts.kernel == KERNEL_DOWN && !in_use ? WORKER_LOCK_TO_SERVE
+                                                                   : WORKER_LOCK_TO_OPEN;
+}
+
+/* Its disk has lost its worker, and no supervisor was there to see it. */
+static bool was_lost_unseen(const struct managed_device *device)
+{
+        return device->process.tie == WORKER_NEVER && device->view.facts.kernel == KERNEL_DOWN;
+}
+
+static void count_restart(struct managed_device *device)
+{
+        if (was_lost_unseen(device) && device->process.died_at == 0)
+                device->process.died_at = device->turn.began; /* since when is not known: from now on */
+        device->process.history.restarts++;
+        device_shared_keep_history(device, &device->process.history);
+}
+
+int device_spawn(struct managed_device *device, const struct device_record *record)
+{
+        int r = device_launch_worker(device, record, record->name, record->uid, wanted_lock(device),
+                on_worker_changed, &device->process.worker);
+
+        if (r < 0)
+                return r;
+        device->process.words = user_words_of(record);
+        device->process.size = record->spec->options.size;
+        device->process.kill_told = false;
+        if (device->process.tie == WORKER_LOST || was_lost_unseen(device))
+                count_restart(device);
+        device->process.tie = WORKER_HELD;
+        return 0;
+}
+
+uint64_t device_speaks_by(const struct managed_device *device)
+{
+        bool silent = device->step.action == ACTION_WAIT && device->view.facts.worker == PLAN_WORKER_STARTING
+                      && worker_proc_adopted(device->process.worker);
+
+        return silent ? device->attempt.seen_since + HELLO_USEC : 0;
+}
+
+void device_adopt(struct managed_device *device)
+{
+        struct reconciler *reconciler = device->reconciler;
+        int r = worker_proc_adopt(reconciler->env.config.event, reconciler->env.config.runtime_dir,
+                reconciler->env.config.worker_start, device->id.name, device->id.uid, on_worker_changed,
+                device, &device->process.worker);
+
+        device->process.words = (struct user_words){};
+        device->process.kill_told = false;
+        device->process.tie = r >= 0 ? WORKER_HELD : r == -ENOENT ? WORKER_NEVER : WORKER_UNREACHED;
+        if (device->process.tie == WORKER_UNREACHED)
+                device_note(device, REASON_WORKER_UNREACHABLE,
+                        "The worker that serves it cannot be reached: %s; it is called again.", strerror(-r));
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* What the supervisor holds of one device beside its record, in parts: each belongs to the file whose header
+ * declares it, which says who else may read or write it. */
+#pragma once
+
+#include "ublkd/model/daemon_counters.h"
+#include "ublkd/plan/attempt.h"
+#include "ublkd/reconcile/parts/device_backing.h"
+#include "ublkd/reconcile/parts/device_claim.h"
+#include "ublkd/reconcile/parts/device_claim_lost.h"
+#include "ublkd/reconcile/parts/device_cpus.h"
+#include "ublkd/reconcile/parts/device_faults.h"
+#include "ublkd/reconcile/parts/device_heard.h"
+#include "ublkd/reconcile/parts/device_holders.h"
+#include "ublkd/reconcile/parts/device_node.h"
+#include "ublkd/reconcile/parts/device_note.h"
+#include "ublkd/reconcile/parts/device_path.h"
+#include "ublkd/reconcile/parts/device_shared.h"
+#include "ublkd/reconcile/parts/device_space.h"
+#include "ublkd/reconcile/parts/device_step.h"
+#include "ublkd/reconcile/parts/device_trial.h"
+#include "ublkd/reconcile/parts/device_worker.h"
+#include "ublkd/reconcile/parts/reconciler_devices.h"
+#include "ublkd/reconcile/parts/reconciler_queue.h"
+#include "ublkd/reconcile/parts/surroundings.h"
+#include "ublkd/reconcile/view/turn_view.h"
+
+struct managed_device {
+        struct reconciler *reconciler;
+        const struct surroundings *env;
+        struct device_identity id;
+
+        struct device_turn turn;
+        struct first_pass first;
+        struct heard heard;
+        struct turn_view view;
+        struct attempt attempt; /* device_turn.c and device_worker.c tell it what happens */
+        struct device_step step;
+        struct trouble_note note; /* why the last thing went wrong */
+
+        struct device_process process;
+        struct restart_trial trial;
+        struct spec_trial *spec_trial; /* NULL: none is under way; see spec_trial.h */
+
+        struct device_claim claim;
+        struct device_backing backing;
+        struct device_path path;
+        struct device_faults_seen faults;
+        struct device_space space;
+        struct device_shared shared;
+        struct device_cpus cpus;
+        struct device_holders holders;
+        struct device_node node;
+};
+
+struct reconciler {
+        struct surroundings env;
+        struct tree devices; /* by name; private to reconciler_devices.c */
+        struct turn_queue queue;
+        struct claim_table claims;
+        struct lost_claims lost;
+        size_t unsettled; /* devices that were there at the start and have not had their first pass */
+        bool settled;     /* and that was reported */
+        struct daemon_counters counters; /* steps by enum plan_action */
+        struct event_journal *journal;
+};

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* What a control command that has failed means to the user. */
+#include "ublkd/reconcile/view/command_failure.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static enum condition_reason reason_of(enum plan_action action, int error)
+{
+        if (error == -EINPROGRESS || (error == -EEXIST && action == ACTION_ADD_DEV))
+                return REASON_NUMBER_TAKEN;
+        if (error == -EBUSY && action == ACTION_BEGIN_RECOVERY)
+                return REASON_REQUESTS_UNDER_WAY;
+        return error == -ETIMEDOUT ? REASON_CONTROL_PLANE_HANGS : REASON_CONTROL_PLANE;
+}
+
+enum condition_reason command_failure(
+        enum plan_action action, int error, int number, char ret[static COMMAND_FAILURE_MAX])
+{
+        enum condition_reason reason = reason_of(action, error);
+        const char *what = plan_action_to_string(action);
+
+        if (error == -EINPROGRESS)
+                snprintf(ret, COMMAND_FAILURE_MAX,
+                        "The kernel number %d belongs to a ublk device that is deleted, and that the kernel "
+                        "has not let go of; it is waited for, and another \"id\" would not have to wait.",
+                        number);
+        else if (reason == REASON_NUMBER_TAKEN)
+                snprintf(ret, COMMAND_FAILURE_MAX,
+                        "The kernel number %d is taken by a ublk device that is not ours; give this device "
+                        "another \"id\", or wait until that one is gone.",
+                        number);
+        else if (reason == REASON_REQUESTS_UNDER_WAY)
+                snprintf(ret, COMMAND_FAILURE_MAX,
+                        "The last worker is dead, but requests of it for /dev/ublkb%d are still under way in "
+                        "the backing store; the disk is recovered as soon as they are done.",
+                        number);
+        else if (reason == REASON_CONTROL_PLANE_HANGS)
+                snprintf(ret, COMMAND_FAILURE_MAX,
+                        "The kernel has not answered \"%s\" for /dev/ublkb%d in time; it is "
+                        "asked again once that call has ended.",
+                        what, number);
+        else
+                snprintf(ret, COMMAND_FAILURE_MAX, "%s for /dev/ublkb%d failed: %s.", what, number,
+                        strerror(-error));
+        return reason;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* What a spec needs of the kernel's disk, and whether this build and this kernel can give it. */
+#include "ublkd/reconcile/view/device_ability.h"
+
+#include "ublkd/base/data_path.h"
+
+enum kernel_recovery spec_wanted_recovery(const struct device_spec *spec)
+{
+        static const enum kernel_recovery by_on_crash[_ON_CRASH_MAX] = {
+                [ON_CRASH_REISSUE] = KERNEL_RECOVERY_REISSUE,
+                [ON_CRASH_QUEUE] = KERNEL_RECOVERY_QUEUE,
+                [ON_CRASH_FAIL] = KERNEL_RECOVERY_FAIL,
+                [ON_CRASH_NONE] = KERNEL_RECOVERY_NONE,
+        };
+
+        return by_on_crash[device_spec_on_crash(spec)];
+}
+
+uint64_t spec_wanted_flags(const struct device_spec *spec)
+{
+        return ublk_ctl_flags(spec_wanted_recovery(spec))
+               | ublk_ctl_path_flags((enum data_path)spec->options.data_path);
+}
+
+static const char *path_unsupported(const struct device_spec *spec, uint64_t features)
+{
+        enum data_path path = (enum data_path)spec->options.data_path;
+
+        if (path == DATA_PATH_ZERO_COPY && !(spec->target->flags & TARGET_REGISTERED_BUFFERS))
+                return "This target cannot do dataPath \"zero-copy\", because it has to see the bytes "
+                       "('ublkctl targets', or GET /targets, lists the paths of each); set dataPath to "
+                       "\"auto\".";
+        if (ublk_ctl_missing(ublk_ctl_path_flags(path), features))
+                return "This kernel cannot do what dataPath asks for ('ublkctl host', or GET /host, lists "
+                       "the features that it has: user-copy needs USER_COPY, zero-copy needs "
+                       "SUPPORT_ZERO_COPY); set dataPath to \"auto\", or use a newer kernel.";
+        return NULL;
+}
+
+const char *spec_unsupported(const struct device_spec *spec, uint64_t features)
+{
+        const char *sentence = path_unsupported(spec, features);
+
+        if (sentence)
+                return sentence;
+        if (ublk_ctl_missing(spec_wanted_flags(spec), features))
+                return "This kernel cannot do what recovery.onCrash asks for ('ublkctl host', or GET /host, "
+                       "lists the features that it has); choose another recovery.onCrash, or a newer kernel.";
+        return NULL;
+}

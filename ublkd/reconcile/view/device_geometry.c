@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The size of a device's disk in one turn. */
+#include "ublkd/reconcile/view/device_geometry.h"
+#include "ublkd/reconcile/view/observe.h"
+
+#include <errno.h>
+
+void device_geometry_read(struct device_geometry *geometry, int number)
+{
+        geometry->size = 0;
+        geometry->error = -ENODEV;
+        if (number >= 0)
+                geometry->error = observe_disk_geometry(number, &geometry->size, &geometry->block_size);
+}
+
+/* A spec without a size means as much as the backing store had when the worker looked at it last; an older
+ * worker does not report that. */
+uint64_t device_geometry_wanted(uint64_t spec_size, const struct disk_params *params)
+{
+        if (!params || params->size_max == 0)
+                return 0;
+        if (spec_size > 0)
+                return spec_size;
+        return params->size_max == UINT64_MAX ? 0 : params->size_max;
+}
+
+int device_geometry_check(const struct device_geometry *geometry, const struct disk_params *params)
+{
+        if (geometry->error < 0)
+                return geometry->error;
+        return params->size == geometry->size && params->logical_block_size == geometry->block_size ? 0
+                                                                                                    : -ESTALE;
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+/* How what a turn has seen is reported to the user: a phase, a reason, and a sentence that says what happened and
+ * what will be done next, and when. */
+#include "ublkd/reconcile/view/device_report.h"
+#include "ublkd/reconcile/view/device_ability.h"
+#include "ublkd/reconcile/view/monotonic.h"
+
+#include "ublkd/base/json_time.h"
+#include "ublkd/base/quantity.h"
+#include "ublkd/base/sentence.h"
+#include "ublkd/store/device_record.h"
+#include "ublkd/driver/device_route.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct told {
+        enum device_phase phase;
+        enum condition_reason reason;
+};
+
+static bool is_serving(const struct report_view *view)
+{
+        return view->turn->facts.kernel == KERNEL_LIVE && view->turn->facts.worker == PLAN_WORKER_SERVING;
+}
+
+static bool is_manual(const struct device_record *record)
+{
+        return record->spec && record->spec->options.recovery.trigger == TRIGGER_MANUAL;
+}
+
+/* The last worker left, or leaves (the kernel's disk may be down before it is gone), because it was told to,
+ * and nothing has failed since. */
+static bool is_handed_over(const struct report_view *view)
+{
+        enum condition_reason reason = view->note->reason;
+
+        return reason == REASON_NONE ? view->attempt->retired : reason_info(reason)->handover;
+}
+
+static bool is_gone(const struct report_view *view)
+{
+        return view->turn->facts.kernel == KERNEL_ABSENT && view->turn->facts.worker == PLAN_WORKER_NONE;
+}
+
+static struct told tell_absent(const struct report_view *view, const struct device_record *record)
+{
+        if (record->deleting)
+                return (struct told){PHASE_STOPPING, REASON_DELETING};
+        if (!record->spec->options.enabled)
+                return is_gone(view) ? (struct told){PHASE_DISABLED, REASON_DISABLED}
+                                     : (struct told){PHASE_STOPPING, REASON_DISABLING};
+        if (spec_unsupported(record->spec, view->features))
+                return (struct told){PHASE_FAILED, REASON_NOT_SUPPORTED};
+        /* A worker that was started for the spec before goes; there is no disk to take away. */
+        return view->turn->facts.kernel == KERNEL_ABSENT ? (struct told){PHASE_STARTING, REASON_STARTING}
+                                                         : (struct told){PHASE_STOPPING, REASON_REPLACING};
+}
+
+/* A driver that is not there has no disks; one that cannot be asked may have. */
+static bool may_have_disks(const struct problem_list *problems)
+{
+        return problems->count == 0 || problems->items[0].error != ENOENT;
+}
+
+/* What is known of the disk is from when there was a driver; before, there was none. */
+static struct told tell_without_driver(const struct report_view *view, const struct device_record *record)
+{
+        if (view->unseen && may_have_disks(view->host_problems))
+                return (struct told){PHASE_UNKNOWN, REASON_HOST_NOT_READY};
+        if (record->deleting)
+                return (struct told){PHASE_STOPPING, REASON_HOST_NOT_READY};
+        if (!record->spec->options.enabled && is_gone(view) && !view->worker)
+                return (struct told){PHASE_DISABLED, REASON_DISABLED};
+        return (struct told){
+                record->spec->options.enabled ? PHASE_PENDING : PHASE_STOPPING, REASON_HOST_NOT_READY};
+}
+
+static bool grows(const struct report_view *view)
+{
+        return view->turn->facts.want == WANT_EXTENDED || view->turn->facts.want == WANT_GROWN;
+}
+
+/* Why the disk could not grow to what is wanted now; what an earlier try came to says nothing about it. */
+static const char *growth_refusal(const struct report_view *view)
+{
+        return view->growth_refusal ? view->growth_refusal : view->note->sentence;
+}
+
+static enum condition_reason live_reason(const struct report_view *view)
+{
+        if (view->turn->facts.want == WANT_RENEWED)
+                return REASON_RESTARTING;
+        if (!grows(view) && view->restart_refusal)
+                return REASON_CANNOT_RESTART;
+        return !grows(view) ? REASON_LIVE : growth_refusal(view) ? REASON_CANNOT_GROW : REASON_GROWING;
+}
+
+/* Nobody may recover it but who is asked to. A live disk that has lost its worker is DOWN to us, except one
+ * that cannot be recovered: the driver is about to take that away. */
+static struct told tell_held(const struct report_view *view, bool down)
+{
+        bool recoverable = !ublk_ctl_missing(ublk_ctl_flags(KERNEL_RECOVERY_QUEUE), view->turn->kernel.flags);
+        bool leaving = view->turn->facts.worker == PLAN_WORKER_LEAVING && !recoverable;
+
+        if (view->turn->facts.kernel == KERNEL_LIVE
+                && (view->turn->facts.worker == PLAN_WORKER_NONE || leaving))
+                return (struct told){PHASE_STOPPING, REASON_WAITS_FOR_RECOVER};
+        return (struct told){down ? PHASE_QUIESCED : PHASE_FAILED, REASON_WAITS_FOR_RECOVER};
+}
+
+/* A step to make a disk failed, and has not succeeded since. */
+static bool cannot_be_made(const struct report_view *view)
+{
+        static const bool makes[_ACTION_MAX] = {
+                [ACTION_ADD_DEV] = true, [ACTION_SET_PARAMS] = true, [ACTION_START_DEV] = true};
+
+        return view->attempt->error < 0 && makes[view->attempt->failed];
+}
+
+/* Something went wrong, and has not gone right since. What is done about a disk that cannot be made is not
+ * always to wait for the next try. */
+static bool is_in_trouble(const struct report_view *view, bool down)
+{
+        if (view->note->reason == REASON_NONE || is_handed_over(view)
+                || attempt_waits_for_release(view->attempt))
+                return false;
+        return view->next_try != UINT64_MAX || view->attempt->deaths > 1 || (!down && cannot_be_made(view));
+}
+
+static struct told tell(const struct report_view *view, const struct device_record *record)
+{
+        bool down =
+                view->turn->facts.kernel == KERNEL_DOWN
+                || (view->turn->facts.kernel == KERNEL_LIVE && view->turn->facts.worker != PLAN_WORKER_READY);
+
+        if (!record->spec && !record->deleting)
+                return (struct told){PHASE_FAILED, REASON_QUARANTINED};
+        if (!view->has_control)
+                return tell_without_driver(view, record);
+        if (view->unseen)
+                return (struct told){PHASE_UNKNOWN,
+                        view->note->reason != REASON_NONE ? view->note->reason : REASON_NOT_YET_KNOWN};
+        if (view->turn->facts.want == WANT_ABSENT)
+                return tell_absent(view, record);
+        if (is_serving(view))
+                return (struct told){PHASE_LIVE, live_reason(view)};
+        if (view->turn->facts.want == WANT_HELD)
+                return tell_held(view, down);
+        if (view->backing_changed && view->note->reason != REASON_NONE) /* also while it is looked at again */
+                return (struct told){PHASE_FAILED, view->note->reason};
+        if (is_in_trouble(view, down))
+                return (struct told){PHASE_BACKOFF, view->note->reason};
+        if (view->turn->facts.want == WANT_GIVEN_UP)
+                return (struct told){PHASE_STOPPING, REASON_GAVE_UP};
+        return down ? (struct told){PHASE_RECOVERING,
+                              is_handed_over(view) ? REASON_RESTARTING : REASON_RECOVERING}
+                    : (struct told){PHASE_STARTING, REASON_STARTING};
+}
+
+/* CLOCK_REALTIME, whole milliseconds of it; 0: there is no time for it. */
+static uint64_t next_try_time(const struct report_view *view)
+{
+        if (view->next_try == UINT64_MAX || view->next_try <= view->now)
+                return 0;
+        return (view->wall_msec + (view->next_try - view->now) / 1000) * 1000;
+}
+
+static void format_next_try(uint64_t usec, char text[static 96])
+{
+        char at[TIME_TEXT_SIZE];
+
+        text[0] = '\0';
+        if (usec > 0 && time_format(usec, at))
+                snprintf(text, 96, " The next try is at %s.", at);
+}
+
+static const char *host_sentence(const struct report_view *view)
+{
+        const struct problem_list *problems = view->host_problems;
+
+        return problems->count > 0 ? problems->items[0].detail : "The ublk driver does not answer.";
+}
+
+static const char *note_or(const struct report_view *view, const char *fallback)
+{
+        return view->note->sentence ? view->note->sentence : fallback;
+}
+
+static unsigned failed_attempts(const struct attempt *attempt)
+{
+        unsigned steps = attempt->tries > attempt->blind ? attempt->tries : attempt->blind;
+
+        return attempt->deaths > steps ? attempt->deaths : steps;
+}
+
+static int explain_backoff(
+        const struct report_view *view, enum condition_reason reason, struct device_status *status)
+{
+        char when[96];
+        int r;
+
+        status->next_try_at = next_try_time(view);
+        status->attempts = failed_attempts(view->attempt);
+        format_next_try(status->next_try_at, when);
+        r = device_status_set_cause(status, "%s",
+                note_or(view, view->attempt->deaths > 1 ? "The worker died." : "The last step failed."));
+        if (r < 0)
+                return r;
+        if (view->attempt->deaths > 1)
+                return device_status_explain(status, reason, "%s That was try %u in a row.%s", status->cause,
+                        view->attempt->deaths, when[0] ? when : " Another one is under way.");
+        return device_status_explain(
+                status, reason, "%s%s", status->cause, when[0] ? when : " Another try is under way.");
+}
+
+/* What keeps the kernel from taking the disk away says more than that it is to be taken away. */
+static enum condition_reason absent_reason(const struct report_view *view, enum condition_reason reason)
+{
+        return reason_info(view->note->reason)->obstacle ? view->note->reason : reason;
+}
+
+static int explain_absent(const struct report_view *view, const struct device_record *record,
+        enum condition_reason reason, struct device_status *status)
+{
+        static const struct {
+                enum condition_reason reason;
+                const char *sentence;
+        } sentences[] = {
+                {REASON_DELETING,  "The disk is being removed; the record goes with it."                    },
+                {REASON_DISABLED,  "Disabled: the record is kept, and there is no disk until it is enabled."},
+                {REASON_DISABLING, "The disk is being removed; the record is kept."                         },
+                {REASON_REPLACING, "The old disk is being removed; then it is made anew from the new spec." },
+        };
+        for (size_t i = 0; i < ARRAY_SIZE(sentences); i++)
+                if (reason == sentences[i].reason)
+                        return device_status_explain(status, absent_reason(view, reason), "%s%s%s",
+                                sentences[i].sentence, view->note->sentence ? " " : "", note_or(view, ""));
+        return device_status_explain(status, reason, "%s", spec_unsupported(record->spec, view->features));
+}
+
+static int explain_live(const struct report_view *view, const struct device_record *record,
+        enum condition_reason reason, struct device_status *status)
+{
+        const char *refusal = grows(view) ? growth_refusal(view) : NULL;
+        char size[SIZE_TEXT_MAX], wanted[SIZE_TEXT_MAX];
+        int r;
+
+        format_size(view->turn->geometry.size, size);
+        format_size(view->turn->geometry.wanted, wanted);
+        if (view->turn->facts.want == WANT_RENEWED)
+                return device_status_explain(status, reason,
+                        "Serving /dev/ublkb%d; its worker finishes what it has in hand, and another one "
+                        "takes its place.",
+                        record->number);
+        if (refusal) {
+                r = device_status_set_cause(status, "It cannot grow from %s to %s: %s%s", size, wanted,
+                        refusal, full_stop(refusal));
+                return r < 0 ? r
+                             : device_status_explain(status, reason,
+                                       "Serving /dev/ublkb%d as before, with %s; it cannot grow to %s: %s%s "
+                                       "It is tried again until it can.",
+                                       record->number, size, wanted, refusal, full_stop(refusal));
+        }
+        if (grows(view))
+                return device_status_explain(
+                        status, reason, "Serving /dev/ublkb%d, which grows to %s.", record->number, wanted);
+        refusal = view->restart_refusal;
+        if (refusal) {
+                r = device_status_set_cause(status, "%s%s", refusal, full_stop(refusal));
+                return r < 0 ? r
+                             : device_status_explain(status, reason,
+                                       "Serving /dev/ublkb%d as before; it was not restarted, because its "
+                                       "next worker could not take over: %s Mend that, and restart it "
+                                       "again.",
+                                       record->number, status->cause);
+        }
+        return device_status_explain(status, reason, "Serving /dev/ublkb%d.", record->number);
+}
+
+/* The kernel cannot be asked about any disk. */
+static int explain_host(const struct report_view *view, const struct device_record *record,
+        enum condition_reason reason, struct device_status *status)
+{
+        const char *host = host_sentence(view);
+
+        if (status->phase == PHASE_UNKNOWN)
+                return device_status_explain(status, reason,
+                        "%s%s So it is not known whether /dev/ublkb%d is there; the driver is asked again "
+                        "every few "
+                        "seconds.",
+                        host, full_stop(host), record->number);
+        if (!record->deleting)
+                return device_status_explain(
+                        status, reason, "%s%s It is tried again every few seconds.", host, full_stop(host));
+        return device_status_explain(status, reason,
+                "It is to be removed, which waits until the driver can tell that /dev/ublkb%d is gone. %s%s "
+                "The driver is looked for every few seconds.",
+                record->number, host, full_stop(host));
+}
+
+static int explain(const struct report_view *view, const struct device_record *record,
+        const struct told *told, struct device_status *status)
+{
+        if (told->reason == REASON_HOST_NOT_READY)
+                return explain_host(view, record, told->reason, status);
+        switch (told->phase) {
+        case PHASE_STARTING:
+                return device_status_explain(status, told->reason, "The disk is being made: %s is next.",
+                        plan_action_to_string(view->action));
+        case PHASE_LIVE:
+                return explain_live(view, record, told->reason, status);
+        case PHASE_RECOVERING:
+                return device_status_explain(status, told->reason,
+                        "%s A new worker is taking over the queues of /dev/ublkb%d.",
+                        note_or(view, is_handed_over(view) ? "The worker was told to leave."
+                                                           : "There is no worker that serves it."),
+                        record->number);
+        case PHASE_BACKOFF:
+                return explain_backoff(view, told->reason, status);
+        case PHASE_QUIESCED:
+                return device_status_explain(status, told->reason,
+                        "%s The disk waits for 'ublkctl recover %s' (POST /devices/%s/recover), as "
+                        "recovery.trigger is \"manual\".",
+                        note_or(view, "There is no worker that serves it."), record->name, record->name);
+        case PHASE_FAILED:
+                if (!record->spec)
+                        return device_record_explain_quarantine(record, status);
+                if (view->backing_changed)
+                        return explain_backoff(view, told->reason, status);
+                if (view->turn->facts.want == WANT_HELD)
+                        return device_status_explain(status, told->reason,
+                                "%s There is no disk left to recover; 'ublkctl recover %s' (POST "
+                                "/devices/%s/recover) makes it anew.",
+                                note_or(view, "The worker died."), record->name, record->name);
+                return explain_absent(view, record, told->reason, status);
+        case PHASE_STOPPING:
+        case PHASE_DISABLED:
+                if (view->turn->facts.want == WANT_HELD)
+                        return device_status_explain(status, told->reason,
+                                "%s The kernel removes the disk, which cannot be recovered; then "
+                                "'ublkctl recover %s' (POST /devices/%s/recover) makes it anew.",
+                                note_or(view, "The worker died."), record->name, record->name);
+                if (view->turn->facts.want == WANT_GIVEN_UP)
+                        return device_status_explain(status, told->reason,
+                                "I/O has waited for recovery.giveUpAfter: it is failed now, and the disk is "
+                                "removed; %s.",
+                                is_manual(record) ? "'ublkctl recover' makes it anew"
+                                                  : "it is made anew next");
+                return explain_absent(view, record, told->reason, status);
+        case PHASE_UNKNOWN:
+                return device_status_explain(status, told->reason,
+                        "%s%sIt is not known yet whether /dev/ublkb%d is there; the kernel is asked again.",
+                        note_or(view, ""), view->note->sentence ? " " : "", record->number);
+        case PHASE_PENDING: /* above */
+        case _PHASE_MAX:
+                break;
+        }
+        return -EINVAL;
+}
+
+/* The record of a disk that is being removed may have no spec any more. */
+static void fill_route(
+        const struct report_view *view, const struct device_record *record, struct device_status *status)
+{
+        struct data_route route = ublk_ctl_route(view->turn->kernel.flags);
+        enum data_path wanted = record->spec ? (enum data_path)record->spec->options.data_path : route.path;
+
+        status->data_path = data_path_to_string(route.path);
+        status->data_path_reason =
+                device_route_reason(wanted, view->worker ? view->worker->fastest : DATA_PATH_AUTO, &route);
+        status->batch = route.batch;
+}
+
+static void fill(const struct report_view *view, const struct device_record *record, enum device_phase phase,
+        struct device_status *status)
+{
+        bool disk = view->turn->facts.kernel == KERNEL_LIVE || view->turn->facts.kernel == KERNEL_DOWN;
+
+        *status = (struct device_status){
+                .phase = phase,
+                .observed_generation = record->generation,
+                .observed_restart = record->restart,
+                .observed_asked = record->asked,
+                .settled = is_serving(view) && view->turn->facts.want == WANT_PRESENT,
+                .number = record->number,
+                .disk = disk,
+                .size = disk ? view->turn->geometry.size : 0,
+                .worker.restarts = view->history->restarts,
+                .recoveries = {.count = view->history->recoveries,
+                               .last_ms = view->history->last_recovery_ms},
+                .kernel_flags = view->turn->facts.kernel == KERNEL_ABSENT ? 0 : view->turn->kernel.flags,
+        };
+        if (disk)
+                fill_route(view, record, status);
+        if (!view->worker)
+                return;
+        status->worker.pid = view->worker->pid;
+        status->worker.started_at = view->worker->started_at;
+        snprintf(status->worker.version, sizeof(status->worker.version), "%s", view->worker->version);
+}
+
+int device_report(
+        const struct report_view *view, const struct device_record *record, struct device_status *ret)
+{
+        struct told told = tell(view, record);
+
+        fill(view, record, told.phase, ret);
+        return explain(view, record, &told, ret);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* What is wanted of a device, from its record and what a turn has seen. */
+#include "ublkd/reconcile/view/device_wish.h"
+#include "ublkd/reconcile/view/device_ability.h"
+
+#include "ublkd/base/kernel_feature.h"
+#include "ublkd/model/device_cookie.h"
+
+#include <string.h>
+
+struct plan_wish device_wish(const struct device_record *record, const struct wish_view *view, uint64_t now)
+{
+        const struct device_options *options = record->spec ? &record->spec->options : NULL;
+        const struct turn_view *turn = view->turn;
+        bool present = turn->facts.kernel != KERNEL_ABSENT;
+        bool unready = turn->facts.kernel == KERNEL_ABSENT || turn->facts.kernel == KERNEL_ADDED;
+
+        return (struct plan_wish){
+                .deleting = record->deleting,
+                .enabled = options && options->enabled
+                           && !(unready && spec_unsupported(record->spec, view->features)),
+                .kernel_is_old = present && device_cookie_epoch(turn->kernel.cookie) != record->epoch,
+                .worker_is_old = view->worker_is_old,
+                .worker_is_outdated = view->worker_is_outdated,
+                .manual = options && options->recovery.trigger == TRIGGER_MANUAL,
+                .held = strcmp(record->held_boot, view->boot_id) == 0,
+                .recover_requested = record->recover_requested,
+                .kernel = turn->facts.kernel,
+                .worker = turn->facts.worker,
+                .size_wanted = turn->geometry.wanted,
+                .size_of_worker = view->size_of_worker,
+                .size_of_disk = kernel_can(turn->kernel.flags, KERNEL_ABILITY_GROW) ? turn->geometry.size : 0,
+                .lost_since = view->lost_since,
+                .give_up_after = options ? options->recovery.give_up_after : 0,
+                .now = now,
+        };
+}

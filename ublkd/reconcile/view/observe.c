@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* The facts of one device. */
+#include "ublkd/reconcile/view/observe.h"
+
+#include "ublkd/base/file_io.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+enum plan_kernel observe_kernel(
+        const struct kernel_device *device, const char *uid, enum plan_worker worker, bool *ret_stranger)
+{
+        static const enum plan_kernel by_state[_KERNEL_STATE_MAX] = {
+                [KERNEL_STATE_DEAD] = KERNEL_ADDED,
+                [KERNEL_STATE_LIVE] = KERNEL_LIVE,
+                [KERNEL_STATE_QUIESCED] = KERNEL_DOWN,
+                [KERNEL_STATE_FAIL_IO] = KERNEL_DOWN,
+        };
+
+        *ret_stranger = device && !device_cookie_matches(device->cookie, uid);
+        if (!device || *ret_stranger)
+                return KERNEL_ABSENT;
+        return plan_kernel(by_state[device->state],
+                !ublk_ctl_missing(ublk_ctl_flags(KERNEL_RECOVERY_QUEUE), device->flags), worker);
+}
+
+enum plan_worker observe_worker(const struct worker_proc *worker)
+{
+        static const enum plan_worker by_stage[_WORKER_STAGE_MAX] = {
+                [WORKER_STAGE_OPENING] = PLAN_WORKER_STARTING,
+                [WORKER_STAGE_OPEN] = PLAN_WORKER_PARAMS,
+                [WORKER_STAGE_FETCHING] = PLAN_WORKER_FETCHING,
+                [WORKER_STAGE_READY] = PLAN_WORKER_READY,
+                [WORKER_STAGE_SERVING] = PLAN_WORKER_SERVING,
+                [WORKER_STAGE_LEAVING] = PLAN_WORKER_LEAVING,
+        };
+
+        return worker ? by_stage[worker_proc_stage(worker)] : PLAN_WORKER_NONE;
+}
+
+bool observe_worker_is_old(const struct worker_proc *worker, uint16_t epoch)
+{
+        enum plan_worker stage = observe_worker(worker);
+
+        return stage != PLAN_WORKER_NONE && stage != PLAN_WORKER_STARTING && stage != PLAN_WORKER_LEAVING
+               && worker_proc_epoch(worker) != epoch;
+}
+
+static int read_number(int number, const char *attribute, uint64_t *ret)
+{
+        char path[128];
+
+        snprintf(path, sizeof(path), "/sys/block/ublkb%d/%s", number, attribute);
+        return read_number_at(AT_FDCWD, path, ret);
+}
+
+int observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size)
+{
+        uint64_t sectors = 0, block_size = 0;
+        int r = read_number(number, "size", &sectors);
+
+        if (r >= 0)
+                r = read_number(number, "queue/logical_block_size", &block_size);
+        if (r < 0)
+                return r;
+        *ret_size = sectors * 512; /* /sys counts in sectors of 512 bytes, whatever the block size */
+        *ret_logical_block_size = (uint32_t)block_size;
+        return 0;
+}

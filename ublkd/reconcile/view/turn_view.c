@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* What a turn has seen of a device: the kernel's disk and the worker. */
+#include "ublkd/reconcile/view/turn_view.h"
+#include "ublkd/reconcile/view/device_geometry.h"
+#include "ublkd/reconcile/view/observe.h"
+
+void turn_view_stay(
+        struct turn_view *view, const struct device_record *record, const struct disk_params *params)
+{
+        bool has_disk = view->facts.kernel == KERNEL_LIVE || view->facts.kernel == KERNEL_DOWN;
+
+        view->facts.worker = view->worker_seen;
+        device_geometry_read(&view->geometry, has_disk ? view->kernel.number : -1);
+        view->geometry.wanted =
+                record->spec ? device_geometry_wanted((uint64_t)record->spec->options.size, params) : 0;
+}
+
+void turn_view_see(struct turn_view *view, const struct device_record *record,
+        const struct disk_params *params, const struct kernel_device *kernel)
+{
+        view->facts.kernel = observe_kernel(kernel, record->uid, view->worker_seen, &view->stranger);
+        if (view->facts.kernel != KERNEL_ABSENT)
+                view->kernel = *kernel;
+        turn_view_stay(view, record, params);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* What a turn has seen of a device: the kernel's disk and the worker. */
+#pragma once
+
+#include "ublkd/driver/ublk_ctl.h"
+#include "ublkd/plan/plan.h"
+#include "ublkd/reconcile/view/device_geometry.h"
+#include "ublkd/store/device_store.h"
+
+/* Written by device_turn.c alone, at the beginning of a turn (device_add.c clears `stranger` when it takes another
+ * number); all other files only read it. Where the kernel could
+ * not be asked it is that of the turn before, but for the worker. */
+struct turn_view {
+        struct plan_facts facts;
+        enum plan_worker worker_seen; /* when the kernel was asked */
+        struct kernel_device kernel;  /* meaningful unless facts.kernel is KERNEL_ABSENT */
+        struct device_geometry geometry;
+        bool stranger; /* our number is taken by a device that is not ours */
+};
+
+/* Rebuild it for the device of `record`, whose worker was seen when the kernel was asked. params: of the worker, or
+ * NULL; kernel: the answer, NULL: there is no such disk. */
+void turn_view_see(struct turn_view *view, const struct device_record *record,
+        const struct disk_params *params, const struct kernel_device *kernel);
+/* The same where the kernel did not answer: what was known of the disk stays. */
+void turn_view_stay(
+        struct turn_view *view, const struct device_record *record, const struct disk_params *params);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* What the user has said of a device. */
+#include "ublkd/reconcile/view/user_words.h"
+
+struct user_words user_words_of(const struct device_record *record)
+{
+        return (struct user_words){.generation = record->generation, .asked = record->asked};
+}
+
+bool user_words_equal(struct user_words one, struct user_words other)
+{
+        return one.generation == other.generation && one.asked == other.asked;
+}
