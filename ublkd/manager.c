@@ -451,7 +451,7 @@ static int open_reconciler(struct manager *manager)
                         .disk_timeout = manager->disk_timeout,
                         .path_watches = manager->path_watches,
                         .fd_store = manager->fd_store,
-                        .settled = on_settled,
+                        .boot_pass_done = on_settled,
                         .userdata = manager,
                 },
                 &manager->reconciler);

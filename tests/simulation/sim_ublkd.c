@@ -114,7 +114,7 @@ static int start(struct world *world)
                 .disk_search = (struct disk_search *)world,
                 .disk_timeout = (struct disk_timeout *)world,
                 .fd_store = (struct fd_store *)world,
-                .settled = on_settled,
+                .boot_pass_done = on_settled,
                 .userdata = world,
         };
         struct reconciler_config with_store = config;

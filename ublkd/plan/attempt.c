@@ -150,9 +150,9 @@ uint64_t attempt_due(const struct attempt *attempt, enum plan_action action, uin
         }
 }
 
-int attempt_add_result(int result, bool stranger)
+int attempt_add_result(int result, bool foreign)
 {
-        return result == -EEXIST && !stranger ? -EINPROGRESS : result;
+        return result == -EEXIST && !foreign ? -EINPROGRESS : result;
 }
 
 static bool is_release(enum plan_action action, int error)

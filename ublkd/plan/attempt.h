@@ -65,7 +65,7 @@ bool attempt_says_go(int result);
  * and no disk there is -EINPROGRESS, a matter of milliseconds: a disk is not found from when its last
  * reference is gone, but the number is free only at the end of its release, which waits for SRCU readers
  * (ublk_get_device_from_id(), ublk_cdev_rel() in ublk_drv.c; blk_mq_free_tag_set()). */
-int attempt_add_result(int result, bool stranger);
+int attempt_add_result(int result, bool foreign);
 
 /* Whether the kernel is letting go of a dead worker, or of a number: no failure, and as a rule a matter of
  * milliseconds. An ADD_DEV that has waited for ATTEMPT_RELEASES is none of these any more, but goes on

@@ -24,7 +24,7 @@ static void on_added(void *userdata, int result, const struct kernel_device *ker
 
         if (kernel && record->spec)
                 device->step.dropped_flags = spec_wanted_flags(record->spec) & ~kernel->flags;
-        device_on_command_done(userdata, attempt_add_result(result, device->view.stranger), kernel);
+        device_on_command_done(userdata, attempt_add_result(result, device->view.foreign), kernel);
 }
 
 /* Without a record beside it a disk would be lost with the database. */
@@ -81,7 +81,7 @@ static void take_number(struct managed_device *device, int number)
                 device_step_done(device, r);
                 return;
         }
-        device->view.stranger = false; /* what is known of the last number says nothing about this one */
+        device->view.foreign = false; /* what is known of the last number says nothing about this one */
         add_device(device, device_store_get(store, device->id.name));
 }
 
@@ -131,7 +131,7 @@ void device_step_add(struct managed_device *device, const struct device_record *
 {
         int64_t wanted = record->spec->options.id;
         /* Somebody else took it between our question and our ADD_DEV; nobody has seen it as ours yet. */
-        bool snatched = device->view.stranger && record->number == device->step.candidate;
+        bool snatched = device->view.foreign && record->number == device->step.candidate;
         int r = device_claim_take(device);
 
         if (r < 0)

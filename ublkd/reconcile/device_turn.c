@@ -35,10 +35,10 @@ enum {
 
 void device_seen(struct managed_device *device)
 {
-        if (!device->first.unsettled)
+        if (!device->first.boot_pass_due)
                 return;
-        device->first.unsettled = false;
-        if (--device->reconciler->unsettled == 0)
+        device->first.boot_pass_due = false;
+        if (--device->reconciler->boot_pass_left == 0)
                 (void)sd_event_source_set_enabled(device->reconciler->queue.run, SD_EVENT_ON);
 }
 
@@ -107,10 +107,10 @@ static bool device_forget(struct managed_device *device)
 /* The disk is the right one, and served by the right worker, if only it had the right size. */
 static bool is_served(const struct managed_device *device)
 {
-        static const bool settled[_WANT_MAX] = {
+        static const bool served[_WANT_MAX] = {
                 [WANT_PRESENT] = true, [WANT_EXTENDED] = true, [WANT_GROWN] = true};
 
-        return settled[device->view.facts.want] && device->view.facts.kernel == KERNEL_LIVE
+        return served[device->view.facts.want] && device->view.facts.kernel == KERNEL_LIVE
                && device->view.facts.worker == PLAN_WORKER_SERVING;
 }
 
@@ -161,8 +161,8 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 
 static enum plan_worker worker_now(const struct managed_device *device)
 {
-        return device->process.tie == WORKER_KILLED ? PLAN_WORKER_LEAVING
-                                                    : observe_worker(device->process.worker);
+        return device->process.state == WORKER_KILLED ? PLAN_WORKER_LEAVING
+                                                      : observe_worker(device->process.worker);
 }
 
 static void on_step_done(struct managed_device *device, int result)
@@ -335,7 +335,7 @@ static void device_ask_kernel(struct managed_device *device, const struct device
 /* Once, in the first pass; the store has kept an event of it. */
 static void log_unusable(const struct managed_device *device, const struct device_record *record)
 {
-        if (device->first.unsettled && (record->quarantine || record->age != RECORD_CURRENT))
+        if (device->first.boot_pass_due && (record->quarantine || record->age != RECORD_CURRENT))
                 log_record(LOG_WARNING,
                         &(const struct log_fields){
                                 .device = device->id.name, .reason = reason_to_string(record->status.reason)},
@@ -375,9 +375,9 @@ void device_turn_begin(struct managed_device *device)
         }
         if (device->process.worker && worker_proc_death(device->process.worker))
                 device_take_death(device);
-        if (device->process.tie == WORKER_UNREACHED)
+        if (device->process.state == WORKER_UNKNOWN)
                 device_adopt(device);
-        if (device->process.tie == WORKER_UNREACHED) {
+        if (device->process.state == WORKER_UNKNOWN) {
                 report(device, record, monotonic_now() + ADOPT_RETRY_USEC);
                 device_rest(device, monotonic_now() + ADOPT_RETRY_USEC);
                 return;

@@ -32,12 +32,12 @@ DEFINE_CLEANUP(struct reconciler, reconciler_free);
 /* ---- the first pass ---- */
 
 /* Said from the loop, so never before everything else is set up. */
-static void settle_check(struct reconciler *reconciler)
+static void check_boot_pass(struct reconciler *reconciler)
 {
-        if (reconciler->settled || reconciler->unsettled > 0)
+        if (reconciler->boot_pass_done || reconciler->boot_pass_left > 0)
                 return;
-        reconciler->settled = true;
-        reconciler->env.config.settled(reconciler->env.config.userdata);
+        reconciler->boot_pass_done = true;
+        reconciler->env.config.boot_pass_done(reconciler->env.config.userdata);
 }
 
 /* ---- devices ---- */
@@ -129,7 +129,7 @@ static int on_run(sd_event_source *source, void *userdata)
                 device_turn_begin(device);
         else if (device)
                 device_drop(device);
-        settle_check(reconciler);
+        check_boot_pass(reconciler);
         return 0;
 }
 
@@ -199,8 +199,8 @@ static int adopt_all(struct reconciler *reconciler)
 
                 if (r < 0)
                         return r;
-                device->first.unseen = device->first.unsettled = true;
-                reconciler->unsettled++;
+                device->first.unseen = device->first.boot_pass_due = true;
+                reconciler->boot_pass_left++;
                 if (record->age == RECORD_CURRENT)
                         device_find_again(device, record);
                 else

@@ -8,9 +8,9 @@
 
 /* What is still to come. For device_turn.c and reconciler.c. */
 struct first_pass {
-        bool unheard;   /* new, and the kernel was never asked anything about it */
-        bool unseen;    /* was there at the start, and the kernel has not yet told of its disk */
-        bool unsettled; /* was there at the start, and has not had its first pass */
+        bool unheard;       /* new, and the kernel was never asked anything about it */
+        bool unseen;        /* was there at the start, and the kernel has not yet told of its disk */
+        bool boot_pass_due; /* was there at the start, and has not had its first pass */
 };
 
 /* What the user has said, as far as it was heard. For device_turn.c and reconciler.c. */

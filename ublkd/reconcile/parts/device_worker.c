@@ -92,7 +92,7 @@ static void tell_kill(struct managed_device *device, enum worker_kill why)
 void device_kill_worker(struct managed_device *device, enum worker_kill why)
 {
         worker_proc_kill(device->process.worker);
-        device->process.tie = WORKER_KILLED;
+        device->process.state = WORKER_KILLED;
         tell_kill(device, why);
 }
 
@@ -123,7 +123,7 @@ static void note_death(struct managed_device *device, bool served)
                 device_note(device, reason_from_string(problems->items[0].reason), "%s%s",
                         problems->items[0].detail, full_stop(problems->items[0].detail));
                 device_claim_name_holder(device, worker_proc_holder(device->process.worker));
-        } else if (device->process.tie != WORKER_KILLED)
+        } else if (device->process.state != WORKER_KILLED)
                 device_note(device, REASON_WORKER_DIED, "The worker (pid %d) %s%s.",
                         (int)worker_proc_pid(device->process.worker), death->sentence,
                         served ? "" : " before it could serve");
@@ -152,7 +152,7 @@ static bool is_news(const struct managed_device *device, const char *sentence_be
 /* It was found, and died before it was heard: as good as dead before, while there was no supervisor. */
 static bool died_unheard(const struct managed_device *device)
 {
-        return worker_proc_adopted(device->process.worker) && device->process.tie != WORKER_KILLED
+        return worker_proc_adopted(device->process.worker) && device->process.state != WORKER_KILLED
                && !worker_proc_params(device->process.worker)
                && worker_proc_problems(device->process.worker)->count == 0;
 }
@@ -171,7 +171,7 @@ void device_take_death(struct managed_device *device)
 
         if (wanted)
                 note_death(device, served);
-        if (wanted && device->process.tie != WORKER_KILLED && (served || is_news(device, before)))
+        if (wanted && device->process.state != WORKER_KILLED && (served || is_news(device, before)))
                 tell_death(device, served);
         if (retired && !device->process.kill_told)
                 tell_retired(device);
@@ -183,7 +183,7 @@ void device_take_death(struct managed_device *device)
                 attempt_reset(
                         &device->attempt); /* what the user has spoken of since has not been tried yet */
         device->process.worker = worker_proc_free(device->process.worker);
-        device->process.tie = unheard ? WORKER_NEVER : WORKER_LOST;
+        device->process.state = unheard ? WORKER_NONE : WORKER_DEAD;
         (void)runtime_dir_forget_worker(
                 device->env->config.runtime_dir, device->id.uid); /* a stale one is replaced */
 }
@@ -260,7 +260,7 @@ static enum worker_lock wanted_lock(const struct managed_device *device)
 /* Its disk has lost its worker, and no supervisor was there to see it. */
 static bool was_lost_unseen(const struct managed_device *device)
 {
-        return device->process.tie == WORKER_NEVER && device->view.facts.kernel == KERNEL_DOWN;
+        return device->process.state == WORKER_NONE && device->view.facts.kernel == KERNEL_DOWN;
 }
 
 static void count_restart(struct managed_device *device)
@@ -281,9 +281,9 @@ int device_spawn(struct managed_device *device, const struct device_record *reco
         device->process.words = user_words_of(record);
         device->process.size = record->spec->options.size;
         device->process.kill_told = false;
-        if (device->process.tie == WORKER_LOST || was_lost_unseen(device))
+        if (device->process.state == WORKER_DEAD || was_lost_unseen(device))
                 count_restart(device);
-        device->process.tie = WORKER_HELD;
+        device->process.state = WORKER_HELD;
         return 0;
 }
 
@@ -304,8 +304,8 @@ void device_adopt(struct managed_device *device)
 
         device->process.words = (struct user_words){};
         device->process.kill_told = false;
-        device->process.tie = r >= 0 ? WORKER_HELD : r == -ENOENT ? WORKER_NEVER : WORKER_UNREACHED;
-        if (device->process.tie == WORKER_UNREACHED)
+        device->process.state = r >= 0 ? WORKER_HELD : r == -ENOENT ? WORKER_NONE : WORKER_UNKNOWN;
+        if (device->process.state == WORKER_UNKNOWN)
                 device_note(device, REASON_WORKER_UNREACHABLE,
                         "The worker that serves it cannot be reached: %s; it is called again.", strerror(-r));
 }

@@ -17,18 +17,18 @@ enum worker_kill {
 };
 
 /* Whether `worker` of a device is there, and was before. */
-enum worker_tie {
-        WORKER_NEVER,     /* NULL: none was started or found */
-        WORKER_UNREACHED, /* NULL: there may be one that could not be adopted yet */
+enum worker_state {
+        WORKER_NONE,    /* NULL: none was started or found */
+        WORKER_UNKNOWN, /* NULL: there may be one that could not be adopted yet */
         WORKER_HELD,
         WORKER_KILLED, /* by us, and its death is not seen yet */
-        WORKER_LOST,   /* NULL: it died */
+        WORKER_DEAD,   /* NULL: it died */
 };
 
-/* Written by device_worker.c alone. Others may read which worker there is, `tie`, `lost_since` and the history. */
+/* Written by device_worker.c alone. Others may read which worker there is, `state`, `lost_since` and the history. */
 struct device_process {
         struct worker_proc *worker;
-        enum worker_tie tie;
+        enum worker_state state;
         struct user_words words; /* that it was started for; all 0 for one that was found */
         uint64_t size;           /* options.size of that spec */
         bool kill_told;          /* that we killed it, and why, is reported already */

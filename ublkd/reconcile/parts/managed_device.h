@@ -59,8 +59,8 @@ struct reconciler {
         struct turn_queue queue;
         struct claim_table claims;
         struct lost_claims lost;
-        size_t unsettled; /* devices that were there at the start and have not had their first pass */
-        bool settled;     /* and that was reported */
+        size_t boot_pass_left; /* devices that were there at the start and have not had their first pass */
+        bool boot_pass_done;   /* and that was reported */
         struct daemon_counters counters; /* steps by enum plan_action */
         struct event_journal *journal;
 };

@@ -25,7 +25,7 @@ struct reconciler_config {
         struct path_watches *path_watches; /* where paths lead; NULL: nobody looks */
         struct fd_store *fd_store;         /* what the service manager keeps; NULL: there is none */
         /* Called once, when every device that was there at the start had its first pass. */
-        void (*settled)(void *userdata);
+        void (*boot_pass_done)(void *userdata);
         void *userdata;
 };
 

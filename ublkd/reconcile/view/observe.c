@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum plan_kernel observe_kernel(
-        const struct kernel_device *device, const char *uid, enum plan_worker worker, bool *ret_stranger)
+        const struct kernel_device *device, const char *uid, enum plan_worker worker, bool *ret_foreign)
 {
         static const enum plan_kernel by_state[_KERNEL_STATE_MAX] = {
                 [KERNEL_STATE_DEAD] = KERNEL_ADDED,
@@ -18,8 +18,8 @@ enum plan_kernel observe_kernel(
                 [KERNEL_STATE_FAIL_IO] = KERNEL_DOWN,
         };
 
-        *ret_stranger = device && !device_cookie_matches(device->cookie, uid);
-        if (!device || *ret_stranger)
+        *ret_foreign = device && !device_cookie_matches(device->cookie, uid);
+        if (!device || *ret_foreign)
                 return KERNEL_ABSENT;
         return plan_kernel(by_state[device->state],
                 !ublk_ctl_missing(ublk_ctl_flags(KERNEL_RECOVERY_QUEUE), device->flags), worker);

@@ -9,9 +9,9 @@
 #include "ublkd/workers/worker_proc.h"
 
 /* What the kernel's answer to GET_DEV_INFO means for the device `uid` whose worker is that far. `device`:
- * NULL when there is none. *ret_stranger: the number is taken by a device that is not ours. */
+ * NULL when there is none. *ret_foreign: the number is taken by a device that is not ours. */
 enum plan_kernel observe_kernel(
-        const struct kernel_device *device, const char *uid, enum plan_worker worker, bool *ret_stranger);
+        const struct kernel_device *device, const char *uid, enum plan_worker worker, bool *ret_foreign);
 
 /* `worker` may be NULL. */
 enum plan_worker observe_worker(const struct worker_proc *worker);

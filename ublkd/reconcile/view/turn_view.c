@@ -18,7 +18,7 @@ void turn_view_stay(
 void turn_view_see(struct turn_view *view, const struct device_record *record,
         const struct disk_params *params, const struct kernel_device *kernel)
 {
-        view->facts.kernel = observe_kernel(kernel, record->uid, view->worker_seen, &view->stranger);
+        view->facts.kernel = observe_kernel(kernel, record->uid, view->worker_seen, &view->foreign);
         if (view->facts.kernel != KERNEL_ABSENT)
                 view->kernel = *kernel;
         turn_view_stay(view, record, params);

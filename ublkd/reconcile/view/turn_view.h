@@ -7,7 +7,7 @@
 #include "ublkd/reconcile/view/device_geometry.h"
 #include "ublkd/store/device_store.h"
 
-/* Written by device_turn.c alone, at the beginning of a turn (device_add.c clears `stranger` when it takes another
+/* Written by device_turn.c alone, at the beginning of a turn (device_add.c clears `foreign` when it takes another
  * number); all other files only read it. Where the kernel could
  * not be asked it is that of the turn before, but for the worker. */
 struct turn_view {
@@ -15,7 +15,7 @@ struct turn_view {
         enum plan_worker worker_seen; /* when the kernel was asked */
         struct kernel_device kernel;  /* meaningful unless facts.kernel is KERNEL_ABSENT */
         struct device_geometry geometry;
-        bool stranger; /* our number is taken by a device that is not ours */
+        bool foreign; /* our number is taken by a device that is not ours */
 };
 
 /* Rebuild it for the device of `record`, whose worker was seen when the kernel was asked. params: of the worker, or

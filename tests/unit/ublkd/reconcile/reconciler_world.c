@@ -20,7 +20,7 @@ void world_start_reconciler(struct world *world)
                 .host = &world->host,
                 .disk_search = world->disk_search,
                 .fd_store = world->fd_store,
-                .settled = on_settled};
+                .boot_pass_done = on_settled};
 
         CHECK_INT(reconciler_new(&config, &world->reconciler), 0);
         reconciler_set_control(world->reconciler, (struct ublk_ctl *)world); /* the fakes do not look at it */

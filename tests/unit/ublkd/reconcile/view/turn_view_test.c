@@ -36,7 +36,7 @@ int main(void)
         CHECK_INT(view.kernel.number, 3);
         CHECK_INT(view.geometry.size, 4096);
         CHECK_INT(looks, 1);
-        CHECK(!view.stranger);
+        CHECK(!view.foreign);
 
         /* the kernel does not answer; the worker is gone */
         view.worker_seen = PLAN_WORKER_NONE;
@@ -47,11 +47,11 @@ int main(void)
 
         turn_view_see(&view, &record, NULL, &foreign);
         CHECK_INT(view.facts.kernel, KERNEL_ABSENT);
-        CHECK(view.stranger);
+        CHECK(view.foreign);
         CHECK_INT(view.geometry.size, 0);
         turn_view_see(&view, &record, NULL, NULL);
         CHECK_INT(view.facts.kernel, KERNEL_ABSENT);
-        CHECK(!view.stranger);
+        CHECK(!view.foreign);
         CHECK_INT(looks, 2);
         return check_report();
 }
