@@ -60,7 +60,7 @@ QUOTED = [
     ("ublkd/host/*", BASE + rooms("ublkd", "offload model driver store")),
     ("ublkd/records/*", BASE + rooms("ublkd", "model store host runtime")),
     ("ublkd/workers/*", BASE + PROTO + rooms("ublkd", "offload plan runtime")),
-    ("ublkd/reconcile/view/*", BASE + PROTO + rooms("ublkd", "model plan driver store workers")),
+    ("ublkd/reconcile/view/*", BASE + PROTO + rooms("ublkd", "model plan driver paths store workers")),
     ("ublkd/reconcile/parts/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view")),
     ("ublkd/reconcile/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts")),
     # the manager and main put the parts together, and are the only ones that know the API

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ADD_DEV: under which number, and with what. */
 #include "ublkd/reconcile/device_add.h"
-#include "ublkd/reconcile/view/device_ability.h"
 #include "ublkd/reconcile/parts/device_backing.h"
 #include "ublkd/reconcile/parts/device_claim.h"
 #include "ublkd/reconcile/parts/device_note.h"
@@ -9,6 +8,7 @@
 #include "ublkd/reconcile/parts/device_step.h"
 #include "ublkd/reconcile/parts/device_worker.h"
 #include "ublkd/reconcile/parts/managed_device.h"
+#include "ublkd/reconcile/view/device_ability.h"
 #include "ublkd/reconcile/view/monotonic.h"
 
 #include "ublkd/driver/device_route.h"

@@ -3,15 +3,35 @@
 #include "ublkd/reconcile/device_publish.h"
 #include "ublkd/reconcile/parts/device_backing.h"
 #include "ublkd/reconcile/parts/device_faults.h"
+#include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_path.h"
-#include "ublkd/reconcile/view/device_report.h"
 #include "ublkd/reconcile/parts/device_space.h"
-#include "ublkd/reconcile/parts/device_stable_path.h"
 #include "ublkd/reconcile/parts/device_step.h"
 #include "ublkd/reconcile/parts/device_trial.h"
 #include "ublkd/reconcile/parts/managed_device.h"
+#include "ublkd/reconcile/view/device_report.h"
 #include "ublkd/reconcile/view/monotonic.h"
+#include "ublkd/reconcile/view/stable_path.h"
 #include "ublkd/reconcile/view/user_words.h"
+
+#include "ublkd/base/sentence.h"
+
+static int stable_path(
+        const struct managed_device *device, const struct device_record *record, struct device_condition *ret)
+{
+        const struct disk_params *params =
+                device->process.worker ? worker_proc_params(device->process.worker) : NULL;
+
+        return stable_path_condition(record, params, device->view.facts.kernel, ret);
+}
+
+/* Make it an event when it is about to become what it was not. */
+static void tell_unstable_path(const struct managed_device *device, const struct device_condition *before,
+        const struct device_condition *now)
+{
+        if (now->status == CONDITION_FALSE && !sentence_equal(before->message, now->message))
+                device_tell(device, EVENT_WARNING, REASON_UNSTABLE_PATH, "%s", now->message);
+}
 
 /* What each condition beside Ready is for this device: 0, with *ret untouched where it is not about it, or
  * -ENOMEM. */
@@ -21,7 +41,7 @@ static int (*const tellers[_CONDITION_MAX])(const struct managed_device *device,
         [CONDITION_DURABLE] = device_faults_durable,
         [CONDITION_BACKING_WHOLE] = device_faults_whole,
         [CONDITION_SPACE] = device_space_condition,
-        [CONDITION_STABLE_PATH] = device_stable_path,
+        [CONDITION_STABLE_PATH] = stable_path,
 };
 
 static int fill_conditions(const struct managed_device *device, const struct device_record *record,
@@ -96,7 +116,7 @@ int device_publish(const struct managed_device *device, const struct device_reco
         int r = make_status(device, record, next_try, &status);
 
         if (r >= 0)
-                device_stable_path_tell(device, &record->status.conditions.of[CONDITION_STABLE_PATH],
+                tell_unstable_path(device, &record->status.conditions.of[CONDITION_STABLE_PATH],
                         &status.conditions.of[CONDITION_STABLE_PATH]);
         if (r >= 0)
                 r = device_store_set_status(device->env->config.store, device->id.name, &status);

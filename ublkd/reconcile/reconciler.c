@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Which devices there are, and when each gets its turn (device_turn.c). */
 #include "ublkd/reconcile/reconciler.h"
+#include "ublkd/reconcile/device_turn.h"
+#include "ublkd/reconcile/event_journal.h"
 #include "ublkd/reconcile/parts/device_backing.h"
 #include "ublkd/reconcile/parts/device_claim.h"
 #include "ublkd/reconcile/parts/device_claim_lost.h"
@@ -10,15 +12,13 @@
 #include "ublkd/reconcile/parts/device_path.h"
 #include "ublkd/reconcile/parts/device_shared.h"
 #include "ublkd/reconcile/parts/device_trial.h"
-#include "ublkd/reconcile/device_turn.h"
 #include "ublkd/reconcile/parts/device_worker.h"
-#include "ublkd/reconcile/event_journal.h"
 #include "ublkd/reconcile/parts/managed_device.h"
-#include "ublkd/reconcile/view/monotonic.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
-#include "ublkd/reconcile/reconciler_events.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
+#include "ublkd/reconcile/reconciler_events.h"
 #include "ublkd/reconcile/spec_trial.h"
+#include "ublkd/reconcile/view/monotonic.h"
 
 #include "ublkd/base/log.h"
 

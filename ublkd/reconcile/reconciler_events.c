@@ -4,9 +4,9 @@
 #include "ublkd/reconcile/parts/device_node.h"
 #include "ublkd/reconcile/parts/device_timeout.h"
 #include "ublkd/reconcile/parts/managed_device.h"
-#include "ublkd/reconcile/view/monotonic.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
+#include "ublkd/reconcile/view/monotonic.h"
 
 /* In a turn, which asks the kernel whether that disk is still the device's. */
 void reconciler_disk_changed(struct reconciler *reconciler, int number)

@@ -2,10 +2,10 @@
 /* The backing store of a device: kept by a descriptor while its disk exists, recognised by its identity after
  * that. */
 #include "ublkd/reconcile/parts/device_backing.h"
-#include "ublkd/reconcile/view/device_geometry.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
+#include "ublkd/reconcile/view/device_geometry.h"
 
 #include "ublkd/offload/close_away.h"
 #include "ublkd/runtime/fd_store.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What the answer to a control command means for the step that sent it, and what the user reads of it. */
 #include "ublkd/reconcile/parts/device_step.h"
-#include "ublkd/reconcile/view/command_failure.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"
+#include "ublkd/reconcile/view/command_failure.h"
 
 /* Of the dead worker, or of the number that another disk had. */
 static bool awaits_release(const struct managed_device *device, int error)

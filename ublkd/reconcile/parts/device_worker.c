@@ -9,9 +9,9 @@
 #include "ublkd/reconcile/parts/device_shared.h"
 #include "ublkd/reconcile/parts/device_trial.h"
 #include "ublkd/reconcile/parts/managed_device.h"
+#include "ublkd/reconcile/parts/reconciler_queue.h"
 #include "ublkd/reconcile/view/monotonic.h"
 #include "ublkd/reconcile/view/observe.h"
-#include "ublkd/reconcile/parts/reconciler_queue.h"
 #include "ublkd/reconcile/view/user_words.h"
 
 #include "ublkd/base/sentence.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* device_path: what is told of a path is true, whoever has the store open. What a look finds is pretended. */
+/* device_path: whether the file still has a name is asked of its descriptor. What a look finds is pretended. */
 #include "ublkd/reconcile/parts/device_path.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 
@@ -35,8 +35,6 @@ const struct path_store *__wrap_path_watch_store(const struct path_watch *watch)
         return &served;
 }
 
-enum { NOBODY = -1 };
-
 /* Two words that the message has, and one that it has not (NULL: none). */
 static void check_told(const struct managed_device *device, enum condition_status status, const char *reason,
         const char *words, const char *more, const char *lie)
@@ -57,38 +55,9 @@ static struct managed_device new_device(int fd, enum plan_worker worker)
 {
         return (struct managed_device){
                 .path.watch = (struct path_watch *)&view,
-                .backing = {.held = fd != NOBODY, .fd = fd},
+                .backing = {.held = true, .fd = fd},
                 .view.facts.worker = worker
         };
-}
-
-/* An inode number is given to the next file once nobody has the old one open. */
-static void the_same_number_without_a_holder(void)
-{
-        struct managed_device device = new_device(NOBODY, PLAN_WORKER_NONE);
-
-        view = (struct path_view){.state = PATH_SAME};
-        check_told(&device, CONDITION_UNKNOWN, "PathUnknown", "found out by its next worker", "has no worker",
-                "goes on");
-        strcpy(device.backing.refused.lasting, "file:other");
-        check_told(&device, CONDITION_FALSE, "PathLeadsElsewhere", "is another file than the one",
-                "I/O waits", "leads to the file that is served");
-        CHECK_INT(device_path_state(&device), PATH_OTHER);
-        device.view.facts.worker = PLAN_WORKER_SERVING;
-        check_told(&device, CONDITION_TRUE, "PathLeadsToStore", "/srv/i.img leads to the file that is served",
-                "", NULL);
-}
-
-static void gone_without_a_holder(void)
-{
-        struct managed_device device = new_device(NOBODY, PLAN_WORKER_NONE);
-
-        view = (struct path_view){.state = PATH_GONE, .error = ENOENT};
-        check_told(&device, CONDITION_FALSE, "PathGone", "/dev/ublkb3 has no worker, and its I/O waits",
-                "its data are gone, unless there is a copy", "goes on with");
-        device.view.facts.worker = PLAN_WORKER_SERVING;
-        check_told(&device, CONDITION_FALSE, "PathGone", "goes on with the file",
-                "If it was deleted, only this disk", "data are gone");
 }
 
 static void a_file_without_a_name_cannot_be_moved_back(void)
@@ -102,6 +71,7 @@ static void a_file_without_a_name_cannot_be_moved_back(void)
         };
         check_told(&device, CONDITION_FALSE, "PathLeadsElsewhere", "inode 13 of device 8:1",
                 "Move that file back", "deleted");
+        CHECK_INT(device_path_state(&device), PATH_OTHER);
         CHECK_INT(unlink(path), 0);
         check_told(&device, CONDITION_FALSE, "PathLeadsElsewhere", "only this disk has its data",
                 "copy them to another file", "Move that file");
@@ -113,8 +83,6 @@ static void a_file_without_a_name_cannot_be_moved_back(void)
 
 int main(void)
 {
-        the_same_number_without_a_holder();
-        gone_without_a_holder();
         a_file_without_a_name_cannot_be_moved_back();
         return check_report();
 }

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether the path of a device's spec still leads to what its disk is served from: what is reported of it. */
+#include "ublkd/reconcile/view/path_condition.h"
+
+#include "ublkd/base/cleanup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+enum { STORE_TEXT_SIZE = 80 };
+
+/* What each state is called, as a condition and as an event. */
+static const struct path_kind kinds[_PATH_STATE_MAX] = {
+        [PATH_UNKNOWN] = {CONDITION_UNKNOWN, REASON_PATH_UNKNOWN,         false, EVENT_NORMAL },
+        [PATH_SAME] = {CONDITION_TRUE,    REASON_PATH_LEADS_TO_STORE,  true,  EVENT_NORMAL },
+        [PATH_OTHER] = {CONDITION_FALSE,   REASON_PATH_LEADS_ELSEWHERE, true,  EVENT_WARNING},
+        [PATH_GONE] = {CONDITION_FALSE,   REASON_PATH_GONE,            true,  EVENT_WARNING},
+};
+
+/* While it is open its inode number, or its number as a disk, cannot be given to another one. */
+static bool is_open(const struct path_facts *facts)
+{
+        return facts->held || facts->serving;
+}
+
+/* A number that is the same says nothing once nobody has the store open: then the next worker compares what
+ * cannot be given out again. */
+enum path_state path_condition_state(const struct path_facts *facts)
+{
+        if (facts->view->state != PATH_SAME || is_open(facts))
+                return facts->view->state;
+        return facts->refused ? PATH_OTHER : PATH_UNKNOWN;
+}
+
+const struct path_kind *path_condition_kind(enum path_state state)
+{
+        return &kinds[state];
+}
+
+/* What the administrator has to know of the store to do the right thing. */
+enum fate {
+        FATE_DISK,    /* a block device */
+        FATE_NAMED,   /* a file that is open, and has a name somewhere */
+        FATE_UNNAMED, /* a file that only the disk still has */
+        FATE_UNKNOWN, /* a file that is open; whether it has a name is not known */
+        FATE_CLOSED,  /* a file that nobody has open: what has no name is gone */
+        _FATE_MAX
+};
+
+static enum fate fate_of(const struct path_facts *facts)
+{
+        return facts->store->is_disk ? FATE_DISK
+               : facts->unnamed      ? FATE_UNNAMED
+               : facts->held         ? FATE_NAMED
+               : facts->serving      ? FATE_UNKNOWN
+                                     : FATE_CLOSED;
+}
+
+/* ---- sentences ---- */
+
+static const char *kind_of(const struct path_store *store)
+{
+        return store->is_disk ? "block device" : "file";
+}
+
+/* "inode 12 of device 8:1", "block device 8:16". */
+static const char *store_text(const struct path_store *store, char text[static STORE_TEXT_SIZE])
+{
+        if (store->is_disk)
+                snprintf(text, STORE_TEXT_SIZE, "block device %u:%u", major(store->device),
+                        minor(store->device));
+        else
+                snprintf(text, STORE_TEXT_SIZE, "inode %llu of device %u:%u",
+                        (unsigned long long)store->inode, major(store->device), minor(store->device));
+        return text;
+}
+
+/* What becomes of the disk, and what the administrator can do about it. After a reboot the path is all that
+ * ublkd has. */
+static const char *const advice[_FATE_MAX] = {
+        [FATE_DISK] =
+                "Let this path lead to that block device again before the next reboot, or, once the disk "
+                "is unmounted, change the path in the spec to one that does.",
+        [FATE_NAMED] =
+                "Move that file back to this path before the next reboot, or, once the disk is unmounted, "
+                "change the path in the spec to where it is.",
+        [FATE_UNNAMED] =
+                "That file was deleted, and only this disk has its data: unmount it, and copy them to "
+                "another file, before the disk is taken away or the machine is rebooted.",
+        [FATE_UNKNOWN] =
+                "Move that file back to this path before the next reboot. If it was deleted, only this "
+                "disk has its data: unmount it, and copy them to another file before that.",
+        [FATE_CLOSED] =
+                "Bring that file back to this path, and the disk goes on. If it was deleted, its data are "
+                "gone, unless there is a copy of it elsewhere.",
+};
+
+static int explain_served(const struct path_facts *facts, char **ret)
+{
+        if (!is_open(facts))
+                return asprintf(ret,
+                        "/dev/ublkb%d has no worker, and its I/O waits for the %s that it was made on",
+                        facts->number, kind_of(facts->store));
+        return asprintf(ret, "/dev/ublkb%d goes on with the %s that it was made on, and %s", facts->number,
+                kind_of(facts->store),
+                facts->held ? "so does its next worker" : "its next worker refuses every other one");
+}
+
+static int explain_other(const struct path_facts *facts, const char *served, enum fate fate, char **ret)
+{
+        char here[STORE_TEXT_SIZE] = "neither a file nor a block device", there[STORE_TEXT_SIZE];
+
+        if (facts->view->state == PATH_SAME)
+                return asprintf(ret,
+                        "What is at %s is another %s than the one that the disk was made on, with the "
+                        "number of that one (%s). %s. %s",
+                        facts->path, kind_of(facts->store), store_text(facts->store, there), served,
+                        advice[fate]);
+        if (facts->view->is_store)
+                (void)store_text(&facts->view->found, here);
+        return asprintf(ret,
+                "What is at %s is not the %s that the disk was made on: that is %s, and at the path is now "
+                "%s. %s. %s",
+                facts->path, kind_of(facts->store), store_text(facts->store, there), here, served,
+                advice[fate]);
+}
+
+static int explain_unknown(const struct path_facts *facts, const char *served, char **ret)
+{
+        if (facts->view->state == PATH_SAME)
+                return asprintf(ret,
+                        "Whether %s leads to the %s that the disk was made on is found out by its next "
+                        "worker. %s.",
+                        facts->path, kind_of(facts->store), served);
+        return asprintf(ret, "Looking where %s leads failed: %s. %s. It is tried again.", facts->path,
+                strerror(facts->view->error), served);
+}
+
+int path_condition_explain(const struct path_facts *facts, char **ret)
+{
+        enum path_state state = path_condition_state(facts);
+        enum fate fate = fate_of(facts);
+        _cleanup_free_ char *served = NULL;
+        int n;
+
+        if (explain_served(facts, &served) < 0) {
+                served = NULL;
+                return -ENOMEM;
+        }
+        if (state == PATH_OTHER)
+                n = explain_other(facts, served, fate, ret);
+        else if (state == PATH_GONE)
+                n = asprintf(ret, "There is nothing at %s any more (%s). %s. %s", facts->path,
+                        strerror(facts->view->error), served, advice[fate]);
+        else if (state == PATH_SAME)
+                n = asprintf(ret, "%s leads to the %s that is served.", facts->path, kind_of(facts->store));
+        else
+                n = explain_unknown(facts, served, ret);
+        return n < 0 ? -ENOMEM : 0;
+}
+
+int path_condition(const struct path_facts *facts, struct device_condition *ret)
+{
+        const struct path_kind *kind = &kinds[path_condition_state(facts)];
+        _cleanup_free_ char *sentence = NULL;
+
+        if (path_condition_explain(facts, &sentence) < 0)
+                return -ENOMEM;
+        return device_condition_set(ret, kind->status, kind->reason, "%s", sentence);
+}
