@@ -7,7 +7,7 @@ import re
 
 
 def text(words):
-    """Prose: a sentence a line, and nothing that roff would take for itself."""
+    """Print prose: one sentence for each line, with everything escaped that roff would interpret."""
     words = words.replace("\\", "\\e").replace("'", "\\(aq").replace("-", "\\-").replace('"', "\\(dq")
     words = re.sub(r"([.:?]) (?=[A-Z`])", r"\1\n", words)
     words = re.sub(r"`([^`]+)`", r"\\fB\1\\fR", words)
@@ -15,7 +15,7 @@ def text(words):
 
 
 def resolve(schema, folder):
-    """The schema with what it refers to put in; its own words go first."""
+    """Return the schema with its references resolved; its own keywords take precedence."""
     reference = schema.get("$ref")
     if not reference:
         return schema, folder
@@ -28,7 +28,7 @@ def resolve(schema, folder):
 
 
 def kind(schema):
-    """What a value is, in a few words."""
+    """Describe the values of a field in a few words."""
     if "const" in schema:
         return json.dumps(schema["const"])
     if "anyOf" in schema:
@@ -68,7 +68,7 @@ def section(title, lines):
 
 
 def sections(schemas):
-    """All of it; `schemas` is the folder."""
+    """Print all fields; `schemas` is the folder."""
     device = json.loads((schemas / "device.schema.json").read_text(encoding="utf-8"))
     lines = section("FIELDS", fields(device, schemas))
     for path in sorted((schemas / "targets").glob("*.schema.json")):

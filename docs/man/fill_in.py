@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Makes a man page of its template:
+"""Make a man page from its template:
     @DATE@      when the template was changed last, from the option --date
     @VERBS@     what the file of --verbs has: "ublkctl manual" printed it
     @FIELDS@    the fields of the schemas in --schemas
