@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""POST /devices/adopt: what a lost or older database does not know comes back from the runtime directory."""
+"""POST /devices/adopt: records that the database lost, or has in an older form, come from the runtime directory."""
 import json
 import os
 import pathlib
@@ -103,8 +103,8 @@ def test_all(place):
 
 
 @pytest.mark.parametrize("listed", [True, False])
-def test_others_are_answered_while_many_are_adopted(place, listed):
-    """Each is a transaction, so the loop must have its turns in between."""
+def test_the_server_answers_others_while_it_adopts_many(place, listed):
+    """Each adoption is a transaction, so the loop must serve other clients in between."""
     uids = create(place, *(f"d{i}" for i in range(200)))
     place.restart("--sqlite")
     body = {"uids": list(uids.values())} if listed else {"all": True}
@@ -147,7 +147,7 @@ def test_a_client_that_leaves_ends_its_adoption(place):
     ({"uids": [str(uuid.uuid4()), str(uuid.uuid4())], "name": "x"}, ["/name"]),
     ({"uids": [str(uuid.uuid4())], "force": True}, [""]),
 ])
-def test_what_makes_no_sense(place, body, pointers):
+def test_an_invalid_body_is_refused(place, body, pointers):
     problem = check_problem(place.server.ask("POST", "/devices/adopt", body), 422, "invalid-request")
     assert [error["pointer"] for error in problem["errors"]] == pointers
 
@@ -216,5 +216,5 @@ def test_an_older_database(place):
     place.ask("PUT", "/devices/removed", spec("removed", labels={"a": "b"}))
 
 
-def test_only_those_who_may_change_things(place):
+def test_only_privileged_clients_may_adopt(place):
     assert place.server.ask("GET", "/openapi.json").json["paths"]["/devices/adopt"]["post"]["responses"]["403"]

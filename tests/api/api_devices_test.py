@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Devices over the API: create, read, list, replace, remove, recover; and what else can be read."""
+"""Devices over the API: create, read, list, replace, remove, recover; and the resources that can only be read."""
 import contextlib
 import json
 import os
@@ -29,7 +29,7 @@ def test_create_gives_location_etag_and_the_device(server):
 
 
 def test_integers_stay_integers(server):
-    """A whole number of JSON has no exponent, in a spec, a list or an event, and what is none is no size."""
+    """A whole number of JSON has no exponent, in a spec, a list or an event; any other number is not a valid size."""
     assert b'"size":1000000000000000,' in server.ask("POST", "/devices", spec(size=10**15, queueDepth=2)).body
     for path in ("/devices", "/devices/data"):
         body = server.ask("GET", path).body
@@ -64,7 +64,7 @@ def test_two_creates_at_once_make_one_device(server):
     assert len({answer.json["uid"] for answer in answers}) == 1
 
 
-def test_bad_spec_names_every_fault_and_stores_nothing(server):
+def test_a_bad_spec_names_every_fault_and_stores_nothing(server):
     answer = server.ask("POST", "/devices", {"name": "No", "target": {"type": "null"}, "size": "1MiB", "queueDepth": 0,
                                              "colour": "red"})
     problem = check_problem(answer, 422, "invalid-spec")
@@ -78,7 +78,7 @@ def test_a_fault_at_a_name_of_two_lines(server):
     assert [error["pointer"] for error in problem["errors"]] == ["/labels/a\nb\n"]
 
 
-def test_get_what_is_not_there(server):
+def test_get_of_an_unknown_device(server):
     check_problem(server.ask("GET", "/devices/nothing"), 404, "no-such-device")
     check_problem(server.ask("GET", "/devices/No_Such%20Name"), 404, "no-such-device")
 
@@ -143,7 +143,7 @@ def test_if_match_on_several_lines_is_one_list(server):
         assert read_status(raw) == status, lines
 
 
-def test_a_tag_is_not_that_of_a_later_device_of_the_same_name(server):
+def test_a_later_device_of_the_name_has_another_tag(server):
     tag = server.ask("POST", "/devices?wait=ready", spec()).headers["ETag"]
     server.ask("DELETE", "/devices/data?wait")
     server.ask("POST", "/devices?wait=ready", spec())
@@ -160,7 +160,7 @@ def test_create_with_preconditions(server):
 
 @pytest.mark.parametrize("path", ["/devices/data", "/devices", "/devices?limit=1", "/host", "/targets", "/schemas",
                                   "/schemas/device", "/healthz"])
-def test_what_has_not_changed_is_not_sent_again(server, path):
+def test_an_unchanged_resource_is_not_sent_again(server, path):
     server.ask("POST", "/devices?wait=ready", spec())
     server.ask("POST", "/devices?wait=ready", spec("other"))
     first = server.ask("GET", path)
@@ -214,7 +214,7 @@ def test_a_bad_patch_changes_nothing(server):
 
 
 def test_two_patches_that_read_the_same_device(server):
-    """Only one of two clients that change what they have read gets through."""
+    """If two clients change what they have read, only one of them succeeds."""
     tag = server.ask("POST", "/devices?wait=ready", spec()).headers["ETag"]
     headers = dict(MERGE, **{"If-Match": tag})
     assert server.ask("PATCH", "/devices/data", {"labels": {"n": "1"}}, headers).status == 200
@@ -290,8 +290,8 @@ def test_a_dry_run_of_the_removal_of_a_device_without_a_disk(server):
 
 
 @pytest.mark.parametrize("usable", [True, False])
-def test_a_disk_in_use_stays_that_this_ublkd_has_not_looked_at(tmp_path, usable):
-    """Right after a start, and of a record that cannot be used, no status says that there is a disk."""
+def test_a_disk_in_use_stays_before_the_first_look(tmp_path, usable):
+    """After a start, and for a record that cannot be used, the status does not show the disk."""
     server = Server(tmp_path, "--sqlite")
     server.ask("POST", "/devices?wait=ready", spec(id=5))
     server.stop()
@@ -338,7 +338,7 @@ def test_restart_waits_for_another_worker(server):
 
 
 @pytest.mark.parametrize("on_crash", ["queue", "fail", "none"])
-def test_restart_that_users_would_notice(server, on_crash):
+def test_a_restart_that_users_would_notice_is_refused(server, on_crash):
     server.ask("POST", "/devices?wait=ready", spec(id=5, recovery={"onCrash": on_crash}))
     server.tell("busy 5 process 4211 (fio)")
     problem = check_problem(server.ask("POST", "/devices/data/restart"), 409, "in-use")
@@ -380,8 +380,8 @@ def test_recover_with_consent_to_another_store(server):
         "GET", "/events?device=data", headers={"Accept": "application/json"}).json["items"]]
 
 
-def test_a_loss_that_nobody_has_seen_is_not_accepted(server):
-    """A fault that comes between the look and the consent is not a part of the consent."""
+def test_a_loss_that_the_client_has_not_seen_is_not_accepted(server):
+    """A fault that comes between the client's GET and its consent is not part of the consent."""
     server.ask("POST", "/devices?wait=ready", spec())
     assert server.ask("GET", "/devices/data").json["status"]["writeErrors"] is None
     check_problem(server.ask("POST", "/devices/data/restart?accept-write-errors=flush-1-2a"), 409, "not-possible-now")
@@ -402,7 +402,7 @@ def test_a_loss_that_nobody_has_seen_is_not_accepted(server):
     assert "WriteErrorsAccepted" in str(server.ask("GET", events, headers=accept).json)
 
 
-def test_the_one_loss_that_there_is_needs_no_name(server):
+def test_a_single_loss_needs_no_name(server):
     server.ask("POST", "/devices?wait=ready", spec())
     server.tell("status data Live FlushFailed It serves.")
     assert server.ask("POST", "/devices/data/restart?accept-write-errors=true").status == 202
@@ -497,8 +497,8 @@ def test_health_and_readiness(server):
     check_problem(server.ask("GET", "/readyz"), 503, "not-ready")
 
 
-def test_who_cannot_store_changes_is_not_ready(tmp_path):
-    """A database that was deleted: every change was refused, and a probe was told that all is well."""
+def test_a_ublkd_that_cannot_store_changes_is_not_ready(tmp_path):
+    """The database was deleted: ublkd refused every change, and /readyz still answered 200."""
     server = Server(tmp_path, "--sqlite")
     server.ask("POST", "/devices", spec())
     assert server.ask("GET", "/readyz").status == 200
@@ -515,7 +515,7 @@ def test_who_cannot_store_changes_is_not_ready(tmp_path):
 
 
 def test_the_host_names_a_device_whose_disk_cannot_be_served(server):
-    """Its users hang, and nothing but a list of all devices named it."""
+    """Its users hang, and only a list of all devices named it."""
     server.ask("POST", "/devices?wait=ready", spec())
     server.ask("POST", "/devices?wait=ready", spec("other"))
     server.tell("status data Backoff BackingInUse /srv/a.img is in use by process 4211 (dd).")
@@ -526,7 +526,7 @@ def test_the_host_names_a_device_whose_disk_cannot_be_served(server):
                               "recovery.onCrash says. /srv/a.img is in use by process 4211 (dd).")
 
 
-def test_full_disk_changes_nothing(server):
+def test_a_full_disk_changes_nothing(server):
     server.ask("POST", "/devices?wait=ready", spec())
     before = server.ask("GET", "/devices/data").json
     server.tell("full on")
@@ -540,7 +540,7 @@ def test_full_disk_changes_nothing(server):
     assert server.ask("DELETE", "/devices/data?wait").status == 204
 
 
-def test_what_was_acknowledged_survives_a_kill(tmp_path):
+def test_acknowledged_changes_survive_a_kill(tmp_path):
     server = Server(tmp_path, "--sqlite")
     server.ask("POST", "/devices?wait=ready", spec("one", id=3))
     server.ask("PUT", "/devices/one", spec("one", id=3, labels={"a": "b"}))
@@ -557,7 +557,7 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path):
     server.stop()
 
 
-def test_texts_that_are_not_utf8_are_made_so(server):
+def test_texts_that_are_not_utf8_are_repaired(server):
     server.ask("POST", "/devices?wait=ready", spec(id=5))
     server.process.stdin.flush()
     server.process.stdin.buffer.write(b"busy 5 process 1 (\xff\xfe)\n")
@@ -575,7 +575,7 @@ def test_a_path_that_may_change_is_allowed_by_default(server):
     assert server.ask("GET", "/host").json["policy"] == {"unstablePaths": "warn"}
 
 
-def test_a_path_that_may_change_is_refused_where_that_is_the_policy(tmp_path):
+def test_a_strict_policy_refuses_a_path_that_may_change(tmp_path):
     server = Server(tmp_path, "--unstable-paths", "refuse")
     assert server.ask("GET", "/host").json["policy"] == {"unstablePaths": "refuse"}
     stays = {"type": "loop", "path": "/dev/disk/by-id/wwn-1"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""GET /events: the list, the stream, where it resumes, and who is cut off."""
+"""GET /events: the list, the stream, where a client resumes, and which clients are disconnected."""
 import contextlib
 import http.client
 import json
@@ -14,7 +14,7 @@ MERGE = {"Content-Type": "application/merge-patch+json"}
 
 
 class Stream:
-    """A client that watches, over a connection of its own."""
+    """A client that watches events, over its own connection."""
 
     def __init__(self, server, query="", headers=None):
         self.connection = server.connect()
@@ -26,7 +26,7 @@ class Stream:
             assert self.next() is None  # the position, before any event
 
     def lines(self):
-        """The lines up to the next empty one; [] at the end of the stream."""
+        """The lines up to the next empty line; [] at the end of the stream."""
         lines = []
         while True:
             line = self.response.readline()
@@ -37,7 +37,7 @@ class Stream:
             lines.append(line.decode().rstrip("\n"))
 
     def next(self):
-        """The next event; None for what only moves the position."""
+        """The next event; None for a message that only moves the position."""
         data = None
         lines = self.lines()
         if not lines:
@@ -125,7 +125,7 @@ def test_the_list_is_filtered(server):
     assert reasons(events(server, f"?device=one&after={first}")) == [("one", "Live")]
 
 
-def test_no_change_that_was_asked_for_is_left_out(server):
+def test_the_list_has_every_change_by_a_client(server):
     create(server, "data")
     for tier in range(20):
         assert server.ask("PATCH", "/devices/data", {"labels": {"tier": str(tier)}}, MERGE).status == 200
@@ -133,7 +133,7 @@ def test_no_change_that_was_asked_for_is_left_out(server):
     assert [event["device"]["labels"]["tier"] for event in changes] == [str(tier) for tier in reversed(range(20))]
 
 
-def test_what_repeats_is_counted(server):
+def test_repeated_events_are_counted(server):
     create(server, "data")
     for nth in range(10):
         server.tell(f"note data WorkerDied It died the {nth}th time.")
@@ -143,7 +143,7 @@ def test_what_repeats_is_counted(server):
     assert len(others) == 2
 
 
-def test_a_removed_device_is_still_told_of(server):
+def test_events_of_a_removed_device_stay(server):
     create(server, "data", labels={"app": "db"})
     assert server.ask("DELETE", "/devices/data?wait").status == 204
     assert reasons(events(server, "?device=data&label=app=db"))[:2] == [("data", "Removed"),
@@ -163,7 +163,7 @@ def test_events_come_as_they_happen(server):
     server.until("watches", 0)
 
 
-def test_the_default_is_the_stream(server):
+def test_events_are_a_stream_by_default(server):
     with Stream(server, headers={"Accept": "*/*"}) as stream:
         create(server, "data")
         assert stream.reasons(1) == [("data", "Created")]
@@ -182,7 +182,7 @@ def test_a_list_and_the_stream_after_it_miss_nothing(server):
 
 
 def test_pages_and_the_stream_after_the_first_miss_nothing(server):
-    """What docs/api.md says: a change between two pages is in the list or in the events."""
+    """As docs/api.md promises: a change between two pages is in the list or in the events."""
     for name in ("b", "d", "f"):
         create(server, name)
     first = server.ask("GET", "/devices?limit=1").json
@@ -210,7 +210,7 @@ def test_pages_and_the_stream_after_the_first_miss_nothing(server):
     assert events(server, f"?after={pages[-1]['revision']}")["items"] == []  # the last page's would have missed them
 
 
-def test_a_stream_is_filtered_and_moves_on_all_the_same(server):
+def test_a_filtered_stream_moves_its_position(server):
     with Stream(server, "?device=two") as one, Stream(server, "?label=app=db") as other:
         create(server, "one", labels={"app": "db"})
         create(server, "two")
@@ -238,7 +238,7 @@ def test_it_resumes_after_a_restart(tmp_path):
     server.stop()
 
 
-def test_what_is_compacted_away_is_gone(server):
+def test_compacted_events_are_gone(server):
     create(server, "data")
     revision = server.ask("GET", "/devices").json["revision"]
     server.tell("flood data 5000")
@@ -280,7 +280,7 @@ def test_other_types_are_not_acceptable(server):
 
 
 @pytest.mark.parametrize("token", ["p1", "other", "99999999999999999999999999"])
-def test_a_page_that_was_never_there_is_gone(server, token):
+def test_an_unknown_page_is_gone(server, token):
     check_problem(server.ask("GET", f"/events?continue={token}", headers=JSON), 410, "compacted")
 
 
@@ -290,17 +290,17 @@ def test_a_page_that_was_never_there_is_gone(server, token):
     ("text/event-stream;q=0.9, application/json;q=0.1", "text/event-stream"),
     ("*/*", "text/event-stream"),
 ])
-def test_what_is_liked_more_is_sent(server, accept, content_type):
+def test_the_preferred_type_is_sent(server, accept, content_type):
     assert server.ask("HEAD", "/events", headers={"Accept": accept}).type == content_type
 
 
-def test_head_is_answered_at_once(server):
+def test_the_server_answers_head_at_once(server):
     answer = server.ask("HEAD", "/events")
     assert answer.status == 200 and answer.type == "text/event-stream" and answer.body == b""
     server.until("watches", 0)
 
 
-# ---- who is cut off ----
+# ---- clients that are disconnected ----
 
 
 def test_watches_are_bounded(server):
@@ -316,14 +316,14 @@ def test_watches_are_bounded(server):
     server.until("watches", 0)
 
 
-def test_who_leaves_is_forgotten(server):
+def test_a_client_that_leaves_is_freed(server):
     for _ in range(100):
         Stream(server).close()
     server.until("watches", 0)
     server.until("connections", 0)
 
 
-def test_who_does_not_read_is_cut_off_and_resumes(server):
+def test_a_client_that_does_not_read_is_disconnected_and_resumes(server):
     create(server, "data")
     with Stream(server) as reader, Stream(server) as sleeper:
         for _ in range(20):  # more than the log and the socket together hold

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Requests that come before ublkd has looked at every device, as the one that starts it by its socket."""
+"""Requests that arrive before ublkd has looked at every device, such as the request that starts it by its socket."""
 import json
 
 import pytest
@@ -17,8 +17,8 @@ PATCH = {"Content-Type": "application/merge-patch+json"}
     ("PATCH", "/devices/data", {"labels": {"a": "b"}}, PATCH), ("POST", "/devices/data/recover", None, None),
     ("POST", "/devices/data/restart", None, None), ("DELETE", "/devices/data", None, None), ("GET", "/devices/none", None, None),
 ])
-def test_nothing_is_said_of_devices_before_the_first_pass(server, method, path, body, headers):
-    """The request that starts ublkd comes before it knows of any disk: it is held until it does."""
+def test_answers_about_devices_wait_for_the_first_pass(server, method, path, body, headers):
+    """The request that starts ublkd arrives before ublkd knows of any disk: it is held until ublkd does."""
     server.ask("POST", "/devices", spec())
     server.tell("auto off")
     server.tell("settled off")
@@ -41,7 +41,7 @@ def test_nothing_is_said_of_devices_before_the_first_pass(server, method, path, 
 
 
 def test_a_first_pass_without_end(server):
-    """After some seconds the answer comes all the same."""
+    """After some seconds the answer comes anyway."""
     server.ask("POST", "/devices", spec())
     server.tell("settled off")
     server.tell("status data Unknown NotYetKnown It is not known.")
@@ -51,7 +51,7 @@ def test_a_first_pass_without_end(server):
     assert (ready["status"], ready["reason"]) == ("Unknown", "NotYetKnown")
 
 
-def test_who_leaves_during_the_first_pass(server):
+def test_a_client_that_leaves_during_the_first_pass(server):
     server.tell("settled off")
     connection = server.connect()
     send(connection, "GET", "/devices")

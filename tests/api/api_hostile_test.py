@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Callers who mean harm: requests that can be read in two ways, that never end, that are too large or too many. Whatever
-they do, they get an answer or are cut off, nothing is changed, and others are served on. Server.stop() fails on a
-sanitizer's report.
+"""Hostile clients: requests that have two readings, that never end, that are too large or too many. The server answers
+them or disconnects them, changes nothing, and continues to serve others. Server.stop() fails on a sanitizer's report.
 
 UBLKD_SEED=N repeats the random part."""
 import errno
@@ -28,7 +27,7 @@ LENGTH = b"Content-Length: %d\r\n" % len(BODY)
 
 
 def exchange(server, data, half_close=True):
-    """What comes back until the server closes."""
+    """What the client receives until the server closes."""
     raw = server.socket()
     try:
         raw.sendall(data)
@@ -42,7 +41,7 @@ def exchange(server, data, half_close=True):
 
 
 def statuses(data):
-    """Of every answer in what came back; what the HTTP library says in HTML counts as well."""
+    """The statuses of all answers received; those that the HTTP library sends in HTML count too."""
     return [int(piece[:3]) for piece in data.split(b"HTTP/1.1 ")[1:] if piece[:3].isdigit()]
 
 
@@ -103,8 +102,8 @@ CHUNKED = b"%x\r\n" % len(BODY) + BODY + b"\r\n0\r\n\r\n"
     pytest.param(post(LENGTH).replace(b"HTTP/1.1", b"http/1.1"), id="small letters"),
     pytest.param(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", id="HTTP/2"),
 ])
-def test_what_can_be_read_in_two_ways_is_refused(server, data):
-    """And what follows on that connection is not looked at: nobody knows where the next request begins."""
+def test_a_request_with_two_readings_is_refused(server, data):
+    """The server ignores what follows on the connection, because the start of the next request is unknown."""
     answer = exchange(server, data + NEXT)
     assert 200 not in statuses(answer) and 201 not in statuses(answer), answer
     assert all(400 <= status <= 505 for status in statuses(answer)), answer
@@ -127,8 +126,8 @@ TIGHT = b"".join(b"X%d:y\r\n" % i for i in range(20))
     pytest.param(post(JSON + TIGHT + b"Transfer-Encoding: chun\r\n ked\r\n", CHUNKED), id="folded coding"),
     pytest.param(post(JSON + TIGHT + b"X:  a\r\n" + LENGTH), id="two spaces after a colon"),
 ])
-def test_missing_spaces_do_not_pay_for_what_is_hidden(server, data):
-    """Whatever the library makes of it: one answer, and the rest of what came is not read as a request."""
+def test_missing_spaces_do_not_offset_hidden_bytes(server, data):
+    """Whatever the library does: one answer, and the rest of the bytes is not read as a request."""
     answer = exchange(server, data + NEXT)
     assert statuses(answer) == [400], answer
     assert server.ask("GET", "/devices").json["items"] == []
@@ -150,7 +149,7 @@ def test_missing_spaces_do_not_pay_for_what_is_hidden(server, data):
     (b"GET /host HTTP/1.1\r\n" + HOST + b"X: " + b"y" * 17000 + b"\r\n\r\n", 431),
     (b"GET /host HTTP/1.1\r\n" + HOST + b"".join(b"X%d: y\r\n" % i for i in range(70)) + b"\r\n", 431),
 ])
-def test_what_is_unusual(server, data, status):
+def test_unusual_requests(server, data, status):
     answer = exchange(server, data)
     assert statuses(answer) == [status], answer
     if status >= 400:
@@ -158,7 +157,7 @@ def test_what_is_unusual(server, data, status):
 
 
 def test_a_missing_host_is_refused_once(server):
-    """libmicrohttpd 1.0 does so by itself, in HTML."""
+    """libmicrohttpd 1.0 refuses it itself, in HTML."""
     answer = exchange(server, b"GET /healthz HTTP/1.1\r\n\r\n" + NEXT)
     assert statuses(answer) == [400]
     assert b"Host" in answer and (b"application/problem+json" in answer or b"<html" in answer)
@@ -166,7 +165,7 @@ def test_a_missing_host_is_refused_once(server):
 
 
 def test_a_chunk_extension_is_skipped_or_refused(server):
-    """libmicrohttpd 0.9.75 skips it, 1.0.1 refuses it; neither takes it for data, or goes on after a refusal."""
+    """libmicrohttpd 0.9.75 skips it, 1.0.1 refuses it; neither takes it for data, nor continues after a refusal."""
     chunked = CHUNKED.replace(b"\r\n", b";x=y\r\n", 1)
     answer = exchange(server, post(JSON + b"Transfer-Encoding: chunked\r\n", chunked) + NEXT)
     names = [item["name"] for item in server.ask("GET", "/devices").json["items"]]
@@ -230,8 +229,8 @@ def nested(depth, opening="[", closing="]"):
     '{"recovery": {"giveUpAfter": "99999999999999999h"}}', '{"id": 1e300}', '{"owner": {"uid": 4294967295}}', '{"a": ' + "[" * 64 + "]" * 64 + "}",
 ], ids=range(34))
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
-def test_json_that_is_meant_to_hurt(server, method, body):
-    """None of them is ever a spec, nor a good change of one, and all are seen through quickly."""
+def test_hostile_json_is_refused_quickly(server, method, body):
+    """None of them is ever a spec or a valid change of one, and the server refuses all of them quickly."""
     before = server.ask("POST", "/devices?wait=ready", spec()).json
     kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
     began = time.monotonic()
@@ -243,7 +242,7 @@ def test_json_that_is_meant_to_hurt(server, method, body):
 
 
 def trickle(raw, data):
-    """Sends a byte whenever the server has had time for it, until it closes. Returns what it said."""
+    """Send a byte whenever the server has had time for it, until it closes. Return its answer."""
     said = b""
     for byte in data:
         try:
@@ -279,7 +278,7 @@ def impatient(tmp_path):
 ], ids=["nothing", "request line", "empty line", "header", "body", "body of a bad request"])
 @pytest.mark.parametrize("moving", [False, True], ids=["silent", "trickling"])
 def test_requests_that_never_end(impatient, data, said, moving):
-    """Neither silence nor a byte now and then keeps a connection."""
+    """Neither silence nor a byte now and then keeps a connection open."""
     raw = impatient.socket()
     raw.sendall(data)
     impatient.until("connections", 1)
@@ -291,7 +290,7 @@ def test_requests_that_never_end(impatient, data, said, moving):
 
 
 def test_an_answer_that_is_not_read(impatient):
-    """The list is more than a socket takes; the rest waits for a reader who never comes."""
+    """The list is larger than a socket's buffer, and the client never reads the rest."""
     for i in range(100):
         impatient.ask("POST", "/devices", spec(f"d{i}", labels={f"k{j}": "v" * 250 for j in range(20)}))
     raw = impatient.socket()
@@ -319,8 +318,8 @@ def test_pipelined_requests_whose_answers_are_not_read(impatient):
     impatient.until("connections", 0)
 
 
-def test_a_wait_has_its_own_time(impatient):
-    """None of the above cuts off who waits for a device."""
+def test_a_wait_has_its_own_timeout(impatient):
+    """None of these limits disconnects a client that waits for a device."""
     impatient.tell("auto off")
     answer = impatient.ask("POST", "/devices?wait=ready&timeout=1500ms", spec())
     check_problem(answer, 504, "timeout")
@@ -333,7 +332,7 @@ def memory_of(process):
 
 @pytest.mark.parametrize("greeting", [b"", b"GET /healthz HTTP/1.1\r\n"], ids=["silent", "half a request"])
 def test_ten_thousand_connections(tmp_path, greeting):
-    """The last one is served, nobody is forgotten, and it costs no memory to speak of."""
+    """The server serves the last client, drops none, and needs hardly any memory for them."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     server = Server(tmp_path, "--times", "1000,1000,1000,1000")
     assert server.started, server.process.stderr.read()
@@ -438,8 +437,8 @@ def test_the_documented_limits_are_the_served_ones(server):
     ("labelFilters", lambda n: b"GET /devices?" + b"&".join([b"label=a=b"] * n) + b" HTTP/1.1\r\n" + HOST + b"\r\n", 400),
     ("waitSeconds", lambda n: b"DELETE /devices/none?timeout=%ds HTTP/1.1\r\n" % n + HOST + b"\r\n", 400),
 ])
-def test_each_limit_is_where_it_is_said_to_be(server, limit, good, bad):
-    """At the limit the request is judged by what it says (which may be wrong as well), beyond it by its size."""
+def test_each_limit_is_where_it_is_documented(server, limit, good, bad):
+    """At the limit the request is judged by its content (which may be wrong too), beyond it by its size."""
     limit = documented_limits()[limit]
     at, beyond = exchange(server, good(limit)), exchange(server, good(limit + 1))
     assert statuses(beyond)[0] == bad, beyond

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""HTTP itself: methods, headers, bodies that are wrong, too big, too slow or never end."""
+"""HTTP itself: methods, headers, and bodies that are wrong, too large, too slow or endless."""
 import itertools
 import json
 import os
@@ -38,8 +38,8 @@ def test_wrong_method(server, method, path, allow):
     b"GET / HTTP/9.9\r\nHost: x\r\n\r\n",
     b"GET /\r\n\r\n",
 ])
-def test_what_is_no_http_ends_the_connection(server, data):
-    """As docs/api.md says: with the library's answer or none, and its versions differ in that."""
+def test_bytes_that_are_not_http_end_the_connection(server, data):
+    """As docs/api.md says: with the library's answer or without; versions of the library differ."""
     raw = server.socket()
     raw.sendall(data)
     answer = read_all(raw)
@@ -125,7 +125,7 @@ def test_malformed_json(server, body):
 
 
 @pytest.mark.parametrize("body", ["[]", "1", "\"text\"", "null", "true", "{}", "\n{ }\r\n\t"])
-def test_json_that_is_no_spec(server, body):
+def test_json_that_is_not_a_spec(server, body):
     check_problem(server.ask("POST", "/devices", body), 422, "invalid-spec")
 
 
@@ -195,7 +195,7 @@ def test_body_that_is_never_sent(server):
     b"POST /devices HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999999\r\n\r\n",
     b"POST /devices HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
 ], ids=itertools.count())
-def test_what_is_not_http(server, text):
+def test_text_that_is_not_http(server, text):
     raw = server.socket()
     try:
         raw.sendall(text)
@@ -255,7 +255,7 @@ def test_a_hundred_idle_connections(server):
     server.until("connections", 0)
 
 
-def test_a_full_house_waits_instead_of_failing(server):
+def test_at_the_connection_limit_clients_wait(server):
     busy = []
     for _ in range(512):  # each is busy before the next one comes, or the server might take it for idle
         busy.append(server.socket())
@@ -269,7 +269,7 @@ def test_a_full_house_waits_instead_of_failing(server):
         raw.close()
 
 
-def test_who_is_idle_in_a_full_house_makes_room(server):
+def test_at_the_connection_limit_an_idle_client_makes_room(server):
     idle = [server.socket() for _ in range(520)]
     server.until("connections", 511)
     assert server.ask("GET", "/healthz").status == 200
@@ -308,7 +308,7 @@ sys.stdin.read()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_others_may_read_only_and_cannot_lock_out_root(open_server):
+def test_other_users_may_only_read_and_cannot_lock_out_root(open_server):
     server = open_server
     child = subprocess.Popen([sys.executable, "-c", AS_NOBODY, server.path], stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE, text=True, cwd=os.path.dirname(os.path.abspath(__file__)))

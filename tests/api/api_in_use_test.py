@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Who uses a disk is searched for by a process, while the server goes on. Here that process stops itself
-(SIGSTOP) as it begins, and goes on when the test says so."""
+"""A process of its own searches for the openers of a disk, while the server continues. Here that process stops itself
+(SIGSTOP) at its start, until the test resumes it."""
 import contextlib
 import os
 import pathlib
@@ -25,7 +25,7 @@ QUESTIONS = {
 
 
 def stopped_search(server):
-    """The pid of the process that searches, once it has stopped."""
+    """The pid of the search process, once it has stopped."""
     children = pathlib.Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
     end = time.monotonic() + DEADLINE
     while time.monotonic() < end:
@@ -41,14 +41,14 @@ def resume(server):
 
 
 def begin(server, method, path, body=None, headers=None):
-    """Sends a request whose answer needs a search, and returns its connection."""
+    """Send a request whose answer needs a search, and return its connection."""
     connection = server.connect()
     send(connection, method, path, body, {**(MERGE if method == "PATCH" else {}), **(headers or {})})
     return connection
 
 
 def begin_search(server, method="DELETE", path="/devices/data", body=None, headers=None):
-    """The same, once the search for it is stopped."""
+    """The same, after the search for it has stopped."""
     before = server.tell("searches")
     connection = begin(server, method, path, body, headers)
     server.until("searches", before + 1)
@@ -64,7 +64,7 @@ def end(connection):
 
 @pytest.fixture
 def held(server):
-    """A live device with the disk 5, and searches that stop."""
+    """A live device with disk 5, and searches that stop."""
     server.ask("POST", "/devices?wait=ready", spec(id=5, recovery=HARMLESS))
     server.tell("stop on")
     return server
@@ -72,7 +72,7 @@ def held(server):
 
 @pytest.mark.parametrize("used", [False, True])
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_everybody_else_is_served_during_a_search(held, question, used):
+def test_other_clients_are_served_during_a_search(held, question, used):
     if used:
         held.tell("busy 5 process 4211 (fio)")
     connection = begin_search(held, *QUESTIONS[question])
@@ -120,7 +120,7 @@ def test_an_answer_is_not_older_than_its_question(held):
     assert held.tell("searches") == 2
 
 
-def test_a_client_that_leaves_asks_for_nothing(held):
+def test_the_request_of_a_client_that_left_does_nothing(held):
     connection = begin_search(held)
     connection.close()
     held.until("connections", 0)
@@ -142,7 +142,7 @@ def test_the_server_ends_during_a_search(held):
         assert time.monotonic() < end_by, "the search outlives its server"
 
 
-def test_what_the_client_asked_for_must_still_be_so(held):
+def test_preconditions_are_checked_after_the_search(held):
     connection = begin_search(held, headers={"If-Match": '"1"'})
     assert held.ask("PATCH", "/devices/data", {"labels": {"a": "b"}}, MERGE).status == 200
     resume(held)
@@ -150,7 +150,7 @@ def test_what_the_client_asked_for_must_still_be_so(held):
     assert held.ask("GET", "/devices/data").status == 200
 
 
-def test_a_changed_device_is_another_question(held):
+def test_a_changed_device_needs_another_search(held):
     connection = begin_search(held)
     assert held.ask("PATCH", "/devices/data", {"labels": {"a": "b"}}, MERGE).status == 200
     resume(held)
@@ -159,7 +159,7 @@ def test_a_changed_device_is_another_question(held):
     assert end(connection).status == 202
 
 
-def test_a_patch_is_merged_into_what_is_there_after_the_search(held):
+def test_a_patch_is_merged_after_the_search(held):
     connection = begin_search(held, *QUESTIONS["disable"])
     assert held.ask("PATCH", "/devices/data", {"labels": {"a": "b"}}, MERGE).status == 200
     held.tell("stop off")
@@ -169,7 +169,7 @@ def test_a_patch_is_merged_into_what_is_there_after_the_search(held):
     assert answer.json["spec"]["labels"] == {"a": "b"} and answer.json["spec"]["enabled"] is False
 
 
-def test_a_device_that_goes_meanwhile(held):
+def test_a_device_that_is_removed_during_the_search(held):
     connection = begin_search(held)
     assert held.ask("DELETE", "/devices/data?force=true&wait").status == 204
     resume(held)
@@ -177,7 +177,7 @@ def test_a_device_that_goes_meanwhile(held):
 
 
 def test_another_device_of_the_same_name(held):
-    """The answer about the old disk says nothing about the new one."""
+    """The search of the old disk says nothing about the new disk."""
     connection = begin_search(held)
     assert held.ask("DELETE", "/devices/data?force=true&wait").status == 204
     assert held.ask("POST", "/devices?wait=ready", spec(id=6)).status == 201
@@ -210,7 +210,7 @@ def test_pipelined_requests_keep_their_order(held):
 
 
 def remove(server):
-    """On a busy machine a search may take longer than this server's patience."""
+    """On a busy machine a search may take longer than the server waits for it."""
     end = time.monotonic() + DEADLINE
     while server.ask("DELETE", "/devices/data?wait").status != 204:
         assert time.monotonic() < end, "every search takes too long"
@@ -246,7 +246,7 @@ def test_a_wait_that_is_over_does_not_wait_for_a_search(held):
     assert held.ask("GET", "/healthz").status == 200
 
 
-def test_a_device_that_goes_while_a_late_wait_looks_for_its_users(held):
+def test_a_device_that_is_removed_while_a_late_wait_looks_for_its_users(held):
     held.tell("auto off")
     connection = begin_search(held, path="/devices/data?wait&force=true&timeout=50ms")
     held.tell("remove data")

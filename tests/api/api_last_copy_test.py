@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A disk that is all that still reaches its data is not taken away without a word that names this."""
+"""ublkd does not remove a disk that is the only way to its data, unless the request names that loss."""
 import pytest
 
 from api_server import Answer, check_problem, send, spec
@@ -53,14 +53,14 @@ def test_force_is_about_users_alone(live, dry):
     assert live.ask("DELETE", "/devices/data?dryRun=true").json["lastCopy"] is False
 
 
-def test_a_removal_is_what_was_asked_for(live):
-    """A client that knows nothing of last copies removes what it made."""
+def test_a_removal_may_drop_the_last_copy(live):
+    """A client that does not know about last copies removes what it created."""
     live.tell(f"reach {UNNAMED}")
     assert live.ask("DELETE", "/devices/data?dryRun=true").json["lastCopy"] is True
     assert live.ask("DELETE", "/devices/data").status == 202
 
 
-def test_users_are_asked_for_all_the_same(live):
+def test_the_search_for_users_follows_the_check_of_the_last_copy(live):
     live.tell(f"reach {UNNAMED}")
     live.tell("busy 5 process 4211 (fio)")
     check_problem(live.ask("DELETE", "/devices/data?drop-last-copy=true"), 409, "in-use")
@@ -77,20 +77,20 @@ def test_a_new_disk_is_not_made_on_another_store(live, question):
 
 
 @pytest.mark.parametrize("question", [*GOES.values(), OTHER_PATH, ("PATCH", "/devices/data", {"labels": {"a": "b"}})])
-def test_what_makes_no_new_disk_there(live, question):
+def test_changes_without_a_new_disk_there(live, question):
     live.tell(f"reach {ELSEWHERE}")
     assert ask(live, question).status in (200, 202)
 
 
 @pytest.mark.parametrize("reach", [UNKNOWN, AT_PATH])
-def test_as_ever(live, reach):
+def test_a_store_that_is_reachable_changes_nothing(live, reach):
     live.tell(f"reach {reach}")
     assert ask(live, IS_MADE_AGAIN["depth"]).status == 200
     assert ask(live, GOES["delete"]).status == 202
 
 
-def test_a_disk_stays_while_the_new_one_could_not_be_made(live):
-    """What only opening the store can tell is found out before the old disk goes."""
+def test_a_disk_stays_if_the_new_one_cannot_be_created(live):
+    """ublkd tries to open the new store before it removes the old disk."""
     live.tell("trial /srv/typo.img is not there.")
     answer = ask(live, ("PATCH", "/devices/data", {"target": {"path": "/srv/typo.img"}}))
     detail = check_problem(answer, 422, "cannot-start")["detail"]
@@ -102,7 +102,7 @@ def test_a_disk_stays_while_the_new_one_could_not_be_made(live):
     assert ask(live, OTHER_PATH).status == 200 and live.tell("trials") == 3
 
 
-def test_what_takes_no_disk_away_is_not_tried(live):
+def test_a_change_that_keeps_the_disk_has_no_trial(live):
     live.tell("trial no.")
     assert ask(live, ("PATCH", "/devices/data", {"labels": {"a": "b"}})).status == 200
     assert ask(live, GOES["disable"]).status == 200
@@ -110,8 +110,8 @@ def test_what_takes_no_disk_away_is_not_tried(live):
     assert live.tell("trials") == 0
 
 
-def test_the_answer_of_a_trial_is_about_its_generation(live):
-    """Users are searched for after the trial; the device was changed by then."""
+def test_the_result_of_a_trial_is_about_its_generation(live):
+    """The search for users follows the trial, and the device has changed by then."""
     live.tell("stop on")
     connection = live.connect()
     send(connection, "PATCH", "/devices/data", {"queueDepth": 64}, MERGE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where the API listens, and who may come in."""
+"""Where the API listens, and which clients it accepts."""
 import contextlib
 import http.client
 import os
@@ -14,14 +14,14 @@ from api_server import DEADLINE, PROGRAM, Server, ask, check_problem, spec
 
 
 def refuse(directory, *addresses):
-    """The server must not start; returns the sentence that says why."""
+    """Check that the server does not start. Return the sentence that names the cause."""
     server = Server(directory, listen=list(addresses))
     assert not server.started
     return server.stop()
 
 
 def free_port():
-    """Below those that the kernel gives to clients: between this look and the server's, other tests connect."""
+    """A port below those that the kernel gives to clients: other tests may connect before the server listens."""
     while True:
         port = random.SystemRandom().randrange(10000, 30000)
         with socket.socket() as raw, contextlib.suppress(OSError):
@@ -46,7 +46,7 @@ def test_a_stale_socket_file_is_replaced(tmp_path):
     server.stop()
 
 
-def test_a_socket_that_somebody_listens_on_is_left_alone(tmp_path):
+def test_a_socket_with_a_listener_is_left_alone(tmp_path):
     server = Server(tmp_path)
     assert "another process listens" in refuse(tmp_path, server.path)
     assert server.ask("GET", "/healthz").status == 200
@@ -60,7 +60,7 @@ def test_another_file_is_left_alone(tmp_path):
     assert path.read_text() == "precious"
 
 
-def test_a_file_that_is_not_ours_any_more_stays(tmp_path):
+def test_a_socket_file_of_another_process_stays(tmp_path):
     server = Server(tmp_path)
     os.unlink(server.path)
     with socket.socket(socket.AF_UNIX) as other:
@@ -145,7 +145,7 @@ def test_tcp_needs_the_token(tmp_path):
     server.stop()
 
 
-def test_tcp_client_that_leaves_is_forgotten(tmp_path):
+def test_a_tcp_client_that_leaves_is_freed(tmp_path):
     server, port = start_tcp(tmp_path)
     server.tell("auto off")
     headers = {"Authorization": "Bearer " + (tmp_path / "api-token").read_text().strip(),
@@ -159,7 +159,7 @@ def test_tcp_client_that_leaves_is_forgotten(tmp_path):
     server.stop()
 
 
-def test_a_token_that_others_can_read_is_refused(tmp_path):
+def test_a_token_that_other_users_can_read_is_refused(tmp_path):
     path = tmp_path / "api-token"
     path.write_text("0" * 64 + "\n")
     path.chmod(0o644)

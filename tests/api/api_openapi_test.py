@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""GET /openapi.json: a valid document, and one that says what the server does."""
+"""GET /openapi.json: a valid document that matches the server."""
 import json
 import pathlib
 import subprocess
@@ -27,13 +27,13 @@ def test_the_document_is_valid():
 
 
 def _paths_like(path):
-    """The path, and that of a device whose name is its last part: a device may be called "adopt"."""
+    """The path, and the path of a device whose name is its last part: a device may be called "adopt"."""
     return [path] + ["/devices/{name}"] * (path == "/devices/adopt")
 
 
 @pytest.mark.parametrize("path", DOCUMENT["paths"])
 def test_the_methods_of_a_path(server, path):
-    """Every documented method is served, and no other one."""
+    """The server serves every documented method, and no other."""
     documented = {method.upper() for item in _paths_like(path) for method in DOCUMENT["paths"][item]}
     served = set(server.ask("OPTIONS", path.replace("{", "").replace("}", "")).headers["Allow"].split(", "))
     assert served == {method.upper() for method in DOCUMENT["paths"][path]} | {"OPTIONS"}
@@ -43,7 +43,7 @@ def test_the_methods_of_a_path(server, path):
 
 @pytest.mark.parametrize("path,method", [(path, method) for path, item in DOCUMENT["paths"].items() for method in item])
 def test_the_query_parameters_of_an_operation(server, path, method):
-    """Every documented one is known, and no other one: what is refused is named as unknown."""
+    """The server knows every documented parameter, and names any other as unknown."""
     operation = DOCUMENT["paths"][path][method]
     parameters = [conformance.resolve(parameter) for parameter in operation["parameters"]]
     documented = {parameter["name"] for parameter in parameters if parameter["in"] == "query"}
@@ -73,7 +73,7 @@ def test_targets_have_a_discriminator(server):
         assert {"$ref": reference} in target["oneOf"]
 
 
-def test_no_keyword_of_our_own_is_left():
+def test_the_document_has_no_private_keyword():
     def keys(value):
         if isinstance(value, dict):
             yield from value
@@ -112,7 +112,7 @@ def generate(source, output):
     (lambda get: get["responses"]["200"]["content"]["application/json"].update({"schema": {"$ref": "#/components/schemas/Nothing"}}),
      "components/schemas/Nothing is missing"),
 ])
-def test_a_fragment_that_does_not_fit_is_refused(tmp_path, change, sentence):
+def test_an_invalid_fragment_is_refused(tmp_path, change, sentence):
     source = tmp_path / "schemas"
     subprocess.run(["cp", "-r", ROOT / "schemas", source], check=True)
     assert generate(source, tmp_path).returncode == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Starts api_test_server and talks to it. Nothing here sleeps: what has to be waited for is asked for."""
+"""Start api_test_server and send it commands. Nothing here sleeps: the tests ask for the state that they wait for."""
 import contextlib
 import http.client
 import json
@@ -52,7 +52,7 @@ class Server:
         self.started = self.process.stdout.readline() == "ready\n"
 
     def tell(self, command):
-        """Gives a command, returns its number; a negative one is a failure."""
+        """Send a command, return its number; a negative number is a failure."""
         self.process.stdin.write(command + "\n")
         self.process.stdin.flush()
         value = int(self.process.stdout.readline())
@@ -60,13 +60,13 @@ class Server:
         return value
 
     def until(self, command, value):
-        """Asks until the answer is `value`: the server's loop has to come round."""
+        """Repeat the command until the answer is `value`: the server's loop must turn."""
         end = time.monotonic() + DEADLINE
         while self.tell(command) != value:
             assert time.monotonic() < end, f"{command} does not become {value}"
 
     def stop(self):
-        """Ends it cleanly; fails on a sanitizer's report or a bad exit status. Returns what it said on stderr."""
+        """End it cleanly; fail on a sanitizer's report or a bad exit status. Return its stderr."""
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
         said = self.process.stderr.read()
@@ -113,7 +113,7 @@ def ask(connection, method, path, body=None, headers=None):
 
 
 def read_all(raw):
-    """Everything until the server closes."""
+    """Everything that the server sends until it closes."""
     data = b""
     while True:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""GET /devices/NAME/stats: out of a real region, as a worker fills it."""
+"""GET /devices/NAME/stats: from a real region, filled as a worker does it."""
 from api_server import check_problem, spec
 
 READ, WRITE, FLUSH = 0, 1, 2
@@ -59,7 +59,7 @@ def test_no_such_device(server):
     check_problem(server.ask("GET", "/devices/none/stats"), 404, "no-such-device")
 
 
-def test_of_another_version(server):
+def test_counters_of_another_version(server):
     create(server)
     server.tell(f"count data 0 {WRITE} 1 512 1000")
     server.tell("stats-error 71")  # EPROTO
@@ -67,7 +67,7 @@ def test_of_another_version(server):
     assert "POST /devices/data/restart" in problem["detail"]
 
 
-def test_what_cannot_be_read(server):
+def test_unreadable_counters(server):
     create(server)
     server.tell(f"count data 0 {WRITE} 1 512 1000")
     server.tell("stats-error 5")

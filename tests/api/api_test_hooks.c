@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the API asks the supervisor for, pretended. */
+/* Fakes of what the API asks the supervisor for. */
 #include "tests/api/api_test_hooks.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the API asks the supervisor for, pretended: trials of specs, on the default event loop;
- * where stores are; counters. */
+/* Fakes of what the API asks the supervisor for: trials of specs, on the default event loop; the reach of
+ * stores; counters. */
 #pragma once
 
 #include "ublkd/model/backing_reach.h"
@@ -9,15 +9,15 @@
 
 struct spec_trial;
 
-/* From now on they fail for that; "": they do not. */
+/* Make trials fail with this refusal from now on; "": let them succeed. */
 void api_test_refuse(const char *refusal);
-/* How many were begun. */
+/* Return how many trials have begun. */
 int api_test_trials(void);
 
-/* That of every store from now on. */
+/* Set the reach of every store. */
 void api_test_reach(enum backing_reach reach);
 
-/* As api_config has them. */
+/* Callbacks for api_config. */
 enum backing_reach api_test_read_reach(void *userdata, const struct device_record *record);
 void api_test_counters(void *userdata, struct daemon_counters *ret);
 int api_test_try(void *userdata, const struct device_record *record, const struct device_spec *spec,

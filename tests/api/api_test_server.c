@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/* The API with a store and a pretended reconciler behind it, for the tests of the API.
+/* The API with a store and a fake reconciler, for the tests of the API.
  *
  *   api_test_server [--state-dir DIR] [--sqlite] [--listen ADDRESS]... [--passed N]
  *                   [--times IDLE,HEAD,BODY,REPLY]     milliseconds
- *                   [--unstable-paths refuse]          as ublkd has it
+ *                   [--unstable-paths refuse]          like ublkd
  *                   [--patience TIME]                  of the search for users, milliseconds
  *
- * Says "ready" once it answers, then takes commands on stdin, one a line, and answers each with "ok", or a
- * value: auto on|off                     make every device Live (Disabled, gone) by itself; on at the start
- *   status NAME PHASE REASON TEXT   as the reconciler would
- *   condition NAME TYPE STATUS REASON TEXT    one beside Ready
- *   remove NAME                     the disk is gone
- *   busy NUMBER TEXT | idle         the disk /dev/ublkbNUMBER is in use by TEXT
+ * Prints "ready" when it serves. Then it reads commands from stdin, one for each line, and answers each with
+ * "ok" or a value:
+ *   auto on|off                     make every device Live (Disabled, gone) by itself; on at first
+ *   status NAME PHASE REASON TEXT   set a status, like the reconciler
+ *   condition NAME TYPE STATUS REASON TEXT    set a condition beside Ready
+ *   remove NAME                     report that the disk is gone
+ *   busy NUMBER TEXT | idle         searches find that TEXT uses /dev/ublkbNUMBER
  *   reach NUMBER                    of every store: enum backing_reach
- *   trial [TEXT]                    of a new spec, from now on: refused, because TEXT; good
- *   trials                          how many were begun
- *   stop on|off                     searches for users stop as they begin (SIGSTOP)
- *   searches                        how many were begun
- *   settled on|off                  what /readyz is told
- *   full on|off                     the disk under the database
- *   look slow|quick                 whether a look at the host ends by itself
- *   looked                          the look at the host ends
+ *   trial [TEXT]                    trials of specs fail with TEXT from now on; without TEXT they succeed
+ *   trials                          how many trials have begun
+ *   stop on|off                     searches for users stop at their start (SIGSTOP)
+ *   searches                        how many searches have begun
+ *   settled on|off                  the answer to /readyz
+ *   full on|off                     the disk below the database
+ *   look slow|quick                 whether a look at the host ends without a command
+ *   looked                          end the look at the host
  *   waits | watches | connections   how many requests wait; how many clients watch, are connected
- *   note NAME REASON TEXT           an event of a device, a warning
- *   flood NAME COUNT                that many events of it
- *   count NAME QUEUE OP TIMES BYTES NS    requests of an operation (enum stats_op) of its two queues
- *   errors NAME QUEUE OP TIMES      of them, such that failed
- *   restarts COUNT                  that the worker of the next status has had
- *   stats-error ERRNO               what comes instead of its statistics; 0: they do
- * It ends when stdin does. */
+ *   note NAME REASON TEXT           add an event of a device, a warning
+ *   flood NAME COUNT                add that many events of it
+ *   count NAME QUEUE OP TIMES BYTES NS    add requests (OP: enum stats_op) to one of its two queues
+ *   errors NAME QUEUE OP TIMES      add failed ones
+ *   restarts COUNT                  worker restarts in later statuses
+ *   stats-error ERRNO               fail to read its statistics; 0: read them
+ * It exits at the end of stdin. */
 #include "api/api.h"
 #include "ublkd/disk_users/disk_search.h"
 #include "api/held/first_pass.h"
@@ -59,18 +60,18 @@ struct server {
         struct disk_search *disk_search;
         struct api *api;
         sd_event_source *reconcile;
-        char **queue; /* names */
+        char **queue; /* names; owned */
         size_t queued;
         bool automatic, settled;
-        bool look_is_slow; /* at the host */
+        bool look_is_slow; /* the look at the host */
         int flooded;
-        unsigned restarts; /* that workers are told to have had */
+        unsigned restarts; /* worker restarts in later statuses */
         char counted[64];  /* the name of the device that has statistics */
         int region_fd, stats_error;
         void *region; /* NULL: none yet */
 };
 
-/* What a search finds: it is a process of its own, and knows what was so when it began. */
+/* What a search finds. It is a process of its own, and knows the values of its start. */
 static struct {
         int number; /* of the disk in use, or -1 */
         char text[256];
@@ -101,7 +102,7 @@ static int on_reconcile(sd_event_source *source, void *userdata)
         struct server *server = userdata;
 
         for (size_t i = 0; i < server->queued; i++) {
-                (void)reconcile_one(server, server->queue[i]); /* a full disk: the test asks again */
+                (void)reconcile_one(server, server->queue[i]); /* a full disk: the test repeats its request */
                 free(server->queue[i]);
         }
         server->queued = 0;
@@ -134,7 +135,7 @@ static int find_busy(const struct disk_users_roots *roots _unused_, struct disk_
         return 0;
 }
 
-/* One device has statistics: a real region, in which commands count. */
+/* One device has statistics: a real region, in which the commands count. */
 static int read_stats(void *userdata, const struct device_record *record, struct device_stats **ret)
 {
         struct server *server = userdata;
@@ -177,7 +178,7 @@ static int command_status(struct server *server, char *arguments)
         return -ENOENT;
 }
 
-/* A condition beside Ready, and Ready as it is. */
+/* Set a condition beside Ready, and keep Ready. */
 static int command_condition(struct server *server, char *arguments)
 {
         const char *name = strsep(&arguments, " "), *type = strsep(&arguments, " "),
@@ -296,7 +297,7 @@ static int command_note(struct server *server, char *arguments)
                 arguments ? arguments : "");
 }
 
-/* A flood: COUNT events of different reasons, so that none repeats another. */
+/* Add COUNT events with different reasons, so that none repeats another. */
 static int command_flood(struct server *server, char *arguments)
 {
         const char *name = strsep(&arguments, " ");
@@ -414,7 +415,7 @@ static int run_command(struct server *server, char *line)
         return -EINVAL;
 }
 
-/* Every command is one write of the test, and one line. */
+/* Each command is one write of the test, and one line. */
 static int on_command(sd_event_source *source _unused_, int fd, uint32_t events _unused_, void *userdata)
 {
         struct server *server = userdata;
@@ -445,7 +446,7 @@ static int open_keeper(struct server *server, const char *state_dir, struct prob
                 return 0;
         snprintf(path, sizeof(path), "%s/run", state_dir);
         r = runtime_dir_open(path, &server->runtime_dir, problems);
-        if (r == -EBUSY) { /* of a server that shares the directory, which nobody asks to adopt */
+        if (r == -EBUSY) { /* another server shares the directory, and does not adopt */
                 problem_list_clear(problems);
                 return 0;
         }
@@ -520,7 +521,7 @@ static void parse_times(const char *text, struct api_times *ret)
                 .reply = reply * UINT64_C(1000)};
 }
 
-/* Options as above. */
+/* Parse the options (above). */
 static bool parse_arguments(int argc, char *argv[], struct api_config *config, const char **listen,
         bool *ret_sqlite, uint64_t *ret_patience)
 {

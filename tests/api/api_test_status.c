@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What the pretended reconciler of the API tests says of a device. */
+/* Statuses of the fake reconciler of the API tests. */
 #include "tests/api/api_test_status.h"
 
 #include <string.h>
 #include <unistd.h>
 
-/* "CAUSE | WHAT IS DONE NEXT" for a try that has failed, or only what is. */
+/* Set "CAUSE | WHAT IS DONE NEXT" for a failed attempt, or only a message. */
 static int explain(struct device_status *status, enum condition_reason reason, const char *text)
 {
         const char *bar = strstr(text, " | ");

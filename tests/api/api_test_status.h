@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What the pretended reconciler of the API tests says of a device. */
+/* Statuses of the fake reconciler of the API tests. */
 #pragma once
 
 #include "ublkd/store/device_store.h"
 
-/* Sets a status of this phase, with a disk and a worker where the phase has them. 0, -ENOENT or -ENOMEM. */
+/* Set a status of this phase, with a disk and a worker if the phase has them. 0, -ENOENT or -ENOMEM. */
 int api_test_set_status(struct device_store *store, uint64_t restarts, const struct device_record *record,
         enum device_phase phase, enum condition_reason reason, const char *text);

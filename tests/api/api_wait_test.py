@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""?wait: the answer is held until the device is ready, or gone, or it is clear that it will not be."""
+"""?wait: the answer is held until the device is ready or gone, or until it is clear that it will not be."""
 import json
 import threading
 
@@ -15,7 +15,7 @@ def manual(server):
 
 
 def begin(server, method, path, body=None):
-    """Sends a request that will wait, and returns its connection once the server holds it."""
+    """Send a request that will wait, and return its connection once the server holds it."""
     before = server.tell("waits")
     connection = server.connect()
     send(connection, method, path, body)
@@ -64,7 +64,7 @@ def test_ready_for_the_new_generation_only(manual):
 
 
 @pytest.mark.parametrize("phase", ["Backoff", "Failed"])
-def test_what_only_opening_can_tell(manual, phase):
+def test_a_fault_that_only_opening_shows(manual, phase):
     connection = begin(manual, "POST", "/devices?wait=ready", spec())
     manual.tell(f"status data {phase} BackingFileMissing The file /x is missing. | The next try is in 4 s.")
     problem = check_problem(end(connection), 422, "cannot-start")
@@ -79,8 +79,8 @@ def test_what_only_opening_can_tell(manual, phase):
 
 @pytest.mark.parametrize("method, path", [("POST", "/devices?wait=ready"), ("PUT", "/devices/data?wait=ready")])
 @pytest.mark.parametrize("phase, reason", [("Backoff", "BackingFileMissing"), ("Live", "CannotGrow")])
-def test_asking_again_is_answered_by_the_next_try(manual, method, path, phase, reason):
-    """The same spec once more: what the last try came to is known, what this one comes to is asked."""
+def test_a_repeated_request_waits_for_the_next_attempt(manual, method, path, phase, reason):
+    """The same spec again: the result of the last attempt is known, and the client asks for that of this one."""
     manual.ask("POST", "/devices", spec())
     manual.tell(f"status data {phase} {reason} As it was.")
     before = manual.ask("GET", "/devices/data").json
@@ -96,7 +96,7 @@ def test_asking_again_is_answered_by_the_next_try(manual, method, path, phase, r
     assert "tried again" in check_problem(end(connection), 422, "cannot-start")["detail"]
 
 
-def test_a_recovery_is_waited_for_whatever_was_wrong_before(manual):
+def test_a_wait_for_a_recovery_ignores_earlier_failures(manual):
     manual.ask("POST", "/devices", spec())
     for phase, reason in (("Failed", "WaitsForRecover"), ("Backoff", "BackingFileMissing"), ("Quiesced", "WaitsForRecover")):
         manual.tell(f"status data {phase} {reason} It waits.")
@@ -114,14 +114,14 @@ def test_a_recovery_is_waited_for_whatever_was_wrong_before(manual):
     assert "It is missing again." in problem["detail"]
 
 
-def test_a_disk_that_serves_on_is_nothing_to_remove(manual):
+def test_a_disk_in_service_does_not_fail_the_wait(manual):
     connection = begin(manual, "POST", "/devices?wait=ready", spec())
     said = "Serving as before; the file ends at 1 MiB."
     manual.tell(f"status data Live CannotGrow {said}")
     assert check_problem(end(connection), 422, "cannot-start")["detail"] == said
 
 
-def test_a_passing_trouble_is_no_verdict(manual):
+def test_a_transient_failure_does_not_end_the_wait(manual):
     connection = begin(manual, "POST", "/devices?wait=ready", spec())
     manual.tell("status data Backoff WorkerDied The worker died.")
     assert manual.tell("waits") == 1
@@ -175,7 +175,7 @@ def test_disabled_is_ready_when_it_is_disabled(manual):
     assert answer.json["status"]["device"] is None and answer.json["status"]["links"] == []
 
 
-def test_a_client_that_leaves_is_forgotten(manual):
+def test_a_waiting_client_that_leaves_is_freed(manual):
     connections = [begin(manual, "PUT", f"/devices/d{i}?wait=ready", spec(f"d{i}")) for i in range(10)]
     for connection in connections:
         connection.close()
@@ -184,7 +184,7 @@ def test_a_client_that_leaves_is_forgotten(manual):
     assert len(manual.ask("GET", "/devices").json["items"]) == 10
 
 
-def test_a_client_that_only_ends_its_own_side_gets_its_answer(manual):
+def test_a_client_that_half_closes_gets_its_answer(manual):
     body = json.dumps(spec()).encode()
     raw = manual.socket()
     raw.sendall(b"POST /devices?wait=ready HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -243,7 +243,7 @@ def test_a_forced_removal_that_takes_long_names_who_holds_the_disk(server):
 
 @pytest.fixture
 def slow_host(server):
-    """A look at the host does not end by itself, as when the driver does not answer."""
+    """The look at the host does not end by itself, as if the driver did not answer."""
     server.tell("look slow")
     assert server.ask("POST", "/devices?wait=ready", spec()).status == 201
     return server

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Holds every answer that a test of the API gets against the OpenAPI document of this build."""
+"""Check every answer that a test of the API receives against the OpenAPI document of this build."""
 import functools
 import json
 import os
@@ -34,7 +34,7 @@ def templates():
 
 
 def operation(method, path):
-    """What the document says about a request, or None."""
+    """The operation that the document describes for a request, or None."""
     path = path.split("?")[0]
     for expression, template in templates():
         if expression.fullmatch(path):
@@ -49,7 +49,7 @@ def validator(text):
 
 
 def check(method, path, answer):
-    """Fails when the document does not know this answer to this request."""
+    """Fail if the document does not describe this answer to this request."""
     known = operation(method, path)
     if known is None:
         return

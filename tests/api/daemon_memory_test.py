@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The memory of ublkd itself stays flat, however many devices have come and gone. Without a driver none of them gets a
-disk: that part is in tests/kernel/test_scale.py."""
+"""The memory of ublkd itself stays constant while clients create and remove many devices. Without a driver no device
+gets a disk: tests/kernel/test_scale.py tests that part."""
 import os
 import subprocess
 import tempfile
@@ -34,7 +34,7 @@ def come_and_go(connection, pairs):
 
 
 def highest(process, connection):
-    """Of a third of all pairs: what is free at the end of the heap goes back now and then, 128 KiB and more at once."""
+    """The highest value during a third of all pairs: malloc returns memory now and then, 128 KiB or more."""
     most = 0
     for _ in range(10):
         come_and_go(connection, PAIRS // 30)
@@ -43,7 +43,7 @@ def highest(process, connection):
 
 
 def warm_up(connection):
-    """Until what has bounds has reached them: the log of events, and by then the database's cache."""
+    """Run until bounded things have reached their bounds: the event log, and by then the database's cache."""
     begin = ask(connection, "GET", "/devices").json["revision"]
     json_only = {"Accept": "application/json"}
     while ask(connection, "GET", f"/events?limit=1&after={begin}", headers=json_only).status != 410:
@@ -51,7 +51,7 @@ def warm_up(connection):
     come_and_go(connection, PAIRS // 3)
 
 
-def test_devices_come_and_go():
+def test_memory_stays_constant_over_many_devices():
     with tempfile.TemporaryDirectory(prefix="ublkd-memory-", dir="/dev/shm") as directory:
         path = os.path.join(directory, "run", "ublkd.sock")
         command = [PROGRAM, "--worker", WORKER, "--state-dir", f"{directory}/state", "--runtime-dir", f"{directory}/run"]

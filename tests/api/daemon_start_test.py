@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What keeps ublkd from starting is one sentence, before it does anything."""
+"""If ublkd cannot start, it prints one sentence before it does anything."""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ UBLKD = os.environ["UBLKD_PROGRAM"]
 
 
 def refused(directory, *arguments, program=UBLKD):
-    """Its last words; it has left nothing behind."""
+    """Its last line on stderr; it must leave nothing behind."""
     state = directory / "state"
     run = subprocess.run([program, "--state-dir", state, "--runtime-dir", directory / "run", *arguments],
                          capture_output=True, text=True, timeout=60, check=False)
@@ -47,12 +47,12 @@ def test_no_worker_beside_it(tmp_path):
 
 @pytest.mark.parametrize("arguments", [[], ["--bogus"], ["a", "b"]])
 def test_a_worker_that_is_started_by_hand(arguments):
-    """It shows how it is used; that there is no socket where it looks for one says nothing to whoever tried."""
+    """The worker prints its usage; the missing socket would not help the user who started it by hand."""
     worker = pathlib.Path(UBLKD).with_name("ublkd-worker")
     run = subprocess.run([worker, *arguments], capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 2 and run.stdout == "" and run.stderr.startswith("Usage: ublkd-worker"), run
 
 
-def test_a_policy_that_is_unknown():
+def test_an_unknown_policy():
     run = subprocess.run([UBLKD, "--unstable-paths", "forbid"], capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 2 and "give warn or refuse" in run.stderr

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The daemon and its schema accept the same specs.
 
-Random specs, good ones and ones with faults, go to a C program that asks device_spec_parse(), and to the Python package
-jsonschema with the schema that clients get. Both must give the same verdict and find fault with the same places. What
-only the daemon can know (a multiple of another field, a size that a target needs) carries reasons of its own.
+Random specs, valid and invalid, go to a C program that calls device_spec_parse(), and to the Python package jsonschema
+with the schema that clients get. Both must give the same verdict and report faults at the same places. Rules that a
+schema cannot express (a multiple of another field, a size that a target needs) have reasons of their own.
 
 The seed is printed; UBLKD_SEED=N repeats a run, UBLKD_SPECS=N sets how many specs.
 """
@@ -62,14 +62,14 @@ def verdicts(*arguments):
 
 @pytest.fixture(scope="module")
 def judge():
-    """A function: JSON text → what the daemon says."""
+    """A function: JSON text → the daemon's verdict."""
     with verdicts() as ask:
         yield ask
 
 
 @pytest.fixture(scope="module")
 def patch_judge():
-    """A function: JSON text of [spec, patch] → what the daemon makes of it, and says about that."""
+    """A function: JSON text of [spec, patch] → the patched spec, and the daemon's verdict on it."""
     with verdicts("--patch") as ask:
         yield ask
 
@@ -88,7 +88,7 @@ def target_of(schema, document):
 
 
 def schema_faults(schema, document, path=()):
-    """The pointers at which the schema finds fault, told the way the daemon tells them."""
+    """The pointers of all faults that the schema finds, in the form in which the daemon reports them."""
     faults = set()
     for error in Validator(schema).iter_errors(document):
         where = (*path, *error.absolute_path)
@@ -144,7 +144,7 @@ def check_verdict(schema, document, verdict, text):
 
 
 class Specs:
-    """Random specs. `evil` is how often a value or a name is not what it should be."""
+    """Random specs. `evil` is the probability that a value or a name is wrong."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -160,7 +160,7 @@ class Specs:
         return "".join(self.random.choice(alphabet) for _ in range(self.random.randint(0, most)))
 
     def oddity(self, depth=0):
-        """Anything that JSON can say."""
+        """Any JSON value."""
         kinds = [
             lambda: None,
             lambda: self.pick(True, False),
@@ -238,7 +238,7 @@ class Specs:
         return {key: self.value(lambda: self.pick("", "value", long)) for key in keys}
 
     def members(self, makers, required=()):
-        """An object of some of the members, in any order, perhaps with one misspelt or one too many."""
+        """An object with some of the members, in any order, sometimes with a misspelt or an extra one."""
         names = [name for name in makers if name in required or self.chance(0.4)]
         if names and self.chance(self.evil):
             names.remove(self.random.choice(names))
@@ -314,11 +314,11 @@ def test_random_specs(schema, judge):
             good += check(schema, judge, text)
         except AssertionError as error:
             raise AssertionError(f"UBLKD_SEED={SEED}, spec {number}: {error}") from None
-    # A generator that made only good or only bad ones would prove nothing.
+    # A generator of only valid or only invalid specs would prove nothing.
     assert SPECS * 0.05 < good < SPECS * 0.95, good
 
 
-def test_anything_but_a_spec(schema, judge):
+def test_json_other_than_specs(schema, judge):
     specs = Specs(SEED)
     for _ in range(200):
         check(schema, judge, json.dumps(specs.oddity()))
@@ -340,7 +340,7 @@ def merged(target, patch):
 
 
 def as_doubles(document):
-    """Numbers as the daemon holds and writes them: beyond 2^52, which is beyond every limit, with 15 digits."""
+    """Numbers as the daemon holds and prints them: beyond 2^52, and so beyond every limit, with 15 digits."""
     def number(text):
         return float(text) if abs(float(text)) < 1 << 52 else f"{float(text):.13e}"
 
@@ -348,7 +348,7 @@ def as_doubles(document):
 
 
 def patch_of(specs, target):
-    """A patch that has to do with `target`: parts of another spec, and nulls where something stands."""
+    """A patch related to `target`: parts of another spec, and nulls for existing members."""
     patch = specs.spec() if specs.chance(0.9) else specs.oddity()
     if isinstance(patch, dict):
         patch = {name: value for name, value in patch.items() if specs.chance(0.5)}
@@ -363,8 +363,8 @@ def patch_of(specs, target):
 
 
 def test_random_merge_patches(schema, patch_judge):
-    """What the daemon makes of a patch is what the RFC makes of it, and is judged as the schema judges it. A patch of
-    a good spec that is taken is one that the OpenAPI document allows."""
+    """The daemon applies a patch as the RFC says, and judges the result as the schema does. The OpenAPI document allows
+    every patch of a valid spec that the daemon accepts."""
     print(f"UBLKD_SEED={SEED}")
     document = json.loads((BUILD / "openapi.json").read_text())
     allowed = Validator({"$ref": "#/components/schemas/DeviceSpecPatch", "components": document["components"]})
@@ -391,7 +391,7 @@ def test_random_merge_patches(schema, patch_judge):
 
 
 def without_useless_nulls(patch, target):
-    """Nulls that take away what is not there may name anything, also fields that do not exist."""
+    """Nulls that remove missing members may have any name, also of fields that do not exist."""
     target = target if isinstance(target, dict) else {}
     return {
         name: without_useless_nulls(value, target.get(name)) if isinstance(value, dict) else value
@@ -438,7 +438,7 @@ def test_writing_the_defaults_changes_nothing(schema, judge):
     ],
 )
 def test_duplicates_are_refused(judge, text):
-    """Python's parser keeps the last one in silence, so this is checked without it."""
+    """Python's parser silently keeps the last one, so this check does without it."""
     assert [error["reason"] for error in judge(text)["errors"]] == ["DuplicateField"]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""generate.py refuses a schema that the option tables cannot keep, and bundles what clients get."""
+"""generate.py refuses a schema that the option tables cannot express, and bundles the schemas that clients get."""
 
 import copy
 import importlib.util
@@ -143,7 +143,7 @@ def test_bundles_are_complete_and_clean():
 
 
 def test_targets_may_contain_targets(tmp_path):
-    """Nothing of that is built, but nothing may be in its way."""
+    """No build uses that, but it must stay possible."""
     schemas = tmp_path / "schemas"
     shutil.copytree(SCHEMAS, schemas)
     outer = {
@@ -184,7 +184,7 @@ def test_fields_that_are_bytes():
 
 
 def test_fields_that_are_strings(tmp_path):
-    """A new one is known to the client without a word; one that may be a number in some target is not among them."""
+    """The client knows a new field without being changed; a field that is a number in some target is not among them."""
     schemas = tmp_path / "schemas"
     shutil.copytree(SCHEMAS, schemas)
 

@@ -22,8 +22,8 @@ def server(tmp_path):
 
 @pytest.fixture
 def open_server():
-    """One whose directory everybody can reach. Each pytest that starts closes what is under tmp_path to others
-    again, so a mode set there does not last beside tests that run at the same time."""
+    """A server whose directory every user can reach. Each pytest that starts resets the modes below tmp_path, so a mode
+    set there does not last while other tests run."""
     with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
         os.chmod(directory, 0o755)
         yield from running(directory)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* What the daemon thinks of specs: one JSON text a line in, one JSON object a line out:
- * {"good":true} or {"good":false,"errors":[{"pointer":…,"reason":…,"detail":…}],"dropped":0}. A line that is
- * no JSON is {"good":false,"malformed":true}. With --patch a line is [spec,patch]: the verdict is about what
- * the merge patch makes of the spec, which stands in "result". For schema_differential_test.py. */
+/* Print the daemon's verdict on specs: one JSON text for each line of input, one JSON object for each line of
+ * output: {"good":true} or {"good":false,"errors":[{"pointer":…,"reason":…,"detail":…}],"dropped":0}. For a
+ * line that is not JSON: {"good":false,"malformed":true}. With --patch a line is [spec,patch], the verdict is
+ * on the patched spec, and "result" contains it. For schema_differential_test.py. */
 #include "api/resources/merge_patch.h"
 #include "ublkd/model/device_spec.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* What the patch makes of the spec; NULL with problems when it is refused. */
+/* Return the patched spec; NULL with problems if the patch is refused. */
 static cJSON *patched(const cJSON *pair, struct problem_list *problems)
 {
         cJSON *result = NULL;

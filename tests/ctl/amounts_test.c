@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers for people. */
+/* Tests of numbers for people. */
 #include "tests/unit/check.h"
 #include "ublkctl/text/amounts.h"
 #include "ublkd/base/cleanup.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* FIELD=VALUE arguments. */
+/* Tests of FIELD=VALUE arguments. */
 #include "tests/unit/check.h"
 #include "ublkctl/spec/assignments.h"
 #include "ublkd/base/cleanup.h"

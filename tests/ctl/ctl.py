@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs ublkctl."""
+"""Run ublkctl."""
 import json
 import os
 import subprocess
@@ -11,7 +11,7 @@ OK, FAILED, USAGE, NOT_FOUND, TIMED_OUT, NO_DAEMON, NOT_ALLOWED, REFUSED = range
 
 
 class Run:
-    """What one run of ublkctl came to."""
+    """The result of one run of ublkctl."""
 
     def __init__(self, done):
         self.status = done.returncode

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""adopt and export: what a lost database had comes back, from the runtime directory or from a backup."""
+"""adopt and export: what a lost database contained comes back, from the runtime directory or from a backup."""
 import json
 import os
 import subprocess
@@ -11,7 +11,7 @@ from ctl import FAILED, NOT_FOUND, PROGRAM, REFUSED, USAGE, Ctl, spec
 
 @pytest.fixture
 def lost(tmp_path):
-    """A daemon whose database had the devices a and b, and lost them; one that ended before is gone with it."""
+    """A daemon whose database lost the devices a and b; an earlier one is gone with it."""
     server = Server(str(tmp_path))
     ctl = Ctl(server.path, str(tmp_path))
     ctl("apply", "-f", "-", stdin=json.dumps([spec("a", labels={"x": "1"}), spec("b")]))
@@ -35,7 +35,7 @@ def test_by_name_and_by_uid(lost):
     ctl, uids = lost
     assert ctl("adopt", "a", uids["b"]).lines == ["a adopted", "b adopted"]
     assert {device["name"]: device["uid"] for device in ctl("list", "-o", "json").json["items"]} == uids
-    assert ctl("adopt", "a").lines == ["a adopted"]  # again is no failure
+    assert ctl("adopt", "a").lines == ["a adopted"]  # adopting again succeeds
     assert "--name was ignored" in ctl("adopt", "a", "--name", "z", status=REFUSED).err
 
 
@@ -47,7 +47,7 @@ def test_all(lost):
     assert run.status == 0 and run.out == "" and "No device to adopt" in run.err
 
 
-def test_what_is_not_there(lost):
+def test_unknown_names(lost):
     ctl, uids = lost
     run = ctl("adopt", "nope", "a", status=NOT_FOUND)
     assert run.lines == ["a adopted"] and "nope" in run.err
@@ -116,7 +116,7 @@ def test_export_by_label_and_of_nothing(ctl):
     assert [item["name"] for item in ctl("export", "-l", "x=1").json] == ["a"]
 
 
-def test_a_folder_that_cannot_be(ctl, tmp_path):
+def test_an_unusable_folder(ctl, tmp_path):
     ctl("apply", "-f", "-", stdin=json.dumps(SPECS[:1]))
     (tmp_path / "file").write_text("")
     assert "file" in ctl("export", "-o", "file", status=FAILED).err

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""apply: what is there becomes what files say."""
+"""apply: the devices become what the files describe."""
 import json
 import socket
 import threading
@@ -17,7 +17,7 @@ def test_created_changed_unchanged(ctl, server, tmp_path):
     assert ctl("apply", "-f", "a.json").lines == ["a created", "b created"]
     assert ctl("apply", "-f", "a.json").lines == ["a unchanged", "b unchanged"]
     write(tmp_path, "a.json", spec("a", queueDepth=64), spec("b", size=1 << 20))
-    assert ctl("apply", "-f", "a.json").lines == ["a changed", "b unchanged"]  # another word for the same size
+    assert ctl("apply", "-f", "a.json").lines == ["a changed", "b unchanged"]  # another spelling of the same size
     assert server.ask("GET", "/devices/a").json["spec"]["queueDepth"] == 64
 
 
@@ -65,14 +65,14 @@ def test_every_fault_is_counted_once(ctl, tmp_path):
     assert ctl("apply", "-f", "-", stdin="{", status=FAILED).err.endswith("ublkctl: 1 of 1 failed: standard input.\n")
 
 
-def test_a_device_that_is_described_twice_is_waited_for(ctl, server):
+def test_apply_waits_for_a_device_with_two_specs(ctl, server):
     """The first description is in force."""
     server.tell("auto off")
     run = ctl("apply", "-f", "-", "--wait", "--timeout", "100ms", stdin=json.dumps([spec("a"), spec("a")]), status=FAILED)
     assert "not Live in time" in run.err and "2 of 2 failed: a, a (again)." in run.err
 
 
-def test_a_file_that_is_no_json_names_its_line(ctl, tmp_path):
+def test_the_fault_of_a_file_that_is_not_json_has_its_line(ctl, tmp_path):
     (tmp_path / "bad.json").write_text('{"name": "a",\n "size": }\n')
     for verb in ("apply", "create"):
         assert "bad.json: Line 2 is not valid JSON, at column 10; look there" in ctl(verb, "-f", "bad.json", status=FAILED).err
@@ -83,7 +83,7 @@ def test_a_file_that_is_no_json_names_its_line(ctl, tmp_path):
     assert "does not exist; check the path." in ctl("apply", "-f", "missing.json", status=FAILED).err
 
 
-def test_prune_removes_what_has_the_label_and_no_spec(ctl):
+def test_prune_removes_devices_with_the_label_and_without_a_spec(ctl):
     ours = {"labels": {"app": "x"}}
     ctl("apply", "-f", "-", stdin=json.dumps([spec("a", **ours), spec("b", **ours), spec("other")]))
     assert ctl("apply", "-f", "-", "--prune", "-l", "app=x", "--wait", stdin=json.dumps(spec("a", **ours))).lines == [
@@ -115,7 +115,7 @@ def test_a_disk_in_use_is_not_pruned(ctl, server):
 
 
 def test_force_takes_no_disk_from_its_users(ctl, server):
-    """It once meant both a smaller disk and a prune of what is mounted: who needs the one must not get the other."""
+    """It once allowed a smaller disk and also the removal of a mounted one: the first must not imply the second."""
     ours = {"labels": {"app": "x"}}
     ctl("apply", "-f", "-", stdin=json.dumps([spec("a", id=0, **ours), spec("b", size="2MiB", **ours)]))
     server.tell("busy 0 mounted at /srv")
@@ -141,7 +141,7 @@ def test_a_disk_in_use_is_pruned_when_it_is_named(ctl, server):
     assert "--prune" in ctl("apply", "-f", "-", "--prune-in-use", "other", stdin="[]", status=USAGE).err
 
 
-def test_a_dry_run_of_a_prune_says_who_uses_what_would_go(ctl, server):
+def test_a_dry_run_of_a_prune_names_the_users(ctl, server):
     ours = {"labels": {"app": "x"}}
     ctl("apply", "-f", "-", stdin=json.dumps([spec("a", id=0, **ours), spec("b", id=1, **ours)]))
     before = server.ask("GET", "/devices").json["items"]
@@ -170,7 +170,7 @@ def test_the_last_copy_is_neither_applied_over_nor_pruned(ctl, server):
     assert server.ask("GET", "/devices/b").status == 200
 
 
-def test_a_removal_that_waits_is_not_told_as_done(ctl, server):
+def test_a_removal_that_waits_is_not_reported_as_done(ctl, server):
     ctl("apply", "-f", "-", stdin=json.dumps(spec("a", labels={"app": "x"})))
     server.tell("auto off")
     assert ctl("apply", "-f", "-", "--prune", "-l", "app=x", stdin="[]").lines == ["a is being removed"]
@@ -179,7 +179,7 @@ def test_a_removal_that_waits_is_not_told_as_done(ctl, server):
 
 
 def test_a_device_that_changed_after_the_list_is_not_pruned(ctl, server, tmp_path):
-    """Somebody may just have taken its label away, so that it stays."""
+    """Another client may just have removed its label, so it stays."""
     ctl("apply", "-f", "-", stdin=json.dumps(spec("a", labels={"app": "x"})))
     meddler = Meddler(server, tmp_path / "meddler", 1, b"DELETE ")
     run = Ctl(meddler.path)("apply", "-f", "-", "--prune", "-l", "app=x", stdin="[]", status=REFUSED)
@@ -207,13 +207,13 @@ def test_wait(ctl, server):
     ctl("apply", "-f", "-", "--wait", stdin=json.dumps(spec("a")))
 
 
-def test_no_daemon_is_told_once(tmp_path):
+def test_a_missing_daemon_is_reported_once(tmp_path):
     run = Ctl(str(tmp_path / "none"))("apply", "-f", "-", stdin=json.dumps([spec("a"), spec("b")]), status=NO_DAEMON)
     assert run.err.count("not running") == 1
 
 
 class Meddler:
-    """Stands between ublkctl and the daemon, and changes the device between its look and its change."""
+    """Stands between ublkctl and the daemon, and changes the device between the client's GET and its PUT."""
 
     def __init__(self, server, path, times, method=b"PUT "):
         self.server, self.times, self.method = server, times, method
@@ -269,7 +269,7 @@ def test_prune_asks_for_all_before_it_waits_for_the_first(ctl, server):
     ctl("wait", "a", "b", "c", "--for", "gone")
 
 
-def test_a_name_that_is_a_path_is_refused_as_it_was_written(ctl):
+def test_a_name_that_is_a_path_is_refused_as_written(ctl):
     run = ctl("apply", "-f", "-", stdin=json.dumps(spec("../../x")), status=FAILED)
     assert "../../x" in run.err and '"."' not in run.err
 
@@ -285,7 +285,7 @@ def test_dry_run_checks_specs_as_the_daemon_does(ctl, server):
     assert server.ask("GET", "/devices").json["items"] == []
 
 
-def test_dry_run_tells_what_becomes_of_the_disk(ctl):
+def test_dry_run_shows_what_happens_to_the_disk(ctl):
     ctl("apply", "-f", "-", stdin=json.dumps([spec("a"), spec("b"), spec("c")]))
     wanted = [spec("a", enabled=False), spec("b", labels={"x": "y"}), spec("c", queues=1)]
     lines = ctl("apply", "-f", "-", "--dry-run", stdin=json.dumps(wanted)).lines
@@ -294,7 +294,7 @@ def test_dry_run_tells_what_becomes_of_the_disk(ctl):
         "  the disk would be recreated, because of queues; the disk is not in use now"]
 
 
-def test_dry_run_says_who_uses_a_disk_that_would_be_made_anew(ctl, server):
+def test_dry_run_names_the_users_of_a_disk_to_recreate(ctl, server):
     ctl("apply", "-f", "-", stdin=json.dumps(spec("a", id=0)))
     server.tell("busy 0 mounted at /srv")
     for more in ({"queues": 1}, {"enabled": False}):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""attach and detach, as losetup has them."""
+"""attach and detach, like those of losetup."""
 import os
 import threading
 
@@ -48,20 +48,20 @@ def test_a_name_that_is_taken_is_refused(ctl, tmp_path):
     ctl("attach", image(tmp_path), "--offset", "1kb", status=USAGE)
 
 
-def test_a_file_that_is_not_there(ctl, server):
+def test_attach_of_a_missing_file(ctl, server):
     said = ctl("attach", "nowhere.img", status=FAILED).err
     assert said.startswith("ublkctl: nowhere.img: The file does not exist; check the path,") and "truncate" in said
     assert server.ask("GET", "/devices").json["items"] == []
 
 
 @pytest.mark.parametrize("path", ["/dev/sdzz", "/dev/disk/by-id/none"])
-def test_nobody_is_advised_to_make_a_file_in_dev(ctl, path):
+def test_attach_does_not_advise_to_create_a_file_in_dev(ctl, path):
     said = ctl("attach", path, status=FAILED).err
     assert "does not exist" in said and "truncate" not in said
 
 
-def test_nobody_is_advised_to_make_anew_what_a_disk_lies_in(ctl, tmp_path):
-    """An empty file in the place of the one that is gone is the loss of its data."""
+def test_attach_does_not_advise_to_recreate_a_file_with_a_disk(ctl, tmp_path):
+    """An empty file instead of the missing one would be the loss of its data."""
     path = image(tmp_path)
     ctl("attach", path)
     os.rename(path, path + ".away")
@@ -72,7 +72,7 @@ def test_nobody_is_advised_to_make_anew_what_a_disk_lies_in(ctl, tmp_path):
 
 
 def test_the_path_stays_as_it_was_given(ctl, server, tmp_path):
-    """A link is the name that stays when what it leads to is called otherwise after the next boot."""
+    """A link keeps its name when its target has another name after the next boot."""
     (tmp_path / "store").mkdir()
     image(tmp_path / "store", "v1.img")
     (tmp_path / "link.img").symlink_to("store/v1.img")
@@ -86,7 +86,7 @@ def test_the_path_stays_as_it_was_given(ctl, server, tmp_path):
 
 
 def test_links_in_dev_stay_too(ctl, server):
-    """/dev/stdin and the like are links in every /dev; what they lead to is for ublkd to refuse."""
+    """/dev/stdin and the like are links in every /dev; ublkd refuses their targets."""
     with open("/dev/null", encoding="utf-8") as stdin:
         ctl.run("attach", "/dev/stdin", stdin=None, pass_fds=(stdin.fileno(),))
     (device,) = server.ask("GET", "/devices").json["items"]
@@ -108,7 +108,7 @@ def test_a_disk_is_found_by_every_name_of_its_file(ctl, tmp_path):
 
 
 def test_a_link_that_leads_elsewhere_now_is_another_disk(ctl, server, tmp_path):
-    """ublkd tells that by a condition. By its text the path is the same: then detach does not guess."""
+    """ublkd reports that in a condition. The text of the path is the same, so detach does not guess."""
     image(tmp_path, "one.img")
     image(tmp_path, "two.img")
     (tmp_path / "link").symlink_to("one.img")
@@ -146,7 +146,7 @@ def test_other_paths_that_lead_nowhere(ctl, tmp_path):
 
 
 @pytest.mark.parametrize("next_try", ["That was try 2 in a row. The next try is at 07:31:28.217Z.", "Another try is under way."])
-def test_a_disk_that_cannot_be_made_leaves_nothing_behind(ctl, server, tmp_path, next_try):
+def test_an_attach_that_fails_leaves_nothing_behind(ctl, server, tmp_path, next_try):
     server.tell("auto off")
     answer = []
     path = image(tmp_path)
@@ -161,7 +161,7 @@ def test_a_disk_that_cannot_be_made_leaves_nothing_behind(ctl, server, tmp_path,
     ctl("wait", "data", "--for", "gone")
 
 
-def test_a_disk_that_takes_too_long_is_taken_back(ctl, server, tmp_path):
+def test_an_attach_that_times_out_is_undone(ctl, server, tmp_path):
     server.tell("auto off")
     run = ctl("attach", image(tmp_path), "--timeout", "100ms", status=TIMED_OUT)
     assert run.out == "" and "the device data is being removed" in run.err, "and not told as done"
@@ -202,7 +202,7 @@ def test_detach_of_a_disk_in_use_names_its_users(ctl, server, tmp_path):
     ctl("detach", path, "--force")
 
 
-def test_the_node_itself_goes_before_what_it_backs(ctl):
+def test_detach_prefers_the_node_to_the_disk_that_it_backs(ctl):
     ctl("create", "upper", "target.type=loop", "target.path=/dev/ublkb7", "id=8")
     ctl("create", "lower", "target.type=null", "size=1MiB", "id=7")
     ctl("create", "top", "target.type=loop", "target.path=/dev/ublkb7", "id=9")
@@ -210,7 +210,7 @@ def test_the_node_itself_goes_before_what_it_backs(ctl):
     assert ctl("list", "-o", "name").lines == ["top", "upper"]
 
 
-def test_a_machine_without_the_driver_is_told_at_once(ctl, server, tmp_path):
+def test_a_missing_driver_is_reported_at_once(ctl, server, tmp_path):
     server.tell("auto off")
     answer = []
     path = image(tmp_path)
@@ -223,7 +223,7 @@ def test_a_machine_without_the_driver_is_told_at_once(ctl, server, tmp_path):
     server.tell("remove data")
 
 
-def test_what_of_the_file_is_not_on_the_disk_is_told(ctl, tmp_path):
+def test_attach_warns_of_the_part_that_is_not_on_the_disk(ctl, tmp_path):
     (tmp_path / "odd.img").write_bytes(bytes(512 * 4 + 100))
     run = ctl.run("attach", "odd.img")
     assert run.status == 0 and run.out == "/dev/ublkb0\n" and "The last 100 bytes are not on the disk" in run.err
@@ -233,7 +233,7 @@ def test_what_of_the_file_is_not_on_the_disk_is_told(ctl, tmp_path):
     assert run.status == 0 and "the device part does not cover the whole file: its size is set to 512KiB" in run.err
 
 
-def test_a_path_that_may_be_another_disk_after_a_reboot_is_warned_of(ctl, server, tmp_path):
+def test_attach_warns_of_a_path_that_may_be_another_disk_after_a_reboot(ctl, server, tmp_path):
     path = image(tmp_path)
     ctl("attach", path)
     server.tell("condition data StablePath False UnstablePath It may be another disk; use /dev/disk/by-id/wwn-1.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The completion of bash and zsh does what the table of verbs says."""
+"""The completion of bash and zsh matches the table of verbs."""
 import http.server
 import json
 import os
@@ -25,7 +25,7 @@ def path_environment(ctl):
 
 
 def complete(ctl, *words):
-    """What bash offers for the last of the words."""
+    """The words that bash offers for the last word."""
     script = ('source <(ublkctl completion bash); COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
               '_ublkctl; printf "%s\\n" "${COMPREPLY[@]}"')
     done = subprocess.run(["bash", "-c", script, "bash", "ublkctl", *words], capture_output=True, text=True, check=True,
@@ -57,7 +57,7 @@ def test_bash_values(ctl):
     assert complete(ctl, "wait", "--timeout", "") == []
 
 
-def test_bash_asks_the_daemon_for_devices(ctl, tmp_path):
+def test_bash_completes_names_of_devices(ctl, tmp_path):
     ctl("create", "data", *NULL)
     ctl("create", "other", *NULL)
     assert complete(ctl, "get", "") == ["data", "other"]
@@ -76,7 +76,7 @@ HOSTILE = ["$(touch${IFS}ran)", "`touch${IFS}ran`", "${x:=$(touch${IFS}ran)}", "
 
 @pytest.fixture
 def hostile_url():
-    """A server whose devices have names that a shell could act upon."""
+    """A server whose devices have names that a shell could execute."""
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             body = json.dumps({"items": [{"name": name, "generation": 1, "status": {"phase": "Live"}} for name in HOSTILE]}).encode()
@@ -95,7 +95,7 @@ def hostile_url():
         listening.shutdown()
 
 
-def test_bash_runs_nothing_that_a_server_calls_a_device(hostile_url, tmp_path):
+def test_bash_executes_no_name_of_a_server(hostile_url, tmp_path):
     ctl = Ctl(None, tmp_path)
     offered = complete(ctl, "--url", hostile_url, "get", "")
     assert os.listdir(tmp_path) == [], "the shell ran what the server sent"
@@ -103,7 +103,7 @@ def test_bash_runs_nothing_that_a_server_calls_a_device(hostile_url, tmp_path):
 
 
 @pytest.mark.skipif(not shutil.which("zsh"), reason="needs zsh")
-def test_zsh_runs_nothing_that_a_server_calls_a_device(hostile_url, tmp_path):
+def test_zsh_executes_no_name_of_a_server(hostile_url, tmp_path):
     zsh = Zsh(Ctl(None, tmp_path))
     try:
         zsh.send(f"ublkctl --url {hostile_url} get \t\x18")
@@ -114,7 +114,7 @@ def test_zsh_runs_nothing_that_a_server_calls_a_device(hostile_url, tmp_path):
 
 
 @pytest.mark.skipif(not shutil.which("zsh"), reason="needs zsh")
-def test_zsh_does_not_run_what_is_quoted_on_the_command_line(tmp_path):
+def test_zsh_does_not_execute_quoted_words(tmp_path):
     zsh = Zsh(Ctl(None, tmp_path))
     try:
         zsh.send("ublkctl --url 'http://127.0.0.1:1;touch ran;' get \t\x18")
@@ -172,6 +172,6 @@ def test_zsh(ctl):
 
 
 @pytest.mark.skipif(not shutil.which("zsh"), reason="needs zsh")
-def test_zsh_reads_it():
+def test_zsh_parses_the_script():
     done = subprocess.run(["zsh", "-n"], input=Ctl()("completion", "zsh").out, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and done.stderr == ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""events: what is kept, and what happens, over a restart of the daemon as well."""
+"""events: the kept ones, and new ones, also over a restart of the daemon."""
 import json
 import subprocess
 
@@ -9,7 +9,7 @@ from ctl import NO_DAEMON, USAGE, Ctl
 NULL = ["target.type=null", "size=1MiB"]
 
 
-def test_what_is_kept_comes_oldest_first(ctl):
+def test_kept_events_come_oldest_first(ctl):
     ctl("create", "data", *NULL)
     ctl("create", "other", *NULL)
     ctl("disable", "data")
@@ -34,7 +34,7 @@ def test_a_warning_and_its_message(ctl, server):
 
 
 def read_until(process, words):
-    """The line of the output that holds the words."""
+    """The line of the output that contains the words."""
     for line in process.stdout:
         if words in line:
             return line
@@ -50,7 +50,7 @@ def test_follow(ctl, server):
     assert "other" not in read_until(process, "FirstTrouble")
     process.stdout.close()
     server.tell("status data Failed SecondTrouble It is broken.")
-    assert process.wait(20) == 1  # nobody reads any more
+    assert process.wait(20) == 1  # the reader has left
     assert process.stderr.read() == ""
     process.stderr.close()
 
@@ -85,7 +85,7 @@ def test_events_have_no_names_to_print(ctl):
     assert "-o json" in ctl("events", "-o", "name", status=USAGE).err
 
 
-def test_since_takes_what_wide_shows(ctl):
+def test_since_accepts_revisions_of_wide(ctl):
     for name in ("one", "two"):
         ctl("create", name, *NULL)
     wide = ctl("events", "-o", "wide").lines

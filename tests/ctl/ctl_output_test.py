@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tables, JSON and names; what reads the output; what is not a terminal."""
+"""Tables, JSON and names; readers that leave; output that is not a terminal."""
 import json
 import os
 import resource
@@ -91,7 +91,7 @@ def test_a_broken_pipe_leaves_nothing_half_done(ctl, tmp_path):
     assert len(ctl("list", "-o", "name").lines) == 20
 
 
-def test_a_full_disk_is_told(ctl):
+def test_a_full_disk_is_reported(ctl):
     with open("/dev/full", "w", encoding="utf-8") as full:
         done = subprocess.run([PROGRAM, "list"], stdout=full, stderr=subprocess.PIPE, text=True, check=False,
                               env=ctl.environment(), timeout=30)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""stats and top: the counters, and what becomes of them over time."""
+"""stats and top: the counters, and their change over time."""
 import subprocess
 
 from ctl import NOT_FOUND, OK, USAGE
@@ -24,7 +24,7 @@ def test_stats(ctl, server):
     assert ctl("stats", "data", "-o", "json").json == server.ask("GET", "/devices/data/stats").json
 
 
-def test_stats_of_all_and_of_what_is_not_there(ctl, server):
+def test_stats_of_all_and_of_an_unknown_device(ctl, server):
     ctl("create", "data", *NULL)
     ctl("create", "other", *NULL)
     count(server, "data", READ, 1)
@@ -40,7 +40,7 @@ def test_top_in_batch_mode(ctl, server):
     count(server, "data", READ, 1)
     process = ctl.start("top", "-b", "-n", "200", "-i", "100ms", stdout=subprocess.PIPE)
     try:
-        for line in process.stdout:  # all that was counted before the first look is no load
+        for line in process.stdout:  # everything counted before the first reading is not load
             if line.startswith("data"):
                 break
         assert line.split()[1:3] == ["0", "0"] and line.split()[4:6] == ["-", "-"]
@@ -76,7 +76,7 @@ def test_top_refreshes_a_terminal_and_leaves_it_as_it_was(ctl, server):
     assert "\x1b[?1049h" in text and "\x1b[H\x1b[J" in text and text.endswith("\x1b[?25h\x1b[?1049l")
 
 
-def test_top_ends_when_nobody_reads(ctl, server):
+def test_top_ends_when_its_reader_leaves(ctl, server):
     ctl("create", "data", *NULL)
     count(server, "data", READ, 1)
     process = ctl.start("top", "-b", "-i", "100ms", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -86,7 +86,7 @@ def test_top_ends_when_nobody_reads(ctl, server):
     process.stderr.close()
 
 
-def test_top_says_when_the_daemon_goes_away(ctl, server):
+def test_top_reports_a_daemon_that_disappears(ctl, server):
     ctl("create", "data", *NULL)
     count(server, "data", READ, 1)
     terminal = Terminal(ctl, "top", "-i", "100ms")

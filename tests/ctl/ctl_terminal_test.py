@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""On a terminal: colours, and a line of progress that goes away."""
+"""On a terminal: colours, and a line of progress that disappears."""
 import fcntl
 import os
 import pty
@@ -14,7 +14,7 @@ NULL = ["target.type=null", "size=1MiB"]
 
 
 class Terminal:
-    """ublkctl on a terminal, or with some of its streams there."""
+    """ublkctl on a terminal, or with some of its streams on it."""
 
     def __init__(self, ctl, *arguments, streams=(0, 1, 2), **environment):
         self.leader, follower = pty.openpty()
@@ -36,7 +36,7 @@ class Terminal:
             raise AssertionError(f"nothing more came after {self.text!r}")
         try:
             piece = os.read(self.leader, 65536)
-        except OSError:  # EIO: the last one has closed it
+        except OSError:  # EIO: the last process has closed it
             piece = b""
         self.text += piece
         return piece
@@ -49,7 +49,7 @@ class Terminal:
             assert self.read(), f"{words} did not come: {self.text!r}"
 
     def end(self):
-        """Everything it said, and its exit status."""
+        """Its whole output, and its exit status."""
         while self.read():
             pass
         os.close(self.leader)
@@ -63,7 +63,7 @@ def test_colours(ctl):
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
-def test_colours_are_not_wanted(ctl, environment):
+def test_no_colours_on_request(ctl, environment):
     ctl("create", "data", *NULL)
     assert "\x1b" not in Terminal(ctl, "list", **environment).end()[0]
 
@@ -82,7 +82,7 @@ def test_progress_while_it_waits(ctl, server):
     server.tell("status data Live Live It serves.")
     text, status = terminal.end()
     assert status == 0
-    assert text.endswith("\r\x1b[Kdata created, Live at /dev/ublkb0\r\n")  # the line is gone before the answer
+    assert text.endswith("\r\x1b[Kdata created, Live at /dev/ublkb0\r\n")  # the line disappears before the answer
 
 
 def test_progress_of_wait_and_delete(ctl, server):
@@ -103,7 +103,7 @@ def test_progress_is_for_a_terminal_at_stderr_only(ctl, server):
     assert text == ""
 
 
-def test_an_empty_list_says_so_on_a_terminal(ctl):
+def test_an_empty_list_has_a_message_on_a_terminal(ctl):
     assert "No devices." in Terminal(ctl, "list").end()[0]
     assert ctl("list").err == ""
 

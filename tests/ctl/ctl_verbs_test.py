@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Each verb: what it does, what it says when it cannot, and its exit status."""
+"""Each verb: what it does, what it prints when it fails, and its exit status."""
 import os
 import shutil
 import socket
@@ -42,7 +42,7 @@ def test_create_without_waiting(ctl, server):
     assert ctl("create", "data", *NULL, "--no-wait").out == "data created\n"
 
 
-def test_every_fault_of_a_spec_is_told_with_its_place(ctl):
+def test_every_fault_of_a_spec_has_its_place(ctl):
     run = ctl("create", "data", "target.type=null", "size=x", "bogus=1", status=FAILED)
     assert "  /size: " in run.err and "  /bogus: " in run.err and "422" not in run.err
 
@@ -52,7 +52,7 @@ def test_the_only_fault_of_a_spec_is_one_line(ctl):
     assert run.err.startswith("ublkctl: data: /size: ") and run.err.count("\n") == 1
 
 
-def test_a_device_that_cannot_start_is_told_why(ctl, server):
+def test_create_reports_why_a_device_cannot_start(ctl, server):
     server.tell("auto off")
     answer = []
     thread = threading.Thread(target=lambda: answer.append(ctl.run("create", "data", *NULL)))
@@ -63,7 +63,7 @@ def test_a_device_that_cannot_start_is_told_why(ctl, server):
     assert answer[0].status == FAILED and "The file is missing" in answer[0].err
 
 
-def test_the_time_to_wait_is_over(ctl, server):
+def test_create_times_out(ctl, server):
     server.tell("auto off")
     run = ctl("create", "data", *NULL, "--timeout", "100ms", status=TIMED_OUT)
     assert "not ready yet" in run.err
@@ -83,7 +83,7 @@ def test_no_field_is_given_twice(ctl):
 
 # ---- get, list, describe ----
 
-def test_describe_tells_when_the_next_try_is(ctl, server):
+def test_describe_shows_the_next_attempt(ctl, server):
     ctl("create", "data", *NULL)
     assert "Next attempt" not in ctl("describe", "data").out
     server.tell("status data Backoff BackingFileMissing The file /x is missing. | Another try is under way.")
@@ -91,7 +91,7 @@ def test_describe_tells_when_the_next_try_is(ctl, server):
     assert "2023-11-14T22:13:20.123Z; 2 in a row have failed" in ctl("describe", "data").out
 
 
-def test_get_and_describe_one_that_is_not_there(ctl):
+def test_get_and_describe_of_an_unknown_device(ctl):
     for verb in ("get", "describe", "delete", "recover", "wait", "disable", "restart"):
         assert ctl(verb, "nope", status=NOT_FOUND).err == "ublkctl: nope: No device has this name.\n"
 
@@ -118,12 +118,12 @@ def test_describe(ctl, server):
 
 
 def field(run, name):
-    """What describe says after "NAME:"."""
+    """The text behind "NAME:" in the output of describe."""
     (line,) = [line for line in run.lines if line.startswith(name + ":")]
     return line[len(name) + 1:].strip()
 
 
-def test_describe_tells_the_way_of_the_data_and_what_the_kernel_does(ctl):
+def test_describe_shows_the_data_path_and_kernel_features(ctl):
     ctl("create", "data", *NULL)
     run = ctl("describe", "data")
     assert field(run, "Data path") == "copy: The test has nothing else."
@@ -133,7 +133,7 @@ def test_describe_tells_the_way_of_the_data_and_what_the_kernel_does(ctl):
 @pytest.mark.parametrize("replaced, words",
                          [(0, "0 workers replaced"), (1, "1 worker replaced"), (24, "24 workers replaced")])
 def test_describe_counts_replaced_workers_and_not_restarts(ctl, server, replaced, words):
-    """The count has tries that failed, too: 24 stood beside one recovery, as "restarts"."""
+    """The count includes failed attempts: 24 stood beside one recovery, as "restarts"."""
     server.tell(f"restarts {replaced}")
     ctl("create", "data", *NULL)
     assert field(ctl("describe", "data"), "Worker").endswith(f", {words}")
@@ -162,7 +162,7 @@ def test_a_served_disk_with_a_fault_of_its_store_is_not_plain(ctl, server, kind)
     assert ctl("list", "-o", "wide").rows[0][-1] == reason
 
 
-def test_list_tells_all_faults_of_a_disk(ctl, server):
+def test_list_shows_all_faults_of_a_disk(ctl, server):
     ctl("create", "data", *NULL)
     for kind, (reason, sentence) in FAULTS.items():
         server.tell(f"condition data {kind} False {reason} {sentence}")
@@ -170,7 +170,7 @@ def test_list_tells_all_faults_of_a_disk(ctl, server):
     assert ctl("list").rows[0][-1] == "FlushFailed,BackingTruncated,StoreFull"
 
 
-def test_list_tells_why_a_device_is_not_live(ctl, server):
+def test_list_shows_why_a_device_is_not_live(ctl, server):
     ctl("create", "data", *NULL)
     server.tell("status data Backoff BackingInUse Another process writes to it.")
     assert ctl("list").rows[0][-1] == "BackingInUse"
@@ -183,7 +183,7 @@ def test_list_shows_the_disk_of_an_outdated_record(ctl, server):
     assert row[:3] == ["data", "Failed", "/dev/ublkb0"] and row[-1] == "RecordOutdated(served)"
 
 
-def test_describe_tells_of_io_errors(ctl, server):
+def test_describe_shows_io_errors(ctl, server):
     ctl("create", "data", *NULL)
     assert field(ctl("describe", "data"), "I/O errors") == "none"
     server.tell("errors data 0 0 2")
@@ -193,7 +193,7 @@ def test_describe_tells_of_io_errors(ctl, server):
     assert field(ctl("describe", "data"), "I/O errors") == "-"
 
 
-def test_describe_tells_nothing_of_an_earlier_device_of_the_name(ctl, server):
+def test_describe_omits_events_of_an_earlier_device_of_the_name(ctl, server):
     ctl("create", "data", *NULL)
     server.tell("note data LongAgo It was another one.")
     assert "LongAgo" in ctl("describe", "data").out
@@ -237,7 +237,7 @@ def test_resize(ctl, server):
 
 
 def test_one_way_to_write_a_size(ctl, server):
-    """What resize understands, a FIELD=VALUE does too."""
+    """A FIELD=VALUE accepts every size that resize accepts."""
     ctl("create", "data", "target.type=null", "size=1G", "maxIoSize=512K")
     stored = server.ask("GET", "/devices/data").json["spec"]
     assert (stored["size"], stored["maxIoSize"]) == ("1GiB", "512KiB")
@@ -247,7 +247,7 @@ def test_one_way_to_write_a_size(ctl, server):
 
 
 def fail_to_grow(ctl, server, *arguments):
-    """Runs a change that ublkd accepts, and that the backing store then refuses. What it wrote, as lines."""
+    """Run a change that ublkd accepts and that the backing store then refuses. Return the output as lines."""
     server.tell("auto off")
     process = ctl.start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     server.until("waits", 1)
@@ -265,14 +265,14 @@ def fail_to_grow(ctl, server, *arguments):
 def test_a_growth_that_fails_changes_nothing(ctl, server, change):
     ctl("create", "data", *NULL)
     refused, undone = fail_to_grow(ctl, server, *change)
-    assert refused == "ublkctl: data: Serving as before; the file ends at 1 MiB."  # neither tried again nor left
+    assert refused == "ublkctl: data: Serving as before; the file ends at 1 MiB."  # neither retried nor left
     assert undone == "ublkctl: data: The old size was put back; the disk is unchanged."
     device = server.ask("GET", "/devices/data").json
     assert device["spec"]["size"] == "1MiB" and device["status"]["phase"] == "Live"
 
 
-def test_a_growth_that_fails_is_not_taken_back_from_under_somebody_else(ctl, server):
-    """Who has changed the spec since meant what it now says."""
+def test_a_failed_growth_is_not_undone_after_a_change_by_another_client(ctl, server):
+    """The client that changed the spec meanwhile decides what it says."""
     ctl("create", "data", *NULL)
     server.tell("auto off")
     process = ctl.start("resize", "data", "2GiB", stderr=subprocess.PIPE)
@@ -349,8 +349,8 @@ def test_another_store_is_not_accepted_under_users(ctl, server):
     ctl(*accept, "--force")
 
 
-def test_delete_of_many_is_few_questions(ctl, server):
-    """All are asked for at once, and one search of ublkd serves all who wait for it."""
+def test_delete_of_many_needs_few_searches(ctl, server):
+    """ublkctl sends all requests at once, and one search of ublkd serves all clients that wait for it."""
     names = [f"disk{number}" for number in range(100)]
     for number, name in enumerate(names):
         assert server.ask("POST", "/devices?wait=ready", {"name": name, "target": {"type": "null"}, "size": "1MiB", "id": number}).status == 201
@@ -361,12 +361,12 @@ def test_delete_of_many_is_few_questions(ctl, server):
     assert server.tell("searches") <= 25
 
 
-def test_delete_without_a_daemon_says_so_once(tmp_path):
+def test_delete_reports_a_missing_daemon_once(tmp_path):
     run = Ctl(str(tmp_path / "none"))("delete", *[f"disk{number}" for number in range(100)], status=NO_DAEMON)
     assert run.err.count("ublkd is not running") == 1 and len(run.err.splitlines()) == 1
 
 
-def test_delete_what_is_not_there(ctl):
+def test_delete_of_an_unknown_device(ctl):
     assert ctl("delete", "nope", "--ignore-missing").status == 0
 
 
@@ -411,7 +411,7 @@ def test_wait_is_woken_by_events(ctl, server):
     assert process.wait(20) == 0
 
 
-def test_wait_does_without_events(ctl, server):
+def test_wait_works_without_events(ctl, server):
     """All streams are taken."""
     server.tell("auto off")
     ctl("create", "data", *NULL, "--no-wait")
@@ -466,7 +466,7 @@ def test_restart(ctl):
 
 # ---- host, targets ----
 
-def test_host_says_what_is_wrong(ctl, server):
+def test_host_shows_problems(ctl, server):
     run = ctl("host", status=FAILED)
     assert "The ublk driver is not loaded." in run.out and os.uname().release in run.out
     assert ctl("host", "-o", "json", status=FAILED).json == server.ask("GET", "/host").json
@@ -479,7 +479,7 @@ def test_targets(ctl):
 
 # ---- where the daemon is ----
 
-def test_no_daemon_is_one_sentence_with_what_to_do(tmp_path):
+def test_a_missing_daemon_is_one_sentence_with_advice(tmp_path):
     run = Ctl(str(tmp_path / "none.sock"))("list", status=NO_DAEMON)
     assert run.err.count("\n") == 1 and "ublkd is not running" in run.err and "systemctl start ublkd" in run.err
 
@@ -502,7 +502,7 @@ NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}
 
 @pytest.fixture
 def public(open_server):
-    """ublkctl, where everybody may run it."""
+    """ublkctl, where every user may run it."""
     return Ctl(open_server.path, program=shutil.copy(PROGRAM, open_server.directory))
 
 
@@ -514,13 +514,13 @@ def test_permission_denied_is_one_sentence(public):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs a user who may less")
-def test_who_may_read_may_not_change(public):
+def test_a_user_who_may_read_may_not_change(public):
     public("list", **NOBODY)
     run = public("create", "data", *NULL, status=NOT_ALLOWED, **NOBODY)
     assert run.err.count("\n") == 1
 
 
-def test_the_option_goes_before_the_environment(server):
+def test_the_option_overrides_the_environment(server):
     lost = Ctl("/nowhere")
     lost("list", status=NO_DAEMON)
     lost("list", "--socket", server.path)
@@ -601,7 +601,7 @@ def test_a_disk_becomes_smaller_only_by_its_own_option(ctl, server, shrink):
 
 # ---- words that are true ----
 
-def test_what_changes_nothing_says_so(ctl):
+def test_a_change_of_nothing_is_reported_as_unchanged(ctl):
     ctl("create", "data", *NULL)
     assert ctl("enable", "data").out == "data unchanged\n"
     assert ctl("disable", "data").out == "data disabled\n"
@@ -611,7 +611,7 @@ def test_what_changes_nothing_says_so(ctl):
     assert ctl("delete", "nope", "--ignore-missing").out == "nope does not exist\n"
 
 
-def test_the_daemon_speaks_of_options_too(ctl, server):
+def test_messages_of_the_daemon_name_options_too(ctl, server):
     ctl("create", "data", *NULL, "id=0")
     server.tell("busy 0 mounted at /srv")
     for verb in ("delete", "detach"):
@@ -626,7 +626,7 @@ def test_a_label_has_a_key_and_a_value(ctl, label):
     assert "not KEY=VALUE" in ctl("list", "-l", label, status=USAGE).err
 
 
-def test_a_machine_without_the_driver_is_told_at_once(ctl, server):
+def test_a_missing_driver_is_reported_at_once(ctl, server):
     server.tell("auto off")
     answer = []
     thread = threading.Thread(target=lambda: answer.append(ctl.run("create", "data", *NULL, "--timeout", "10min")))
@@ -641,7 +641,7 @@ def test_a_machine_without_the_driver_is_told_at_once(ctl, server):
 
 @pytest.mark.parametrize("verb", [["resize", "data", "2MiB"], ["recover", "data"], ["restart", "data"],
                                   ["apply", "--wait", "-f", "-"], ["attach", "data.img"]])
-def test_every_verb_but_wait_tells_of_a_machine_without_the_driver(ctl, server, tmp_path, verb):
+def test_every_verb_but_wait_reports_a_missing_driver(ctl, server, tmp_path, verb):
     (tmp_path / "data.img").write_bytes(bytes(1 << 20))
     spec = '{"name": "data", "target": {"type": "loop", "path": "%s"}}' % (tmp_path / "data.img")
     ctl("create", "-f", "-", stdin=spec)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of devices made from names of files. */
+/* Tests of names of devices, derived from names of files. */
 #include "tests/unit/check.h"
 #include "ublkctl/spec/disk_name.h"
 #include "ublkd/base/cleanup.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Specs from files: all the forms that a list of them has. */
+/* Tests of specs from files, in all forms of a list. */
 #include "tests/unit/check.h"
 #include "ublkctl/spec/documents.h"
 #include "ublkd/base/cleanup.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rates and percentiles from two looks at the counters. */
+/* Tests of rates and percentiles from two readings of the counters. */
 #include "tests/unit/check.h"
 #include "ublkctl/verbs/rate.h"
 #include "ublkd/base/cleanup.h"
@@ -32,7 +32,7 @@ static void test_rates(void)
         CHECK(rate.others == 2 && rate.in_flight == 4);
         CHECK(rate.read_p50 == 150 && rate.read_p99 == 450);
 
-        /* without a first look, after another disk, after a restart of the counters: all is new */
+        /* without a first reading, after another disk, after a reset of the counters: everything counts */
         rate_between(NULL, after, 1, &rate);
         CHECK(rate.reads == 300);
         rate_between(other, after, 1, &rate);
@@ -41,7 +41,7 @@ static void test_rates(void)
         CHECK(rate.reads == 100 && rate.read_p50 == 150);
         rate_between(after, after, 1, &rate);
         CHECK(rate.reads == 0 && rate.read_p50 == -1);
-        rate_between(before, after, 0, &rate); /* a clock that stood still */
+        rate_between(before, after, 0, &rate); /* the clock stood still */
         CHECK(rate.reads == 200);
         cJSON_Delete(before);
         cJSON_Delete(after);
@@ -70,7 +70,7 @@ int main(void)
         check_percentile("[[0,2,98]]", "[[0,2,98],[10,20,2]]", 0.01, 15);
         check_percentile("[[10,20,2]]", "[[0,2,98],[10,20,2]]", 1, 1);
         check_percentile("[[0,2,5]]", "[[0,2,5]]", 0.5, -1);
-        check_percentile("[[0,2,5]]", "[[0,2,3],[4,6,1]]", 0.5, 5); /* never less than nothing */
+        check_percentile("[[0,2,5]]", "[[0,2,3],[4,6,1]]", 0.5, 5); /* never negative */
         check_percentile("[]", "[[0,2]]", 0.5, -1);
         return check_report();
 }

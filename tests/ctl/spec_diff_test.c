@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What differs between two specs. */
+/* Tests of the differences between two specs. */
 #include "tests/unit/check.h"
 #include "ublkctl/spec/spec_diff.h"
 #include "ublkd/base/cleanup.h"

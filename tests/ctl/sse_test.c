@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Server-Sent Events, in pieces of every size. */
+/* Tests of Server-Sent Events, in pieces of every size. */
 #include "tests/unit/check.h"
 #include "ublkctl/client/sse.h"
 #include "ublkd/base/cleanup.h"
 
 struct sink {
         char text[256];
-        unsigned left; /* events until it says stop */
+        unsigned left; /* events until the callback returns false */
 };
 
 static bool note(void *userdata, const char *data)

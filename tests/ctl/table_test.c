@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Aligned columns. */
+/* Tests of aligned columns. */
 #include "tests/unit/check.h"
 #include "ublkctl/text/table.h"
 
@@ -29,7 +29,7 @@ int main(void)
         struct table *table = table_new(headings);
 
         check_print(table, false, 0, 0, "NAME  SIZE  LAST\n");
-        table_add(table, "b\xc3\xa4r\x1b[31m"); /* an escape is no escape any more */
+        table_add(table, "b\xc3\xa4r\x1b[31m"); /* the escape is made harmless */
         table_add_format(table, "%d", 5);
         table_add(table, NULL);
         table_add(table, "x");

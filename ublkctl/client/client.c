@@ -139,9 +139,8 @@ static const struct {
         const char *sentence;
 } socket_faults[] = {
         {ENOENT,       STATUS_NO_DAEMON,
-         "ublkd is not running (the socket %s does not exist): start it, as with 'systemctl start "
-                "ublkd', or "
-                "name another socket with --socket"                                                    },
+         "ublkd is not running (the socket %s does not exist): start it, as with "
+                "'systemctl start ublkd', or name another socket with --socket"                        },
         {ECONNREFUSED, STATUS_NO_DAEMON,
          "ublkd is not running (no process listens on %s): start it, as with 'systemctl start ublkd'"  },
         {EACCES,       STATUS_NOT_ALLOWED, "Permission denied for the socket %s: ask root, or use sudo"},

@@ -284,8 +284,7 @@ static const struct {
 } replaced[] = {
         {"--force", SETTING_PRUNE_IN_USE,
          "--force is not an option of this verb: use --allow-shrink to shrink a disk, and "
-                "--prune-in-use "
-                "NAME to remove a device whose disk is in use"                       },
+                "--prune-in-use NAME to remove a device whose disk is in use"        },
         {"--force", SETTING_ALLOW_SHRINK,
          "--force is not an option of this verb: use --allow-shrink to shrink a disk"},
 };

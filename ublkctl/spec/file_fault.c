@@ -16,9 +16,7 @@ static const struct {
         {EPERM,        STATUS_NOT_ALLOWED, "Permission denied; ask the owner of the file, or use sudo." },
         {EISDIR,       STATUS_FAILED,      "The path is a folder; name a file in it."                   },
         {ENOTDIR,      STATUS_FAILED,      "A part of the path is a file, not a folder; check the path."},
-        {ELOOP,        STATUS_FAILED,
-         "The symbolic links of the path form a loop; name the file "
-                "itself."                                                                               },
+        {ELOOP,        STATUS_FAILED,      "The symbolic links of the path form a loop; name the file." },
         {ENAMETOOLONG, STATUS_FAILED,      "The path is too long; use a shorter one."                   },
         {ENOMEM,       STATUS_FAILED,      "Out of memory for the file."                                },
 };
