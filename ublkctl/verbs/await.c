@@ -2,7 +2,7 @@
 /* Wait for devices, with a line of progress on a terminal. */
 #include "ublkctl/verbs/await.h"
 
-#include "ublkctl/client/device_news.h"
+#include "ublkctl/client/device_watch.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/terminal.h"
 #include "ublkctl/verbs.h"
@@ -193,16 +193,16 @@ static bool look(struct watch *watch, enum wait_for goal, uint64_t deadline, enu
 
 static enum exit_status await(struct watch *watch, enum wait_for goal, uint64_t deadline)
 {
-        struct device_news *news = device_news_new(watch->context, watch->name);
+        struct device_watch *events = device_watch_new(watch->context, watch->name);
         enum exit_status status = STATUS_FAILED;
 
-        while (news && !look(watch, goal, deadline, &status)) {
+        while (events && !look(watch, goal, deadline, &status)) {
                 uint64_t now = now_usec(), left = deadline > now ? deadline - now : 0;
                 uint64_t pause = now < watch->began + HOST_PATIENCE ? HOST_PATIENCE : LOOK_AGAIN;
 
-                device_news_await(news, left < pause ? left : pause, watch_tick(watch->context), watch);
+                device_watch_await(events, left < pause ? left : pause, watch_tick(watch->context), watch);
         }
-        device_news_free(news);
+        device_watch_free(events);
         progress_end();
         return status;
 }

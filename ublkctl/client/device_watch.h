@@ -6,13 +6,14 @@
 
 #include <stdint.h>
 
-struct device_news;
+struct device_watch;
 
-/* Return NULL on ENOMEM. `name` must outlive the result. device_news_free() takes NULL and returns NULL. */
-struct device_news *device_news_new(struct context *context, const char *name);
-struct device_news *device_news_free(struct device_news *news);
+/* Return NULL on ENOMEM. `name` must outlive the result. device_watch_free() takes NULL and returns NULL. */
+struct device_watch *device_watch_new(struct context *context, const char *name);
+struct device_watch *device_watch_free(struct device_watch *watch);
 
 /* Return after an event of the device since the previous call (the first call returns at once), or after
  * `usec`. A caller that reads the device before each call misses no event. If the daemon offers this client
  * no events, return early and often. `tick` as in struct request. */
-void device_news_await(struct device_news *news, uint64_t usec, bool (*tick)(void *userdata), void *userdata);
+void device_watch_await(
+        struct device_watch *watch, uint64_t usec, bool (*tick)(void *userdata), void *userdata);
