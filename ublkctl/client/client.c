@@ -28,7 +28,7 @@ enum {
 
 struct client {
         CURLM *multi;
-        int end_fd;         /* see client_end_on(), or -1 */
+        int abort_fd;       /* see client_abort_on(), or -1 */
         const char *socket; /* path of the Unix socket; NULL: TCP */
         char *base;         /* scheme and host, without a slash at the end */
         char *authorization;
@@ -101,7 +101,7 @@ enum exit_status client_new(const struct settings *settings, struct client **ret
                 return STATUS_FAILED;
         client = calloc(1, sizeof(*client));
         if (client) {
-                client->end_fd = -1;
+                client->abort_fd = -1;
                 client->multi = curl_multi_init();
         }
         if (client && client->multi)
@@ -126,9 +126,9 @@ struct client *client_free(struct client *client)
         return NULL;
 }
 
-void client_end_on(struct client *client, int fd)
+void client_abort_on(struct client *client, int fd)
 {
-        client->end_fd = fd;
+        client->abort_fd = fd;
 }
 
 /* ---- why there is no answer ---- */
@@ -187,7 +187,7 @@ static enum exit_status explain_socket(const struct client *client, CURLcode res
 
 static enum exit_status explain(const struct client *client, CURLcode result, bool quiet)
 {
-        if (result == CURLE_ABORTED_BY_CALLBACK) /* aborted by client_end_on() or by the tick */
+        if (result == CURLE_ABORTED_BY_CALLBACK) /* aborted by client_abort_on() or by the tick */
                 return STATUS_FAILED;
         if (result == CURLE_OPERATION_TIMEDOUT) {
                 if (!quiet)
@@ -346,7 +346,7 @@ static void reap(struct client *client)
 static CURLcode carry_out(struct client *client, struct exchange *exchange)
 {
         const struct request *request = exchange->request;
-        struct curl_waitfd end = {.fd = client->end_fd, .events = CURL_WAIT_POLLIN};
+        struct curl_waitfd abort_on = {.fd = client->abort_fd, .events = CURL_WAIT_POLLIN};
         int running, events;
 
         if (curl_multi_add_handle(client->multi, exchange->easy) != CURLM_OK)
@@ -357,9 +357,10 @@ static CURLcode carry_out(struct client *client, struct exchange *exchange)
                 reap(client);
                 if (exchange->done)
                         return exchange->result;
-                if (curl_multi_poll(client->multi, &end, client->end_fd >= 0, TICK_MS, &events) != CURLM_OK)
+                if (curl_multi_poll(client->multi, &abort_on, client->abort_fd >= 0, TICK_MS, &events)
+                        != CURLM_OK)
                         return CURLE_OUT_OF_MEMORY;
-                if (end.revents)
+                if (abort_on.revents)
                         return CURLE_ABORTED_BY_CALLBACK;
                 if (events == 0 && request->tick && !request->tick(request->userdata))
                         return CURLE_ABORTED_BY_CALLBACK;
@@ -428,15 +429,16 @@ static void begin(struct client *client, struct exchange *exchange)
 /* Return whether to continue. */
 static bool await_any(struct client *client)
 {
-        struct curl_waitfd end = {.fd = client->end_fd, .events = CURL_WAIT_POLLIN};
+        struct curl_waitfd abort_on = {.fd = client->abort_fd, .events = CURL_WAIT_POLLIN};
         int running, events;
 
         if (curl_multi_perform(client->multi, &running) != CURLM_OK)
                 return false;
         reap(client);
         return running == 0
-               || (curl_multi_poll(client->multi, &end, client->end_fd >= 0, TICK_MS, &events) == CURLM_OK
-                       && !end.revents);
+               || (curl_multi_poll(client->multi, &abort_on, client->abort_fd >= 0, TICK_MS, &events)
+                               == CURLM_OK
+                       && !abort_on.revents);
 }
 
 void client_ask_all(struct client *client, const struct request *requests, size_t count,

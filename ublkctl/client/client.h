@@ -45,7 +45,7 @@ struct client *client_free(struct client *client);
 
 /* Abort requests from now on, with STATUS_FAILED and no message, while `fd` is readable (-1: stop that). The
  * caller keeps the descriptor. */
-void client_end_on(struct client *client, int fd);
+void client_abort_on(struct client *client, int fd);
 
 /* Send a request and wait. STATUS_OK: there is an answer, of any HTTP status, which the caller clears with
  * answer_clear(). Else (_NO_DAEMON, _NOT_ALLOWED, _TIMED_OUT, _FAILED) there is none, and one sentence is on

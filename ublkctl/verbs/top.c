@@ -232,7 +232,7 @@ enum exit_status verb_top(struct context *context, int argc, char *argv[])
 
         if (top.refreshes) {
                 top.signals = catch_signals();
-                client_end_on(context->client, top.signals);
+                client_abort_on(context->client, top.signals);
                 fputs("\033[?1049h\033[?25l", stdout); /* the alternate screen, without a cursor */
                 fflush(stdout);
         }
@@ -243,7 +243,7 @@ enum exit_status verb_top(struct context *context, int argc, char *argv[])
                 if (status != STATUS_OK && !ferror(stdout)) /* messages are gone with that screen */
                         status = say_again(&top);
         }
-        client_end_on(context->client, -1);
+        client_abort_on(context->client, -1);
         close_fd(top.signals);
         cJSON_Delete(top.before);
         return status;
