@@ -66,7 +66,7 @@ static enum exit_status restart_one(struct context *context, const char *name)
         request.userdata = &watch;
         status = call(context, &request, name, &answer);
         progress_end();
-        if (watch.hopeless)
+        if (watch.host_down)
                 say_in_force(name);
         if (status == STATUS_OK)
                 print_done(name, wait ? "restarted" : "is being restarted");

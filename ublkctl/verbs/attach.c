@@ -178,7 +178,7 @@ static enum exit_status create(struct attach *attach, bool *ret_taken)
         status = spec ? client_ask(attach->context->client, &request, false, &answer) : STATUS_FAILED;
         cJSON_Delete(spec);
         progress_end();
-        if (watch.hopeless) {
+        if (watch.host_down) {
                 *ret_taken = false;
                 take_back(attach);
                 return STATUS_FAILED;

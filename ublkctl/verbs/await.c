@@ -114,12 +114,12 @@ bool watch_or_end(void *userdata)
 
         if (path && client_ask(watch->context->client, &request, true, &answer) == STATUS_OK)
                 device = answer.status == 200 ? answer.json : NULL;
-        watch->hopeless = waits_for_the_host(device);
-        if (watch->hopeless)
+        watch->host_down = waits_for_the_host(device);
+        if (watch->host_down)
                 say(watch->name, "%s", device_message(device));
         else if (watch->context->progress)
                 show(watch, device);
-        return !watch->hopeless;
+        return !watch->host_down;
 }
 
 static bool show_status(void *userdata)
@@ -151,10 +151,10 @@ static enum exit_status time_is_over(const struct watch *watch, const cJSON *dev
 /* Return whether to give up, after a time that counts from the first device of this deadline. */
 static bool is_given_up(const struct watch *watch, const cJSON *device, uint64_t deadline)
 {
-        if (watch->gives_up
+        if (watch->fail_fast
                 && waits_for_consent(device)) /* long enough for an attempt that was just requested */
                 return now_usec() >= watch->began + HOST_PATIENCE;
-        return watch->gives_up && waits_for_the_host(device)
+        return watch->fail_fast && waits_for_the_host(device)
                && now_usec() + watch->context->settings->timeout >= deadline + HOST_PATIENCE;
 }
 
@@ -221,7 +221,7 @@ enum exit_status await_device(
 enum exit_status await_live(struct context *context, const char *name, uint64_t deadline)
 {
         struct watch watch = {
-                .context = context, .name = name, .goal = "Live", .began = now_usec(), .gives_up = true};
+                .context = context, .name = name, .goal = "Live", .began = now_usec(), .fail_fast = true};
 
         return await(&watch, WAIT_FOR_LIVE, deadline);
 }

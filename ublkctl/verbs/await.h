@@ -11,8 +11,8 @@ struct watch {
         const char *name;
         const char *goal; /* "Live", "gone" */
         uint64_t began;   /* microseconds, monotonic */
-        bool hopeless;    /* see watch_or_end() */
-        bool gives_up;    /* see await_live() */
+        bool host_down;   /* see watch_or_end() */
+        bool fail_fast;   /* see await_live() */
 };
 
 /* Return CLOCK_MONOTONIC in microseconds. */
@@ -23,7 +23,7 @@ uint64_t now_usec(void);
 bool (*watch_tick(const struct context *context))(void *userdata);
 
 /* The same tick (its userdata is a struct watch), which also ends the request if no device can start on this
- * machine: it prints the cause and sets `hopeless`. */
+ * machine: it prints the cause and sets `host_down`. */
 bool watch_or_end(void *userdata);
 
 /* Print that the request stays in force, after watch_or_end() has ended it. */

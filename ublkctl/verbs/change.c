@@ -56,7 +56,7 @@ static enum exit_status ask_for_change(struct context *context, struct request *
         request->userdata = &watch;
         status = client_ask(context->client, request, false, ret);
         progress_end();
-        if (watch.hopeless)
+        if (watch.host_down)
                 say_in_force(name);
         request->path = path; /* `full` goes out of scope here */
         return status;
