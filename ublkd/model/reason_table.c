@@ -263,12 +263,12 @@ const struct reason_info reason_table[] = {
                 .meaning = "The backing file was cut off under the disk, and acknowledged data is lost; "
                            "all I/O fails.",
                 .advice = "Restore the file to its full size from a copy; then 'ublkctl restart "
-                          "--accept-write-errors NAME'." },
+                          "--accept-write-errors=TOKEN NAME', with the token in its status.writeErrors." },
         [REASON_FLUSH_FAILED] = { "FlushFailed",
                 .meaning = "The backing store failed a flush, and acknowledged data may be lost; flushes "
                            "and writes with FUA fail.",
                 .advice = "Check the store and what is on the disk; then 'ublkctl restart "
-                          "--accept-write-errors NAME'." },
+                          "--accept-write-errors=TOKEN NAME', with the token in its status.writeErrors." },
         [REASON_STORE_FULL] = { "StoreFull",
                 .meaning = "The backing store has no room for a write.",
                 .advice = "Make room where the backing store lies." },
