@@ -47,6 +47,12 @@ struct device_record {
         enum record_age age;              /* not durable; nothing is done with a device that is not current */
 };
 
+/* Whether its disk has its number. The disk of an outdated record may be known to have another one. */
+static inline bool device_record_disk_has_number(const struct device_record *record)
+{
+        return record->status.disk && record->status.number == record->number;
+}
+
 /* Which database it is, and how far: two copies of one differ in `revision`. */
 struct store_stamp {
         char database[DATABASE_ID_SIZE]; /* 32 hexadecimal digits, random; "": none */

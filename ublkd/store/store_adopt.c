@@ -67,7 +67,7 @@ static int settle_number(struct device_store *store, struct device_record *adopt
 
         if (!holder)
                 return 0;
-        if (holder->record.status.disk) {
+        if (device_record_disk_has_number(&holder->record)) {
                 adopted->number = -1;
                 return 0;
         }

@@ -37,7 +37,7 @@ static bool is_of_another(const struct managed_device *device, int number, const
         const struct foreign_disks *foreign = &config->host->foreign;
         const struct device_record *record = device_store_of_number(config->store, number);
 
-        if (record && record->status.disk)
+        if (record && device_record_disk_has_number(record))
                 return true;
         for (size_t i = 0; i < foreign->count; i++)
                 if (foreign->items[i].number == number)

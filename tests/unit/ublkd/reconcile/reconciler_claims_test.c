@@ -408,8 +408,15 @@ static void the_store_of_a_lost_disk_is_its_own(void)
         world_stop_reconciler(&world);
         leave_lost_disk(&world);
         world_start_reconciler(&world);
+        /* A record with that number, whose disk has another one, says nothing of the lost disk. */
+        world_put_loop(&world, "other", ",\"enabled\":false");
+        world_settle(&world, 0);
+        CHECK_INT(device_store_assign_number(world.store, "other", LOST_NUMBER), 0);
         world_put_loop(&world, "again", "");
         world_settle(&world, 0);
+        CHECK_INT(device_store_set_status(world.store, "other",
+                          &(struct device_status){.phase = PHASE_FAILED, .disk = true, .number = 3}),
+                0);
         fake_worker_open(fake_worker("again"), "file:1");
         world_settle(&world, 5);
         CHECK_INT(world_record(&world, "again")->status.reason, REASON_BACKING_IN_USE);

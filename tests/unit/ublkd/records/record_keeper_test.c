@@ -337,6 +337,34 @@ static void test_the_disk_of_an_outdated_record_is_shown(struct place *place)
         stop(place);
 }
 
+/* Two disks: "data" got another number after the database was copied, and "late" got that of "data". */
+static void test_the_number_of_a_disk_is_not_that_of_an_outdated_record(struct place *place)
+{
+        struct foreign_disk items[2] = {};
+        struct foreign_disks found = {.items = items, .count = 2};
+        char uid[UID_TEXT_SIZE];
+
+        start(place);
+        create(place, "data", 5);
+        stop_and(place, "cp -r state backup");
+        start(place);
+        put(place, "data", ",\"id\":3");
+        CHECK_INT(device_store_assign_number(place->store, "data", 3), 0);
+        create(place, "late", 5);
+        strcpy(uid, uid_of(place, "late"));
+        items[0] = (struct foreign_disk){.number = 3, .cookie = device_cookie(uid_of(place, "data"), 2)};
+        items[1] = (struct foreign_disk){.number = 5, .cookie = device_cookie(uid, 1)};
+        stop_and(place, "rm -r state; cp -r backup state");
+        start(place);
+        CHECK_INT(get(place, "data")->number, 5);
+        CHECK_INT(record_keeper_show_disks(place->keeper, &found), 0);
+        check_shown(place, 3, true, 0, "/dev/ublkb3 is there");
+        CHECK_INT(adopt(place, uid, NULL), ADOPT_DONE);
+        CHECK_INT(get(place, "late")->number, 5);
+        CHECK_INT(get(place, "data")->number, -1);
+        stop(place);
+}
+
 static void test_a_device_that_was_removed_since(struct place *place)
 {
         struct adoptables found = {};
@@ -484,6 +512,7 @@ int main(void)
         static void (*const tests[])(struct place *) = {test_the_copy_follows_the_record,
                 test_a_lost_database, test_a_name_that_is_taken, test_a_number_that_is_taken,
                 test_an_older_database, test_the_disk_of_an_outdated_record_is_shown,
+                test_the_number_of_a_disk_is_not_that_of_an_outdated_record,
                 test_a_device_that_was_removed_since, test_a_copy_that_is_late,
                 test_copies_that_cannot_be_read, test_a_copy_that_cannot_be_written};
 
