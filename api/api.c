@@ -41,6 +41,11 @@ int api_new(sd_event *event, const struct api_config *config, struct api **ret, 
         return 0;
 }
 
+int api_listen_again(struct api *api)
+{
+        return server_listen_again(api);
+}
+
 struct api *api_free(struct api *api)
 {
         if (!api)

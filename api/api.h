@@ -28,7 +28,7 @@ struct api_config {
         const char *state_dir;           /* holds the bearer token (api-token) if one address is TCP */
         struct disk_search *disk_search; /* finds the openers of a disk; NULL: no disk has any */
         /* Return 0 and the counters of the device's worker, which the caller frees. -ENOENT, -ENODATA: no
-         * worker has served the device; -EPROTO: a worker of another version counted them; other -errno.
+         * worker has served the device; -EPROTO: a worker of another version counted them; -ESTALE: they were removed; other -errno.
          * NULL: no worker has served any device. */
         int (*read_stats)(void *userdata, const struct device_record *record, struct device_stats **ret);
         /* Fill `ret` with the supervisor's counters of its own work. NULL: there are none. */
@@ -76,6 +76,10 @@ void api_host_seen(struct api *api);
 
 /* Let requests run that wait for the first pass: config->is_ready() returns true now. Call from the loop. */
 void api_settled(struct api *api);
+
+/* Listen again where a socket file was removed, also for a socket of systemd. Return how many were made, or -errno of the
+ * first that cannot be made. Call from the loop. */
+int api_listen_again(struct api *api);
 
 /* Close every connection, suspended ones too, remove the socket files and free the api. `api` may be NULL.
  * Return NULL. */

@@ -9,24 +9,27 @@
 #include "ublkd/manager.h"
 
 #include "api/api.h"
+#include "ublkd/base/file_io.h"
 #include "ublkd/base/log.h"
 #include "ublkd/disk_users/disk_search.h"
 #include "ublkd/disks/disk_watch.h"
 #include "ublkd/store/event_writer.h"
 #include "ublkd/host/foreign_scan.h"
+#include "ublkd/host/served_disk.h"
 #include "ublkd/host/state_look.h"
 #include "ublkd/paths/path_watch.h"
 #include "ublkd/reconcile/device_reach.h"
 #include "ublkd/reconcile/reconciler.h"
 #include "ublkd/reconcile/reconciler_events.h"
+#include "ublkd/reconcile/runtime_remade.h"
 #include "ublkd/reconcile/spec_trial.h"
 #include "ublkd/records/record_keeper.h"
+#include "ublkd/runtime_guard.h"
 
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 
 enum { CONTROL_RETRY_USEC = 5 * 1000 * 1000 };
@@ -35,6 +38,7 @@ struct manager {
         sd_event *event;
         struct host host;
         struct runtime_dir *runtime_dir;
+        struct runtime_guard *runtime_guard;
         struct device_store *store;
         struct record_keeper *record_keeper;
         struct ublk_ctl *ctl; /* open, being opened, or one that could not be */
@@ -59,23 +63,6 @@ struct manager {
 };
 
 DEFINE_CLEANUP(struct manager, manager_free);
-
-/* mkdir -p. The last part gets `mode`, the others 0755. */
-static int make_dirs(const char *path, mode_t mode)
-{
-        char part[PATH_MAX];
-        int n = snprintf(part, sizeof(part), "%s", path);
-
-        if (n < 0 || n >= (int)sizeof(part))
-                return -ENAMETOOLONG;
-        for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-                *slash = '\0';
-                if (mkdir(part, 0755) < 0 && errno != EEXIST)
-                        return -errno;
-                *slash = '/';
-        }
-        return mkdir(part, mode) < 0 && errno != EEXIST ? -errno : 0;
-}
 
 static int open_store(struct manager *manager, const char *state_dir, struct problem_list *problems)
 {
@@ -168,7 +155,32 @@ static void on_state_seen(void *userdata, const struct state_room *room)
                 event_writer_retry(manager->event_writer);
                 (void)host_tell_state(&manager->host, manager->state_dir, room, manager->events_error);
         }
+        (void)runtime_guard_tell(manager->runtime_guard, &manager->host.state);
         answer_host(manager);
+}
+
+static void on_runtime_changed(void *userdata, bool remade)
+{
+        struct manager *manager = userdata;
+
+        if (remade && manager->reconciler)
+                reconciler_runtime_remade(manager->reconciler);
+        if (manager->api && api_listen_again(manager->api) > 0)
+                log_info(NULL, "The socket of the API was removed, and was made again");
+}
+
+static int open_runtime_guard(struct manager *manager)
+{
+        return runtime_guard_new(
+                &(struct runtime_guard_config){
+                        .event = manager->event,
+                        .dir = manager->runtime_dir,
+                        .store = manager->store,
+                        .record_keeper = manager->record_keeper,
+                        .changed = on_runtime_changed,
+                        .userdata = manager,
+                },
+                &manager->runtime_guard);
 }
 
 /* What the runtime directory has cannot be listed without memory, or descriptors: then less is told. A list
@@ -308,6 +320,8 @@ static int api_read_stats(void *userdata, const struct device_record *record, st
         struct manager *manager = userdata;
         _cleanup_close_ int fd = runtime_dir_open_region(manager->runtime_dir, record->uid);
 
+        if (fd == -ENOENT && record->status.phase == PHASE_LIVE)
+                return -ESTALE;
         return fd < 0 ? fd : device_stats_read(fd, ret);
 }
 
@@ -376,28 +390,14 @@ static int open_api(
                 &manager->api, problems);
 }
 
-/* In the process that searches: what it has of the store is from when it began. */
-static bool describe_worker(const void *userdata, pid_t pid, char *text, size_t size)
-{
-        const struct manager *manager = userdata;
-
-        DEVICE_STORE_FOREACH (record, manager->store)
-                if (record->status.worker.pid == pid) {
-                        snprintf(text, size, "the device %s (/dev/ublkb%d, served by process %d)",
-                                record->name, record->number, (int)pid);
-                        return true;
-                }
-        return false;
-}
-
 static int open_disk_search(struct manager *manager)
 {
         return disk_search_new(manager->event,
                 &(struct disk_search_options){
                         .roots = {.proc = "/proc",
                                   .sys = "/sys",
-                                  .describe = describe_worker,
-                                  .describe_userdata = manager}
+                                  .describe = served_disk_describe,
+                                  .describe_userdata = manager->store}
         },
                 &manager->disk_search);
 }
@@ -546,6 +546,8 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 open_disk_watch(manager);
         if (r >= 0)
+                r = open_runtime_guard(manager);
+        if (r >= 0)
                 r = control_start(manager); /* it opens the reconciler */
         if (r >= 0)
                 r = open_api(manager, options, problems);
@@ -560,6 +562,7 @@ struct manager *manager_free(struct manager *manager)
         if (!manager)
                 return NULL;
         api_free(manager->api);
+        runtime_guard_free(manager->runtime_guard);
         disk_watch_free(manager->disk_watch);
         reconciler_free(manager->reconciler);
         disk_search_free(manager->disk_search);

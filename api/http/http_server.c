@@ -14,6 +14,7 @@
 #include "ublkd/base/log.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -392,6 +393,40 @@ int server_listen(struct api *api, struct problem_list *problems)
                 r = sd_event_add_io(api->event, &api->listeners[i].source, api->listeners[i].fd, EPOLLIN,
                         on_connect, api);
         return r;
+}
+
+static int listen_again_at(struct api *api, struct listener *listener, const char *path)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct listener fresh;
+        int r = listener_open(path, &fresh, &problems);
+
+        if (r < 0)
+                return r;
+        r = sd_event_add_io(api->event, &fresh.source, fresh.fd, EPOLLIN, on_connect, api);
+        if (r < 0) {
+                listener_close(&fresh);
+                return r;
+        }
+        listener_close(listener);
+        *listener = fresh;
+        return 1;
+}
+
+int server_listen_again(struct api *api)
+{
+        char path[PATH_MAX];
+        int count = 0, error = 0;
+
+        for (size_t i = 0; i < api->listener_count; i++) {
+                struct listener *listener = &api->listeners[i];
+                int r = listener_is_lost(listener, path, sizeof(path)) ? listen_again_at(api, listener, path)
+                                                                       : 0;
+
+                count += r > 0;
+                error = error < 0 ? error : r < 0 ? r : 0;
+        }
+        return error < 0 ? error : count;
 }
 
 int server_open(struct api *api, struct problem_list *problems)

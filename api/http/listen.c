@@ -258,6 +258,21 @@ int listener_adopt(int fd, struct listener *ret, struct problem_list *problems)
         return 0;
 }
 
+bool listener_is_lost(const struct listener *listener, char *path, size_t size)
+{
+        struct sockaddr_un address = {};
+        socklen_t length = sizeof(address) - 1; /* a path may lack its NUL */
+        struct stat info;
+        int n;
+
+        if (!listener->path
+                && (getsockname(listener->fd, (struct sockaddr *)&address, &length) < 0
+                        || address.sun_family != AF_UNIX || address.sun_path[0] != '/'))
+                return false;
+        n = snprintf(path, size, "%s", listener->path ? listener->path : address.sun_path);
+        return n > 0 && (size_t)n < size && lstat(path, &info) < 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
 /* Another ublkd may have replaced the file; leave that one alone. */
 static void remove_socket_file(const struct listener *listener)
 {

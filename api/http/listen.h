@@ -22,5 +22,7 @@ struct listener {
 int listener_open(const char *address, struct listener *ret, struct problem_list *problems);
 /* Take over a listening socket that another process has bound; `fd` is closed on failure. 0; -errno. */
 int listener_adopt(int fd, struct listener *ret, struct problem_list *problems);
+/* Return true, and the path, if the file of the socket was removed, so that no client can connect. */
+bool listener_is_lost(const struct listener *listener, char *path, size_t size);
 /* Close the socket, and remove its file if it is still the one that listener_open() made. */
 void listener_close(struct listener *listener);

@@ -34,5 +34,8 @@ int server_open(struct api *api, struct problem_list *problems);
 /* Start accepting connections. 0, or -errno like api_new(). */
 int server_listen(struct api *api, struct problem_list *problems);
 
+/* Listen again where a socket file was removed. Return how many were made, or -errno of the first that cannot be made. */
+int server_listen_again(struct api *api);
+
 /* Close every connection and socket. No request may be suspended. May follow a failed server_open(). */
 void server_close(struct api *api);

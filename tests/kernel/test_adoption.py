@@ -2,6 +2,7 @@
 """Supervisors come and go; workers, names and numbers stay."""
 
 import random
+import shutil
 import time
 
 import pytest
@@ -61,6 +62,41 @@ def test_the_next_ublkd_knows_the_same_workers(ext4, daemon, file_of, directory,
     assert status["recoveries"] == counted["recoveries"] and status["worker"]["restarts"] == 1
     for name in _NAMES:
         api.delete(name)
+
+
+def test_a_runtime_directory_that_is_removed(daemon, file_of, directory):
+    """The disk is served on, the host names its worker, and a restart makes that known to the next ublkd again."""
+    api = daemon.api
+    disk = Disk(api.create(loop_spec("data", file_of()))["status"]["id"])
+    api.create(null_spec("other"))
+    pid = daemon.worker_pid("data")
+    fio = Fio(directory, disk)
+    try:
+        fio.wait_running()
+        shutil.rmtree(daemon.runtime)
+        wait_until((daemon.runtime / "ublkd.sock").exists, "a new socket")
+        disk.wait_progress(50)
+        (problem,) = api.ask("GET", "/host", 200)["problems"]
+        assert problem["title"] == "RuntimeDirectoryGone" and "'ublkctl restart data other'" in problem["detail"]
+        (event,) = [event for event in daemon.events("data") if event["reason"] == "RuntimeDirectoryGone"]
+        assert f"worker {pid}" in event["message"] and event["type"] == "Warning"
+        assert api.ask("GET", "/devices/data/stats", 409)["detail"].startswith("The statistics of the worker")
+        # A worker that dies is replaced.
+        api.wait_other_worker("other", daemon.kill_worker("other"))
+        (problem,) = api.ask("GET", "/host", 200)["problems"]
+        assert "'ublkctl restart data'" in problem["detail"]
+        daemon.ctl("restart", "data")
+        assert api.ask("GET", "/host", 200)["problems"] == []
+        assert api.ask("GET", "/devices/data/stats", 200)["total"]
+        pids = {name: daemon.worker_pid(name) for name in ("data", "other")}
+        disk.wait_progress(50)
+        daemon.kill()
+        daemon.start()
+        assert {name: daemon.worker_pid(name) for name in pids} == pids
+        disk.wait_progress(50)
+        fio.finish().assert_clean()
+    finally:
+        fio.kill()
 
 
 def test_a_worker_that_dies_while_there_is_no_supervisor(api, daemon):

@@ -105,6 +105,7 @@ LOGGERS = [
     "ublkd/base/log.[ch]",
     "ublkd/main.c",
     "ublkd/manager.c",
+    "ublkd/runtime_guard.c",
     "ublkd/reconcile/reconciler.c",
     "ublkd/reconcile/device_turn.c",
     "ublkd/reconcile/event_journal.c",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small files, read at once, and files that are replaced as a whole. */
+/* Small files, read at once, files that are replaced as a whole, and directories. */
 #include "ublkd/base/file_io.h"
 
 #include <fcntl.h>
@@ -121,4 +121,20 @@ static int make_text(int dir, const char *fresh, void *userdata)
 int replace_text_at(int dir, const char *name, mode_t mode, const char *text)
 {
         return replace_at(dir, name, make_text, &(struct text_file){text, mode});
+}
+
+int make_dirs(const char *path, mode_t mode)
+{
+        char part[PATH_MAX];
+        int n = snprintf(part, sizeof(part), "%s", path);
+
+        if (n < 0 || n >= (int)sizeof(part))
+                return -ENAMETOOLONG;
+        for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+                *slash = '\0';
+                if (mkdir(part, 0755) < 0 && errno != EEXIST)
+                        return -errno;
+                *slash = '/';
+        }
+        return mkdir(part, mode) < 0 && errno != EEXIST ? -errno : 0;
 }

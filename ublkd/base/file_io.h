@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small files, read at once, and files that are replaced as a whole. `dir` and `name` are as of openat(2): with
+/* Small files, read at once, files that are replaced as a whole, and directories. `dir` and `name` are as of openat(2): with
  * AT_FDCWD, `name` is a path. */
 #pragma once
 
@@ -33,3 +33,6 @@ int replace_at(
 
 /* The same with a file that holds `text`. `mode` is the file's whatever the umask is. 0 or -errno. */
 int replace_text_at(int dir, const char *name, mode_t mode, const char *text);
+
+/* Create the directory `path` with `mode`, and those above it with 0755, as far as they are missing. 0 or -errno. */
+int make_dirs(const char *path, mode_t mode);

@@ -37,6 +37,7 @@ enum condition_reason {
         REASON_NOT_STORED,
         REASON_STORE_FAILED,
         REASON_RUNTIME_DIRECTORY,
+        REASON_RUNTIME_DIRECTORY_GONE,
         /* The worker. */
         REASON_WORKER_DIED,
         REASON_WORKER_HANGS,

@@ -93,6 +93,10 @@ const struct reason_info reason_table[] = {
         [REASON_RUNTIME_DIRECTORY] = { "RuntimeDirectory", .transient = true,
                 .meaning = "The runtime directory cannot be written.",
                 .advice = "Make room there, or correct its permissions; ublkd tries again." },
+        [REASON_RUNTIME_DIRECTORY_GONE] = { "RuntimeDirectoryGone",
+                .meaning = "The runtime directory was removed while ublkd ran; the disk is served on, but its "
+                           "statistics are lost, and a ublkd that is restarted cannot adopt its worker.",
+                .advice = "Replace the worker with 'ublkctl restart NAME', before ublkd is restarted." },
         [REASON_WORKER_DIED] = { "WorkerDied", .transient = true,
                 .meaning = "The worker ended by itself, or was killed from outside.",
                 .advice = "Look into the log of ublkd-worker for this device; ublkd starts another "

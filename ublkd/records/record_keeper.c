@@ -274,6 +274,23 @@ int record_keeper_new(struct device_store *store, struct runtime_dir *runtime_di
         return 0;
 }
 
+int record_keeper_rewrite(struct record_keeper *keeper)
+{
+        int fd = runtime_dir_open_database_mark(keeper->runtime_dir), r = 0;
+
+        if (fd < 0)
+                return fd;
+        close_fd(keeper->mark_fd);
+        keeper->mark_fd = fd;
+        DEVICE_STORE_FOREACH (record, keeper->store) {
+                int one = keep(keeper, record);
+
+                r = r < 0 ? r : one;
+        }
+        write_mark(keeper);
+        return r;
+}
+
 struct record_keeper *record_keeper_free(struct record_keeper *keeper)
 {
         if (!keeper)

@@ -20,6 +20,10 @@ struct record_keeper *record_keeper_free(struct record_keeper *keeper);
  * before the kernel hears of its disk. 0 or -errno. */
 int record_keeper_ensure(struct record_keeper *keeper, const char *name);
 
+/* The runtime directory was made again: writes everything into it once more. What cannot be written now is tried again
+ * as in record_keeper_ensure(). 0 or -errno. */
+int record_keeper_rewrite(struct record_keeper *keeper);
+
 /* Replaces `ret` by what can be adopted, `most` of them: the copies that no current record stands for. 0 or
  * -errno. */
 int record_keeper_list(struct record_keeper *keeper, size_t most, struct adoptables *ret);

@@ -182,6 +182,54 @@ struct runtime_dir *runtime_dir_free(struct runtime_dir *dir)
         return NULL;
 }
 
+static bool is_at(int parent_fd, const char *name, int fd)
+{
+        struct stat there, open;
+
+        return fstatat(parent_fd, name, &there, parent_fd == AT_FDCWD ? 0 : AT_SYMLINK_NOFOLLOW) == 0
+               && fstat(fd, &open) == 0 && there.st_dev == open.st_dev && there.st_ino == open.st_ino;
+}
+
+int runtime_dir_check(const struct runtime_dir *dir)
+{
+        return is_at(AT_FDCWD, dir->path, dir->fd) && is_at(dir->fd, "lock", dir->lock_fd)
+                               && is_at(dir->fd, "workers", dir->workers_fd)
+                       ? 0
+                       : -ENOLINK;
+}
+
+static void replace_fd(int *fd, int fresh)
+{
+        close_fd(*fd);
+        *fd = fresh;
+}
+
+/* Of a file that a process has locked it closes no descriptor before it unlocks it: a lock that is still there stays
+ * as it is. */
+int runtime_dir_remake(struct runtime_dir *dir)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        _cleanup_close_ int fd = open_dir_at(AT_FDCWD, dir->path, 0755, false), workers_fd = -1, lock_fd = -1;
+        bool locked;
+        int r = fd < 0 ? fd : check_mode(fd, dir->path, &problems);
+
+        if (r < 0)
+                return r;
+        locked = is_at(fd, "lock", dir->lock_fd);
+        if (!locked)
+                r = lock(dir->path, fd, &lock_fd, &problems);
+        if (r < 0)
+                return r;
+        workers_fd = open_dir_at(fd, "workers", 0700, true);
+        if (workers_fd < 0)
+                return workers_fd;
+        replace_fd(&dir->fd, TAKE_FD(fd));
+        replace_fd(&dir->workers_fd, TAKE_FD(workers_fd));
+        if (!locked)
+                replace_fd(&dir->lock_fd, TAKE_FD(lock_fd));
+        return 0;
+}
+
 const char *runtime_dir_path(const struct runtime_dir *dir)
 {
         return dir->path;

@@ -13,6 +13,12 @@ struct runtime_dir;
 int runtime_dir_open(const char *path, struct runtime_dir **ret, struct problem_list *problems);
 struct runtime_dir *runtime_dir_free(struct runtime_dir *dir);
 
+/* 0; -ENOLINK: what is open is not what is at the path any more. It was removed, moved or replaced, and what is written
+ * to it is lost. */
+int runtime_dir_check(const struct runtime_dir *dir);
+/* Makes and locks what is missing of the directory, without what was in it. 0; -errno, with nothing changed. */
+int runtime_dir_remake(struct runtime_dir *dir);
+
 /* As it was given to runtime_dir_open(). Valid as long as `dir`. */
 const char *runtime_dir_path(const struct runtime_dir *dir);
 

@@ -97,6 +97,16 @@ static void load_params(struct managed_device *device)
         worker_msg_clear(&msg);
 }
 
+void device_backing_rewrite(const struct managed_device *device)
+{
+        if (device->backing.known)
+                (void)write_backing(device);
+        if (device->backing.frozen_known)
+                (void)write_message(device, RUNTIME_PARAMS,
+                        &(const struct worker_msg){
+                                .type = WORKER_MSG_PARAMS, .params = device->backing.frozen});
+}
+
 void device_backing_load(struct managed_device *device, const struct device_record *record)
 {
         struct device_backing *backing = &device->backing;

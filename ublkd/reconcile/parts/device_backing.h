@@ -36,6 +36,8 @@ struct device_backing {
 };
 
 /* Takes over what an earlier ublkd has written down or had kept. Before any device has its turn. */
+/* Writes down once more what is written down of it. What fails is missing for the next ublkd. */
+void device_backing_rewrite(const struct managed_device *device);
 void device_backing_load(struct managed_device *device, const struct device_record *record);
 /* Makes it follow the facts of this turn: takes the descriptor of a worker that serves, closes that of a disk
  * which is gone, unless the next disk is made of the same spec. */

@@ -83,6 +83,8 @@ void device_faults_read(struct managed_device *device)
 {
         _cleanup_close_ int fd = open_region(device);
 
+        if (fd == -ENOENT && device->view.facts.worker == PLAN_WORKER_SERVING)
+                return; /* it was removed under the worker, which goes on failing I/O as it did */
         if (fd < 0 || region_faults_read(fd, device->faults.reports) < 0) {
                 memset(device->faults.reports, 0, sizeof(device->faults.reports));
                 return;

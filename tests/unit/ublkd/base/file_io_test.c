@@ -163,6 +163,21 @@ static void test_a_short_write(void)
         check_content("short", "12345");
 }
 
+static void test_directories_and_those_above(void)
+{
+        char path[128];
+        struct stat st;
+
+        snprintf(path, sizeof(path), "%s/a/b", folder);
+        CHECK_INT(make_dirs(path, 0700), 0);
+        CHECK_INT(make_dirs(path, 0755), 0); /* it stays as it is */
+        CHECK_INT(fstatat(dir, "a/b", &st, 0), 0);
+        CHECK_INT(st.st_mode, S_IFDIR | 0700);
+        put("a/file", "no directory");
+        snprintf(path, sizeof(path), "%s/a/file/c", folder);
+        CHECK_INT(make_dirs(path, 0700), -ENOTDIR);
+}
+
 int main(void)
 {
         char command[64];
@@ -176,6 +191,7 @@ int main(void)
                 test_nothing_that_was_there_before_is_written_to();
                 test_a_failure_leaves_the_old_file();
                 test_a_short_write();
+                test_directories_and_those_above();
                 snprintf(command, sizeof(command), "rm -r %s", folder);
                 CHECK_INT(system(command), 0);
         }

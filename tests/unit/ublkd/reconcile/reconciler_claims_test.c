@@ -4,6 +4,7 @@
 #include "reconciler_fake_worker.h"
 #include "reconciler_world.h"
 #include "ublkd/runtime/claim_file.h"
+#include "ublkd/reconcile/runtime_remade.h"
 #include "ublkd/store/device_record.h"
 #include "ublkd/records/record_file.h"
 
@@ -427,8 +428,35 @@ static void the_store_of_a_lost_disk_is_its_own(void)
         world_free(&world);
 }
 
+/* The runtime directory was removed, and is there again. */
+static void what_is_known_is_written_down_again(void)
+{
+        _cleanup_claims_ struct backing_claims claims = {};
+        _cleanup_free_ char *params = NULL;
+        struct world world;
+        char command[192];
+        const char *uid;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        uid = world_record(&world, "data")->uid;
+        snprintf(command, sizeof(command), "rm -r %s/workers/* %s/disks", world.path, world.path);
+        CHECK_INT(system(command), 0);
+        reconciler_runtime_remade(world.reconciler);
+        world_settle(&world, 5);
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        CHECK_INT(claim_file_read(world.dir, uid, &claims), 0);
+        CHECK_INT(claims.count, 1);
+        CHECK_INT(runtime_dir_read(world.dir, uid, RUNTIME_PARAMS, &params), 0);
+        snprintf(command, sizeof(command), "%s/disks/ublkb0", world.path); /* what udev reads */
+        CHECK_INT(__real_access(command, R_OK), 0);
+        world_free(&world);
+}
+
 int main(void)
 {
+        what_is_known_is_written_down_again();
         the_store_of_a_lost_disk_is_its_own();
         a_store_that_the_worker_of_a_lost_disk_has_locked_is_to_be_adopted();
         what_lies_below_a_store_belongs_to_its_disk();

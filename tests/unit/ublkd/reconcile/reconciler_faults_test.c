@@ -4,6 +4,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 #include "ublkd/proto/region_faults.h"
+#include "ublkd/reconcile/runtime_remade.h"
 
 static const char *const names[] = {"data", "(trial)"};
 
@@ -140,6 +141,22 @@ static void not_by_a_restart_that_was_refused(void)
         world_free(&world);
 }
 
+/* The region is removed with the runtime directory; the worker goes on failing flushes. */
+static void kept_while_the_region_is_gone(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        fail_a_flush(&world, control);
+        CHECK_INT(runtime_dir_forget_region(world.dir, world_record(&world, "data")->uid), 0);
+        reconciler_runtime_remade(world.reconciler);
+        world_settle(&world, 20);
+        CHECK_INT(durable(&world)->status, CONDITION_FALSE);
+        CHECK_INT(count_of(&world, REASON_FLUSH_FAILED), 1);
+        world_free(&world);
+}
+
 static void cleared_when_the_disk_was_disabled(void)
 {
         struct region_control *control;
@@ -184,6 +201,7 @@ int main(void)
         cleared_with_the_worker_that_follows();
         not_what_nobody_had_seen();
         not_by_a_restart_that_was_refused();
+        kept_while_the_region_is_gone();
         cleared_when_the_disk_was_disabled();
         return check_report();
 }

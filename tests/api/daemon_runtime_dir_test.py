@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""The runtime directory is removed under a running ublkd. What that means for disks that are served is in
+tests/kernel/test_adoption.py."""
+import os
+import pathlib
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from api_server import DEADLINE, UnixConnection, ask, spec
+
+PROGRAM, WORKER = os.environ["UBLKD_PROGRAM"], os.environ["UBLKD_WORKER"]
+
+
+def until(condition):
+    end = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < end, "it does not come"
+        time.sleep(0.01)
+
+
+class Daemon:
+    def __init__(self, directory):
+        self.run, self.state, self.log = directory / "run", directory / "state", directory / "log"
+        self.socket = self.run / "ublkd.sock"
+        self.start()
+
+    def start(self):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [PROGRAM, "--worker", WORKER, "--state-dir", self.state, "--runtime-dir", self.run],
+                stdin=subprocess.DEVNULL, stderr=log)
+        until(self.answers)
+
+    def answers(self):
+        """A socket is there a moment before ublkd listens on it."""
+        try:
+            return self.ask("GET", "/healthz").status == 200
+        except OSError:
+            return False
+
+    def ask(self, method, path, body=None):
+        connection = UnixConnection(str(self.socket))
+        try:
+            return ask(connection, method, path, body)
+        finally:
+            connection.close()
+
+    def records(self):
+        return sorted(path.name for path in (self.run / "workers").glob("*.record"))
+
+    def said(self, words):
+        return self.log.read_text(encoding="utf-8").count(words)
+
+    def stop(self):
+        self.process.terminate()
+        assert self.process.wait(DEADLINE) == 0, self.log.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def daemon(tmp_path):
+    daemon = Daemon(tmp_path)
+    yield daemon
+    if daemon.process.poll() is None:
+        daemon.stop()
+
+
+def test_it_is_made_again_with_records_and_socket(daemon):
+    """Nobody could reach ublkd any more, no worker could be started, and nothing told of it."""
+    for name in ("one", "two"):
+        assert daemon.ask("POST", "/devices", spec(name)).status == 201
+    before = daemon.records()
+    assert len(before) == 2
+    for times in (1, 2):
+        shutil.rmtree(daemon.run)
+        until(daemon.answers)
+        assert daemon.records() == before
+        assert (daemon.run / "workers" / "database").read_text(encoding="utf-8")
+        assert daemon.said("was removed while ublkd runs, and was made again") == times
+    assert [device["name"] for device in daemon.ask("GET", "/devices").json["items"]] == ["one", "two"]
+    titles = [problem["title"] for problem in daemon.ask("GET", "/host").json["problems"]]
+    assert "RuntimeDirectoryGone" not in titles  # no worker has lost anything
+    assert daemon.ask("POST", "/devices", spec("three")).status == 201
+    assert len(daemon.records()) == 3
+    daemon.stop()
+    daemon.start()
+    assert len(daemon.ask("GET", "/devices").json["items"]) == 3
+
+
+def test_a_socket_alone(daemon):
+    daemon.socket.unlink()
+    until(daemon.answers)
+    assert daemon.ask("GET", "/healthz").status == 200
+    assert daemon.said("The socket of the API was removed, and was made again") == 1
+    daemon.stop()
+    assert not daemon.socket.exists()
+
+
+def test_one_that_cannot_be_made_again(daemon):
+    moved = pathlib.Path(f"{daemon.run}.moved")
+    daemon.run.rename(moved)
+    daemon.run.write_text("in its place", encoding="utf-8")
+    until(lambda: daemon.said("cannot be made again: Not a directory") == 1)
+    assert not daemon.socket.exists()
+    daemon.run.unlink()
+    until(daemon.answers)
+    assert daemon.said("cannot be made again") == 1 and daemon.said("was made again") >= 1

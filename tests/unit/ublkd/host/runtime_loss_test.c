@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* What is said of workers whose runtime directory was removed, and for how long. */
+#include "tests/unit/check.h"
+#include "ublkd/host/runtime_loss.h"
+#include "ublkd/host/served_disk.h"
+
+#include "ublkd/base/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct device_store *store;
+
+static void put(const char *name)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        const struct put_condition condition = {.mode = PUT_CREATE};
+        const struct device_record *record;
+        struct device_spec *spec = NULL;
+        enum put_outcome outcome;
+        char text[128];
+        cJSON *document;
+
+        snprintf(text, sizeof(text), "{\"name\":\"%s\",\"target\":{\"type\":\"null\"},\"size\":\"1MiB\"}",
+                name);
+        document = cJSON_Parse(text);
+        CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0);
+        CHECK_INT(device_store_put(store, spec, &condition, &record, &outcome, &problems), 0);
+        cJSON_Delete(document);
+}
+
+static void serve(const char *name, uint64_t since)
+{
+        struct device_status status = {
+                .phase = PHASE_LIVE, .number = 0, .disk = true, .worker = {.pid = 4211, .started_at = since}
+        };
+
+        CHECK_INT(device_store_set_status(store, name, &status), 0);
+}
+
+static unsigned count_events(const char *words)
+{
+        const struct event_log *log = device_store_events(store);
+        unsigned count = 0;
+
+        for (size_t i = 0; i < event_log_count(log); i++)
+                count += event_log_at(log, i)->reason == REASON_RUNTIME_DIRECTORY_GONE
+                         && strstr(event_log_at(log, i)->message, words);
+        return count;
+}
+
+static void check_told(struct runtime_loss *loss, const char *words)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+
+        CHECK_INT(runtime_loss_tell(loss, store, &problems), 0);
+        CHECK_INT(problems.count, words ? 1 : 0);
+        if (words && problems.count > 0 && !CHECK(strstr(problems.items[0].detail, words)))
+                fprintf(stderr, "it says: %s\n", problems.items[0].detail);
+}
+
+static void test_until_the_last_worker_was_replaced(void)
+{
+        uint64_t before = clock_usec(CLOCK_REALTIME) - 1000 * 1000, after = before + 60 * 1000 * 1000;
+        struct runtime_loss loss = {};
+
+        check_told(&loss, NULL);
+        serve("one", before);
+        serve("two", before);
+        runtime_loss_note(&loss, store, "/run/x", 0);
+        CHECK_INT(count_events("'ublkctl restart one'"), 1);
+        CHECK_INT(count_events("'ublkctl restart two'"), 1);
+        CHECK_INT(count_events("restart idle"), 0);
+        check_told(&loss, "'ublkctl restart one two'");
+        serve("one", after);
+        check_told(&loss, "of 1 worker that ran then");
+        serve("two", after);
+        check_told(&loss, NULL);
+        serve("one", before); /* it is over */
+        check_told(&loss, NULL);
+        runtime_loss_clear(&loss);
+}
+
+static void test_while_it_cannot_be_made_again(void)
+{
+        struct runtime_loss loss = {};
+
+        serve("one", 1);
+        for (int i = 0; i < 3; i++)
+                runtime_loss_note(&loss, store, "/run/y", -EROFS);
+        CHECK_INT(count_events("/run/y"), 1); /* of one device, once */
+        check_told(&loss, "a disk whose worker dies is not recovered");
+        runtime_loss_note(&loss, store, "/run/y", 0);
+        CHECK_INT(count_events("/run/y"), 1);
+        check_told(&loss, "'ublkctl restart one'");
+        runtime_loss_clear(&loss);
+}
+
+static void test_the_device_of_a_worker(void)
+{
+        char text[160];
+
+        CHECK(!served_disk_describe(store, 1, text, sizeof(text)));
+        serve("one", 1);
+        CHECK_INT(device_store_assign_number(store, "one", 3), 0);
+        CHECK(served_disk_describe(store, 4211, text, sizeof(text)));
+        CHECK_STR(text, "the device one (/dev/ublkb3, served by process 4211)");
+}
+
+int main(void)
+{
+        const struct device_backend *backend;
+        void *context;
+
+        CHECK_INT(store_memory_open(&backend, &context), 0);
+        CHECK_INT(device_store_new(backend, context, &store), 0);
+        put("idle");
+        put("one");
+        put("two");
+        test_until_the_last_worker_was_replaced();
+        test_while_it_cannot_be_made_again();
+        test_the_device_of_a_worker();
+        device_store_free(store);
+        return check_report();
+}

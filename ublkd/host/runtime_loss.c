@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* The loss of the runtime directory, in words. */
+#include "ublkd/host/runtime_loss.h"
+
+#include "ublkd/base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NAMES_SIZE = 256 };
+
+/* Its worker was started before, and so has a socket and a region that nothing leads to any more. */
+static bool is_cut_off(const struct runtime_loss *loss, const struct device_record *record)
+{
+        return record->age == RECORD_CURRENT && record->status.worker.pid > 0
+               && record->status.worker.started_at < loss->at;
+}
+
+void runtime_loss_note(struct runtime_loss *loss, struct device_store *store, const char *path, int error)
+{
+        bool is_retry = loss->path && loss->error < 0;
+
+        loss->error = error;
+        if (is_retry)
+                return;
+        free(loss->path);
+        loss->path = strdup(path); /* without memory the host does not name it */
+        loss->at = clock_usec(CLOCK_REALTIME);
+        DEVICE_STORE_FOREACH (record, store)
+                if (is_cut_off(loss, record))
+                        (void)device_store_note(store, record->name, EVENT_WARNING,
+                                REASON_RUNTIME_DIRECTORY_GONE,
+                                "The runtime directory %s was removed while ublkd ran. The disk is served "
+                                "on, but its "
+                                "statistics are lost, and a ublkd that is restarted cannot adopt its worker "
+                                "%d. "
+                                "'ublkctl restart %s' replaces the worker without an I/O error; do that "
+                                "before ublkd "
+                                "is restarted.",
+                                path, (int)record->status.worker.pid, record->name);
+}
+
+/* "a b c", as far as they fit. How many there are. */
+static size_t list_names(
+        const struct runtime_loss *loss, const struct device_store *store, char names[static NAMES_SIZE])
+{
+        size_t count = 0, used = 0;
+        bool full = false;
+
+        names[0] = '\0';
+        DEVICE_STORE_FOREACH (record, store) {
+                if (!is_cut_off(loss, record))
+                        continue;
+                full = full || used + strlen(record->name) + 2 > NAMES_SIZE;
+                if (!full)
+                        used += (size_t)snprintf(
+                                names + used, NAMES_SIZE - used, "%s%s", count ? " " : "", record->name);
+                count++;
+        }
+        if (full && used + sizeof(" ...") <= NAMES_SIZE)
+                strcpy(names + used, " ...");
+        return count;
+}
+
+int runtime_loss_tell(
+        struct runtime_loss *loss, const struct device_store *store, struct problem_list *problems)
+{
+        char names[NAMES_SIZE];
+        size_t count;
+
+        if (!loss->path)
+                return 0;
+        if (loss->error < 0)
+                return problem_add(problems, -loss->error, "", "RuntimeDirectoryGone",
+                        "The runtime directory %s was removed while ublkd runs, and cannot be made again: "
+                        "%s. The disks "
+                        "are served on, but no worker can be started: a disk whose worker dies is not "
+                        "recovered. "
+                        "ublkd tries again every few seconds",
+                        loss->path, strerror(-loss->error));
+        count = list_names(loss, store, names);
+        if (count == 0) {
+                runtime_loss_clear(loss);
+                return 0;
+        }
+        return problem_add(problems, ENOLINK, "", "RuntimeDirectoryGone",
+                "The runtime directory %s was removed while ublkd ran, and was made again. All disks are "
+                "served on. But "
+                "of %zu worker%s that ran then, statistics are lost, new limits and faults of the store are "
+                "not passed "
+                "on, and a ublkd that is restarted cannot adopt %s. Before ublkd is restarted, replace %s "
+                "without an I/O "
+                "error: 'ublkctl restart %s'",
+                loss->path, count, count == 1 ? "" : "s", count == 1 ? "it" : "them",
+                count == 1 ? "it" : "them", names);
+}
+
+void runtime_loss_clear(struct runtime_loss *loss)
+{
+        free(loss->path);
+        *loss = (struct runtime_loss){};
+}

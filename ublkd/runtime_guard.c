@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* What the supervisor does when its runtime directory is removed. */
+#include "ublkd/runtime_guard.h"
+
+#include "ublkd/base/log.h"
+#include "ublkd/host/runtime_loss.h"
+#include "ublkd/runtime/runtime_watch.h"
+
+#include <string.h>
+
+struct runtime_guard {
+        struct runtime_guard_config config;
+        struct runtime_watch *watch; /* NULL: it cannot be watched */
+        struct runtime_loss loss;
+};
+
+static void on_remade(const struct runtime_guard *guard)
+{
+        int r = record_keeper_rewrite(guard->config.record_keeper);
+
+        log_warning(NULL,
+                "The runtime directory %s was removed while ublkd runs, and was made again%s%s; the disks "
+                "are served "
+                "on, and 'ublkctl host' names workers that are to be replaced",
+                runtime_dir_path(guard->config.dir),
+                r < 0 ? ", but not all records could be written there: " : "", r < 0 ? strerror(-r) : "");
+}
+
+static void on_change(void *userdata, enum runtime_change change, int error)
+{
+        struct runtime_guard *guard = userdata;
+        const char *path = runtime_dir_path(guard->config.dir);
+
+        if (change == RUNTIME_REMADE)
+                on_remade(guard);
+        else if (change == RUNTIME_GONE && guard->loss.error == 0)
+                log_errno(LOG_ERR, NULL, error,
+                        "The runtime directory %s was removed while ublkd runs, and cannot be made again: "
+                        "%s; trying "
+                        "again every few seconds",
+                        path, strerror(-error));
+        if (change != RUNTIME_KEPT)
+                runtime_loss_note(&guard->loss, guard->config.store, path, error);
+        guard->config.changed(guard->config.userdata, change == RUNTIME_REMADE);
+}
+
+int runtime_guard_new(const struct runtime_guard_config *config, struct runtime_guard **ret)
+{
+        struct runtime_guard *guard = calloc(1, sizeof(*guard));
+        int r;
+
+        if (!guard)
+                return -ENOMEM;
+        guard->config = *config;
+        r = runtime_watch_new(config->event, config->dir, on_change, guard, &guard->watch);
+        if (r < 0)
+                log_errno(LOG_WARNING, NULL, r,
+                        "The runtime directory cannot be watched: %s; if it is removed, nothing tells of it",
+                        strerror(-r));
+        *ret = guard;
+        return 0;
+}
+
+struct runtime_guard *runtime_guard_free(struct runtime_guard *guard)
+{
+        if (!guard)
+                return NULL;
+        runtime_watch_free(guard->watch);
+        runtime_loss_clear(&guard->loss);
+        free(guard);
+        return NULL;
+}
+
+int runtime_guard_tell(struct runtime_guard *guard, struct problem_list *problems)
+{
+        return runtime_loss_tell(&guard->loss, guard->config.store, problems);
+}
