@@ -20,8 +20,7 @@ static void on_remade(const struct runtime_guard *guard)
 
         log_warning(NULL,
                 "The runtime directory %s was removed while ublkd runs, and was made again%s%s; the disks "
-                "are served "
-                "on, and 'ublkctl host' names workers that are to be replaced",
+                "are served on, and 'ublkctl host' names workers that are to be replaced",
                 runtime_dir_path(guard->config.dir),
                 r < 0 ? ", but not all records could be written there: " : "", r < 0 ? strerror(-r) : "");
 }
@@ -36,8 +35,7 @@ static void on_change(void *userdata, enum runtime_change change, int error)
         else if (change == RUNTIME_GONE && guard->loss.error == 0)
                 log_errno(LOG_ERR, NULL, error,
                         "The runtime directory %s was removed while ublkd runs, and cannot be made again: "
-                        "%s; trying "
-                        "again every few seconds",
+                        "%s; trying again every few seconds",
                         path, strerror(-error));
         if (change != RUNTIME_KEPT)
                 runtime_loss_note(&guard->loss, guard->config.store, path, error);

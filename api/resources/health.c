@@ -25,10 +25,8 @@ void handle_ready(struct request *request)
         else if (is_database_gone(config))
                 reply_problem(request, PROBLEM_DATABASE_GONE,
                         "The database was deleted or moved away while ublkd runs: devices are served and can "
-                        "be "
-                        "read, and every change is refused. Restart ublkd: the disks are served on, and "
-                        "'ublkctl "
-                        "adopt --all' takes them over.");
+                        "be read, and every change is refused. Restart ublkd: the disks are served on, and "
+                        "'ublkctl adopt --all' takes them over.");
         else
                 reply_text(request, MHD_HTTP_OK, "application/json", "{\"status\":\"ready\"}");
 }

@@ -139,8 +139,7 @@ void handle_device_stats(struct request *request)
         else if (r == -ESTALE)
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
                         "The statistics of the worker were removed together with the runtime directory; "
-                        "'ublkctl "
-                        "restart %s' (POST /devices/%s/restart) begins new ones.",
+                        "'ublkctl restart %s' (POST /devices/%s/restart) begins new ones.",
                         record->name, record->name);
         else if (r < 0 && r != -ENOENT && r != -ENODATA)
                 reply_error(request, r, "Cannot read the statistics");

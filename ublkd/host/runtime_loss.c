@@ -31,12 +31,9 @@ void runtime_loss_note(struct runtime_loss *loss, struct device_store *store, co
                         (void)device_store_note(store, record->name, EVENT_WARNING,
                                 REASON_RUNTIME_DIRECTORY_GONE,
                                 "The runtime directory %s was removed while ublkd ran. The disk is served "
-                                "on, but its "
-                                "statistics are lost, and a ublkd that is restarted cannot adopt its worker "
-                                "%d. "
-                                "'ublkctl restart %s' replaces the worker without an I/O error; do that "
-                                "before ublkd "
-                                "is restarted.",
+                                "on, but its statistics are lost, and a ublkd that is restarted cannot adopt "
+                                "its worker %d. 'ublkctl restart %s' replaces the worker without an I/O "
+                                "error; do that before ublkd is restarted.",
                                 path, (int)record->status.worker.pid, record->name);
 }
 
@@ -73,10 +70,8 @@ int runtime_loss_tell(
         if (loss->error < 0)
                 return problem_add(problems, -loss->error, "", "RuntimeDirectoryGone",
                         "The runtime directory %s was removed while ublkd runs, and cannot be made again: "
-                        "%s. The disks "
-                        "are served on, but no worker can be started: a disk whose worker dies is not "
-                        "recovered. "
-                        "ublkd tries again every few seconds",
+                        "%s. The disks are served on, but no worker can be started: a disk whose worker dies "
+                        "is not recovered. ublkd tries again every few seconds",
                         loss->path, strerror(-loss->error));
         count = list_names(loss, store, names);
         if (count == 0) {
@@ -85,12 +80,9 @@ int runtime_loss_tell(
         }
         return problem_add(problems, ENOLINK, "", "RuntimeDirectoryGone",
                 "The runtime directory %s was removed while ublkd ran, and was made again. All disks are "
-                "served on. But "
-                "of %zu worker%s that ran then, statistics are lost, new limits and faults of the store are "
-                "not passed "
-                "on, and a ublkd that is restarted cannot adopt %s. Before ublkd is restarted, replace %s "
-                "without an I/O "
-                "error: 'ublkctl restart %s'",
+                "served on. But of %zu worker%s that ran then, statistics are lost, new limits and faults of "
+                "the store are not passed on, and a ublkd that is restarted cannot adopt %s. Before ublkd is "
+                "restarted, replace %s without an I/O error: 'ublkctl restart %s'",
                 loss->path, count, count == 1 ? "" : "s", count == 1 ? "it" : "them",
                 count == 1 ? "it" : "them", names);
 }

@@ -65,8 +65,7 @@ int device_record_explain_age(const struct device_record *record, struct device_
         return device_status_explain(status, REASON_RECORD_OUTDATED,
                 "The database has an older record of this device than the runtime directory: the database is "
                 "an older copy.%s The disk and its worker are left as they are, until 'ublkctl adopt %s' "
-                "(POST "
-                "/devices/adopt) takes the newer record over.",
+                "(POST /devices/adopt) takes the newer record over.",
                 disk, record->name);
 }
 
