@@ -53,8 +53,11 @@ static const struct verb verbs[] = {
          .settings = BIT(OUTPUT),
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_get},
         {.name = "list", .arguments = "", .summary = "list devices",
-         .description = "Lists all devices, or those with the labels of -l. 'ublkctl apply' accepts the "
-                        "output of -o json.",
+         .description = "Lists all devices, or those with the labels of -l. The column REASON appears where a "
+                        "device has more to say than its phase: why it is not Live, or what is wrong with a "
+                        "disk that is served. In -o wide, REPLACED counts the workers that ublkd started in "
+                        "place of another, failed tries included, and RECOVERIES those that ended in Live. "
+                        "'ublkctl apply' accepts the output of -o json.",
          .settings = BIT(OUTPUT) | BIT(LABEL), .arguments_max = 0, .run = verb_list},
         {.name = "describe", .arguments = "NAME...", .summary = "show everything about devices",
          .description = "Shows what a device is, its state, why it is not Live and what ublkd does next, "

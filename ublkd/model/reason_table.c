@@ -275,7 +275,8 @@ const struct reason_info reason_table[] = {
                           "--accept-write-errors=TOKEN NAME', with the token in its status.writeErrors." },
         [REASON_STORE_FULL] = { "StoreFull",
                 .meaning = "The backing store has no room for a write.",
-                .advice = "Make room where the backing store lies." },
+                .advice = "Make room where the backing store lies; it is seen with the next write that "
+                          "succeeds." },
         [REASON_STORE_HAS_ROOM] = { "StoreHasRoom",
                 .meaning = "The backing store has room for writes again.",
                 .advice = "Nothing." },
