@@ -298,6 +298,44 @@ def decides_by_no_text(path, text):
             )
 
 
+# The parts of struct managed_device, and who may touch each beside device_PART.c; in ublkd/reconcile/.
+PRIVATE_PARTS = {
+    "claim": [],
+    "faults": [],
+    "first": ["device_publish.c", "device_turn.c", "reconciler.c"],
+    "heard": ["device_turn.c", "reconciler.c"],
+    "holders": [],
+    "node": [],
+    "path": [],
+    "shared": [],
+    "space": [],
+    "trial": [],
+    "turn": ["device_turn.c", "parts/device_worker.c", "parts/reconciler_queue.c", "reconciler.c"],
+}
+# Parts that all may read, and who may change each.
+SHOWN_PARTS = {
+    "backing": ["parts/device_backing.c"],
+    "note": ["parts/device_note.c"],
+    "process": ["parts/device_worker.c"],
+    "view": ["device_add.c", "device_turn.c", "view/turn_view.c"],
+}
+
+
+def leaves_parts_to_their_files(path, text):
+    room = "ublkd/reconcile/"
+    if not path.startswith(room) or not path.endswith(".c"):
+        return
+    name, code = path.removeprefix(room), without_comments(text)
+    for match in re.finditer(r"->(\w+)\.(?=\w)", code):
+        part = match.group(1)
+        if part in PRIVATE_PARTS and name not in PRIVATE_PARTS[part] + [f"parts/device_{part}.c"]:
+            yield line_of(text, match.start()), f"touches the part `{part}` of a device, which is private to device_{part}.c"
+    for match in re.finditer(r"->(\w+)\.[\w.]+\s*(?:=(?!=)|[-+|&]=|\+\+|--)", code):
+        part = match.group(1)
+        if part in SHOWN_PARTS and name not in SHOWN_PARTS[part]:
+            yield line_of(text, match.start()), f"changes the part `{part}` of a device; {SHOWN_PARTS[part][0]} does that"
+
+
 # Rooms where a file that calls another one is above it. A room joins when it has been put in order.
 LAYERED_ROOMS = [
     "ublkd/disks",
@@ -384,6 +422,7 @@ def check_rooms(root):
 
 
 RULES = [
+    leaves_parts_to_their_files,
     decides_by_no_text,
     reads_no_proc,
     asks_no_name_service,

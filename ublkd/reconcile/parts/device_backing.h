@@ -17,7 +17,7 @@
 struct managed_device;
 
 /* Written by device_backing.c alone. device_path.c, which judges the same store, reads `held`, `known`, `at` and
- * `refused`; the report reads `changed`. Zeroed it is empty. */
+ * `refused`, device_claim.c reads `held`, and device_publish.c `changed`. Zeroed it is empty. */
 struct device_backing {
         bool held;              /* `fd` is one */
         uint16_t epoch;         /* of the disk that it is of, with `held` */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the path of a device's spec still leads to what its disk is served from. For the supervisor's part
- * of a device only (managed_device.h). */
+/* Whether the path of a device's spec still leads to what its disk is served from. What is reported of
+ * it: path_condition.h. */
 #pragma once
 
 #include "ublkd/paths/path_watch.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the supervisor holds of one device beside its record, in parts: each belongs to the file whose header
- * declares it, which says who else may read or write it. */
+ * declares it, which says who else may read or write it (tests/lint/rules.py checks that). */
 #pragma once
 
 #include "ublkd/model/daemon_counters.h"
