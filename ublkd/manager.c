@@ -141,19 +141,24 @@ static void on_foreign_seen(void *userdata)
         answer_host(manager);
 }
 
+static int tell_state(struct manager *manager, const struct state_room *room)
+{
+        return host_tell_state(&manager->host, manager->state_dir, room,
+                device_store_is_gone(manager->store) ? -ENOLINK : manager->events_error);
+}
+
 /* Where there is room again the events are written now, so that what is told is not what was half a minute
  * ago. A database on a file system that does not answer is left alone. */
-static void on_state_seen(void *userdata, const struct state_room *room)
+static void on_state_seen(void *userdata, const struct state_seen *seen)
 {
         struct manager *manager = userdata;
-        int gone = room->answered ? device_store_check(manager->store) : 0;
 
         manager->looking = false;
-        if (host_tell_state(&manager->host, manager->state_dir, room, gone < 0 ? gone : manager->events_error)
-                        == 0
-                && room->answered && manager->events_error < 0) {
+        if (seen->database != DATABASE_NOT_SEEN)
+                device_store_set_gone(manager->store, seen->database == DATABASE_GONE);
+        if (tell_state(manager, &seen->room) == 0 && seen->room.answered && manager->events_error < 0) {
                 event_writer_retry(manager->event_writer);
-                (void)host_tell_state(&manager->host, manager->state_dir, room, manager->events_error);
+                (void)tell_state(manager, &seen->room);
         }
         (void)runtime_guard_tell(manager->runtime_guard, &manager->host.state);
         answer_host(manager);
@@ -477,6 +482,7 @@ static int open_state_look(struct manager *manager)
                 &(struct state_look_config){
                         .event = manager->event,
                         .directory = manager->state_dir,
+                        .store = manager->store,
                         .done = on_state_seen,
                         .userdata = manager,
                 },

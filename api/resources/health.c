@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* GET /healthz: the loop runs. GET /readyz: ublkd has looked at every device and can store changes. */
+/* GET /healthz: the loop runs. GET /readyz: ublkd has looked at every device and can store changes.
+ *
+ * Anybody may probe, often, so neither looks at anything: a file system that does not answer would stop the loop. */
 #include "api/resources/handlers.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
@@ -9,12 +11,6 @@ void handle_health(struct request *request)
         reply_text(request, MHD_HTTP_OK, "application/json", "{\"status\":\"ok\"}");
 }
 
-/* Every change is refused then, and what happens is forgotten: a probe is to see that. */
-static bool is_database_gone(const struct api_config *config)
-{
-        return device_store_check(config->store) == -ENOLINK;
-}
-
 void handle_ready(struct request *request)
 {
         const struct api_config *config = &request->api->config;
@@ -22,7 +18,7 @@ void handle_ready(struct request *request)
         if (config->is_ready && !config->is_ready(config->userdata))
                 reply_problem(request, PROBLEM_NOT_READY,
                         "ublkd has not looked at every device yet; ask again in a moment.");
-        else if (is_database_gone(config))
+        else if (device_store_is_gone(config->store)) /* every change is refused, and events are lost */
                 reply_problem(request, PROBLEM_DATABASE_GONE,
                         "The database was deleted or moved away while ublkd runs: devices are served and can "
                         "be read, and every change is refused. Restart ublkd: the disks are served on, and "

@@ -22,6 +22,7 @@
  *   full on|off                     the disk below the database
  *   look slow|quick                 whether a look at the host ends without a command
  *   looked                          end the look at the host
+ *   checks                          how often the file of the database was looked at
  *   waits | watches | connections   how many requests wait; how many clients watch, are connected
  *   note NAME REASON TEXT           add an event of a device, a warning
  *   flood NAME COUNT                add that many events of it
@@ -156,6 +157,7 @@ static bool look_at_host(void *userdata)
 
         if (server->record_keeper)
                 (void)record_keeper_list(server->record_keeper, ADOPTABLES_TOLD_MAX, &server->host.adoptable);
+        device_store_set_gone(server->store, device_store_check(server->store) == -ENOLINK);
         return server->look_is_slow;
 }
 
@@ -246,6 +248,11 @@ static int command_stop(struct server *server _unused_, char *arguments)
 static int command_searches(struct server *server, char *arguments _unused_)
 {
         return (int)disk_search_count(server->disk_search);
+}
+
+static int command_checks(struct server *server, char *arguments _unused_)
+{
+        return (int)server->disk.checks;
 }
 
 static int command_settled(struct server *server, char *arguments)
@@ -392,6 +399,7 @@ static int run_command(struct server *server, char *line)
                 {"trials",       command_trials      },
                 {"reach",        command_reach       },
                 {"searches",     command_searches    },
+                {"checks",       command_checks      },
                 {"settled",      command_settled     },
                 {"full",         command_full        },
                 {"look",         command_look        },

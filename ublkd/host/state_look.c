@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How much room the file system of the state directory has, by a process apart. */
+/* A look at the file system of the state directory, and at the database, by a process apart. */
 #include "ublkd/host/state_look.h"
 
 #include "ublkd/base/cleanup.h"
@@ -22,24 +22,27 @@ struct state_look {
 DEFINE_CLEANUP(struct state_look, state_look_free);
 
 /* In the process. */
-static void read_room(void *userdata, FILE *answer)
+static void look_apart(void *userdata, FILE *answer)
 {
         const struct state_look *look = userdata;
-        struct state_room room;
+        struct state_seen seen = {};
+        int r;
 
-        host_read_room(look->config.directory, &room);
-        (void)fwrite(&room, sizeof(room), 1, answer);
+        host_read_room(look->config.directory, &seen.room);
+        r = device_store_check(look->config.store);
+        seen.database = r == 0 ? DATABASE_THERE : r == -ENOLINK ? DATABASE_GONE : DATABASE_NOT_SEEN;
+        (void)fwrite(&seen, sizeof(seen), 1, answer);
 }
 
 static void on_looked(void *userdata, int error _unused_, const void *answer, size_t size)
 {
         struct state_look *look = userdata;
-        struct state_room room = {};
+        struct state_seen seen = {};
 
-        if (size == sizeof(room))
-                memcpy(&room, answer, size);
+        if (size == sizeof(seen))
+                memcpy(&seen, answer, size);
         look->seen_at = clock_usec(CLOCK_MONOTONIC);
-        look->config.done(look->config.userdata, &room);
+        look->config.done(look->config.userdata, &seen);
 }
 
 bool state_look_begin(struct state_look *look)
@@ -64,7 +67,7 @@ int state_look_new(const struct state_look_config *config, struct state_look **r
                 &(struct apart_options){
                         .process = "ublkd-look",
                         .patience_usec = config->patience_usec ? config->patience_usec : LOOK_USEC,
-                        .look = read_room,
+                        .look = look_apart,
                         .done = on_looked,
                         .userdata = look,
                 },

@@ -1,20 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* How much room the file system of the state directory has. It may be on a server that does not answer, so a
- * short-lived process looks. */
+/* How much room the file system of the state directory has, and whether the database is there. It may be on a server
+ * that does not answer, so a short-lived process looks. */
 #pragma once
 
 #include "ublkd/host/host.h"
+#include "ublkd/store/device_store.h"
 
 #include <systemd/sd-event.h>
 
 struct state_look;
 
+enum database_seen {
+        DATABASE_NOT_SEEN, /* the look failed */
+        DATABASE_THERE,
+        DATABASE_GONE, /* it was deleted or moved away */
+};
+
+struct state_seen {
+        struct state_room room;
+        enum database_seen database;
+};
+
 struct state_look_config {
         sd_event *event;
-        const char *directory;  /* outlives the look */
-        uint64_t patience_usec; /* for the process; 0: a second */
+        const char *directory;            /* outlives the look */
+        const struct device_store *store; /* the same; its database is looked at */
+        uint64_t patience_usec;           /* for the process; 0: a second */
         /* From the loop, once for each look. It may begin another one. */
-        void (*done)(void *userdata, const struct state_room *room);
+        void (*done)(void *userdata, const struct state_seen *seen);
         void *userdata;
 };
 

@@ -47,6 +47,14 @@ static uint64_t revision_limit(const struct device_store *store)
         return store->stamp.revision > 0 ? store->stamp.revision + REVISION_BLOCK : 0;
 }
 
+/* Passes on what a write came to (0 or -errno), and notes what it says of the database. */
+static int note_write(struct device_store *store, int r)
+{
+        if (r >= 0 || r == -ENOLINK)
+                store->gone = r < 0;
+        return r;
+}
+
 int device_store_save(struct device_store *store, struct device_record *record, const char *text,
         const struct device_news *news, const struct device_event **ret)
 {
@@ -60,7 +68,7 @@ int device_store_save(struct device_store *store, struct device_record *record, 
         if (r < 0)
                 return r;
         record->revision = record->stored_revision = revision;
-        r = store->backend->save(store->context, record, text, revision, event);
+        r = note_write(store, store->backend->save(store->context, record, text, revision, event));
         if (r < 0) {
                 *record = old;
                 device_event_free(event);
@@ -200,6 +208,16 @@ struct device_store *device_store_free(struct device_store *store)
 int device_store_check(const struct device_store *store)
 {
         return store->backend->check ? store->backend->check(store->context) : 0;
+}
+
+bool device_store_is_gone(const struct device_store *store)
+{
+        return store->gone;
+}
+
+void device_store_set_gone(struct device_store *store, bool gone)
+{
+        store->gone = gone;
 }
 
 uint64_t device_store_revision(const struct device_store *store)
@@ -390,7 +408,7 @@ int device_store_remove(struct device_store *store, const char *name)
         news = news_of(&entry->record, EVENT_NORMAL, REASON_REMOVED, "The disk and its record are gone.");
         r = news_make(store->events, &entry->record, &news, revision, &event);
         if (r >= 0)
-                r = store->backend->erase(store->context, name, revision, event);
+                r = note_write(store, store->backend->erase(store->context, name, revision, event));
         if (r < 0) {
                 device_event_free(event);
                 return r;
@@ -481,8 +499,8 @@ int device_store_save_events(struct device_store *store)
         int r = 0;
 
         if (count > 0 || event_log_has_dropped(store->events))
-                r = store->backend->save_events(
-                        store->context, unsaved, count, event_log_compacted(store->events));
+                r = note_write(store, store->backend->save_events(store->context, unsaved, count,
+                                              event_log_compacted(store->events)));
         if (r >= 0)
                 event_log_saved(store->events);
         return r;

@@ -81,7 +81,8 @@ struct device_backend {
          * above `compacted`, in one transaction. */
         int (*save_events)(
                 void *context, const struct device_event *const *events, size_t count, uint64_t compacted);
-        /* 0; -ENOLINK: what is written is not kept, as the database was deleted or moved away. NULL: 0. */
+        /* 0; -ENOLINK: what is written is not kept, as the database was deleted or moved away; other -errno: it is
+         * not known. May block for ever. NULL: 0. */
         int (*check)(void *context);
         void (*close)(void *context);
 };
@@ -121,8 +122,14 @@ struct device_store;
 int device_store_new(const struct device_backend *backend, void *context, struct device_store **ret);
 struct device_store *device_store_free(struct device_store *store);
 
-/* Whether the backend keeps what is written. 0, or -ENOLINK: see struct device_backend. */
+/* Asks the backend whether it keeps what is written: see struct device_backend. May block for ever, so call it in a
+ * process apart (its copy of the store will do), not on the loop. */
 int device_store_check(const struct device_store *store);
+/* Return true if the database was deleted or moved away: the last write, or what device_store_set_gone() was told
+ * since. Makes no system call. */
+bool device_store_is_gone(const struct device_store *store);
+/* Sets what device_store_check() has found in the process apart. */
+void device_store_set_gone(struct device_store *store, bool gone);
 /* Of the last change or event; goes on upwards over a restart. */
 uint64_t device_store_revision(const struct device_store *store);
 /* Of the database as it is on its disk. Valid as long as the store. */

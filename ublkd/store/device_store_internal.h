@@ -15,6 +15,7 @@ struct device_store {
         struct store_stamp stamp; /* as the backend has it */
         struct event_log *events;
         struct store_subscribers subscribers;
+        bool gone; /* see device_store_is_gone() */
 };
 
 /* Calls the subscribers. After the change; `event` is what came of it, or NULL. */

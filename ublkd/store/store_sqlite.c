@@ -4,6 +4,7 @@
  * WAL with synchronous=FULL: what was acknowledged survives a crash of the machine. locking_mode=EXCLUSIVE:
  * SQLite itself keeps a second ublkd away from the file, and needs no shared memory. A database from a newer
  * ublkd is left as it is, down to its write-ahead log. */
+#include "ublkd/store/database_file.h"
 #include "ublkd/store/device_store.h"
 #include "ublkd/store/store_sqlite_events.h"
 
@@ -97,6 +98,7 @@ static_assert(ARRAY_SIZE(statement_texts) == _STATEMENT_MAX, "every statement ha
 
 struct store_sqlite {
         sqlite3 *db;
+        struct database_file file;
         sqlite3_stmt *statements[_STATEMENT_MAX];
         struct event_statements event;
 };
@@ -230,16 +232,14 @@ static int put_event(struct store_sqlite *store, const struct device_event *even
 /* What is written to a file that was deleted, or moved away, is lost when ublkd ends. */
 static int sqlite_check(void *context)
 {
-        int moved = 0;
-
-        (void)sqlite3_file_control(
-                ((struct store_sqlite *)context)->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
-        return moved ? -ENOLINK : 0;
+        return database_file_check(&((const struct store_sqlite *)context)->file);
 }
 
 static int begin(struct store_sqlite *store)
 {
-        return sqlite_check(store) < 0 ? -ENOLINK : run(store, STATEMENT_BEGIN);
+        int r = sqlite_check(store);
+
+        return r < 0 ? r : run(store, STATEMENT_BEGIN);
 }
 
 static int sqlite_save(void *context, const struct device_record *record, const char *document,
@@ -512,7 +512,9 @@ static int open_database(const char *path, struct store_sqlite *store)
                 return -errno;
         fd = close_fd(fd); /* before SQLite has locks: closing any descriptor of a file drops them */
         result = sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE, NULL);
-        return result == SQLITE_OK ? 0 : to_errno(store->db, result);
+        if (result != SQLITE_OK)
+                return to_errno(store->db, result);
+        return database_file_read(sqlite3_db_filename(store->db, "main"), &store->file);
 }
 
 static int open_store(const char *path, struct store_sqlite *store)
@@ -532,10 +534,8 @@ static int open_store(const char *path, struct store_sqlite *store)
                 r = configure(store);
         if (r >= 0 && version < (int64_t)ARRAY_SIZE(migrations))
                 r = migrate(store, version);
-        if (r >= 0)
-                r = execute(
-                        store, "BEGIN IMMEDIATE; UPDATE store SET revision = revision; COMMIT"); /* it can be
-                                                                                                    written */
+        if (r >= 0) /* it can be written */
+                r = execute(store, "BEGIN IMMEDIATE; UPDATE store SET revision = revision; COMMIT");
         return r < 0 ? r : prepare(store);
 }
 

@@ -3,6 +3,7 @@
 #include "ublkd/host/state_look.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/ublkd/store/store_faulty.h"
 
 #include <stdlib.h>
 #include <sys/statvfs.h>
@@ -13,7 +14,7 @@ enum { PATIENCE_USEC = 200 * 1000, DEADLINE_USEC = 20 * 1000 * 1000 };
 struct world {
         sd_event *event;
         struct state_look *look;
-        struct state_room room;
+        struct state_seen seen;
         unsigned done, turns;
 };
 
@@ -30,11 +31,11 @@ int __wrap_statvfs(const char *path, struct statvfs *ret)
         return __real_statvfs(path, ret);
 }
 
-static void on_done(void *userdata, const struct state_room *room)
+static void on_done(void *userdata, const struct state_seen *seen)
 {
         struct world *world = userdata;
 
-        world->room = *room;
+        world->seen = *seen;
         world->done++;
 }
 
@@ -51,10 +52,20 @@ static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_,
         abort();
 }
 
+/* The last look was long enough ago for another one. */
+static void wait_a_moment(struct world *world)
+{
+        unsigned before = world->turns;
+
+        while (world->turns < before + 20)
+                CHECK(sd_event_run(world->event, UINT64_MAX) >= 0);
+}
+
 static void look(struct world *world)
 {
         unsigned before = world->done;
 
+        wait_a_moment(world);
         CHECK(state_look_begin(world->look));
         CHECK(state_look_begin(world->look)); /* it is under way */
         while (world->done == before)
@@ -63,11 +74,36 @@ static void look(struct world *world)
         CHECK_INT(world->done, before + 1);
 }
 
+static void test_the_database(struct world *world, struct store_faulty *disk)
+{
+        static const struct {
+                int error;
+                enum database_seen seen;
+        } rows[] = {
+                {0,        DATABASE_THERE   },
+                {-ENOLINK, DATABASE_GONE    },
+                {-EIO,     DATABASE_NOT_SEEN}
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                disk->check_error = rows[i].error;
+                look(world);
+                CHECK_INT(world->seen.database, rows[i].seen);
+                CHECK(world->seen.room.answered);
+        }
+        disk->check_error = 0;
+        CHECK_INT(disk->checks, 0); /* in this process */
+}
+
 int main(void)
 {
+        struct store_faulty disk = {};
+        struct device_store *store = NULL;
         sd_event_source *turn = NULL, *deadline = NULL;
         struct world world = {};
 
+        CHECK_INT(store_memory_open(&disk.real, &disk.real_context), 0);
+        CHECK_INT(device_store_new(&store_faulty_backend, &disk, &store), 0);
         CHECK_INT(sd_event_new(&world.event), 0);
         CHECK_INT(sd_event_add_time_relative(world.event, &turn, CLOCK_MONOTONIC, 0, 1, on_turn, &world), 0);
         CHECK_INT(sd_event_add_time_relative(
@@ -77,6 +113,7 @@ int main(void)
                           &(struct state_look_config){
                                   .event = world.event,
                                   .directory = "/tmp",
+                                  .store = store,
                                   .patience_usec = PATIENCE_USEC,
                                   .done = on_done,
                                   .userdata = &world,
@@ -85,17 +122,18 @@ int main(void)
                 0);
         hangs = true;
         look(&world);
-        CHECK(!world.room.answered);
-        CHECK(world.turns >= 2);
+        CHECK(!world.seen.room.answered);
+        CHECK_INT(world.seen.database, DATABASE_NOT_SEEN);
+        CHECK(world.turns >= 20 + 2);
         CHECK(!state_look_begin(world.look)); /* that was a moment ago */
-        while (world.turns < 100)
-                CHECK(sd_event_run(world.event, UINT64_MAX) >= 0);
         hangs = false;
         look(&world);
-        CHECK(world.room.answered && world.room.limited && world.room.bytes > 0);
+        CHECK(world.seen.room.answered && world.seen.room.limited && world.seen.room.bytes > 0);
+        test_the_database(&world, &disk);
         state_look_free(world.look);
         sd_event_source_disable_unref(turn);
         sd_event_source_disable_unref(deadline);
         sd_event_unref(world.event);
+        device_store_free(store);
         return check_report();
 }

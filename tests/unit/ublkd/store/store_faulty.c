@@ -59,8 +59,11 @@ static int faulty_save_events(
 
 static int faulty_check(void *context)
 {
-        const struct store_faulty *faulty = context;
+        struct store_faulty *faulty = context;
 
+        faulty->checks++;
+        if (faulty->check_error)
+                return faulty->check_error;
         return faulty->real->check ? faulty->real->check(faulty->real_context) : 0;
 }
 

@@ -11,6 +11,8 @@ struct store_faulty {
         void *real_context;
         int write_error; /* -errno of every write; 0: the real one's answer */
         int erase_error; /* the same, of erasing alone */
+        int check_error; /* of the look whether the database is there; 0: the real one's answer */
+        unsigned checks; /* how often it was looked whether the database is there */
 };
 
 extern const struct device_backend store_faulty_backend;

@@ -426,9 +426,50 @@ static void test_a_database_that_was_deleted(const struct place *place)
         CHECK_INT(device_store_check(store), 0);
         CHECK_INT(unlink(place->database), 0);
         CHECK_INT(device_store_check(store), -ENOLINK);
+        CHECK(!device_store_is_gone(store)); /* which asks nobody */
         CHECK_INT(put(store, "two", -1, 1), -ENOLINK);
+        CHECK(device_store_is_gone(store));
         CHECK_INT(device_store_request_delete(store, "one", false), -ENOLINK);
         CHECK(!device_store_get(store, "two") && !device_store_get(store, "one")->deleting);
+        device_store_free(store);
+}
+
+static void test_a_database_that_is_moved_away_and_back(const struct place *place)
+{
+        struct device_store *store;
+        char aside[80];
+
+        snprintf(aside, sizeof(aside), "%s.aside", place->database);
+        if (!CHECK_INT(open_store(place, &store), 0))
+                return;
+        CHECK_INT(rename(place->database, aside), 0);
+        CHECK_INT(close(open(place->database, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)), 0);
+        CHECK_INT(device_store_check(store), -ENOLINK); /* another file */
+        CHECK_INT(put(store, "two", -1, 1), -ENOLINK);
+        CHECK_INT(rename(aside, place->database), 0);
+        CHECK_INT(device_store_check(store), 0);
+        CHECK(device_store_is_gone(store)); /* until a write, or a look, has found it */
+        CHECK_INT(put(store, "two", -1, 1), 0);
+        CHECK(!device_store_is_gone(store));
+        device_store_free(store);
+}
+
+/* A path that cannot be looked at, as on a server with a bad moment: that was told as a database that is gone. */
+static void test_a_database_that_cannot_be_looked_at(const struct place *place)
+{
+        struct device_store *store;
+        char aside[80];
+
+        snprintf(aside, sizeof(aside), "%s.aside", place->database);
+        if (!CHECK_INT(open_store(place, &store), 0))
+                return;
+        CHECK_INT(rename(place->database, aside), 0);
+        CHECK_INT(symlink(place->database, place->database), 0); /* -ELOOP */
+        CHECK_INT(device_store_check(store), -EIO);
+        CHECK_INT(put(store, "one", -1, 1), -EIO);
+        CHECK(!device_store_is_gone(store));
+        CHECK_INT(rename(aside, place->database), 0);
+        CHECK_INT(put(store, "one", -1, 1), 0);
         device_store_free(store);
 }
 
@@ -512,7 +553,8 @@ int main(void)
                 test_log_of_a_newer_database_is_left_alone, test_what_is_no_database, test_damaged_database,
                 test_damaged_record_is_quarantined, test_impossible_columns_are_quarantined,
                 test_missing_directory, test_not_permitted, test_full_disk, test_full_disk_at_the_start,
-                test_a_database_that_was_deleted, test_acknowledged_survives_a_kill};
+                test_a_database_that_was_deleted, test_a_database_that_is_moved_away_and_back,
+                test_a_database_that_cannot_be_looked_at, test_acknowledged_survives_a_kill};
 
         for (size_t i = 0; i < ARRAY_SIZE(tests); i++) {
                 struct place place;
