@@ -156,7 +156,8 @@ static void on_state_seen(void *userdata, const struct state_seen *seen)
         manager->looking = false;
         if (seen->database != DATABASE_NOT_SEEN)
                 device_store_set_gone(manager->store, seen->database == DATABASE_GONE);
-        if (tell_state(manager, &seen->room) == 0 && seen->room.answered && manager->events_error < 0) {
+        if (tell_state(manager, &seen->room) == 0 && seen->room.answer == STATE_ANSWERS
+                && manager->events_error < 0) {
                 event_writer_retry(manager->event_writer);
                 (void)tell_state(manager, &seen->room);
         }
@@ -202,17 +203,18 @@ static bool look_for_disks(struct manager *manager)
 static bool api_look_at_host(void *userdata)
 {
         struct manager *manager = userdata;
+        int r = state_look_begin(manager->state_look);
 
-        manager->looking = state_look_begin(manager->state_look);
+        manager->looking = r > 0;
+        if (r < 0)
+                (void)tell_state(manager, &(const struct state_room){.answer = STATE_NOT_SEEN});
         manager->scanning = look_for_disks(manager);
         return manager->looking || manager->scanning;
 }
 
 static int api_list_adoptable(void *userdata, struct adoptables *ret)
 {
-        struct manager *manager = userdata;
-
-        return record_keeper_list(manager->record_keeper, SIZE_MAX, ret);
+        return record_keeper_list(((struct manager *)userdata)->record_keeper, SIZE_MAX, ret);
 }
 
 static struct adoption api_adopt(void *userdata, const char *uid, const char *name)

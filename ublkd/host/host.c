@@ -85,7 +85,7 @@ void host_read_room(const char *directory, struct state_room *ret)
 {
         struct statvfs room;
 
-        *ret = (struct state_room){.answered = true};
+        *ret = (struct state_room){.answer = STATE_ANSWERS};
         if (statvfs(directory, &room) < 0 || room.f_blocks == 0)
                 return;
         ret->limited = true;
@@ -97,7 +97,7 @@ int host_tell_state(struct host *host, const char *directory, const struct state
         int r;
 
         problem_list_clear(&host->state);
-        if (!room->answered)
+        if (room->answer == STATE_HANGS)
                 return problem_add(&host->state, ETIMEDOUT, "", "StateDirectoryHangs",
                         "The file system of the state directory %s does not answer: devices cannot be "
                         "created or changed until it does. Look at its server; a local file system is the "

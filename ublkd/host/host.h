@@ -23,10 +23,16 @@ struct host {
         struct adoptables adoptable;  /* the same */
 };
 
+enum state_answer {
+        STATE_NOT_SEEN, /* the look failed, so nothing is known */
+        STATE_ANSWERS,
+        STATE_HANGS, /* the file system did not answer in time */
+};
+
 /* What is left on the file system of the state directory. */
 struct state_room {
-        bool answered; /* false: it did not answer in time */
-        bool limited;  /* `bytes` is known; false: it does not say, and is never full */
+        enum state_answer answer;
+        bool limited; /* `bytes` is known; false: it does not say, and is never full */
         uint64_t bytes;
 };
 

@@ -34,25 +34,29 @@ static void look_apart(void *userdata, FILE *answer)
         (void)fwrite(&seen, sizeof(seen), 1, answer);
 }
 
-static void on_looked(void *userdata, int error _unused_, const void *answer, size_t size)
+static void on_looked(void *userdata, int error, const void *answer, size_t size)
 {
         struct state_look *look = userdata;
         struct state_seen seen = {};
 
         if (size == sizeof(seen))
                 memcpy(&seen, answer, size);
+        else if (error == -ETIMEDOUT)
+                seen.room.answer = STATE_HANGS;
         look->seen_at = clock_usec(CLOCK_MONOTONIC);
         look->config.done(look->config.userdata, &seen);
 }
 
-bool state_look_begin(struct state_look *look)
+int state_look_begin(struct state_look *look)
 {
         int r;
 
         if (look->seen_at > 0 && clock_usec(CLOCK_MONOTONIC) - look->seen_at < FRESH_USEC)
-                return false;
+                return 0;
         r = apart_begin(look->apart);
-        return r >= 0 || r == -EBUSY;
+        if (r == -EDEADLK) /* several hang: so does the file system */
+                return 0;
+        return r >= 0 || r == -EBUSY ? 1 : r;
 }
 
 int state_look_new(const struct state_look_config *config, struct state_look **ret)

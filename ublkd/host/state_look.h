@@ -36,6 +36,6 @@ int state_look_new(const struct state_look_config *config, struct state_look **r
 /* Kills a look under way. NULL is fine. Returns NULL. */
 struct state_look *state_look_free(struct state_look *look);
 
-/* Starts a look, unless one is under way. True: `done` comes; false: what was seen last still holds, or no process
- * can be started. */
-bool state_look_begin(struct state_look *look);
+/* Starts a look, unless one is under way. 1: `done` comes; 0: what was seen last still holds; -errno: no process can be
+ * started, and nothing is known. */
+int state_look_begin(struct state_look *look);

@@ -5,7 +5,9 @@
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/store/store_faulty.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -18,7 +20,7 @@ struct world {
         unsigned done, turns;
 };
 
-static bool hangs;
+static bool hangs, dies;
 
 int __wrap_statvfs(const char *path, struct statvfs *ret);
 int __real_statvfs(const char *path, struct statvfs *ret);
@@ -28,6 +30,8 @@ int __wrap_statvfs(const char *path, struct statvfs *ret)
 {
         while (hangs)
                 pause();
+        if (dies)
+                _exit(EXIT_FAILURE);
         return __real_statvfs(path, ret);
 }
 
@@ -66,8 +70,8 @@ static void look(struct world *world)
         unsigned before = world->done;
 
         wait_a_moment(world);
-        CHECK(state_look_begin(world->look));
-        CHECK(state_look_begin(world->look)); /* it is under way */
+        CHECK_INT(state_look_begin(world->look), 1);
+        CHECK_INT(state_look_begin(world->look), 1); /* it is under way */
         while (world->done == before)
                 if (!CHECK(sd_event_run(world->event, UINT64_MAX) >= 0))
                         abort();
@@ -89,10 +93,30 @@ static void test_the_database(struct world *world, struct store_faulty *disk)
                 disk->check_error = rows[i].error;
                 look(world);
                 CHECK_INT(world->seen.database, rows[i].seen);
-                CHECK(world->seen.room.answered);
+                CHECK_INT(world->seen.room.answer, STATE_ANSWERS);
         }
         disk->check_error = 0;
         CHECK_INT(disk->checks, 0); /* in this process */
+}
+
+/* Nothing is known of the file system then. It was told to hang. */
+static void test_a_look_that_fails(struct world *world)
+{
+        struct rlimit limit, none = {};
+
+        dies = true;
+        look(world);
+        dies = false;
+        CHECK_INT(world->seen.room.answer, STATE_NOT_SEEN);
+        CHECK_INT(world->seen.database, DATABASE_NOT_SEEN);
+        wait_a_moment(world);
+        CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), 0);
+        none.rlim_max = limit.rlim_max;
+        CHECK_INT(setrlimit(RLIMIT_NOFILE, &none), 0);
+        CHECK_INT(state_look_begin(world->look), -EMFILE);
+        CHECK_INT(setrlimit(RLIMIT_NOFILE, &limit), 0);
+        look(world);
+        CHECK_INT(world->seen.room.answer, STATE_ANSWERS);
 }
 
 int main(void)
@@ -122,14 +146,16 @@ int main(void)
                 0);
         hangs = true;
         look(&world);
-        CHECK(!world.seen.room.answered);
+        CHECK_INT(world.seen.room.answer, STATE_HANGS);
         CHECK_INT(world.seen.database, DATABASE_NOT_SEEN);
         CHECK(world.turns >= 20 + 2);
-        CHECK(!state_look_begin(world.look)); /* that was a moment ago */
+        CHECK_INT(state_look_begin(world.look), 0); /* that was a moment ago */
         hangs = false;
         look(&world);
-        CHECK(world.seen.room.answered && world.seen.room.limited && world.seen.room.bytes > 0);
+        CHECK(world.seen.room.answer == STATE_ANSWERS && world.seen.room.limited
+                && world.seen.room.bytes > 0);
         test_the_database(&world, &disk);
+        test_a_look_that_fails(&world);
         state_look_free(world.look);
         sd_event_source_disable_unref(turn);
         sd_event_source_disable_unref(deadline);

@@ -135,10 +135,20 @@ static void test_the_state_directory(void)
         }
         CHECK_INT(host_tell_state(&host, "/proc", &room, 0), 0); /* it is over */
         CHECK_INT(host.state.count, 0);
-        room = (struct state_room){.answered = true, .limited = true, .bytes = 4096};
+        room = (struct state_room){.answer = STATE_ANSWERS, .limited = true, .bytes = 4096};
         CHECK_INT(host_tell_state(&host, "/proc", &room, 0), 1);
         if (CHECK_INT(host.state.count, 1))
                 CHECK(strstr(host.state.items[0].detail, "has 4 KiB left"));
+        room = (struct state_room){.answer = STATE_HANGS};
+        CHECK_INT(host_tell_state(&host, "/proc", &room, -ENOLINK), 0);
+        if (CHECK_INT(host.state.count, 1))
+                CHECK_STR(host.state.items[0].reason, "StateDirectoryHangs");
+        room = (struct state_room){.answer = STATE_NOT_SEEN}; /* what is known without a look is told */
+        CHECK_INT(host_tell_state(&host, "/proc", &room, -ENOLINK), 0);
+        if (CHECK_INT(host.state.count, 1))
+                CHECK_STR(host.state.items[0].reason, "DatabaseGone");
+        CHECK_INT(host_tell_state(&host, "/proc", &room, 0), 0);
+        CHECK_INT(host.state.count, 0);
         host_clear(&host);
 }
 
