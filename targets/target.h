@@ -79,6 +79,7 @@ struct target_store {
                       opened in place of any path; -1: none. open() takes it over by setting it to -1 */
         struct backing_identity expected; /* of that store; empty: the disk is made on whatever is there */
         bool expected_in_this_boot;       /* `expected` was taken since the machine was started */
+        bool served; /* the kernel has the disk already, with I/O that waits or a worker that serves it */
         bool shared; /* another disk of ours has claimed the block device for itself, and this one uses
                         another part */
         /* Set by open(), `found` and the numbers also where it fails because of them. */

@@ -244,9 +244,13 @@ static int open_given(const struct store_opening *opening, struct stat *ret_stat
         return fd;
 }
 
-/* The device behind the descriptor was taken away. It may be back, as another one in the kernel's eyes. */
-static bool is_dead(int error)
+/* The device or the file system behind the descriptor was taken away. It may be back, as another one in the
+ * kernel's eyes. Requests of a disk that exists may still be in flight on the dead file system: only a new disk
+ * goes on with the next mount of it. */
+static bool is_dead(const struct target_store *store, int error)
 {
+        if (error == -EIO || error == -ESTALE)
+                return !store->served;
         return error == -ENXIO || error == -ENODEV || error == -ENOMEDIUM;
 }
 
@@ -256,7 +260,7 @@ int loop_store_open(struct target_device *device, const struct loop_options *opt
         const struct store_opening opening = {.device = device, .options = options, .problems = problems};
         int fd = device->store.given < 0 ? -ENODEV : open_given(&opening, ret_stat);
 
-        if (is_dead(fd))
+        if (is_dead(&device->store, fd))
                 fd = open_path(&opening, ret_stat);
         else if (fd < 0)
                 fd = fault(&opening, -fd);

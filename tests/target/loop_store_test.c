@@ -8,12 +8,37 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <string.h>
 
 enum { SIZE = 1 << 20 };
 
 static struct scratch scratch;
+
+/* What a file system that was shut down, or an NFS server that lost the file, answers to a descriptor. */
+static int given_error;
+
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+
+int __wrap_open(const char *path, int flags, ...)
+{
+        static const char given[] = "/proc/self/fd/";
+        mode_t mode = 0;
+        va_list more;
+
+        if (given_error != 0 && strncmp(path, given, strlen(given)) == 0) {
+                errno = given_error;
+                given_error = 0; /* the next mount answers */
+                return -1;
+        }
+        va_start(more, flags);
+        if (flags & O_CREAT)
+                mode = va_arg(more, mode_t);
+        va_end(more);
+        return __real_open(path, flags, mode);
+}
 
 /* What one worker opens. */
 struct attempt {
@@ -24,16 +49,30 @@ struct attempt {
         int fd, result;
 };
 
-static void try_open(struct attempt *attempt, char *path, const struct backing_identity *expected, int given)
+static void try_open_where(
+        struct attempt *attempt, char *path, const struct backing_identity *expected, int given, bool served)
 {
         *attempt = (struct attempt){.options = {.path = path}, .fd = -1};
         attempt->device.store.given = given;
+        attempt->device.store.served = served;
         attempt->device.store.kept = -1;
         if (expected)
                 attempt->device.store.expected = *expected;
         attempt->device.store.expected_in_this_boot = true;
         attempt->result = loop_store_open(
                 &attempt->device, &attempt->options, &attempt->fd, &attempt->stat, &attempt->problems);
+}
+
+static void try_open(struct attempt *attempt, char *path, const struct backing_identity *expected, int given)
+{
+        try_open_where(attempt, path, expected, given, false);
+}
+
+/* As the worker after `first` does, which gets its descriptor. */
+static void try_open_again(struct attempt *attempt, char *path, const struct attempt *first, bool served)
+{
+        try_open_where(attempt, path, &first->device.store.found,
+                fcntl(first->device.store.kept, F_DUPFD_CLOEXEC, 0), served);
 }
 
 static void close_attempt(struct attempt *attempt)
@@ -111,6 +150,36 @@ static void what_is_given_needs_no_path(void)
         first_byte_is(first.fd, 'x');
         close_attempt(&second);
         close_attempt(&first);
+}
+
+/* It is mounted again at the path, and no disk is there that has I/O under way on the mount before. */
+static void a_dead_file_system_gives_way_to_the_next_mount(void)
+{
+        static const int errors[] = {EIO, ESTALE};
+        struct attempt first, second;
+        char path[512];
+
+        for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+                CHECK_INT(scratch_file(&scratch, "shut", SIZE, path, sizeof(path)), 0);
+                try_open(&first, path, NULL, -1);
+                given_error = errors[i];
+                try_open_again(&second, path, &first, false);
+                CHECK_INT(second.result, 0);
+                CHECK(!second.device.store.as_given);
+                CHECK(second.stat.st_ino == first.stat.st_ino);
+                close_attempt(&second);
+                given_error = errors[i];
+                try_open_again(&second, path, &first, true);
+                CHECK_INT(second.result, -errors[i]);
+                close_attempt(&second);
+                replace(path);
+                given_error = errors[i];
+                try_open_again(&second, path, &first, false);
+                CHECK_INT(second.result, -ESTALE);
+                CHECK_STR(reason_of(&second), "BackingChanged");
+                close_attempt(&second);
+                close_attempt(&first);
+        }
 }
 
 /* Flags of one are not the other's: direct I/O is the business of the worker that does it. */
@@ -265,6 +334,7 @@ int main(void)
         CHECK_INT(scratch_make(&scratch, "/tmp"), 0);
         a_file_is_told_from_another_with_its_name();
         what_is_given_needs_no_path();
+        a_dead_file_system_gives_way_to_the_next_mount();
         what_is_kept_is_an_open_file_of_its_own();
         a_missing_file_of_a_disk_is_not_to_be_created();
         what_is_no_store_is_not_opened();

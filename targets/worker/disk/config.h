@@ -19,7 +19,7 @@ struct worker_config {
         void *options; /* of the target, parsed */
         cpu_set_t cpus;
         bool cpus_given;
-        bool exists; /* the disk waits for this worker */
+        bool exists; /* the kernel has the disk already */
         /* The store that the disk is on, for struct target_store. */
         struct backing_identity expected; /* empty: none yet */
         bool expected_in_this_boot, shared;

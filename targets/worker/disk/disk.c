@@ -78,6 +78,7 @@ int disk_open(const struct worker_config *config, int store, struct disk *ret, s
                                 .kept = -1,
                                 .expected = config->expected,
                                 .expected_in_this_boot = config->expected_in_this_boot,
+                                .served = config->exists,
                                 .shared = config->shared}},
                 .exists = config->exists,
         };

@@ -424,7 +424,8 @@ int device_backing_expect(
         const struct device_backing *backing = &device->backing;
         const struct backing_identity *expected = &record->backing;
 
-        config->config.exists = device->view.facts.kernel == KERNEL_DOWN;
+        config->config.exists =
+                device->view.facts.kernel == KERNEL_DOWN || device->view.facts.kernel == KERNEL_LIVE;
         config->config.shared = backing->shares || (backing->known && !backing->at.claimed);
         if (!backing_identity_is_empty(expected)) {
                 config->config.expected_boot = (char *)expected->boot; /* only read */

@@ -2,6 +2,7 @@
 /* When a worker is started, replaced and mourned: the reconciler over a pretended kernel and pretended
  * workers. */
 #include "tests/unit/check.h"
+#include "tests/unit/ublkd/reconcile/reconciler_fake_worker.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/reconcile/spec_trial.h"
@@ -55,6 +56,8 @@ static void a_restart_whose_trial_fails_leaves_the_worker_alone(void)
         serving = fake_worker("data");
         CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
         world_settle(&world, 20);
+        CHECK(!serving->exists
+                && fake_worker("(trial)")->exists); /* what it opens, the next worker can open */
         fake_worker_die(fake_worker("(trial)"));
         world_settle(&world, 20);
         CHECK(fake_worker("data") == serving && !fake_worker("(trial)"));
