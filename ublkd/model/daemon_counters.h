@@ -7,14 +7,14 @@
 
 enum { DAEMON_STEPS_MAX = 32, TURN_BUCKETS = 10 };
 
-/* Turns that took no longer than the bucket's bound, which is 0.5 ms for the first and four times as long
- * with each. */
+/* Bound of the first bucket; each bound is four times the one before. A bucket counts the turns that took no
+ * longer than its bound. */
 #define TURN_BUCKET_FIRST_USEC UINT64_C(500)
 
 struct daemon_counters {
         uint64_t turns; /* of devices, from asking the kernel until a step is done or none is due */
         uint64_t turn_usec;
-        uint64_t turn_buckets[TURN_BUCKETS]; /* longer ones are in none */
+        uint64_t turn_buckets[TURN_BUCKETS]; /* turns above the last bound are in no bucket */
         struct {
                 const char *name; /* static */
                 uint64_t done, failed;

@@ -22,7 +22,7 @@ enum condition_type {
 };
 
 enum condition_status {
-        CONDITION_ABSENT, /* it is not shown: there is nothing that it could be about */
+        CONDITION_ABSENT, /* not shown: the condition does not apply to the device */
         CONDITION_TRUE,
         CONDITION_FALSE,
         CONDITION_UNKNOWN,
@@ -32,29 +32,29 @@ enum condition_status {
 struct device_condition {
         enum condition_status status;
         enum condition_reason reason;
-        char *message; /* a sentence; owned; NULL: absent */
-        uint64_t
-                transition_at; /* CLOCK_REALTIME, microseconds: since when it has this status; 0: not known */
+        char *message;          /* a sentence; owned; NULL: absent */
+        uint64_t transition_at; /* CLOCK_REALTIME microseconds of the last change of status; 0: unknown */
 };
 
 struct device_conditions {
         struct device_condition of[_CONDITION_MAX];
 };
 
-/* Sets status, reason and message of a condition. 0 or -ENOMEM (unchanged). */
+/* Set status, reason and message of a condition. Return 0 or -ENOMEM (unchanged). */
 int device_condition_set(struct device_condition *condition, enum condition_status status,
         enum condition_reason reason, const char *format, ...) _printf_(4, 5);
 
-/* Deep copy into `ret` (overwritten, not freed first). 0 or -ENOMEM. */
+/* Copy deeply into `ret` (overwritten, not freed first). Return 0 or -ENOMEM. */
 int device_conditions_copy(const struct device_conditions *from, struct device_conditions *ret);
 bool device_conditions_equal(const struct device_conditions *one, const struct device_conditions *other);
 void device_conditions_clear(struct device_conditions *conditions);
-/* Gives each condition of `to` without a time one: that of `from` if the status is the same, else `now`. */
+/* Set the missing times in `to`: the time in `from` if the status is the same, else `now`. CLOCK_REALTIME
+ * microseconds. */
 void device_conditions_set_times(
         const struct device_conditions *from, struct device_conditions *to, uint64_t now);
 
-/* The API's name of a type, of a status. */
+/* Return the name in the API. Static strings. */
 const char *condition_type_to_string(enum condition_type type);
 const char *condition_status_to_string(enum condition_status status);
-/* Appends to a JSON array what the API shows of each condition that is not absent. False: out of memory. */
+/* Append each condition that is not absent to a JSON array, as the API shows it. Return false on ENOMEM. */
 bool device_conditions_add(const struct device_conditions *conditions, cJSON *array);

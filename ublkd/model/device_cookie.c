@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What a kernel device carries to be known again. */
+/* The cookie by which ublkd recognises its disks: from uid and epoch, and back. */
 #include "ublkd/model/device_cookie.h"
 
 enum { COOKIE_EPOCH_BITS = 16 };
 
-/* The first 48 bits of the UUID; the dashes do not count. */
+/* Return the first 48 bits of the UUID, without the dashes. */
 static uint64_t uid_bits(const char *uid)
 {
         uint64_t bits = 0;

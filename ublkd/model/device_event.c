@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Something that happened to a device, in the user's words. */
+/* An event of a device: copies, and the JSON that the API shows. */
 #include "ublkd/model/device_event.h"
 
 #include "ublkd/base/cleanup.h"
@@ -65,7 +65,7 @@ static bool add_device(cJSON *object, const struct device_event *event)
                 return true;
         labels = cJSON_Parse(event->labels);
         if (!labels || cJSON_AddItemToObject(device, "labels", labels))
-                return true; /* what cannot be read must not hide the event */
+                return true; /* invalid labels must not hide the event */
         cJSON_Delete(labels);
         return false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Something that happened to a device, in the user's words. Plain data; no I/O. */
+/* An event of a device, as clients read it. Plain data; no I/O. */
 #pragma once
 
 #include "ublkd/model/device_status.h"
@@ -7,32 +7,32 @@
 enum event_type { EVENT_NORMAL, EVENT_WARNING, _EVENT_TYPE_MAX };
 
 enum {
-        EVENT_MESSAGE_MAX = 1024, /* bytes, with the NUL; longer ones are cut */
+        EVENT_MESSAGE_MAX = 1024, /* bytes, with the NUL; longer messages are cut */
 };
 
-/* The same thing happening again soon is one event with a count: it moves to a new revision, and keeps its
- * first one. */
+/* A repetition within EVENT_REPEAT_SECONDS raises the count of the event: the event gets a new revision, and
+ * keeps its first one. */
 struct device_event {
-        uint64_t revision;          /* of the store, when it happened last */
-        uint64_t first_revision;    /* and first: what an event is known by */
+        uint64_t revision;          /* of the store, at the last repetition */
+        uint64_t first_revision;    /* at the first one: identifies the event */
         uint64_t first_at, last_at; /* CLOCK_REALTIME, microseconds */
         uint64_t count;
         enum event_type type;
         char *device, *uid;
         enum condition_reason reason;
         char *message; /* a sentence: what happened, and what is done next */
-        char *labels;  /* the device's labels then, a JSON object; NULL: none */
-        bool asked;    /* somebody asked for it, and so it repeats nothing; not stored */
-        bool unsaved;  /* the backend has not seen it as it is */
+        char *labels;  /* of the device at that time, a JSON object; NULL: none */
+        bool asked;    /* a client caused it, so it repeats no other event; not stored */
+        bool unsaved;  /* the backend has no copy, or an older one */
 };
 
 const char *event_type_to_string(enum event_type type);
-/* EVENT_NORMAL for a text that is not known. */
+/* Return the type; EVENT_NORMAL for an unknown text. */
 enum event_type event_type_from_string(const char *text);
 
-/* Deep copy. NULL when out of memory. */
+/* Return a deep copy, or NULL on ENOMEM. */
 struct device_event *device_event_copy(const struct device_event *event);
 struct device_event *device_event_free(struct device_event *event);
 
-/* The event as the API shows it. NULL when out of memory. */
+/* Return the event as the API shows it, or NULL on ENOMEM. The caller frees it. */
 cJSON *device_event_to_json(const struct device_event *event);

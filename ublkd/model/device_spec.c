@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What the user wants: a device spec, parsed and checked.
+/* A device spec: parsed, checked and compared.
  *
- * The generated tables check what a schema can say. Then come the rules that take two fields, or a field and
- * the target, to break; each looks only at fields that were good so far, or it would complain about a default
- * that nobody asked for. */
+ * The generated tables check what a schema can say. The rules below check fields against each other and
+ * against the target. A rule runs only if the fields that it reads are valid: otherwise it would report a
+ * default that the client has not given. */
 #include "ublkd/model/device_spec.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@
 
 enum { CPU_MASK_SIZE = 4096 / 8 };
 
-/* True when nothing is wrong at `pointer` or inside it, as far as is known. */
+/* Return whether no problem was found at `pointer` or below it. */
 static bool is_good(const struct problem_list *problems, const char *pointer)
 {
         size_t length = strlen(pointer);
@@ -79,7 +79,7 @@ static int rule_cpus(const struct device_spec *spec, struct problem_list *proble
                 r == -ERANGE ? "which names a CPU above 4095" : "which has a range that does not ascend");
 }
 
-/* Where a target begins somewhere inside its backing store, blocks must not straddle those of the store. */
+/* With an offset into the backing store, a block of the disk must not straddle two blocks of the store. */
 static int rule_offset_multiple(const struct device_spec *spec, struct problem_list *problems)
 {
         const struct option_field *option = option_find(spec->target->options, "offset");
@@ -130,7 +130,7 @@ typedef int (*spec_rule)(const struct device_spec *spec, struct problem_list *pr
 static const struct {
         spec_rule check;
         bool needs_target;
-        const char *fields[3]; /* all must be good, or the rule has nothing to say */
+        const char *fields[3]; /* the rule runs only if all are valid */
 } rules[] = {
         {.check = rule_size_required, .needs_target = true, .fields = {"/size"}},
         {.check = rule_size_multiple, .fields = {"/size", "/blockSize"}},
@@ -154,7 +154,7 @@ static int check_rules(const struct device_spec *spec, struct problem_list *prob
         return 0;
 }
 
-/* "loop", "null" or "qcow2" into `text`. */
+/* Write the list of targets into `text`: "loop", "null" or "qcow2". */
 static void list_targets(char *text, size_t size)
 {
         size_t count, used = 0;
@@ -170,7 +170,7 @@ static void list_targets(char *text, size_t size)
         }
 }
 
-/* Finds the target that the document names. 0 (also when there is none) or -ENOMEM. */
+/* Find the target that the document names. Return 0 (also if a problem was added) or -ENOMEM. */
 static int find_target(struct device_spec *spec, struct problem_list *problems)
 {
         const cJSON *type = cJSON_GetObjectItemCaseSensitive(spec->options.target, "type");
@@ -190,7 +190,7 @@ static int find_target(struct device_spec *spec, struct problem_list *problems)
                 problems, EINVAL, "/target/type", "UnknownTarget", "there is no such target; give %s", names);
 }
 
-/* Parses the target's own options. 0 (also when problems were added) or -ENOMEM. */
+/* Parse the options of the target. Return 0 (also if problems were added) or -ENOMEM. */
 static int parse_target(struct device_spec *spec, struct problem_list *problems)
 {
         const struct option_table *table;
@@ -210,7 +210,8 @@ static int parse_target(struct device_spec *spec, struct problem_list *problems)
         return r == -ENOMEM ? r : 0;
 }
 
-/* Puts the name in where the document has none, and compares where it has. 0 or -ENOMEM. */
+/* Add the name to a document without one, else compare the two. Return 0 (also if a problem was added) or
+ * -ENOMEM. */
 static int settle_name(cJSON *document, const char *name, struct problem_list *problems)
 {
         const cJSON *given = cJSON_GetObjectItemCaseSensitive(document, "name");
@@ -220,8 +221,8 @@ static int settle_name(cJSON *document, const char *name, struct problem_list *p
         if (!cJSON_IsString(given) || strcmp(given->valuestring, name) == 0)
                 return 0;
         return problem_add(problems, EINVAL, "/name", "NameMismatch",
-                "the name is not that of the device, \"%s\", and cannot be changed; leave it out, or make a "
-                "new device",
+                "the name differs from that of the device, \"%s\", and cannot be changed; leave it out, or "
+                "create another device",
                 name);
 }
 
@@ -250,7 +251,7 @@ static int parse(
 int device_spec_parse(
         const cJSON *document, const char *name, struct device_spec **ret, struct problem_list *problems)
 {
-        /* A list of our own: what the caller has found before says nothing about our fields. */
+        /* Not the list of the caller: is_good() must see the problems of this spec only. */
         _cleanup_problems_ struct problem_list found = {};
         _cleanup_device_spec_ struct device_spec *spec = calloc(1, sizeof(*spec));
         int r;
@@ -310,7 +311,7 @@ static bool triggers_equal(const struct device_spec *one, const struct device_sp
                && one->options.recovery.give_up_after == other->options.recovery.give_up_after;
 }
 
-/* Without a size the disk keeps what it has. */
+/* Without a size in the spec the disk keeps its size. */
 static bool size_is_live(const struct device_spec *to, const struct disk_now *now, const char **ret_why)
 {
         uint64_t size = to->options.size;
@@ -319,26 +320,26 @@ static bool size_is_live(const struct device_spec *to, const struct disk_now *no
                 return true;
         if (size > now->size && now->size > 0 && now->can_grow)
                 return true;
-        *ret_why = size < now->size ? "a disk cannot shrink under its users"
+        *ret_why = size < now->size ? "a disk cannot shrink while it is in use"
                    : now->size > 0  ? "this kernel cannot change the size of a disk; Linux 6.16 can"
                                     : NULL;
         return false;
 }
 
-/* Without an id the device keeps the number that it has. */
+/* Without an id in the spec the device keeps its number. */
 static bool id_is_live(
         const struct device_spec *to, const struct disk_now *now, const char **ret_why _unused_)
 {
         return to->options.id < 0 || to->options.id == now->number;
 }
 
-/* How the fields of a spec compare. Those of the table that are not here are compared by their values, and
- * need a new disk. */
+/* How the fields of a spec compare. A field that is not listed is compared by value, and a change of it needs
+ * a new disk. */
 static const struct field_rule {
         const char *option; /* as in the table */
-        const char *field;  /* as users are told, where it is a part of the option */
-        bool live;          /* can be changed under the disk */
-        /* NULL, or whether this very change can; *ret_why where not */
+        const char *field;  /* the name in messages, if it is only a part of the option */
+        bool live;          /* can be changed while the disk is served */
+        /* NULL, or whether this change can; else *ret_why says why not */
         bool (*is_live)(const struct device_spec *to, const struct disk_now *now, const char **ret_why);
         bool (*equal)(const struct device_spec *one, const struct device_spec *other); /* NULL: by value */
 } field_rules[] = {
@@ -355,7 +356,7 @@ static const struct field_rule {
         {.option = "enabled", .field = "enabled", .live = true},
 };
 
-/* One field of the table by value. */
+/* Compare one field of the table by value. */
 static bool option_equal(
         const struct device_spec *one, const struct device_spec *other, const struct option_field *option)
 {
@@ -370,8 +371,8 @@ static bool rule_holds(const struct field_rule *rule, const struct device_spec *
         return rule->equal ? rule->equal(one, other) : option_equal(one, other, option);
 }
 
-/* The first difference, or (false) none. now: NULL: any difference counts; else only those that need a new
- * disk. */
+/* Find the first difference. Return false if there is none. now: NULL: any difference counts; else only a
+ * difference that needs a new disk. */
 static bool difference(const struct device_spec *one, const struct device_spec *other,
         const struct disk_now *now, struct disk_change *ret)
 {
@@ -419,7 +420,7 @@ bool device_spec_needs_new_disk(const struct device_spec *from, const struct dev
 
 bool device_name_is_valid(const char *name)
 {
-        /* The table knows what a name is; asking it keeps that in one place. */
+        /* The table defines a valid name; use it, so that the definition exists once. */
         const struct option_table single = {
                 .options = option_find(&device_spec_table, "name"),
                 .count = 1,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the user wants: a device spec, parsed and checked. No I/O. */
+/* A device spec: what a client wants of a device, parsed and checked. No I/O. */
 #pragma once
 
 #include "targets/target_desc.h"
@@ -22,7 +22,8 @@ enum recovery_trigger { TRIGGER_AUTO, TRIGGER_MANUAL, _TRIGGER_MAX };
 
 enum { DEVICE_NAME_MAX = 63, QUEUES_AUTO_MAX = 4, QUEUES_MAX = 64, DEVICE_NUMBER_MAX = (1 << 20) - 1 };
 
-/* Per second, and what may pass at once after a pause; 0: no limit, a tenth of a second's. */
+/* Requests and bytes per second, and the burst that may pass at once after a pause. 0: no limit; a burst of 0
+ * is the amount of 0.1 s. */
 struct io_limits {
         int64_t iops, iops_burst;
         uint64_t bytes_per_sec, bytes_per_sec_burst;
@@ -69,9 +70,9 @@ struct device_spec {
         void *target_options; /* a struct of target->options->struct_size bytes */
 };
 
-/* Parses and checks `document` (not taken over). `name`: where it is known from elsewhere (PUT
- * /devices/NAME), a name in the document must equal it and a missing one is filled in; else NULL. Every fault
- * is reported at once. Returns 0 and a new spec; -EINVAL with problems; -ENOMEM. */
+/* Parse and check `document` (not taken over). name: the name in the path of the request (PUT /devices/NAME),
+ * or NULL; a name in the document must equal it, and a missing one is filled in. Report all problems at once.
+ * Return 0 and a new spec; -EINVAL with problems; -ENOMEM. */
 int device_spec_parse(
         const cJSON *document, const char *name, struct device_spec **ret, struct problem_list *problems);
 
@@ -80,33 +81,32 @@ struct device_spec *device_spec_free(struct device_spec *spec);
 DEFINE_CLEANUP(struct device_spec, device_spec_free);
 #define _cleanup_device_spec_ _cleanup_(device_spec_free_pointer)
 
-/* The same wish, however it is written ("10GiB" equals 10737418240, a default equals its absence). */
+/* Return whether two specs mean the same: "10GiB" equals 10737418240, a default equals a missing field. */
 bool device_spec_equal(const struct device_spec *one, const struct device_spec *other);
 
-/* The disk that a change would hit, as far as is known. */
+/* The disk that a change of the spec would apply to. */
 struct disk_now {
-        int number;    /* that the device has, -1: none yet */
-        uint64_t size; /* bytes; 0: there is no disk, or it is not known */
-        bool can_grow; /* the kernel can do it */
+        int number;    /* of the device; -1: none yet */
+        uint64_t size; /* bytes; 0: no disk, or unknown */
+        bool can_grow; /* the kernel can change the size of a disk */
 };
 
 /* Why a change needs a new disk. */
 struct disk_change {
-        const char *field; /* the first that asks for it, as in the JSON ("target", "recovery.onCrash") */
-        const char
-                *why; /* a phrase, or NULL: as most fields it is given to the kernel when the disk is made */
+        const char *field; /* the first field that needs it, as in the JSON ("target", "recovery.onCrash") */
+        const char *why;   /* a phrase; NULL: the kernel takes the field only when a disk is created */
 };
 
-/* True when both name the same target, with the same options. */
+/* Return whether both specs name the same target with the same options. */
 bool device_spec_targets_equal(const struct device_spec *one, const struct device_spec *other);
-/* True when going from `from` to `to` needs the kernel's disk to be made anew: all but labels, owner,
- * enabled, limits, busyPollUs, onFull, recovery.trigger, recovery.giveUpAfter, a size that the disk can grow
- * to, and its own number as id. ret may be NULL. */
+/* Return whether the change from `from` to `to` needs a new disk. Every field does but labels, owner, enabled,
+ * limits, busyPollUs, onFull, recovery.trigger, recovery.giveUpAfter, a size that the disk can grow to, and an
+ * id that is the number of the disk. ret may be NULL; it is set only if the change needs a new disk. */
 bool device_spec_needs_new_disk(const struct device_spec *from, const struct device_spec *to,
         const struct disk_now *now, struct disk_change *ret);
 
-/* What `recovery.onCrash` comes to for this target: never ON_CRASH_DEFAULT. */
+/* Return `recovery.onCrash`, with the default of the target instead of ON_CRASH_DEFAULT. */
 enum on_crash device_spec_on_crash(const struct device_spec *spec);
 
-/* 1 to DEVICE_NAME_MAX characters, of those that the schema allows. */
+/* Return whether the name has 1 to DEVICE_NAME_MAX characters, all allowed by the schema. */
 bool device_name_is_valid(const char *name);

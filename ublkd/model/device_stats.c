@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What a device's worker has counted.
+/* Reads the statistics of a worker out of the region of its device.
  *
- * The worker goes on counting while it is read. Its stores are whole words, but a copy made by the kernel may
- * be made byte by byte, from low to high: a number that carries over meanwhile may be taken for a greater
- * one, never for a smaller. So everything is read twice; numbers only rise, and one that is greater at first
- * than later was no number. */
+ * The worker continues to count while ublkd reads. The worker stores whole words, but the kernel may copy them
+ * byte by byte, from low to high. If a counter carries meanwhile, the copy may be too large, never too small.
+ * So everything is read twice: counters only rise, and a first copy that is larger than the second one was
+ * torn. */
 #include "ublkd/model/device_stats.h"
 
 #include "ublkd/proto/region_space.h"
@@ -19,7 +19,7 @@ static int read_all(int fd, void *buffer, size_t size, uint64_t offset)
 
         if (n < 0)
                 return -errno;
-        return (size_t)n == size ? 0 : -ENODATA; /* cut off behind our back */
+        return (size_t)n == size ? 0 : -ENODATA; /* another process has truncated the file */
 }
 
 static bool op_has_risen(const struct op_stats *before, const struct op_stats *after)
@@ -41,7 +41,7 @@ static bool has_risen(const struct queue_stats *before, const struct queue_stats
         return risen;
 }
 
-/* scratch: two of them; the first one is the result. */
+/* Read the statistics of one queue. scratch: room for two copies; the first one is the result. */
 static int read_queue(int fd, uint64_t offset, struct queue_stats scratch[2])
 {
         int r = read_all(fd, &scratch[0], sizeof(scratch[0]), offset);
@@ -52,7 +52,7 @@ static int read_queue(int fd, uint64_t offset, struct queue_stats scratch[2])
                         break;
                 scratch[0] = scratch[1];
         }
-        return r; /* that of a worker gone mad may never come to rest; it is only shown */
+        return r; /* a broken worker may never stop changing it; it is only shown */
 }
 
 static void take_op(const struct op_stats *from, struct op_counts *to)
@@ -66,7 +66,7 @@ static void take_op(const struct op_stats *from, struct op_counts *to)
                 to->latency[i] = from->latency[i];
                 to->requests += from->latency[i];
         }
-        if (from->begun > to->requests) /* else it ended between the two looks */
+        if (from->begun > to->requests) /* else the request ended between the two reads */
                 to->in_flight = from->begun - to->requests;
 }
 

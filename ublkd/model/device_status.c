@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the user is told: the status of a device, and its JSON. */
+/* The status of a device: copies, comparison, and the JSON that the API shows. */
 #include "ublkd/model/device_status.h"
 
 #include "ublkd/base/json_print.h"
@@ -193,7 +193,7 @@ static bool add_identity(cJSON *object, const struct backing_identity *identity)
                && cJSON_AddBoolToObject(object, "lasting", *identity->lasting != '\0');
 }
 
-/* Its path is the spec's: see device_record_to_json(). */
+/* The path comes from the spec: see device_record_to_json(). */
 static bool add_backing(cJSON *object, const struct device_status *status)
 {
         cJSON *backing, *found;
@@ -216,7 +216,7 @@ const char *device_status_reason(const struct device_status *status)
                                              : reason_to_string(status->reason);
 }
 
-/* What accept-write-errors takes. */
+/* Add the token that accept-write-errors takes. */
 static bool add_write_errors(cJSON *object, const struct device_status *status)
 {
         char token[WRITE_ERRORS_TOKEN_SIZE];

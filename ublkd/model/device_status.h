@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the user is told: phase, conditions, what serves the disk. No I/O. */
+/* The status of a device, as clients read it: phase, conditions, worker, backing store. No I/O. */
 #pragma once
 
 #include "ublkd/base/backing.h"
@@ -22,66 +22,68 @@ enum device_phase {
         PHASE_STOPPING,
         PHASE_DISABLED,
         PHASE_FAILED,
-        PHASE_UNKNOWN, /* since ublkd started nobody could find out whether there is a disk */
+        PHASE_UNKNOWN, /* since its start ublkd could not find out whether there is a disk */
         _PHASE_MAX
 };
 
-/* Everything is a value or owned by the struct. Times are CLOCK_REALTIME microseconds, 0: none. */
+/* The struct owns what its pointers lead to, but for static strings. Times are CLOCK_REALTIME microseconds; 0:
+ * none. */
 struct device_status {
         enum device_phase phase;
         uint64_t observed_generation;
         uint32_t observed_restart;   /* not shown: see device_record.restart */
         uint64_t observed_asked;     /* not shown: see device_record.asked */
-        struct device_faults faults; /* shown as a token; the conditions tell what they are */
-        bool settled;                /* not shown: the disk is live, and nothing about it is being changed */
+        struct device_faults faults; /* shown as a token; the conditions describe them */
+        bool settled;                /* not shown: the disk is live, and no change is in progress */
         int number;                  /* N of /dev/ublkbN, -1 while there is none */
         bool disk;                   /* /dev/ublkbN exists */
-        uint64_t size;               /* of the disk, bytes; 0: there is none, or it is not known */
+        uint64_t size;               /* of the disk, bytes; 0: no disk, or unknown */
         struct {
                 pid_t pid; /* 0: no worker */
                 uint64_t restarts;
                 uint64_t started_at;
-                char version[32]; /* of the program; a longer one is cut */
+                char version[32]; /* of the program; cut if longer */
         } worker;
         const char *data_path;        /* static string, NULL while unknown */
         const char *data_path_reason; /* static: a sentence; NULL with data_path */
-        bool batch; /* requests come and are answered many at a time; meaningful with data_path */
+        bool batch;                   /* fetches and commits in batches; meaningful with data_path */
         struct {
                 bool known;
-                struct backing_identity identity, found; /* of the store that the disk is on, and of the one
-                                                            that was found instead; empty: none */
-                bool kept;                               /* a descriptor of it is held */
+                struct backing_identity identity, found; /* of the store that the disk is on, and of the
+                                                            store found instead; empty: none */
+                bool kept;                               /* ublkd holds a descriptor of the store */
         } backing;
         uint64_t kernel_flags; /* as negotiated, bit N: kernel_feature_name(N) */
         struct {
                 uint64_t count;
                 double last_ms; /* from the death of the worker until Live */
         } recoveries;
-        enum condition_reason reason; /* of the Ready condition */
-        char *message;                /* a sentence: what happened, what will be done next, and when */
-        char *cause;            /* what went wrong with the last try, a sentence; NULL: none has failed */
-        unsigned attempts;      /* that have failed in a row */
-        uint64_t next_try_at;   /* 0: no time is set for the next try */
-        uint64_t transition_at; /* of the Ready condition */
+        enum condition_reason reason;        /* of the Ready condition */
+        char *message;                       /* a sentence: what happened, what ublkd does next, and when */
+        char *cause;                         /* why the last try failed, a sentence; NULL: none failed */
+        unsigned attempts;                   /* failed in a row */
+        uint64_t next_try_at;                /* 0: no time is set for the next try */
+        uint64_t transition_at;              /* of the Ready condition */
         struct device_conditions conditions; /* beside Ready */
 };
 
 const char *device_phase_to_string(enum device_phase phase);
 
-/* Replaces reason and message. Returns 0 or -ENOMEM (unchanged). */
+/* Replace reason and message. Return 0 or -ENOMEM (unchanged). */
 int device_status_explain(struct device_status *status, enum condition_reason reason, const char *format, ...)
         _printf_(3, 4);
 
-/* Replaces the cause. 0 or -ENOMEM (unchanged). */
+/* Replace the cause. Return 0 or -ENOMEM (unchanged). */
 int device_status_set_cause(struct device_status *status, const char *format, ...) _printf_(2, 3);
 
-/* The name of its reason; where it has none, of its phase. */
+/* Return the name of the reason, or of the phase if there is no reason. Valid for the life of the process. */
 const char *device_status_reason(const struct device_status *status);
 
-/* Deep copy into `ret` (overwritten, not freed first). 0 or -ENOMEM. */
+/* Copy deeply into `ret` (overwritten, not freed first). Return 0 or -ENOMEM. */
 int device_status_copy(const struct device_status *from, struct device_status *ret);
 bool device_status_equal(const struct device_status *one, const struct device_status *other);
 void device_status_clear(struct device_status *status);
 
-/* The "status" object of the API for the device called `name`. NULL when out of memory. */
+/* Return the "status" object of the API for the device called `name`, or NULL on ENOMEM. The caller frees it.
+ */
 cJSON *device_status_to_json(const struct device_status *status, const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reasons and their names. Names that are not in the table are kept here: a few, as a rule none. */
+/* Reasons and their names. Names that are not in the table get a number here; normally there are none. */
 #include "ublkd/model/reason.h"
 
 #include "ublkd/model/reason_table.h"

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Why a device is as it is, and what happened to it: the reasons of its conditions and events, as values.
+/* The reasons of conditions and events, as values.
  *
- * To add one: a value of the enum and its row in reason_table.c; then docs/reasons.md is made again by
- * `cmake --build build --target update_reasons`. A worker of another version may report a reason that this ublkd does not know, and so may an event
- * that another version stored. Such a name gets a number from _REASON_MAX upwards: it is shown as it came,
- * and has no properties. */
+ * To add one: a value of the enum and its row in reason_table.c; then generate docs/reasons.md with
+ * `cmake --build build --target update_reasons`.
+ *
+ * A worker or a database of another version may contain a reason that this ublkd does not know. Such a name
+ * gets a number from _REASON_MAX upwards: the API shows the name unchanged, and the reason has no properties.
+ */
 #pragma once
 
 #include <stdbool.h>
 
 enum condition_reason {
-        REASON_NONE, /* there is none */
-        /* The way to what is wanted. */
+        REASON_NONE,
+        /* Steps towards the spec. */
         REASON_PENDING,
         REASON_NOT_YET_KNOWN,
         REASON_HOST_NOT_READY,
@@ -108,7 +110,7 @@ enum condition_reason {
         REASON_PATH_GONE,
         REASON_PATH_UNKNOWN,
         REASON_UNSTABLE_PATH,
-        /* What was asked for. */
+        /* Requests of clients. */
         REASON_CREATED,
         REASON_SPEC_CHANGED,
         REASON_DELETE_REQUESTED,
@@ -119,37 +121,38 @@ enum condition_reason {
         REASON_BACKING_ACCEPTED,
         REASON_NUMBER_RELEASED,
         REASON_ADOPTED,
-        /* Unknown names, of which there were too many. */
+        /* An unknown name above REASONS_UNKNOWN_MAX. */
         REASON_OTHER,
         _REASON_MAX
 };
 
 enum {
         REASON_NAME_MAX = 64,      /* bytes, with the NUL; a longer one is REASON_OTHER */
-        REASONS_UNKNOWN_MAX = 8192 /* so many unknown names are told apart */
+        REASONS_UNKNOWN_MAX = 8192 /* unknown names that get a number of their own */
 };
 
-/* Whether a status with it is a Warning. */
+/* Whether a status with this reason is a Warning. */
 enum reason_weight {
         REASON_AS_PHASE, /* as the phase says */
         REASON_ALARMING, /* whatever the phase */
-        REASON_INTENDED, /* never: it was asked for */
+        REASON_INTENDED, /* never: a client asked for it */
 };
 
 struct reason_info {
         const char *name; /* in the API: CamelCase */
         enum reason_weight weight;
-        bool step;                    /* on the way to what was decided, and so no line of the log */
-        bool transient;               /* says nothing about the spec: the next try may succeed */
+        bool step;                    /* a step of a decision that was logged: not logged itself */
+        bool transient;               /* does not come from the spec: the next try may succeed */
         bool obstacle;                /* keeps the kernel from taking a disk away */
-        bool handover;                /* the worker left because it was told to */
-        bool of_host;                 /* of the machine, and so no event of a device */
+        bool handover;                /* the worker exited because ublkd asked it to */
+        bool of_host;                 /* of the machine: not an event of a device */
         const char *meaning, *advice; /* one sentence each; advice destroys nothing */
 };
 
-/* Its row. That of REASON_OTHER, but for the name, where it is not known. */
+/* Return the row of a reason; for an unknown name the row of REASON_OTHER, with that name. Static. */
 const struct reason_info *reason_info(enum condition_reason reason);
-/* Its name in the API; "" of REASON_NONE. */
+/* Return the name in the API; "" for REASON_NONE. Valid for the life of the process. */
 const char *reason_to_string(enum condition_reason reason);
-/* REASON_NONE of "". Any other name keeps its number for the life of the process. */
+/* Return the reason of a name; REASON_NONE for "". An unknown name keeps its number for the life of the
+ * process. */
 enum condition_reason reason_from_string(const char *name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows of reasons. For reason.c, and for the page that is made of them. */
+/* The table of reasons. For reason.c, and for the generator of docs/reasons.md. */
 #pragma once
 
 #include "ublkd/model/reason.h"
 
-/* By enum condition_reason, _REASON_MAX of them. */
+/* Indexed by enum condition_reason; _REASON_MAX rows. */
 extern const struct reason_info reason_table[];
