@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a change of a device is told as. */
+/* Makes the events of changes that the store itself sees: of a spec, and of a status. */
 #include "ublkd/store/device_news.h"
 
 #include "ublkd/store/device_record.h"
@@ -25,12 +25,13 @@ struct device_news news_of_spec(
 {
         return (struct device_news){
                 .reason = before ? REASON_SPEC_CHANGED : REASON_CREATED,
-                .message = !before ? "The device is stored; its disk is made next."
-                           : !before->status.disk
-                                   ? "The spec was changed; the disk that is not there yet follows it."
-                           : new_disk ? "The spec was changed; the old disk is removed, and it is made anew."
-                                      : "The spec was changed; the disk stays, and follows what can be "
-                                        "changed while it is served.",
+                .message = !before                ? "ublkd stored the device; it creates the disk next."
+                           : !before->status.disk ? "A client changed the spec; the disk does not exist yet "
+                                                    "and will be created from it."
+                           : new_disk ? "A client changed the spec; ublkd removes the old disk and creates a "
+                                        "new one."
+                                      : "A client changed the spec; the disk stays, and ublkd applies the "
+                                        "changes to it.",
                 .labels = spec->options.labels,
                 .asked = true,
         };
@@ -56,8 +57,8 @@ static enum event_type type_of(enum device_phase phase, enum condition_reason re
         return types[phase];
 }
 
-/* Only a change of phase or reason is news: the sentence alone changes with every step and every retry. What
- * is the matter with the host, the log and GET /host tell once, and not once for each device. */
+/* Only a change of phase or reason makes an event: the sentence alone changes with every step and every retry.
+ * The log and GET /host report a problem of the host once; it makes no event for each device. */
 struct device_news news_of_status(const struct device_record *record, const struct device_status *to)
 {
         const struct device_status *from = &record->status;
@@ -85,7 +86,7 @@ int news_make(struct event_log *log, const struct device_record *record, const s
         happened = (struct device_event){
                 .type = news->type,
                 .device = record->name,
-                .uid = (char *)record->uid, /* only read */
+                .uid = (char *)record->uid, /* not changed */
                 .reason = news->reason,
                 .message = (char *)news->message,
                 .labels = labels,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One record: made, read back from where it was stored, shown. */
+/* One record: created, parsed from the stored columns, shown as JSON. */
 #include "ublkd/store/device_record.h"
 
 #include "ublkd/base/clock.h"
@@ -23,7 +23,8 @@ int device_record_explain_pending(struct device_record *record)
 {
         device_status_clear(&record->status);
         record->status.transition_at = device_record_now();
-        return device_status_explain(&record->status, REASON_PENDING, "The device waits for its first look.");
+        return device_status_explain(
+                &record->status, REASON_PENDING, "ublkd has not looked at the device yet.");
 }
 
 int device_record_explain_unseen(struct device_record *record)
@@ -34,14 +35,14 @@ int device_record_explain_unseen(struct device_record *record)
         if (r < 0)
                 return r;
         return device_status_explain(&record->status, REASON_NOT_YET_KNOWN,
-                "ublkd has not looked at the device yet; whether it has a disk is not known.");
+                "ublkd has not looked at the device yet; whether it has a disk is unknown.");
 }
 
 int device_record_explain_quarantine(const struct device_record *record, struct device_status *status)
 {
         return device_status_explain(status, REASON_QUARANTINED,
-                "The stored record cannot be used (%s); nothing is done with this device until it is "
-                "replaced or deleted.",
+                "The stored record cannot be used (%s); ublkd does nothing with this device until a client "
+                "replaces or deletes it.",
                 record->quarantine);
 }
 
@@ -52,20 +53,20 @@ int device_record_explain_age(const struct device_record *record, struct device_
         if (record->age == RECORD_REMOVED)
                 return device_status_explain(status, REASON_RECORD_REMOVED,
                         "The database is an older copy: this device was removed after that copy was made. "
-                        "It is not started. To start it again give 'ublkctl adopt %s' (POST "
+                        "ublkd does not start it. To start it again run 'ublkctl adopt %s' (POST "
                         "/devices/adopt).",
                         record->name);
         if (status->disk && status->worker.pid > 0)
-                snprintf(disk, sizeof(disk), " Its disk /dev/ublkb%d is there, and process %d serves it.",
+                snprintf(disk, sizeof(disk), " Its disk /dev/ublkb%d exists, and process %d serves it.",
                         status->number, (int)status->worker.pid);
         else if (status->disk)
                 snprintf(disk, sizeof(disk),
-                        " Its disk /dev/ublkb%d is there, and no process serves it: its I/O waits.",
+                        " Its disk /dev/ublkb%d exists, and no process serves it: its I/O waits.",
                         status->number);
         return device_status_explain(status, REASON_RECORD_OUTDATED,
-                "The database has an older record of this device than the runtime directory: the database is "
-                "an older copy.%s The disk and its worker are left as they are, until 'ublkctl adopt %s' "
-                "(POST /devices/adopt) takes the newer record over.",
+                "The database is an older copy: the runtime directory has a newer record of this device.%s "
+                "ublkd does not touch the disk and its worker until 'ublkctl adopt %s' (POST /devices/adopt) "
+                "takes over the newer record.",
                 disk, record->name);
 }
 
@@ -78,7 +79,7 @@ void device_record_clear(struct device_record *record)
         *record = (struct device_record){};
 }
 
-/* Keeps what cannot be used: it can be seen and deleted, and others start. Takes `why` over. */
+/* Keep an unusable record: clients can see and delete it, and the other devices start. Takes over `why`. */
 static int quarantine(struct device_record *record, char *why)
 {
         if (!why)
@@ -181,19 +182,19 @@ int device_record_check(const struct device_record *record, const struct put_con
         if (record && condition->must_not_exist) {
                 (void)problem_add(problems, ESTALE, "", "PreconditionFailed",
                         "The device %s exists already (generation %" PRIu64
-                        "), and the request says that it must not.",
+                        "), and the request requires that it does not.",
                         record->name, record->generation);
                 return -ESTALE;
         }
         if (!record && (condition->match_any || condition->match_generation)) {
                 (void)problem_add(problems, ESTALE, "", "PreconditionFailed",
-                        "There is no such device, and the request says that there must be one.");
+                        "The device does not exist, and the request requires that it does.");
                 return -ESTALE;
         }
         if (condition->match_generation && condition->match_generation != record->generation) {
                 (void)problem_add(problems, ESTALE, "", "PreconditionFailed",
                         "The device %s is at generation %" PRIu64 ", not %" PRIu64
-                        ": someone changed it; read it again.",
+                        ": another client changed it; read it again.",
                         record->name, record->generation, condition->match_generation);
                 return -ESTALE;
         }
@@ -219,7 +220,7 @@ struct disk_now device_record_disk(const struct device_record *record)
         };
 }
 
-/* As the spec has it, for a target that has one. */
+/* Add the path of the backing store from the spec, if the target has one. */
 static bool add_path(cJSON *status, const cJSON *spec)
 {
         cJSON *backing = cJSON_GetObjectItemCaseSensitive(status, "backing");

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The records of all devices: kept in memory (store_entries), written through to a backend.
  *
- * Every change goes the same way: build the record as it shall be, have the backend save it, then (nothing
- * can fail any more) take it over, then tell the subscribers.
+ * Every change takes four steps: build the new record, let the backend save it, replace the old record (which
+ * cannot fail), call the subscribers.
  *
- * Revisions must never be given out twice, also over a crash, but a status change must not cost a write. So
- * a start goes on REVISION_BLOCK above the revision that is stored, and only a status change that comes so
- * far writes. What is stored is exact, so an older copy of the database is known by it.
+ * A revision must not be used twice, also across a crash, but a status change must not cost a write. So a new
+ * ublkd continues REVISION_BLOCK above the stored revision, and a status change writes only when it reaches
+ * that limit. The stored revision is exact, so ublkd recognises an older copy of the database by it.
  *
- * Events share the revisions. Those of what the user asked for are written with the record that they are
- * about; those of what was seen happening wait in the log for device_store_save_events(). */
+ * Events share the revisions. The backend writes the event of a client's request together with the record;
+ * other events wait in the log for device_store_save_events(). */
 #include "ublkd/store/device_store_internal.h"
 
 #include "ublkd/store/device_news.h"
@@ -41,7 +41,7 @@ void device_store_announce(struct device_store *store, enum store_event_kind kin
         store_subscribers_announce(&store->subscribers, &change);
 }
 
-/* Up to where revisions are given out without a write. */
+/* Return the last revision that may be used without a write. */
 static uint64_t revision_limit(const struct device_store *store)
 {
         return store->stamp.revision > 0 ? store->stamp.revision + REVISION_BLOCK : 0;
@@ -80,8 +80,8 @@ int device_store_save(struct device_store *store, struct device_record *record, 
         return 0;
 }
 
-/* The next revision for what is not written at once. A full disk must not keep the truth from users; at worst
- * a revision comes twice after a crash. No record becomes newer by it. */
+/* Use the next revision for a change that is not written at once. A full disk must not keep clients from seeing
+ * it; at worst a revision is used twice after a crash. It does not make a record newer. */
 static uint64_t next_revision(struct device_store *store)
 {
         uint64_t revision = ++store->revision;
@@ -91,8 +91,8 @@ static uint64_t next_revision(struct device_store *store)
         return revision;
 }
 
-/* The same, and its event, which is returned, if there is one. On ENOMEM the event is lost, the change not.
- */
+/* The same, with the event of `news`. Return the event, or NULL: no event, or ENOMEM, which loses the event but
+ * not the change. */
 static const struct device_event *step_revision(
         struct device_store *store, struct store_entry *entry, const struct device_news *news)
 {
@@ -182,9 +182,9 @@ int device_store_new(const struct device_backend *backend, void *context, struct
                 device_store_free(store);
                 return r;
         }
-        store->revision = revision_limit(store); /* any revision up to it may have been given out */
+        store->revision = revision_limit(store); /* an earlier ublkd may have used any revision up to it */
         event_log_loaded(store->events, compacted, device_record_now());
-        if (event_log_newest(store->events) > store->revision) /* given out while the disk was full */
+        if (event_log_newest(store->events) > store->revision) /* used while the disk was full */
                 store->revision = event_log_newest(store->events);
         note_quarantined(store);
         *ret = store;
@@ -196,7 +196,7 @@ struct device_store *device_store_free(struct device_store *store)
         if (!store)
                 return NULL;
         if (store->events)
-                (void)device_store_save_events(store); /* at worst the last second of events is lost */
+                (void)device_store_save_events(store); /* on failure the events of the last second are lost */
         store_entries_clear(&store->entries);
         free(store->subscribers.entries);
         event_log_free(store->events);
@@ -265,7 +265,7 @@ const struct device_record *device_store_of_number(const struct device_store *st
         const struct store_number *owner =
                 number < 0 ? NULL : store_entries_of_number(&store->entries, number);
 
-        while (owner && owner->entry->record.number != number) /* it asks for it only */
+        while (owner && owner->entry->record.number != number) /* its spec only asks for the number */
                 owner = store_entries_same_number(owner);
         return owner ? &owner->entry->record : NULL;
 }
@@ -319,15 +319,14 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
         changed.generation++;
         if (!record->spec || device_spec_needs_new_disk(record->spec, spec, &disk, NULL)) {
                 changed.epoch++;
-                changed.held_boot[0] = '\0'; /* there will be no old disk left to hold */
+                changed.held_boot[0] = '\0'; /* there will be no old disk to hold */
         }
-        /* To name another store is the consent to it. Any other change says nothing about the store. */
+        /* A spec that names another store is the consent to it. No other change is. */
         if (!record->spec || !device_spec_targets_equal(record->spec, spec)) {
                 changed.backing = (struct backing_identity){};
                 changed.backing_boot[0] = '\0';
         }
-        /* A number that was given out stays until its disk is gone; the reconciler gives out the new one
-         * then. */
+        /* A device keeps its number until its disk is removed; then the reconciler assigns the new one. */
         if (changed.number < 0)
                 changed.number = (int)spec->options.id;
         if (record->quarantine) {
@@ -380,12 +379,11 @@ int device_store_put(struct device_store *store, struct device_spec *spec,
         r = entry ? replace_entry(store, entry, spec, text, ret) : create_entry(store, spec, text, ret);
         if (r < 0) {
                 (void)problem_add(problems, -r, "", r == -ENOSPC ? "DiskFull" : "NotStored",
-                        "The device could not be stored in the database: %s. Nothing was changed; %s.",
-                        strerror(-r),
+                        "Storing the device failed: %s. Nothing was changed; %s.", strerror(-r),
                         r == -ENOSPC    ? "make room where the state directory of ublkd is and try again"
-                        : r == -ENOLINK ? "it was deleted or moved away. Restart ublkd: the disks are served "
-                                          "on, and 'ublkctl adopt --all' "
-                                          "takes them over"
+                        : r == -ENOLINK ? "the database was deleted or moved away. Restart ublkd: the "
+                                          "workers continue to serve, and 'ublkctl adopt --all' takes over "
+                                          "their disks"
                                         : "try again");
                 free(text);
                 return r;
@@ -405,7 +403,8 @@ int device_store_remove(struct device_store *store, const char *name)
         assert(!store->subscribers.announcing);
         if (!entry)
                 return -ENOENT;
-        news = news_of(&entry->record, EVENT_NORMAL, REASON_REMOVED, "The disk and its record are gone.");
+        news = news_of(
+                &entry->record, EVENT_NORMAL, REASON_REMOVED, "ublkd removed the disk and the record.");
         r = news_make(store->events, &entry->record, &news, revision, &event);
         if (r >= 0)
                 r = note_write(store, store->backend->erase(store->context, name, revision, event));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The records of all devices: kept in memory, written through to a backend (SQLite, or none in tests) before
- * anything is acknowledged, announced to subscribers after. Runs on the supervisor's loop; nothing suspends.
- */
+/* The records of all devices, in memory. The store writes each durable change through to a backend (SQLite, or
+ * none in tests) before it acknowledges the change, and calls the subscribers after it. Runs on the
+ * supervisor's loop; no call suspends. */
 #pragma once
 
 #include "ublkd/base/backing.h"
@@ -11,7 +11,7 @@
 
 enum { UID_TEXT_SIZE = 37, DATABASE_ID_SIZE = 33 };
 
-/* How a record stands to what the runtime directory says of the same device: see record_keeper.h. */
+/* How a record compares with its copy in the runtime directory: see record_keeper.h. */
 enum record_age {
         RECORD_CURRENT,
         RECORD_OUTDATED, /* the runtime directory has a newer record */
@@ -19,7 +19,7 @@ enum record_age {
         _RECORD_AGE_MAX
 };
 
-/* Owned by the store, valid until the next call that changes it. Read only for everyone else. */
+/* Owned by the store, and valid until the next call that changes the store. Read-only outside the store. */
 struct device_record {
         char *name;
         char uid[UID_TEXT_SIZE];  /* UUID, lower case */
@@ -28,23 +28,23 @@ struct device_record {
         uint64_t stored_revision; /* of the store, at the last change of this record that is durable */
         uint16_t epoch;           /* +1 for every change that needs a new kernel disk */
         uint32_t restart;         /* +1 for every POST …/restart; workers of an older one are replaced */
-        uint32_t restart_refused; /* the last of these that was refused; 0: none */
-        /* Not durable: the faults that the administrator accepts, with that restart. */
+        uint32_t restart_refused; /* the last restart that was refused; 0: none */
+        /* Not durable: the faults that the administrator accepts with the restart `accepted_with`. */
         struct device_faults accepted;
         uint32_t accepted_with;
-        int number;                       /* kernel number given out, -1: none yet */
-        bool deleting;                    /* wanted gone; the record goes when the disk is gone */
-        bool forced;                      /* and its users do not count */
-        uint64_t asked;                   /* +1 for each request to try again at once; not durable */
-        bool recover_requested;           /* POST …/recover came; cleared when Live */
-        char held_boot[UID_TEXT_SIZE];    /* boot id in which a manual device was Live, or "" */
-        uint64_t created_at;              /* CLOCK_REALTIME, microseconds */
-        struct backing_identity backing;  /* of the store that its disk was made on last; empty: none yet */
-        char backing_boot[UID_TEXT_SIZE]; /* boot id in which that was found out */
+        int number;                      /* of /dev/ublkbN; -1: none yet */
+        bool deleting;                   /* ublkd removes the disk, and then the record */
+        bool forced;                     /* the same, even if the disk has openers */
+        uint64_t asked;                  /* +1 for each request to try again at once; not durable */
+        bool recover_requested;          /* POST …/recover came; cleared when Live */
+        char held_boot[UID_TEXT_SIZE];   /* boot id in which a manual device was Live, or "" */
+        uint64_t created_at;             /* CLOCK_REALTIME, microseconds */
+        struct backing_identity backing; /* of the store that its disk was last created on; empty: none yet */
+        char backing_boot[UID_TEXT_SIZE]; /* boot id in which ublkd read it */
         struct device_spec *spec;         /* NULL: quarantined, see `quarantine` */
         char *quarantine;                 /* why the stored record cannot be used, or NULL */
         struct device_status status;      /* not durable */
-        enum record_age age;              /* not durable; nothing is done with a device that is not current */
+        enum record_age age; /* not durable; ublkd does nothing with a device that is not current */
 };
 
 /* Whether its disk has its number. The disk of an outdated record may be known to have another one. */
@@ -53,32 +53,32 @@ static inline bool device_record_disk_has_number(const struct device_record *rec
         return record->status.disk && record->status.number == record->number;
 }
 
-/* Which database it is, and how far: two copies of one differ in `revision`. */
+/* Identity and age of a database: two copies of one database differ in `revision`. */
 struct store_stamp {
         char database[DATABASE_ID_SIZE]; /* 32 hexadecimal digits, random; "": none */
         uint64_t revision;               /* of the last durable change */
 };
 
-/* How a record is made durable. `context` is the backend's own. All return 0 or -errno; when one fails
+/* What makes records durable. `context` belongs to the backend. All functions return 0 or -errno; on failure
  * nothing has changed. */
 struct device_backend {
         const char *name;
-        /* Calls `each` for every stored record, in any order; `document` is the spec as JSON text. */
+        /* Call `each` for every stored record, in any order; `document` is the spec as JSON text. */
         int (*load)(void *context,
                 int (*each)(void *userdata, const struct device_record *record, const char *document),
                 void *userdata, struct store_stamp *ret);
-        /* Writes the record (insert or replace), the store's revision and the event (NULL: none) in one
+        /* Write the record (insert or replace), the store's revision and the event (NULL: none) in one
          * transaction. */
         int (*save)(void *context, const struct device_record *record, const char *document,
                 uint64_t revision, const struct device_event *event);
         int (*erase)(void *context, const char *name, uint64_t revision, const struct device_event *event);
-        /* Writes the store's revision alone. */
+        /* Write only the store's revision. */
         int (*save_revision)(void *context, uint64_t revision);
-        /* Calls `each` for every stored event, in any order. */
+        /* Call `each` for every stored event, in any order. */
         int (*load_events)(void *context, int (*each)(void *userdata, const struct device_event *event),
                 void *userdata, uint64_t *ret_compacted);
-        /* Writes the events (insert, or replace by first_revision) and forgets those whose revision is not
-         * above `compacted`, in one transaction. */
+        /* Write the events (insert, or replace by first_revision) and delete those with a revision up to
+         * `compacted`, in one transaction. */
         int (*save_events)(
                 void *context, const struct device_event *const *events, size_t count, uint64_t compacted);
         /* 0; -ENOLINK: what is written is not kept, as the database was deleted or moved away; other -errno: it is
@@ -87,20 +87,20 @@ struct device_backend {
         void (*close)(void *context);
 };
 
-/* Opens (creates, migrates) STATE_DIR/ublkd.db. Returns 0 and a context for `*ret_backend`; -errno with one
- * problem that says what is wrong (not permitted, disk full, newer database, corrupt, in use). */
+/* Open STATE_DIR/ublkd.db; create or migrate it if needed. Return 0 and a context for `*ret_backend`; or
+ * -errno with one problem: not permitted, disk full, newer database, corrupt, in use. */
 int store_sqlite_open(const char *state_dir, const struct device_backend **ret_backend, void **ret_context,
         struct problem_list *problems);
-/* Keeps nothing; for tests. */
+/* Open a backend that stores nothing; for tests. */
 int store_memory_open(const struct device_backend **ret_backend, void **ret_context);
 
 enum store_event_kind {
         STORE_SPEC,    /* created, or its spec changed */
         STORE_INTENT,  /* deleting, recover_requested, restart or hold changed */
         STORE_STATUS,  /* the status changed */
-        STORE_ADOPTED, /* the record came back from the runtime directory: there may be a disk and a worker */
-        STORE_NOTED, /* nothing changed, but there is an event to tell: device_store_note(), …_note_disk() */
-        STORE_REMOVED, /* the record is gone; event->record is NULL */
+        STORE_ADOPTED, /* the record comes from the runtime directory: there may be a disk and a worker */
+        STORE_NOTED,   /* nothing changed, but there is an event: device_store_note(), …_note_disk() */
+        STORE_REMOVED, /* the record was removed; event->record is NULL */
         _STORE_EVENT_MAX
 };
 
@@ -110,15 +110,15 @@ struct store_event {
         const char *uid;
         uint64_t revision;
         const struct device_record *record;
-        const struct device_event *event; /* what came of it; NULL: nothing that is worth one */
+        const struct device_event *event; /* of this change; NULL: it makes none */
 };
 
 typedef void (*store_subscriber)(void *userdata, const struct store_event *event);
 
 struct device_store;
 
-/* Takes over the backend's context (also on failure) and loads all records; one that cannot be parsed is
- * quarantined, not fatal. 0 or -errno. */
+/* Create a store and load all records. A record that cannot be parsed is quarantined. Takes over the context of
+ * the backend, also on failure. Return 0 or -errno. */
 int device_store_new(const struct device_backend *backend, void *context, struct device_store **ret);
 struct device_store *device_store_free(struct device_store *store);
 
@@ -130,33 +130,34 @@ int device_store_check(const struct device_store *store);
 bool device_store_is_gone(const struct device_store *store);
 /* Sets what device_store_check() has found in the process apart. */
 void device_store_set_gone(struct device_store *store, bool gone);
-/* Of the last change or event; goes on upwards over a restart. */
+/* Return the revision of the last change or event. It also increases across a restart of ublkd. */
 uint64_t device_store_revision(const struct device_store *store);
-/* Of the database as it is on its disk. Valid as long as the store. */
+/* Return the stamp of the database as it is on disk. Valid as long as the store. */
 const struct store_stamp *device_store_stamp(const struct device_store *store);
 size_t device_store_count(const struct device_store *store);
-/* NULL: no such device. */
+/* Return the device called `name`, or NULL. */
 const struct device_record *device_store_get(const struct device_store *store, const char *name);
-/* The device with this uid, or NULL. */
+/* Return the device with this uid, or NULL. */
 const struct device_record *device_store_find_uid(const struct device_store *store, const char *uid);
-/* The record after `name` in alphabetical order (NULL: the first), or NULL at the end. */
+/* Return the record after `name` (NULL: the first) in alphabetical order, or NULL at the end. */
 const struct device_record *device_store_next(const struct device_store *store, const char *name);
-/* The record after one that is in the store, without a search. */
+/* Return the record after `record`, which is in the store, without a search; NULL at the end. */
 const struct device_record *device_store_after(const struct device_record *record);
-/* In alphabetical order. The body must not remove `record`. */
+/* Iterate in alphabetical order. The body must not remove `record`. */
 #define DEVICE_STORE_FOREACH(record, store)                                                                  \
         for (const struct device_record *record = device_store_next(store, NULL); record;                    \
                 record = device_store_after(record))
 
-/* The device that has `number`, or NULL. */
+/* Return the device that has `number`, or NULL. */
 const struct device_record *device_store_of_number(const struct device_store *store, int number);
-/* The other device that has `number` or asks for it, or NULL. */
+/* Return the device other than `name` that has `number` or whose spec asks for it, or NULL. */
 const struct device_record *device_store_number_owner(
         const struct device_store *store, int number, const char *name);
-/* The lowest number from `from` on that no other device has or asks for. 0, or -ENOSPC: there is none. */
+/* Find the lowest number from `from` on that no device other than `name` has or asks for. Return 0, or -ENOSPC:
+ * none is free. */
 int device_store_free_number(const struct device_store *store, int from, const char *name, int *ret);
 
-/* What must hold for a put. */
+/* The preconditions of a put. */
 enum put_mode { PUT_CREATE, PUT_CREATE_OR_REPLACE };
 struct put_condition {
         enum put_mode mode;
@@ -166,77 +167,80 @@ struct put_condition {
 };
 enum put_outcome { PUT_CREATED, PUT_REPLACED, PUT_UNCHANGED };
 
-/* Stores `spec` (taken over on success only). Returns 0; -EEXIST: mode is PUT_CREATE and the name has another
- * spec; -ESTALE: a condition does not hold; -EBUSY: the device of this name is being removed; -EADDRINUSE:
- * its `id` is given out to another device; -EUCLEAN: the record is not current; -ENOSPC and other -errno from
- * the backend. Nothing is changed on failure; *problems says why. */
+/* Store `spec` (taken over only on success). Return 0; -EEXIST: mode is PUT_CREATE and the device has another
+ * spec; -ESTALE: a precondition does not hold; -EBUSY: the device is being removed; -EADDRINUSE: `id` belongs
+ * to another device; -EUCLEAN: the record is not current; -ENOSPC or another -errno of the backend. On failure
+ * nothing is changed, and *problems says why. */
 int device_store_put(struct device_store *store, struct device_spec *spec,
         const struct put_condition *condition, const struct device_record **ret,
         enum put_outcome *ret_outcome, struct problem_list *problems);
 
-/* Marks for removal; 0 also when it was marked. force: also under its users. -ENOENT, or the backend's. */
+/* Mark the device for removal. force: even if the disk has openers. Return 0 (also if it was marked), -ENOENT,
+ * or -errno of the backend. */
 int device_store_request_delete(struct device_store *store, const char *name, bool force);
-/* 0, -ENOENT, or the backend's. */
+/* Request a recovery. Return 0, -ENOENT, or -errno of the backend. */
 int device_store_request_recover(struct device_store *store, const char *name);
 
-/* Wants another worker than the one that serves now, and implies a request to recover. A disk that cannot
- * outlive its worker (onCrash none) is to be made anew. accept: the administrator accepts the loss of
- * acknowledged data that the status shows now. 0, -ENOENT, or the backend's. */
+/* Request another worker than the one that serves now, and a recovery. A disk that cannot outlive its worker
+ * (onCrash none) is recreated. accept: the administrator accepts the loss of acknowledged data that the status
+ * shows now. Return 0, -ENOENT, or -errno of the backend. */
 int device_store_request_restart(struct device_store *store, const char *name, bool accept);
 
-/* The administrator wants the device to go on with the store that status.backing.found is of, in place of the
- * one that its disk was made on; implies a request to recover. 0; -ENOENT; -ESTALE: no such store was found;
- * or the backend's. */
+/* Accept the store of status.backing.found in place of the store that the disk was created on, as the
+ * administrator asked, and request a recovery. Return 0; -ENOENT; -ESTALE: `identity` is not the store that was
+ * found; or -errno of the backend. */
 int device_store_accept_backing(struct device_store *store, const char *name, const char *identity);
-/* Adds a device with all that its record says (name, uid, generation, epoch, number), or puts that record in
- * the place of the one with the same uid, which keeps its name. `text` is the spec; both are copied. A device
- * that has the same number and no disk gets another number. The name is free, or that of the same uid. 0, or
- * -errno (-EINVAL: the spec is not valid; the backend's). */
+/* Add a device with the uid, generation, epoch and number of `record`, or replace the record with the same uid,
+ * which keeps its name. `text` is the spec; both are copied. The caller has checked that `name` is free or
+ * belongs to the same uid. Another device with the same number and no disk gets another number. Return 0;
+ * -EINVAL: the spec is invalid; or -errno of the backend. */
 int device_store_adopt(struct device_store *store, const struct device_record *record, const char *text,
         const char *name, const struct device_record **ret);
-/* Sets record->age, with the status and an event that explain it. 0, -ENOENT or -ENOMEM. */
+/* Set record->age, with a status and an event that explain it. Return 0, -ENOENT or -ENOMEM. */
 int device_store_set_age(struct device_store *store, const char *name, enum record_age age);
 
-/* For the reconciler. 0, -ENOENT, or the backend's. */
-/* Have the device tried again at once, as its spec is: who asks is told what that comes to, not what the try
- * before it came to (status.observed_asked). Nothing is written, and no event is made. 0; -ENOENT. */
+/* Ask the reconciler to try the device again at once. status.observed_asked shows when the status is a result of
+ * this try and not of an earlier one. Writes nothing and makes no event. Return 0 or -ENOENT. */
 int device_store_try_again(struct device_store *store, const char *name);
-/* The restart that was asked for last is not to be done, now or by a later supervisor. */
+
+/* For the reconciler. Each returns 0, -ENOENT, or -errno of the backend, unless it says otherwise. */
+/* Refuse the restart that was requested last: neither this supervisor nor a later one does it. */
 int device_store_refuse_restart(struct device_store *store, const char *name);
 int device_store_remove(struct device_store *store, const char *name);
 int device_store_assign_number(struct device_store *store, const char *name, int number);
-/* The store that its disk is made on. boot: the boot id. */
+/* Record the store that the disk is created on. boot: the boot id. */
 int device_store_set_backing(struct device_store *store, const char *name,
         const struct backing_identity *identity, const char *boot);
-/* held: a manual device was Live in this boot, so it is held once it loses its worker (see plan_wish). Clears
- * recover_requested either way: what was asked for has been done, or is moot. */
+/* Record whether a manual device was Live in this boot: then it is held when it loses its worker (see
+ * plan_wish). Also clears recover_requested, which is done or has no effect any more. */
 int device_store_set_held(struct device_store *store, const char *name, bool held);
-/* Not durable. Announces STORE_STATUS when it differs from the last. Copies. 0, -ENOENT or -ENOMEM. */
+/* Set the status (copied, not durable). Announce STORE_STATUS if it differs from the last one. Return 0, -ENOENT
+ * or -ENOMEM. */
 int device_store_set_status(struct device_store *store, const char *name, const struct device_status *status);
 
-/* Keeps an event of something that happened to the device (see device_event.h for reason and message) and
- * announces STORE_NOTED. Not durable before device_store_save_events(). 0 or -ENOENT; lost when memory runs
- * out. */
+/* Add an event of the device (device_event.h) and announce STORE_NOTED. Not durable before
+ * device_store_save_events(). Return 0 or -ENOENT; on ENOMEM the event is lost. */
 int device_store_note(struct device_store *store, const char *name, enum event_type type,
         enum condition_reason reason, const char *format, ...) _printf_(5, 6);
-/* The same of a disk that belongs to no device: the event's device is "/dev/ublkbN", its uid all zeros, and
- * event->record of what is announced NULL. Lost when memory runs out. */
+/* The same for a disk without a device: the event's device is "/dev/ublkbN", its uid is all zeros, and the
+ * announced record is NULL. On ENOMEM the event is lost. */
 void device_store_note_disk(struct device_store *store, int number, enum event_type type,
         enum condition_reason reason, const char *message);
-/* What happened to all devices. Changes of spec and intent, and of phase or reason of a status, are in it by
- * themselves, with the revision of the change. Valid as long as the store. */
+/* Return the events of all devices. The store itself adds an event for each change of a spec, of an intent, and
+ * of the phase or reason of a status, with the revision of the change. Valid as long as the store. */
 const struct event_log *device_store_events(const struct device_store *store);
-/* Writes the events that were not written with a record, and forgets those that are not kept any more. 0 or
- * -errno: they are kept, and written with the next ones. */
+/* Write the events that were not written with a record, and delete the compacted ones. Return 0, or -errno: the
+ * events stay in memory and are written with the next ones. */
 int device_store_save_events(struct device_store *store);
 
-/* Subscribers are called after the change, in the order they subscribed; they must not change the store from
- * within. 0 or -ENOMEM. */
+/* Have `callback` called after each change, in the order of the subscriptions. It must not change the store.
+ * Return 0 or -ENOMEM. */
 int device_store_subscribe(struct device_store *store, store_subscriber callback, void *userdata);
 void device_store_unsubscribe(struct device_store *store, store_subscriber callback, void *userdata);
 
-/* What is known of the device's disk. */
+/* Return what the record says about the disk of the device. */
 struct disk_now device_record_disk(const struct device_record *record);
 
-/* The device as the API shows it: name, uid, generation, spec, status. NULL when out of memory. */
+/* Return the device as the API shows it (name, uid, generation, spec, status), or NULL on ENOMEM. The caller
+ * frees it. */
 cJSON *device_record_to_json(const struct device_record *record);

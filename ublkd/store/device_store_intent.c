@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is wanted of a device beside its spec, and what the reconciler has to remember of it: each is one
- * column of its record. */
+/* Requests of clients beside the spec (delete, recover, restart), and what the reconciler stores for a device.
+ * Each is a column of the record. */
 #include "ublkd/store/device_store_internal.h"
 
 #include "ublkd/store/device_record.h"
@@ -22,7 +22,7 @@ int device_store_request_delete(struct device_store *store, const char *name, bo
         changed.deleting = true;
         changed.forced = force;
         return device_store_update(store, entry, &changed, REASON_DELETE_REQUESTED,
-                "Removal was asked for; the disk is removed, and the record with it.");
+                "A client asked for the removal; ublkd removes the disk and the record.");
 }
 
 int device_store_request_recover(struct device_store *store, const char *name)
@@ -33,14 +33,14 @@ int device_store_request_recover(struct device_store *store, const char *name)
         if (!entry)
                 return -ENOENT;
         if (entry->record.recover_requested) {
-                device_store_announce(store, STORE_INTENT, entry,
-                        NULL); /* asked again: skip the back-off that came since */
+                device_store_announce(
+                        store, STORE_INTENT, entry, NULL); /* a repeated request ends the back-off */
                 return 0;
         }
         changed = entry->record;
         changed.recover_requested = true;
         return device_store_update(store, entry, &changed, REASON_RECOVER_REQUESTED,
-                "Recovery was asked for; it is tried at once.");
+                "A client asked for a recovery; ublkd tries it at once.");
 }
 
 int device_store_request_restart(struct device_store *store, const char *name, bool accept)
@@ -54,12 +54,12 @@ int device_store_request_restart(struct device_store *store, const char *name, b
         device_record_restart(&changed);
         if (!accept)
                 return device_store_update(store, entry, &changed, REASON_RESTART_REQUESTED,
-                        "Another worker was asked for; it takes over the disk next.");
+                        "A client asked for another worker; it takes over the disk next.");
         changed.accepted = changed.status.faults;
         changed.accepted_with = changed.restart;
         return device_store_update(store, entry, &changed, REASON_WRITE_ERRORS_ACCEPTED,
-                "The loss of acknowledged data was accepted, as far as the status shows it; another worker "
-                "takes over the disk next, and begins without it.");
+                "A client accepted the loss of acknowledged data that the status shows; another worker "
+                "takes over the disk next, without these faults.");
 }
 
 static int set_boot(char boot[static UID_TEXT_SIZE])
@@ -91,8 +91,8 @@ int device_store_accept_backing(struct device_store *store, const char *name, co
         if (r < 0)
                 return r;
         return device_store_update(store, entry, &changed, REASON_BACKING_ACCEPTED,
-                "Another backing store was accepted in place of the one that the disk was made on; it is "
-                "used next.");
+                "A client accepted another backing store in place of the one that the disk was created on; "
+                "ublkd uses it next.");
 }
 
 int device_store_set_backing(struct device_store *store, const char *name,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the store share; for device_store*.c and store_adopt.c only. */
+/* The struct of the store and the functions that its files share. For device_store*.c and store_adopt.c only.
+ */
 #pragma once
 
 #include "ublkd/store/device_news.h"
@@ -12,23 +13,23 @@ struct device_store {
         void *context;
         struct store_entries entries;
         uint64_t revision;
-        struct store_stamp stamp; /* as the backend has it */
+        struct store_stamp stamp; /* as the backend has stored it */
         struct event_log *events;
         struct store_subscribers subscribers;
         bool gone; /* see device_store_is_gone() */
 };
 
-/* Calls the subscribers. After the change; `event` is what came of it, or NULL. */
+/* Call the subscribers after a change. event: of the change, or NULL. */
 void device_store_announce(struct device_store *store, enum store_event_kind kind,
         const struct store_entry *entry, const struct device_event *event);
 
-/* Makes `record`, and an event of it when there is news, durable as the next revision, which is stored into
- * it. The event, or NULL, in *ret. 0 or -errno: nothing has changed. */
+/* Make `record` and the event of `news` durable, and set record->revision to the next revision. *ret is the
+ * event, or NULL without news. Return 0, or -errno: nothing has changed. */
 int device_store_save(struct device_store *store, struct device_record *record, const char *text,
         const struct device_news *news, const struct device_event **ret);
 
-/* Saves `changed`, a copy of the entry's record in which only values differ, takes it over and announces it.
- * `reason` and `message` make an event of it, which a client asked for; REASON_NONE: no event. 0 or the
- * backend's; nothing has changed then. */
+/* Save `changed`, a copy of the entry's record with other values, then replace the record by it and announce
+ * it. reason, message: of the event, which counts as caused by a client; REASON_NONE: no event. Return 0, or
+ * -errno of the backend: nothing has changed. */
 int device_store_update(struct device_store *store, struct store_entry *entry, struct device_record *changed,
         enum condition_reason reason, const char *message);

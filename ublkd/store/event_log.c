@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The events that are kept: a sorted array that grows at its end, and an index by what they tell, for an event
- * that repeats one. */
+/* The events in memory: an array sorted by revision that grows at its end, and an index by content that finds
+ * the event which a new one repeats. */
 #include "ublkd/store/event_log.h"
 
 #include "ublkd/base/cleanup.h"
@@ -19,13 +19,14 @@ struct kept_event {
 };
 
 struct event_log {
-        struct kept_event slots[EVENTS_MAX + 1]; /* one more than is kept: taking it cannot fail */
+        struct kept_event slots[EVENTS_MAX + 1]; /* one spare, so that event_log_take() cannot fail */
         struct kept_event *free;                 /* slots without an event */
-        /* By revision: a part of `room`. What is dropped at the begin is made up for once in EVENTS_MAX events. */
+        /* By revision: a part of `room`. Dropping moves its start; make_room() moves it back, once in EVENTS_MAX
+         * events. */
         struct kept_event **events;
         struct kept_event *room[2 * (EVENTS_MAX + 1)];
         size_t count;
-        struct tree index;                   /* what happened to whom, the newest first */
+        struct tree index;                   /* by device and content, the newest first */
         uint64_t compacted, compacted_saved; /* here, and in the backend */
 };
 
@@ -41,7 +42,7 @@ static int compare_numbers(uint64_t one, uint64_t other)
         return (one > other) - (one < other);
 }
 
-/* Disks without a record have one uid. */
+/* Disks without a record share one uid, so names are compared, too. */
 static int compare_what(const struct device_event *one, const struct device_event *other)
 {
         int order = compare_numbers(one->reason, other->reason);
@@ -63,7 +64,7 @@ static int compare(const void *key, const struct tree_node *node)
         return order != 0 ? order : compare_numbers(other->first_revision, one->first_revision);
 }
 
-/* The newest that tells the same as `event`, or NULL. */
+/* Return the newest event with the content of `event`, or NULL. */
 static struct kept_event *find_newest(const struct event_log *log, const struct device_event *event)
 {
         struct device_event key = *event;
@@ -74,7 +75,7 @@ static struct kept_event *find_newest(const struct event_log *log, const struct 
         return newest && compare_what(newest->event, event) == 0 ? newest : NULL;
 }
 
-/* The one before it that tells the same, or NULL. */
+/* Return the next older event with the same content, or NULL. */
 static struct kept_event *find_older(const struct kept_event *kept)
 {
         struct kept_event *next = kept_of(kept->node.next);
@@ -82,7 +83,7 @@ static struct kept_event *find_older(const struct kept_event *kept)
         return next && compare_what(next->event, kept->event) == 0 ? next : NULL;
 }
 
-/* Takes `event` over. */
+/* Put `event`, which is taken over, into a slot and into the index. */
 static struct kept_event *keep(struct event_log *log, struct device_event *event)
 {
         struct kept_event *kept = log->free;
@@ -94,7 +95,7 @@ static struct kept_event *keep(struct event_log *log, struct device_event *event
         return kept;
 }
 
-/* Not from the array. */
+/* Free the event and its slot; the caller removes it from the array. */
 static void drop(struct event_log *log, struct kept_event *kept)
 {
         (void)tree_remove(&log->index, kept->event);
@@ -138,7 +139,7 @@ static uint64_t usec_before(uint64_t now, uint64_t seconds)
         return now > usec ? now - usec : 0;
 }
 
-/* Drops the oldest ones: beyond the number, and too old. */
+/* Drop the oldest events: those above EVENTS_MAX, and those that are too old. */
 static void compact(struct event_log *log, uint64_t now)
 {
         uint64_t oldest = usec_before(now, EVENT_AGE_MAX_SECONDS);
@@ -170,7 +171,7 @@ size_t event_log_after(const struct event_log *log, uint64_t revision)
         return low;
 }
 
-/* There is room behind the last one after that. */
+/* Make room for one event at the end of the array. */
 static void make_room(struct event_log *log)
 {
         if (log->events + log->count < log->room + ARRAY_SIZE(log->room))
@@ -208,20 +209,20 @@ void event_log_loaded(struct event_log *log, uint64_t compacted, uint64_t now)
         compact(log, now);
 }
 
-/* What becomes of a write that finds no room is up to onFull, which changes under the disk. */
+/* The message of StoreFull depends on onFull, which can change while the disk is served. */
 static bool says_the_same(const struct device_event *one, const struct device_event *other)
 {
         return one->reason != REASON_STORE_FULL || sentence_equal(one->message, other->message);
 }
 
-/* The one that `happened` repeats, or NULL. */
+/* Return the event that `happened` repeats, or NULL. */
 static const struct device_event *find_repeated(
         const struct event_log *log, const struct device_event *happened)
 {
         uint64_t oldest = usec_before(happened->last_at, EVENT_REPEAT_SECONDS);
         const struct kept_event *kept;
 
-        if (happened->asked) /* each request is a change of its own, also for who looks later */
+        if (happened->asked) /* each request of a client is an event of its own */
                 return NULL;
         for (kept = find_newest(log, happened); kept && kept->event->last_at >= oldest;
                 kept = find_older(kept))
@@ -254,13 +255,13 @@ static void remove_from_array(struct event_log *log, const struct kept_event *ke
 {
         size_t i = event_log_after(log, kept->event->revision - 1);
 
-        while (log->events[i] != kept) /* a database may have two with one revision */
+        while (log->events[i] != kept) /* two events of a database may have the same revision */
                 i++;
         log->count--;
         memmove(log->events + i, log->events + i + 1, (log->count - i) * sizeof(log->events[0]));
 }
 
-/* What `event` continues goes, but nothing is lost with it: who has not seen it sees its continuation. */
+/* Remove the event that `event` continues. A client that has not seen it will see the continuation. */
 static void remove_continued(struct event_log *log, const struct device_event *event)
 {
         struct kept_event *kept = event->count > 1 ? find_newest(log, event) : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The events that are kept: in memory, in the order of their revisions, bounded by number and by age. What
- * falls out of the bounds is compacted away: who has seen less than that has missed something and is to list
- * again. Written through or behind by the store. Runs on the supervisor's loop; nothing suspends. */
+/* The events in memory, in the order of their revisions, limited in number and in age. Events beyond the limits
+ * are compacted away; a client that has not seen them has to list again. The store writes the events to the
+ * backend, at once or later. Runs on the supervisor's loop; no call suspends. */
 #pragma once
 
 #include "ublkd/model/device_event.h"
@@ -11,44 +11,44 @@
 enum {
         EVENTS_MAX = 4096,
         EVENT_AGE_MAX_SECONDS = 7 * 24 * 3600,
-        EVENT_REPEAT_SECONDS = 10 * 60, /* the same again within that is a repetition */
+        EVENT_REPEAT_SECONDS = 10 * 60, /* the same event within that time is a repetition */
 };
 
 struct event_log;
 
-/* An empty log. 0 or -ENOMEM. */
+/* Create an empty log. Return 0 or -ENOMEM. */
 int event_log_new(struct event_log **ret);
 struct event_log *event_log_free(struct event_log *log);
 
-/* One that was stored, in any order; end with event_log_loaded(). Copies. 0 or -ENOMEM. For a backend's
- * load_events(): `log` is a struct event_log. */
+/* Add a copy of a stored event, in any order; call event_log_loaded() after the last one. log: a struct
+ * event_log, as userdata of the backend's load_events(). Return 0 or -ENOMEM. */
 int event_log_load(void *log, const struct device_event *event);
 void event_log_loaded(struct event_log *log, uint64_t compacted, uint64_t now);
 
-/* Makes the event that `happened` comes to: device, uid, type, reason, message, labels, asked and last_at are
- * given (lent), the rest is filled in; `revision` is its own. A repetition continues the event that it
- * repeats. Nothing is kept yet. Returns 0 or -ENOMEM. */
+/* Make an event of `happened`, which has device, uid, type, reason, message, labels, asked and last_at
+ * (borrowed); this fills in the rest. revision: of the new event. A repetition continues the event that it
+ * repeats. Adds nothing to the log yet. Return 0 or -ENOMEM. */
 int event_log_make(struct event_log *log, const struct device_event *happened, uint64_t revision,
         struct device_event **ret);
-/* Keeps what event_log_make() made (NULL: nothing); no other may have been made in between. `saved`: the
+/* Add the event of the last event_log_make() to the log, and take it over (NULL: do nothing). saved: the
  * backend has it. Cannot fail. */
 void event_log_take(struct event_log *log, struct device_event *event, bool saved);
 
-/* How many are kept, and the one at `index`, the oldest first. */
+/* Return the number of events, and the event at `index`; index 0 is the oldest. */
 size_t event_log_count(const struct event_log *log);
 const struct device_event *event_log_at(const struct event_log *log, size_t index);
-/* The index of the first one whose revision is above `revision`; the count when there is none. */
+/* Return the index of the first event with a revision above `revision`; the count if there is none. */
 size_t event_log_after(const struct event_log *log, uint64_t revision);
 
-/* The revision of the newest one; 0: there is none. */
+/* Return the revision of the newest event; 0 if there is none. */
 uint64_t event_log_newest(const struct event_log *log);
 
-/* The highest revision that is not kept any more; 0: none was dropped. */
+/* Return the highest revision that was compacted away; 0 if none was. */
 uint64_t event_log_compacted(const struct event_log *log);
 
-/* Those that the backend has not seen, oldest first: the count, and up to `size` of them in `ret`. */
+/* Return how many events the backend does not have, and up to `size` of them in `ret`, oldest first. */
 size_t event_log_unsaved(const struct event_log *log, const struct device_event **ret, size_t size);
-/* Whether the backend keeps events that were compacted away since event_log_saved(). */
+/* Return whether events were compacted away since event_log_saved(), so that the backend still has them. */
 bool event_log_has_dropped(const struct event_log *log);
-/* The backend has them all, and no others. */
+/* Note that the backend has exactly the events of the log. */
 void event_log_saved(struct event_log *log);

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes the events that wait in the store's log, and has those forgotten that fell out of it. */
+/* Writes the events that wait in the store's log, and deletes the compacted ones from the database. */
 #include "ublkd/store/event_writer.h"
 
 #include "ublkd/base/cleanup.h"
 
 enum {
         WRITE_USEC =
-                1000
-                * 1000, /* new ones and repetitions: the last of a row of deaths is as true as the first */
+                1000 * 1000, /* for new events and repetitions alike: the count must be right after a crash */
         RETRY_USEC = 30 * 1000 * 1000,
 };
 
 struct event_writer {
         struct event_writer_config config;
-        sd_event_source *timer; /* enabled while something waits */
-        uint64_t due;           /* CLOCK_MONOTONIC, meaningful then */
+        sd_event_source *timer; /* enabled while events wait */
+        uint64_t due;           /* CLOCK_MONOTONIC microseconds, meaningful while the timer is enabled */
         bool failing;
 };
 
@@ -58,7 +57,7 @@ static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, vo
         return write_events(writer) < 0 ? arm(writer, RETRY_USEC) : 0;
 }
 
-/* The timer stays: when all is written by then, it finds nothing to do. */
+/* The timer stays enabled: it does nothing if all events are written by then. */
 void event_writer_retry(struct event_writer *writer)
 {
         if (writer->failing)
@@ -76,7 +75,7 @@ static void on_store_event(void *userdata, const struct store_event *change _unu
                 return;
         if (event && event->unsaved)
                 (void)arm(writer, WRITE_USEC);
-        /* Events that were written with a record may drop others, and never come here otherwise. */
+        /* An event that was written with its record does not wait here, but may have compacted others away. */
         if (event_log_has_dropped(log))
                 (void)arm(writer, WRITE_USEC);
 }
@@ -96,7 +95,7 @@ int event_writer_new(const struct event_writer_config *config, struct event_writ
                 r = device_store_subscribe(config->store, on_store_event, writer);
         if (r < 0)
                 return r;
-        on_store_event(writer, NULL); /* what was noted while the store was loaded */
+        on_store_event(writer, NULL); /* for events added while the store was loaded */
         *ret = TAKE_PTR(writer);
         return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What must hold for a put. */
+/* Checks a put against the other devices and the preconditions of the client. */
 #include "ublkd/store/put_check.h"
 
 #include "ublkd/store/device_record.h"
@@ -21,13 +21,13 @@ int put_check(const struct device_store *store, const struct device_spec *spec,
         }
         if (record && record->deleting) {
                 (void)problem_add(problems, EBUSY, "", "BeingRemoved",
-                        "The device %s is being removed; try again when it is gone.", name);
+                        "The device %s is being removed; try again after its removal.", name);
                 return -EBUSY;
         }
         if (record && condition->mode == PUT_CREATE
                 && !(record->spec && device_spec_equal(record->spec, spec))) {
                 (void)problem_add(problems, EEXIST, "/name", "NameTaken",
-                        "There is a device %s with another spec; change that one, or choose another "
+                        "The device %s exists with another spec; change that device, or choose another "
                         "name.",
                         name);
                 return -EEXIST;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records that come back from the runtime directory, and records that are older than what is there. */
+/* Adopts records from the runtime directory, and marks records that are older than their copies there. */
 #include "ublkd/store/device_store_internal.h"
 
 #include "ublkd/store/device_record.h"
@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* The spec under another name. */
+/* Return the text of the spec with another name, or NULL: ENOMEM, or not a JSON object. The caller frees it. */
 static char *rename_spec(const char *text, const char *name)
 {
         cJSON *document = cJSON_Parse(text), *item = cJSON_CreateString(name);
@@ -58,8 +58,8 @@ static struct store_entry *number_holder(
         return owner ? owner->entry : NULL;
 }
 
-/* A number belongs to the device whose disk has it. The other device has no disk, or its disk has another
- * number. */
+/* Give the number of `adopted` to the device whose disk has it. The other device has no disk, or its disk has
+ * another number; it loses the number. Return 0 or -errno. */
 static int settle_number(struct device_store *store, struct device_record *adopted)
 {
         struct store_entry *holder = adopted->number < 0 ? NULL : number_holder(store, adopted);
@@ -74,10 +74,10 @@ static int settle_number(struct device_store *store, struct device_record *adopt
         changed = holder->record;
         changed.number = -1;
         return device_store_update(store, holder, &changed, REASON_NUMBER_RELEASED,
-                "Its kernel number belongs to the disk of a device that was adopted; it gets another one.");
+                "The kernel number belongs to the disk of an adopted device; this device gets another one.");
 }
 
-/* The entry stays in the indexes, and the records change places. */
+/* Swap the records of two entries; the entry of the store stays in the indexes. */
 static void exchange(struct device_store *store, struct store_entry *entry, struct store_entry *other)
 {
         struct device_record record = entry->record;
@@ -105,7 +105,7 @@ int device_store_adopt(struct device_store *store, const struct device_record *r
                 return r;
         assert(old || !store_entries_find(&store->entries, name));
         news = news_of(&entry->record, EVENT_NORMAL, REASON_ADOPTED,
-                "Its record was taken from the runtime directory; its disk is served on.");
+                "ublkd took the record from the runtime directory; the disk is still served.");
         news.asked = true;
         r = device_store_save(store, &entry->record, entry->text, &news, &event);
         if (r < 0)

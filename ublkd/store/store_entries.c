@@ -31,7 +31,7 @@ static int compare_name(const void *key, const struct tree_node *node)
         return strcmp(key, of_names(node)->record.name);
 }
 
-/* A uid is no secret, and a database may hold one twice: the name makes the key unique. */
+/* A damaged database may hold a uid twice: the name makes the key unique. */
 struct uid_key {
         const char *uid, *name;
 };
@@ -159,7 +159,7 @@ static void set_number(
         }
 }
 
-/* One that asks for the number that it has is indexed once. */
+/* If the spec asks for the number that the entry has, it is indexed once. */
 void store_entries_renumber(struct store_entries *entries, struct store_entry *entry)
 {
         const struct device_record *record = &entry->record;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The backend that keeps nothing: for tests. */
+/* The backend that stores nothing, for tests. */
 #include "ublkd/store/device_store.h"
 
 typedef int (*load_each)(void *userdata, const struct device_record *record, const char *document);

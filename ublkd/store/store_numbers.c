@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which kernel numbers the records of the store have. */
+/* Finds the owners of kernel numbers, and free numbers. */
 #include "ublkd/store/store_numbers.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ int store_numbers_free(const struct store_entries *entries, int from, const char
         const int own[] = {self ? self->has.number : -1, self ? self->asks.number : -1};
         int number = number_set_first_missing(&entries->taken, from);
 
-        /* Its own numbers are taken, but not for it. */
+        /* The device may take the numbers that it has or asks for itself. */
         for (size_t i = 0; i < ARRAY_SIZE(own); i++)
                 if (own[i] >= from && (number < 0 || own[i] < number)
                         && !store_numbers_owner(entries, own[i], name))

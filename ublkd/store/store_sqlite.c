@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The durable backend: STATE_DIR/ublkd.db.
  *
- * WAL with synchronous=FULL: what was acknowledged survives a crash of the machine. locking_mode=EXCLUSIVE:
- * SQLite itself keeps a second ublkd away from the file, and needs no shared memory. A database from a newer
- * ublkd is left as it is, down to its write-ahead log. */
+ * WAL with synchronous=FULL: acknowledged changes survive a crash of the machine. locking_mode=EXCLUSIVE:
+ * SQLite itself keeps a second ublkd out, and needs no shared memory. ublkd does not change the database of a
+ * newer ublkd, nor its write-ahead log. */
 #include "ublkd/store/database_file.h"
 #include "ublkd/store/device_store.h"
 #include "ublkd/store/store_sqlite_events.h"
@@ -19,8 +19,8 @@
 
 enum { APPLICATION_ID = 0x75626c6b /* "ublk" */, WAL_KEEP_BYTES = 4 * 1024 * 1024 };
 
-/* migrations[N] takes a database from user_version N to N + 1. Never change one that was released: add
- * another. */
+/* migrations[N] converts a database from user_version N to N + 1. Do not change a released migration: add
+ * another one. */
 static const char *const migrations[] = {
         "CREATE TABLE store (id INTEGER PRIMARY KEY CHECK (id = 1), revision INTEGER NOT NULL) STRICT;"
         "INSERT INTO store VALUES (1, 0);"
@@ -30,8 +30,8 @@ static const char *const migrations[] = {
         " generation INTEGER NOT NULL,"
         " revision INTEGER NOT NULL,"
         " epoch INTEGER NOT NULL,"
-        " number INTEGER UNIQUE,"     /* NULL: none given out yet */
-        " deleting INTEGER NOT NULL," /* 2: under its users as well */
+        " number INTEGER UNIQUE,"     /* NULL: none yet */
+        " deleting INTEGER NOT NULL," /* 2: even if the disk has openers */
         " recover_requested INTEGER NOT NULL,"
         " held_boot TEXT NOT NULL,"
         " created_at INTEGER NOT NULL,"
@@ -59,7 +59,7 @@ static const char *const migrations[] = {
         "ALTER TABLE device ADD COLUMN backing_now TEXT NOT NULL DEFAULT '';"
         "ALTER TABLE device ADD COLUMN backing_lasting TEXT NOT NULL DEFAULT '';"
         "ALTER TABLE device ADD COLUMN backing_boot TEXT NOT NULL DEFAULT '';",
-        /* which database it is */
+        /* identity of the database */
         ("ALTER TABLE store ADD COLUMN database TEXT NOT NULL DEFAULT '';"
          "UPDATE store SET database = lower(hex(randomblob(16)));"),
 };
@@ -121,7 +121,7 @@ static void sqlite_close_pointer(struct store_sqlite **store)
         sqlite_close(*store);
 }
 
-/* The errno behind the last failure of the file that `which` names, or 0. */
+/* Return the errno of the last failure of the file that `which` names, or 0. */
 static int file_errno(sqlite3 *db, int which)
 {
         sqlite3_file *file = NULL;
@@ -132,7 +132,7 @@ static int file_errno(sqlite3 *db, int which)
         return error;
 }
 
-/* The errno behind an I/O error. sqlite3_system_errno() has forgotten it when a commit failed in the log. */
+/* Return the errno of an I/O error. sqlite3_system_errno() has lost it if a commit failed in the log. */
 static int system_error(sqlite3 *db)
 {
         int error = file_errno(db, SQLITE_FCNTL_JOURNAL_POINTER); /* the write-ahead log, if there is one */
@@ -142,7 +142,7 @@ static int system_error(sqlite3 *db)
         return error ? error : sqlite3_system_errno(db);
 }
 
-/* What the last failure of `db` comes to as -errno. */
+/* Convert the last failure of `db` to -errno. */
 static int to_errno(sqlite3 *db, int result)
 {
         static const struct {
@@ -173,14 +173,14 @@ static int to_errno(sqlite3 *db, int result)
         return -EIO;
 }
 
-/* Runs a statement that answers nothing, and leaves it ready for the next time. */
+/* Run a statement without a result, and reset it. Return 0 or -errno. */
 static int run(struct store_sqlite *store, enum statement which)
 {
         sqlite3_stmt *statement = store->statements[which];
         int result = sqlite3_step(statement);
         int r = result == SQLITE_DONE || result == SQLITE_ROW ? 0 : to_errno(store->db, result);
 
-        (void)sqlite3_reset(statement); /* repeats the error of the step */
+        (void)sqlite3_reset(statement); /* returns the error of the step again */
         (void)sqlite3_clear_bindings(statement);
         return r;
 }
@@ -192,7 +192,7 @@ static int execute(struct store_sqlite *store, const char *text)
         return result == SQLITE_OK ? 0 : to_errno(store->db, result);
 }
 
-/* The first value of the first row: an integer, or -errno (which no value here can be mistaken for). */
+/* Return the first value of the first row, an integer that is not negative; or -errno. */
 static int64_t query_integer(struct store_sqlite *store, const char *text)
 {
         sqlite3_stmt *statement = NULL;
@@ -206,12 +206,12 @@ static int64_t query_integer(struct store_sqlite *store, const char *text)
         return value;
 }
 
-/* Ends a transaction: commits when `r` is good, else takes everything back. */
+/* End a transaction: commit if `r` is not an error, else roll back. Return 0 or -errno. */
 static int finish(struct store_sqlite *store, int r)
 {
         if (r >= 0)
                 r = run(store, STATEMENT_COMMIT);
-        if (r < 0 && !sqlite3_get_autocommit(store->db)) /* some failures have rolled back by themselves */
+        if (r < 0 && !sqlite3_get_autocommit(store->db)) /* SQLite rolls back some failures itself */
                 (void)run(store, STATEMENT_ROLLBACK);
         return r;
 }
@@ -229,7 +229,7 @@ static int put_event(struct store_sqlite *store, const struct device_event *even
         return result == SQLITE_DONE ? 0 : to_errno(store->db, result);
 }
 
-/* What is written to a file that was deleted, or moved away, is lost when ublkd ends. */
+/* If the file was deleted or moved, all writes are lost when ublkd exits. */
 static int sqlite_check(void *context)
 {
         return database_file_check(&((const struct store_sqlite *)context)->file);
@@ -251,7 +251,7 @@ static int sqlite_save(void *context, const struct device_record *record, const 
 
         if (r < 0)
                 return r;
-        /* A bind fails only for an index that is wrong; what is bound lives until run() is over. */
+        /* A bind fails only for a wrong index. The bound values live until run() returns. */
         (void)sqlite3_bind_text(save, 1, record->name, -1, SQLITE_STATIC);
         (void)sqlite3_bind_text(save, 2, record->uid, -1, SQLITE_STATIC);
         (void)sqlite3_bind_int64(save, 3, (sqlite3_int64)record->generation);
@@ -299,7 +299,7 @@ static int sqlite_erase(void *context, const char *name, uint64_t revision, cons
 
 static int sqlite_save_revision(void *context, uint64_t revision)
 {
-        return set_revision(context, revision); /* one statement is a transaction of its own */
+        return set_revision(context, revision); /* a single statement is a transaction */
 }
 
 static int sqlite_save_events(
@@ -310,7 +310,7 @@ static int sqlite_save_events(
 
         if (r < 0)
                 return r;
-        /* First, for what is forgotten may be an old state of what is put. */
+        /* Delete first: a deleted row may be an old state of an event that is put. */
         result = event_statements_forget(&store->event, compacted);
         for (size_t i = 0; i < count && result == SQLITE_DONE; i++)
                 result = event_statements_put(&store->event, events[i]);
@@ -341,7 +341,7 @@ static void load_backing(sqlite3_stmt *row, struct device_record *record)
 static int load_row(sqlite3_stmt *row, load_each each, void *userdata)
 {
         struct device_record record = {
-                .name = (char *)column_text(row, 0), /* lent: `each` copies */
+                .name = (char *)column_text(row, 0), /* borrowed: `each` copies */
                 .generation = (uint64_t)sqlite3_column_int64(row, 2),
                 .revision = (uint64_t)sqlite3_column_int64(row, 3),
                 .epoch = (uint16_t)sqlite3_column_int(row, 4),
@@ -423,7 +423,7 @@ static const struct device_backend sqlite_backend = {
         .close = sqlite_close,
 };
 
-/* Takes the lock of the file and says how old it is: 0 is empty. */
+/* Lock the file, and return its version (0: empty) or -errno. */
 static int64_t read_version(struct store_sqlite *store)
 {
         int64_t application, version;
@@ -443,7 +443,7 @@ static int64_t read_version(struct store_sqlite *store)
         return version;
 }
 
-/* All or nothing: the version that is written last belongs to the same transaction. */
+/* Run the migrations and write the version in one transaction. Return 0 or -errno. */
 static int migrate(struct store_sqlite *store, int64_t version)
 {
         char text[96];
@@ -506,11 +506,11 @@ static int open_database(const char *path, struct store_sqlite *store)
         _cleanup_close_ int fd = -1;
         int result;
 
-        /* SQLite would make it readable for everybody; its log gets the same mode as the database. */
+        /* SQLite would create the file world-readable. Its log gets the mode of the database. */
         fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
         if (fd < 0)
                 return -errno;
-        fd = close_fd(fd); /* before SQLite has locks: closing any descriptor of a file drops them */
+        fd = close_fd(fd); /* before SQLite locks the file: closing any descriptor of it drops the locks */
         result = sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE, NULL);
         if (result != SQLITE_OK)
                 return to_errno(store->db, result);
@@ -541,33 +541,29 @@ static int open_store(const char *path, struct store_sqlite *store)
 
 static int explain(const char *path, int error, struct problem_list *problems)
 {
+        /* clang-format off */
         static const struct {
                 int error;
                 const char *reason, *sentence;
         } table[] = {
                 {EPROTONOSUPPORT, "DatabaseNewer",
-                 "was written by a newer ublkd, and is left as it is; start that ublkd, or name "
-                        "another --state-dir"                                                                              },
-                {EMEDIUMTYPE,     "NotOurDatabase",
-                 "is a database of another program, and is left as it is; name another --state-dir"                        },
-                {EBADMSG,         "DatabaseCorrupt",
-                 "is damaged or is not a database; put a backup in its place, or move it away to "
-                        "start empty"                                                                                      },
-                {EBUSY,           "DatabaseInUse",
-                 "is in use by another ublkd; stop that one, or name another --state-dir"                                  },
-                {EACCES,          "NotPermitted",
-                 "may not be opened; start ublkd as root, or name another --state-dir"                                     },
-                {EPERM,           "NotPermitted",
-                 "may not be opened; start ublkd as root, or name another --state-dir"                                     },
-                {EROFS,           "ReadOnly",
-                 "cannot be written: the file or its file system is read-only; name another "
-                        "--state-dir"                                                                                      },
-                {ENOSPC,          "DiskFull",        "cannot be written: its disk is full; make room and start ublkd again"},
-                {ENOENT,          "NoDirectory",
-                 "cannot be made: the directory is not there; make it, or name another --state-dir"                        },
-                {ENOTDIR,         "NoDirectory",
-                 "cannot be made: a part of the path is not a directory; name another --state-dir"                         },
+                 "was written by a newer ublkd, and was not changed; start that ublkd, or name another --state-dir"},
+                {EMEDIUMTYPE, "NotOurDatabase",
+                 "is a database of another program, and was not changed; name another --state-dir"},
+                {EBADMSG, "DatabaseCorrupt",
+                 "is damaged or is not a database; replace it by a backup, or move it away to start empty"},
+                {EBUSY, "DatabaseInUse", "is in use by another ublkd; stop that one, or name another --state-dir"},
+                {EACCES, "NotPermitted", "may not be opened; start ublkd as root, or name another --state-dir"},
+                {EPERM, "NotPermitted", "may not be opened; start ublkd as root, or name another --state-dir"},
+                {EROFS, "ReadOnly",
+                 "cannot be written: the file or its file system is read-only; name another --state-dir"},
+                {ENOSPC, "DiskFull", "cannot be written: its disk is full; make room and start ublkd again"},
+                {ENOENT, "NoDirectory",
+                 "cannot be created: the directory does not exist; create it, or name another --state-dir"},
+                {ENOTDIR, "NoDirectory",
+                 "cannot be created: a part of the path is not a directory; name another --state-dir"},
         };
+        /* clang-format on */
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++)
                 if (table[i].error == -error) {
@@ -576,8 +572,8 @@ static int explain(const char *path, int error, struct problem_list *problems)
                         return error;
                 }
         (void)problem_add(problems, -error, "", "DatabaseFailed",
-                "The database %s cannot be opened: %s; name another --state-dir if that cannot be helped.",
-                path, strerror(-error));
+                "The database %s cannot be opened: %s; correct that, or name another --state-dir.", path,
+                strerror(-error));
         return error;
 }
 

@@ -45,7 +45,7 @@ static int run(sqlite3_stmt *statement)
 {
         int result = sqlite3_step(statement);
 
-        (void)sqlite3_reset(statement); /* repeats the error of the step */
+        (void)sqlite3_reset(statement); /* returns the error of the step again */
         (void)sqlite3_clear_bindings(statement);
         return result;
 }
@@ -54,7 +54,7 @@ int event_statements_put(const struct event_statements *statements, const struct
 {
         sqlite3_stmt *put = statements->put;
 
-        /* A bind fails only for an index that is wrong; what is bound lives until run() is over. */
+        /* A bind fails only for a wrong index. The bound values live until run() returns. */
         (void)sqlite3_bind_int64(put, 1, (sqlite3_int64)event->first_revision);
         (void)sqlite3_bind_int64(put, 2, (sqlite3_int64)event->revision);
         (void)sqlite3_bind_int64(put, 3, (sqlite3_int64)event->first_at);
@@ -97,7 +97,7 @@ static int load_row(sqlite3_stmt *row, int (*each)(void *, const struct device_e
                 .last_at = (uint64_t)sqlite3_column_int64(row, 3),
                 .count = (uint64_t)sqlite3_column_int64(row, 4),
                 .type = event_type_from_string(column_text(row, 5)),
-                .device = column_text(row, 6), /* lent: `each` copies */
+                .device = column_text(row, 6), /* borrowed: `each` copies */
                 .uid = column_text(row, 7),
                 .message = column_text(row, 9),
                 .labels = column_text(row, 10),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is told of changes. */
+/* The subscribers of the store, in the order of their subscriptions. */
 #include "ublkd/store/store_subscribers.h"
 
 #include <assert.h>
@@ -27,7 +27,7 @@ void store_subscribers_remove(
 
                 if (entry->callback != callback || entry->userdata != userdata)
                         continue;
-                if (subscribers->announcing) { /* the loop that announces sweeps it up */
+                if (subscribers->announcing) { /* the announcing loop removes it later */
                         entry->callback = NULL;
                         return;
                 }

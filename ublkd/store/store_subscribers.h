@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is told of changes. For the store only. */
+/* The subscribers of the store. For the store only. */
 #pragma once
 
 #include "ublkd/store/device_store.h"
@@ -13,9 +13,9 @@ struct store_subscribers {
         bool announcing;
 };
 
-/* 0 or -ENOMEM. Not while announcing. */
+/* Add a subscriber; not from a callback. Return 0 or -ENOMEM. */
 int store_subscribers_add(struct store_subscribers *subscribers, store_subscriber callback, void *userdata);
-/* Also from within a callback. */
+/* Remove a subscriber; also from a callback. */
 void store_subscribers_remove(
         struct store_subscribers *subscribers, store_subscriber callback, void *userdata);
 void store_subscribers_announce(struct store_subscribers *subscribers, const struct store_event *event);
