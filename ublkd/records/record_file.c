@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The record of a device as a JSON document. One row for each member: a new field of a record is one more. */
+/* The record of a device as a JSON document. The table has one row for each member of the document. */
 #include "ublkd/records/record_file.h"
 
 #include "ublkd/store/device_record.h"
@@ -19,12 +19,12 @@ enum member_kind {
 struct member {
         const char *name;
         enum member_kind kind;
-        bool optional; /* added later: older documents are without it, which means zero */
+        bool optional; /* added later: an older document lacks it, which means zero */
         size_t offset, size;
         double minimum, maximum; /* of a number */
 };
 
-#define EXACT_MAX 9007199254740991.0 /* 2^53 - 1: what JSON keeps exactly */
+#define EXACT_MAX 9007199254740991.0 /* 2^53 - 1: the largest integer that JSON keeps exactly */
 #define AT(field)                                                                                            \
         .offset = offsetof(struct record_file, field), .size = sizeof(((struct record_file *)NULL)->field)
 
@@ -248,7 +248,7 @@ void record_file_clear(struct record_file *file)
 
 /* ---- older and newer ---- */
 
-/* What would do harm to a disk if the database were believed. */
+/* Compare the fields that would damage a disk if ublkd used an older value from the database. */
 static bool is_alike(const struct record_file *file, const struct device_record *record)
 {
         const struct device_record *other = &file->record;
@@ -267,7 +267,7 @@ enum record_age record_file_compare(const struct record_file *file, const char *
                 return behind ? RECORD_REMOVED : RECORD_CURRENT;
         if (is_alike(file, record))
                 return RECORD_CURRENT;
-        /* Revisions of one database can be compared; those of two say nothing. */
+        /* Revisions can be compared only within one database. */
         if (strcmp(file->database, stamp->database) == 0
                 && file->record.stored_revision <= record->stored_revision)
                 return RECORD_CURRENT;

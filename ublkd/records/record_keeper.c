@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps a copy of every record beside the region of its disk, and knows from it what a database has lost.
+/* Keeps a copy of every record in the runtime directory, and finds with it what a database has lost.
  *
- * The database is written first, the copy next, before anything is done about the change: the keeper is the
- * first subscriber of the store. A ublkd that dies in between leaves
- *  - a copy that is missing or older than its record, of the same database: the record counts, and the next
- *    ublkd writes the copy, before the kernel hears of the disk;
- *  - a copy of a record that was erased: that record was being removed, its disk was gone already, and the
- *    next ublkd removes the copy.
- * The other order would leave a copy of a change that nobody was told of. It would be newer than its record,
- * as that of an older database is, and the disk would wait for an administrator for nothing.
+ * The store writes the database first. Then the keeper, its first subscriber, writes the copy, before anything
+ * acts on the change. If ublkd dies in between, the directory has
+ *  - no copy, or an older copy of the same database: the record counts, and the next ublkd writes the copy
+ *    before it sends a command about the disk;
+ *  - the copy of an erased record: that device was being removed and its disk was removed already. The next
+ *    ublkd removes the copy.
+ * The other order could leave a copy of a change that no client was acknowledged. Such a copy would be newer
+ * than its record, as with an older database, and the disk would wait for an administrator without need.
  *
- * `database` in the same directory says which database ran here last in this boot, and how far it was. With
- * it a database is known to be older although the record that shows it was removed, copy and all: such a
- * record is not current either, and that is written down in a copy that says "removed". */
+ * The file `database` in the same directory names the database that ran last in this boot, and its revision.
+ * With it the keeper recognises an older database even if the newer one has removed a record and its copy: the
+ * record in the older database is not current, and the keeper writes a copy of it that says "removed". */
 #include "ublkd/records/record_keeper.h"
 
 #include "ublkd/model/device_cookie.h"
@@ -83,7 +83,7 @@ static int write_file(struct record_keeper *keeper, const struct record_file *fi
         return r < 0 ? r : runtime_dir_write_record(keeper->runtime_dir, file->record.uid, text);
 }
 
-/* A copy of `record`; what it owns is lent. */
+/* Return the copy of `record`; it borrows what the record owns. */
 static struct record_file file_of(const struct record_keeper *keeper, const struct device_record *record)
 {
         struct record_file file = {.record = *record};
@@ -93,7 +93,8 @@ static struct record_file file_of(const struct record_keeper *keeper, const stru
         return file;
 }
 
-/* What is not current, or cannot be used, does not replace what may be newer or better. */
+/* Write the copy of a record. A record that is not current, or quarantined, must not replace a copy that may be
+ * newer or valid. */
 static int keep(struct record_keeper *keeper, const struct device_record *record)
 {
         const struct record_file file = file_of(keeper, record);
@@ -104,11 +105,12 @@ static int keep(struct record_keeper *keeper, const struct device_record *record
         drop_missing(keeper, record->uid);
         r = write_file(keeper, &file);
         if (r < 0)
-                (void)add_missing(keeper, record->uid); /* without memory the next change tries again */
+                (void)add_missing(keeper, record->uid); /* on ENOMEM the next change tries again */
         return r;
 }
 
-/* 0; -ENOENT: there is none of this boot; other -errno: it cannot be read. */
+/* Read the copy of the device `uid`. Return 0; -ENOENT: there is none of this boot; other -errno: it is not
+ * readable. */
 static int read_file(const struct record_keeper *keeper, const char *uid, struct record_file *ret)
 {
         _cleanup_free_ char *text = NULL;
@@ -134,8 +136,8 @@ int record_keeper_ensure(struct record_keeper *keeper, const char *name)
 
 /* ---- the mark of the database ---- */
 
-/* In one piece for everybody but a crash of the machine, after which it counts no more. It is of no use to
- * fail for it: an older database is then taken for the newest as far as removed devices go. */
+/* Replace the mark atomically, but not durably: after a crash of the machine it does not count. A failure is
+ * ignored: then an older database is not recognised by its removed devices. */
 static void write_mark(const struct record_keeper *keeper)
 {
         const struct store_stamp *stamp = device_store_stamp(keeper->store);
@@ -147,7 +149,7 @@ static void write_mark(const struct record_keeper *keeper)
         (void)written;
 }
 
-/* Whether the database is an older copy of the one that ran here last, or another one. */
+/* Return whether the database is an older copy of the one that ran last in this boot, or another one. */
 static bool is_behind(const struct record_keeper *keeper)
 {
         const struct store_stamp *stamp = device_store_stamp(keeper->store);
@@ -163,7 +165,7 @@ static bool is_behind(const struct record_keeper *keeper)
 
 /* ---- the start ---- */
 
-/* So that it stays known when this database has gone on. */
+/* Write the copy that says "removed": the mark alone does not show it after this database has changed. */
 static int write_removed(struct record_keeper *keeper, const struct device_record *record)
 {
         struct record_file file = file_of(keeper, record);
@@ -186,9 +188,9 @@ static int judge(struct record_keeper *keeper, const struct device_record *recor
         age = record_file_compare(
                 r < 0 ? NULL : &file, keeper->boot, record, device_store_stamp(keeper->store), behind);
         if (age == RECORD_REMOVED && !file.removed)
-                (void)write_removed(keeper, record); /* in vain: it is held as long as this ublkd runs */
+                (void)write_removed(keeper, record); /* on failure: held as long as this ublkd runs */
         if (age == RECORD_CURRENT) {
-                (void)keep(keeper, record); /* in vain: see record_keeper_ensure() */
+                (void)keep(keeper, record); /* on failure: record_keeper_ensure() */
                 return 0;
         }
         return device_store_set_age(keeper->store, record->name, age);
@@ -199,7 +201,7 @@ struct sweep {
         bool behind;
 };
 
-/* The copy of a record that this database has erased. */
+/* Remove the copy of a record that this database has erased. */
 static int sweep_one(void *userdata, const char *uid)
 {
         const struct sweep *sweep = userdata;
@@ -240,7 +242,7 @@ static void on_store_event(void *userdata, const struct store_event *event)
         if (!durable[event->kind])
                 return;
         if (event->record)
-                (void)keep(keeper, event->record); /* in vain: see record_keeper_ensure() */
+                (void)keep(keeper, event->record); /* on failure: record_keeper_ensure() */
         else {
                 drop_missing(keeper, event->uid);
                 (void)runtime_dir_forget_record(keeper->runtime_dir, event->uid); /* see sweep_one() */
@@ -337,7 +339,7 @@ static char *explain_name(const char *name, const char *uid)
                 name, uid);
 }
 
-/* What would come of an adoption. `existing`: the store's record of that uid, or NULL. */
+/* Return what an adoption would do. existing: the store's record of that uid, or NULL. */
 static struct adoptable describe(const struct record_keeper *keeper, const char *uid,
         const struct device_record *existing, const struct record_file *file, int error)
 {
@@ -356,7 +358,8 @@ static struct adoptable describe(const struct record_keeper *keeper, const char 
                 item.detail = explain_name(name, uid);
         } else {
                 item.verdict = ADOPT_POSSIBLE;
-                item.detail = sentence("The database has %s record of it. 'ublkctl adopt %s' takes it over.",
+                item.detail = sentence(
+                        "The database has %s record of the device. 'ublkctl adopt %s' takes it over.",
                         existing ? "an older" : "no", name);
         }
         item.number = error < 0 ? -1 : file->record.number;
@@ -457,21 +460,21 @@ static struct adoption take_over(
 
         if (r < 0)
                 return verdict(ADOPT_FAILED, name,
-                        sentence("The record cannot be stored: %s. Nothing was changed; try again.",
+                        sentence("Storing the record failed: %s. Nothing was changed; try again.",
                                 strerror(-r)));
         return verdict(ADOPT_DONE, record->name,
-                sentence("The device %s is managed here from now on%s.", record->name,
-                        record->deleting ? "; its removal, which was asked for, goes on" : ""));
+                sentence("This ublkd manages the device %s from now on%s.", record->name,
+                        record->deleting ? "; it continues the removal that a client asked for" : ""));
 }
 
-/* It was removed, and is wanted again: as this database knows it. */
+/* Take back a removed device, with the record of this database. */
 static struct adoption take_back(struct record_keeper *keeper, const struct device_record *record)
 {
         _cleanup_free_ char *text = record->spec ? cJSON_PrintUnformatted(record->spec->document) : NULL;
 
         if (!text)
                 return verdict(ADOPT_FAILED, record->name,
-                        sentence("The stored spec of %s cannot be used.", record->name));
+                        sentence("The stored spec of %s is invalid.", record->name));
         return take_over(keeper, record, text, record->name);
 }
 
@@ -483,7 +486,7 @@ static struct adoption adopt_file(
 
         if (r == -ENOENT || r == -EINVAL || file.removed)
                 return verdict(ADOPT_UNKNOWN, NULL,
-                        sentence("There is no record with the uid %s in the runtime directory.", uid));
+                        sentence("The runtime directory has no record with the uid %s.", uid));
         if (r < 0)
                 return verdict(ADOPT_BAD_RECORD, NULL, explain_unreadable(uid, r));
         if (existing)
@@ -501,7 +504,7 @@ struct adoption record_keeper_adopt(struct record_keeper *keeper, const char *ui
 
         if (existing && existing->age == RECORD_CURRENT)
                 return verdict(ADOPT_UNCHANGED, existing->name,
-                        sentence("The device %s is managed here already.", existing->name));
+                        sentence("This ublkd manages the device %s already.", existing->name));
         if (existing && existing->age == RECORD_REMOVED)
                 return take_back(keeper, existing);
         return adopt_file(keeper, uid, existing, name);
