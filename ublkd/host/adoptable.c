@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Disks and records that a lost or older database knows nothing of. */
+/* Disks and records that the database lacks: lists of them, and the words for the result of an adoption. */
 #include "ublkd/host/adoptable.h"
 
 #include "ublkd/model/device_cookie.h"

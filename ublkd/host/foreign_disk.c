@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a ublk device that belongs to no record here is. */
+/* Describes ublk disks that belong to no record of this ublkd. */
 #include "ublkd/host/foreign_disk.h"
 
 #include "ublkd/base/file_io.h"
@@ -13,12 +13,12 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* As /proc/PID/comm has it. */
+/* As in /proc/PID/comm. */
 static const char worker_comm[] = "ublkd-worker";
 
-enum { OUR_UID_SHIFT = 16 }; /* see device_cookie(): below that other servers keep flags of theirs */
+enum { OUR_UID_SHIFT = 16 }; /* see device_cookie(): other servers keep flags in the lower bits */
 
-/* As read_text_at(). */
+/* Read a file of /proc/PID, as read_text_at(). */
 static ssize_t read_file(const char *proc, pid_t pid, const char *name, char *text, size_t size)
 {
         char path[PATH_MAX];
@@ -37,7 +37,7 @@ static bool read_comm(const char *proc, pid_t pid, char *text, size_t size)
         return n > 0;
 }
 
-/* The third field of /proc/PID/stat; the name before it may hold anything. */
+/* Read the third field of /proc/PID/stat. The name before it may contain any byte. */
 static bool is_alive(const char *proc, pid_t pid)
 {
         char text[512];
@@ -49,7 +49,7 @@ static bool is_alive(const char *proc, pid_t pid)
         return name_end && strncmp(name_end, ") Z", 3) != 0;
 }
 
-/* Inodes of the connected SOCK_SEQPACKET sockets of the machine. Zero-initialise. */
+/* Inodes of the connected SOCK_SEQPACKET sockets of the machine. Initialise with zeros. */
 struct inodes {
         unsigned long *items;
         size_t count, room;
@@ -83,7 +83,7 @@ static bool inodes_contain(const struct inodes *inodes, unsigned long inode)
         return false;
 }
 
-/* The columns are those of net/unix/af_unix.c (unix_seq_show). */
+/* Read the inodes from /proc/net/unix; its columns are those of unix_seq_show() in net/unix/af_unix.c. */
 static void find_connected(const char *proc, struct inodes *ret)
 {
         _cleanup_fclose_ FILE *sockets = NULL;
@@ -114,7 +114,7 @@ static bool is_connected(const struct inodes *connected, int folder, const char 
         return sscanf(link, "socket:[%lu]", &inode) == 1 && inodes_contain(connected, inode);
 }
 
-/* A worker has such a connection while, and only while, a ublkd that runs looks after it. */
+/* A worker has such a connection exactly while a running ublkd manages it. */
 static bool is_supervised(const char *proc, pid_t pid)
 {
         _cleanup_(inodes_clear) struct inodes connected = {};
@@ -161,13 +161,13 @@ struct foreign_server foreign_server_look(const char *proc, pid_t pid)
 static void write_server(const struct foreign_disk *disk, char *text, size_t size)
 {
         if (!disk->looked)
-                snprintf(text, size, "process %d, which could not be looked at in time, serves it",
+                snprintf(text, size, "process %d, which ublkd could not examine in time, serves it",
                         (int)disk->server_pid);
         else if (disk->server.pid > 0)
                 snprintf(
                         text, size, "process %d (%s) serves it", (int)disk->server.pid, disk->server.process);
         else
-                snprintf(text, size, "nobody serves it");
+                snprintf(text, size, "no process serves it");
 }
 
 static void write_detail(struct foreign_disk *disk, const char *name)
@@ -178,36 +178,39 @@ static void write_detail(struct foreign_disk *disk, const char *name)
         write_server(disk, server, sizeof(server));
         if (disk->maker == FOREIGN_BY_OTHER)
                 snprintf(disk->detail, sizeof(disk->detail),
-                        "/dev/ublkb%d was made by another ublk server than ublkd, and %s. It is left alone; "
-                        "who made it can remove it.",
+                        "/dev/ublkb%d was created by another ublk server than ublkd, and %s. ublkd does not "
+                        "touch "
+                        "it; that server can remove it.",
                         number, server);
         else if (name)
                 snprintf(disk->detail, sizeof(disk->detail),
                         "/dev/ublkb%d belongs to no device here: this database has no record of it, and %s. "
-                        "It is left alone. The runtime directory has its record: 'ublkctl adopt %s' manages "
-                        "it again, without an interruption.",
+                        "ublkd does not touch it. The runtime directory has its record: 'ublkctl adopt %s' "
+                        "takes it over without an interruption.",
                         number, server, name);
         else if (!disk->looked)
                 snprintf(disk->detail, sizeof(disk->detail),
-                        "/dev/ublkb%d belongs to no device here: it was made by another ublkd, and %s. It is "
-                        "left "
-                        "alone; whether that ublkd runs is not known.",
+                        "/dev/ublkb%d belongs to no device here: another ublkd created it, and %s. ublkd "
+                        "does not "
+                        "touch it; whether that ublkd is running is unknown.",
                         number, server);
         else if (disk->server.managed)
                 snprintf(disk->detail, sizeof(disk->detail),
-                        "/dev/ublkb%d belongs to another ublkd, which runs, and %s. It is left alone; change "
-                        "or remove it there ('ublkctl --socket').",
+                        "/dev/ublkb%d belongs to another ublkd, which is running, and %s. This ublkd does "
+                        "not touch "
+                        "it; change or remove it there ('ublkctl --socket').",
                         number, server);
         else
                 snprintf(disk->detail, sizeof(disk->detail),
-                        "/dev/ublkb%d belongs to no device here: it was made by ublkd with another database "
-                        "(--state-dir), and %s. It is left alone, and its backing store is in use. 'ublkctl "
+                        "/dev/ublkb%d belongs to no device here: a ublkd with another database (--state-dir) "
+                        "created "
+                        "it, and %s. ublkd does not touch it, and its backing store is in use. 'ublkctl "
                         "adopt' cannot take it over: the runtime directory has no record of it. Start ublkd "
-                        "with the directories that it was made with.",
+                        "with the directories of the ublkd that created it.",
                         number, server);
 }
 
-/* 6.12 keeps the pid of a server that is dead, which may be somebody else's by now. */
+/* Linux 6.12 keeps the pid of a dead server, which another process may have by now. */
 static bool may_have_server(const struct kernel_device *kernel)
 {
         return kernel->server_pid > 0 && kernel->state == KERNEL_STATE_LIVE;
@@ -239,7 +242,7 @@ void foreign_disk_describe(struct foreign_disk *disk, const struct foreign_serve
         if (disk->server.is_ublkd)
                 disk->maker = FOREIGN_BY_UBLKD;
         disk->has_record = name;
-        if (name) /* one ublkd at a time has the runtime directory, and that is this one */
+        if (name) /* only one ublkd uses the runtime directory at a time: this one */
                 disk->server.managed = false;
         write_detail(disk, name);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ublk devices of the kernel that belong to no record here: what each is, and what to do about it. */
+/* ublk disks that belong to no record of this ublkd: what each is, and what an administrator can do. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,11 +10,11 @@
 enum {
         FOREIGN_PROCESS_SIZE = 96,
         FOREIGN_DETAIL_SIZE = 640,
-        FOREIGN_DISKS_MAX = 256, /* that are told */
+        FOREIGN_DISKS_MAX = 256, /* shown by GET /host */
 };
 
 enum foreign_maker {
-        FOREIGN_BY_UBLKD, /* with another database than ours */
+        FOREIGN_BY_UBLKD, /* by a ublkd with another database */
         FOREIGN_BY_OTHER, /* by another ublk server */
         _FOREIGN_MAKER_MAX
 };
@@ -23,7 +23,7 @@ enum foreign_maker {
 struct foreign_server {
         pid_t pid;                          /* 0: none */
         bool is_ublkd;                      /* a worker of ublkd */
-        bool managed;                       /* by a ublkd that runs */
+        bool managed;                       /* by a running ublkd */
         char process[FOREIGN_PROCESS_SIZE]; /* "ublkd-worker data", or its command; "" with pid 0 */
 };
 
@@ -32,13 +32,13 @@ struct foreign_disk {
         uint64_t cookie;
         const char *state; /* "live", "quiesced", "failing" or "added" */
         enum foreign_maker maker;
-        pid_t server_pid; /* that the driver says; it may be dead, and its number somebody else's */
-        bool looked;      /* at the process: `server` is known */
+        pid_t server_pid; /* from the driver; the process may be dead and another one may have the pid */
+        bool looked;      /* the process was examined: `server` is valid */
         struct foreign_server server;
         bool has_record; /* in the runtime directory of this ublkd */
-        bool held;       /* a record here is older than it: that record's status tells of it */
-        bool is_new;     /* it was not there, or not so, when they were looked for last */
-        char detail[FOREIGN_DETAIL_SIZE]; /* what it is and what to do: sentences */
+        bool held;       /* this ublkd has an older record, whose status describes the disk */
+        bool is_new;     /* the last scan did not find it, or found another state */
+        char detail[FOREIGN_DETAIL_SIZE]; /* sentences: what the disk is, and what to do */
 };
 
 /* Zero-initialise. */
@@ -49,25 +49,25 @@ struct foreign_disks {
 
 struct kernel_device;
 
-/* What the driver tells of it. Its process, if it has one, was not looked at. */
+/* Return what the driver says about a disk. Its process is not examined yet. */
 struct foreign_disk foreign_disk_of(const struct kernel_device *kernel);
-/* Looks at a process, under `proc` ("/proc"), which can hang behind it: see apart.h. */
+/* Examine a process below `proc` ("/proc"). This can hang behind that process: see apart.h. */
 struct foreign_server foreign_server_look(const char *proc, pid_t pid);
-/* Says it in words. `server`: NULL: it could not be looked at, and is not known. `name`: of the device whose
- * record is in the runtime directory, or NULL. */
+/* Write disk->detail. server: NULL: the process could not be examined. name: of the device whose record is in
+ * the runtime directory, or NULL. */
 void foreign_disk_describe(struct foreign_disk *disk, const struct foreign_server *server, const char *name);
 const char *foreign_maker_to_string(enum foreign_maker maker);
-/* The process that serves it, as far as that is known; 0: none. */
+/* Return the process that serves the disk; 0: none, or unknown. */
 pid_t foreign_disk_server(const struct foreign_disk *disk);
-/* Something is wrong with it, as opposed to that it is there, or that it is not known. */
+/* Return whether something is wrong with the disk; its existence, or missing knowledge, is not a problem. */
 bool foreign_disk_is_problem(const struct foreign_disk *disk);
 
-/* Copies; more than the maximum is left out. 0 or -ENOMEM. */
+/* Add a copy of `disk`; ignore it above FOREIGN_DISKS_MAX. Return 0 or -ENOMEM. */
 int foreign_disks_add(struct foreign_disks *disks, const struct foreign_disk *disk);
-/* The same one among them, or NULL. */
+/* Return the entry of the same disk, or NULL. */
 const struct foreign_disk *foreign_disks_find(
         const struct foreign_disks *disks, const struct foreign_disk *disk);
-/* Whether the same one is among them, and is managed or not as this one is: a worker may learn late that its
- * ublkd is gone. */
+/* Return whether the list has the same disk with the same value of `managed`: a worker may notice late that its
+ * ublkd has exited. */
 bool foreign_disks_contain(const struct foreign_disks *disks, const struct foreign_disk *disk);
 void foreign_disks_clear(struct foreign_disks *disks);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the ublk devices of the kernel that belong to no record here: /sys lists the numbers, the driver says
- * of each what it is. */
+/* Finds the ublk disks that belong to no record of this ublkd: /sys lists the numbers, and the driver describes
+ * each disk. */
 #include "ublkd/host/foreign_scan.h"
 
 #include "ublkd/offload/apart.h"
@@ -16,24 +16,24 @@
 struct foreign_scan {
         struct foreign_scan_config config;
         struct ublk_ctl *ctl;
-        struct ublk_ctl_call *call; /* of the one that is asked about now */
+        struct ublk_ctl_call *call; /* of the current question to the driver */
         int *numbers;               /* owned */
         size_t count, next;
         struct foreign_disks found; /* so far */
-        struct apart *apart;        /* looks at their processes, once all are found */
+        struct apart *apart;        /* examines their processes, after the last answer */
         bool looking;
-        uint64_t hung_at; /* CLOCK_MONOTONIC: the driver did not answer then; 0: it always did */
+        uint64_t hung_at; /* CLOCK_MONOTONIC of the last question without an answer; 0: all were answered */
 };
 
-/* A question that hangs costs a helper of the control plane, which devices need more. */
+/* A question that hangs occupies a helper of the control plane, which devices need more. */
 enum {
         HUNG_USEC = 60 * 1000 * 1000,
-        LOOK_USEC = 1000 * 1000, /* who asks for the host waits for two seconds */
+        LOOK_USEC = 1000 * 1000, /* a client of GET /host waits for two seconds */
 };
 
 DEFINE_CLEANUP(struct foreign_scan, foreign_scan_free);
 
-/* A disk of ours was seen there: nobody has to ask what is there. */
+/* Return whether a device of this ublkd has its disk at the number: no need to ask the driver. */
 static bool is_seen(const struct device_store *store, int number)
 {
         const struct device_record *record = device_store_of_number(store, number);
@@ -41,7 +41,7 @@ static bool is_seen(const struct device_store *store, int number)
         return record && record->age == RECORD_CURRENT && record->status.disk;
 }
 
-/* Those that may be foreign, in no order. */
+/* List the numbers that may belong to foreign disks, unsorted. */
 static int list_numbers(const struct foreign_scan_config *config, int **ret, size_t *ret_count)
 {
         _cleanup_closedir_ DIR *directory = opendir(config->folder ? config->folder : "/sys/class/ublk-char");
@@ -49,7 +49,7 @@ static int list_numbers(const struct foreign_scan_config *config, int **ret, siz
         const struct dirent *entry;
         size_t count = 0;
 
-        while (directory && (entry = readdir(directory))) { /* no driver: no folder */
+        while (directory && (entry = readdir(directory))) { /* without the driver there is no directory */
                 int number, end = 0;
                 int *more;
 
@@ -83,7 +83,7 @@ static void forget_numbers(struct foreign_scan *scan)
 
 /* ---- their processes ---- */
 
-/* In a process apart: one record for each disk that has a server, in their order. */
+/* In a separate process: write one record for each disk with a server, in the order of the disks. */
 static void look_at_servers(void *userdata, FILE *answer)
 {
         const struct foreign_scan *scan = userdata;
@@ -96,11 +96,11 @@ static void look_at_servers(void *userdata, FILE *answer)
                 server = foreign_server_look(
                         scan->config.proc ? scan->config.proc : "/proc", scan->found.items[i].server_pid);
                 (void)fwrite(&server, sizeof(server), 1, answer);
-                (void)fflush(answer); /* the next may hang */
+                (void)fflush(answer); /* the next process may hang */
         }
 }
 
-/* What is not known now may have been known before. */
+/* Describe a disk; if its process could not be examined now, use the result of the last scan. */
 static void describe(
         const struct foreign_scan *scan, struct foreign_disk *disk, const struct foreign_server *server)
 {
@@ -118,7 +118,7 @@ static void describe(
         disk->is_new = !foreign_disks_contain(scan->config.found, disk);
 }
 
-/* `size` bytes of records; what is missing is not known. */
+/* End the scan with `size` bytes of records; a disk without a record has an unknown server. */
 static void finish(struct foreign_scan *scan, const char *records, size_t size)
 {
         size_t at = 0;
@@ -161,7 +161,8 @@ static bool has_servers(const struct foreign_disks *disks)
 
 static void on_info(void *userdata, int result, const struct kernel_device *kernel);
 
-/* One question at a time. What is not answered is not known, and not told. False: that was all. */
+/* Ask the driver about the next number. A disk without an answer is not shown. Return false after the last one.
+ */
 static bool ask_next(struct foreign_scan *scan)
 {
         while (scan->next < scan->count) {
@@ -185,12 +186,12 @@ static void on_info(void *userdata, int result, const struct kernel_device *kern
         scan->call = NULL;
         if (result == -ETIMEDOUT) {
                 scan->hung_at = clock_usec(CLOCK_MONOTONIC);
-                scan->next = scan->count; /* no more for now */
+                scan->next = scan->count; /* end this scan */
         }
         if (result >= 0 && scan->found.count < FOREIGN_DISKS_MAX && !is_ours(scan, kernel)) {
                 const struct foreign_disk disk = foreign_disk_of(kernel);
 
-                (void)foreign_disks_add(&scan->found, &disk); /* without memory one is not told */
+                (void)foreign_disks_add(&scan->found, &disk); /* on ENOMEM the disk is not shown */
         }
         if (!ask_next(scan))
                 scan->config.done(scan->config.userdata);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What this machine can do. */
+/* What this machine can do, and the problems of its state directory. */
 #include "ublkd/host/host.h"
 
 #include "ublkd/base/cleanup.h"
@@ -13,9 +13,9 @@
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 
-enum { ROOM_LEAST = 1 << 20 }; /* bytes: the largest spec that a request can bring */
+enum { ROOM_LEAST = 1 << 20 }; /* bytes: the largest spec in a request */
 
-/* What is no file could have us wait for somebody who writes to it. */
+/* Open a regular file only: reading a FIFO would wait for a writer. */
 static FILE *open_file(const char *path)
 {
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -53,8 +53,8 @@ gid_t host_find_group(const char *const *paths, size_t count, const char *name)
         return 0;
 }
 
-/* From the files, and not from getgrnam(): that may ask servers in the network, which may not answer. "disk"
- * is a group of the system, which is always in a file. */
+/* Read the files instead of calling getgrnam(), which may wait for a server on the network. "disk" is a system
+ * group, which is always in a file. */
 static gid_t find_disk_group(void)
 {
         static const char *const paths[] = {"/etc/group", "/usr/lib/group"}; /* the other: nss-altfiles */
@@ -80,7 +80,7 @@ int host_read(struct host *host)
         return 0;
 }
 
-/* A file system that does not say (it has no blocks) is never full. */
+/* A file system that reports no blocks is never full. */
 void host_read_room(const char *directory, struct state_room *ret)
 {
         struct statvfs room;
@@ -100,29 +100,27 @@ int host_tell_state(struct host *host, const char *directory, const struct state
         if (room->answer == STATE_HANGS)
                 return problem_add(&host->state, ETIMEDOUT, "", "StateDirectoryHangs",
                         "The file system of the state directory %s does not answer: devices cannot be "
-                        "created or changed until it does. Look at its server; a local file system is the "
+                        "created or changed until it does. Check its server; a local file system is the "
                         "right place for the state directory",
                         directory);
         if (room->limited && room->bytes < ROOM_LEAST) {
                 r = problem_add(&host->state, ENOSPC, "", "StateDirectoryFull",
                         "The file system of the state directory %s has %" PRIu64
-                        " KiB left: devices cannot be created or changed there when that is used up, and "
-                        "what happens to them is forgotten when ublkd ends; make room",
+                        " KiB left: when it is full, devices cannot be created or changed, and events are "
+                        "lost when ublkd exits; make room",
                         directory, room->bytes / 1024);
                 return r < 0 ? r : 1;
         }
         if (error == -ENOLINK)
                 return problem_add(&host->state, -error, "", "DatabaseGone",
-                        "The database in %s was deleted or moved away while ublkd runs: nothing can be "
-                        "created or "
-                        "changed, and what happens is forgotten when ublkd ends. Restart ublkd: the disks "
-                        "are served "
-                        "on, and 'ublkctl adopt --all' takes them over",
+                        "The database in %s was deleted or moved away while ublkd runs: devices cannot be "
+                        "created or changed, and events are lost when ublkd exits. Restart ublkd: the "
+                        "workers continue to serve, and 'ublkctl adopt --all' takes over their disks",
                         directory);
         if (error < 0)
                 return problem_add(&host->state, -error, "", "StateDirectoryFails",
-                        "What happens cannot be written to the database in %s: %s; it is forgotten when "
-                        "ublkd ends. Look at the file system, and at its limits for this user",
+                        "Writing events to the database in %s failed: %s; they are lost when ublkd exits. "
+                        "Check the file system, and its limits for this user",
                         directory, strerror(-error));
         return 0;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What this machine can do: facts gathered at start, for GET /host and for checks of specs; and what is wrong
- * with it. */
+/* What this machine can do, and its problems: facts gathered at start, for GET /host and for checks of specs. */
 #pragma once
 
 #include "ublkd/base/problem.h"
@@ -16,10 +15,10 @@ struct host {
         bool ublk_available;          /* the driver answered */
         uint64_t features;            /* GET_FEATURES, bit N: kernel_feature_name(N) */
         unsigned cpus;                /* online */
-        gid_t disk_group;             /* that block devices belong to, where there is no other wish */
-        struct problem_list problems; /* with its driver; reason = title */
-        struct problem_list state;    /* with the state directory, the same */
-        struct foreign_disks foreign; /* as of when they were looked for last */
+        gid_t disk_group;             /* of block devices, unless the spec names another */
+        struct problem_list problems; /* of its driver; reason = title */
+        struct problem_list state;    /* of the state directory, the same */
+        struct foreign_disks foreign; /* at the last scan */
         struct adoptables adoptable;  /* the same */
 };
 
@@ -29,22 +28,22 @@ enum state_answer {
         STATE_HANGS, /* the file system did not answer in time */
 };
 
-/* What is left on the file system of the state directory. */
+/* The free space of the file system of the state directory. */
 struct state_room {
         enum state_answer answer;
-        bool limited; /* `bytes` is known; false: it does not say, and is never full */
+        bool limited; /* `bytes` is known; false: the file system reports no blocks, and is never full */
         uint64_t bytes;
 };
 
-/* Fills in the kernel release, the CPUs and the group; the rest is the control plane's to say. To be called
- * before the loop, since it reads files. 0 or -errno. */
+/* Fill in the kernel release, the CPUs and the group; the control plane fills in the rest. Reads files: call it
+ * before the loop runs. Return 0 or -errno. */
 int host_read(struct host *host);
-/* Asks the file system of `directory`. May block for ever: not on the loop. */
+/* Ask the file system of `directory`. May block for ever: do not call it on the loop. */
 void host_read_room(const char *directory, struct state_room *ret);
-/* Replaces `state`, as the file system of `directory` was seen. `error` (-errno, 0: none): of the last events
- * that were to be written there. 1: there is no room; 0; or -ENOMEM, and `state` is empty. */
+/* Replace `state` by the problems of the file system of `directory`. room: from host_read_room(). error: -errno of
+ * the last write of events, or 0. Return 1: there is little room; 0; or -ENOMEM: `state` is empty. */
 int host_tell_state(struct host *host, const char *directory, const struct state_room *room, int error);
-/* The group `name` of the first of these files (in the form of group(5), count entries) that has it; 0
- * (root): none has. */
+/* Return the group `name` from the first of `count` files in the form of group(5) that has it; 0 (root) if none
+ * has. */
 gid_t host_find_group(const char *const *paths, size_t count, const char *name);
 void host_clear(struct host *host);
