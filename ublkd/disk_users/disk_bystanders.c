@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Who has disks open without using them: udev, and the control helpers of this very ublkd.
+/* Processes that have a disk open without using it: udev, and the control helpers of this ublkd.
  *
- * Nobody is recognised by what he can choose, as the name of his command is: udev by the file of its program,
- * while it runs as root of this user namespace; a control helper by its parent and its program. The names
- * that udev's processes have only narrow that down, so that "udevadm lock" of an administrator counts. */
+ * A process is not recognised by what it can choose itself, such as its name. udev is recognised by the file of
+ * its program, if it runs as root of this user namespace; a control helper by its parent and its program. The
+ * names of udev's processes only narrow that down, so that "udevadm lock" of an administrator counts as a user.
+ */
 #include "ublkd/disk_users/disk_look.h"
 
 #include "ublkd/base/file_io.h"
@@ -49,13 +50,13 @@ void disk_bystanders_learn(struct look *look)
                 if (read_program(AT_FDCWD, *path, &look->probers[look->prober_count]))
                         look->prober_count++;
         snprintf(name, sizeof(name), "%s/self/exe", look->roots->proc);
-        (void)read_program(AT_FDCWD, name, &look->self); /* then no helper is recognised */
+        (void)read_program(AT_FDCWD, name, &look->self); /* on failure no helper is recognised */
         snprintf(name, sizeof(name), "%s/self/ns/user", look->roots->proc);
         if (look_read_link(AT_FDCWD, name, look->user_namespace, sizeof(look->user_namespace)) < 0)
                 look->user_namespace[0] = '\0';
 }
 
-/* The `index`th number of a line of /proc/PID/status; -1: there is none. */
+/* Return the number at `index` in a line of /proc/PID/status; -1 if there is none. */
 static long read_status(const struct process *process, const char *field, int index)
 {
         char text[1024], *at;
@@ -74,7 +75,7 @@ static long read_status(const struct process *process, const char *field, int in
         return at ? value : -1;
 }
 
-/* By its effective uid, which ours is to judge: in another user namespace anybody is root. */
+/* Compare the user namespace, too: any user can be root in a namespace of its own. */
 static bool is_root_here(const struct look *look, const struct process *process)
 {
         char namespace[sizeof(look->user_namespace)];
@@ -105,7 +106,7 @@ static bool is_prober(
         return false;
 }
 
-/* Of this program only a supervisor's own children can be, and nobody becomes somebody's child by choice. */
+/* The process runs this program and is a child of the supervisor; a process cannot choose its parent. */
 static bool is_control_helper(
         const struct look *look, const struct process *process, const struct known_program *program)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel's own word on who uses a disk, by an exclusive open that is closed at once.
+/* Asks the kernel whether a disk is held, by an exclusive open that is closed at once.
  *
- * It is refused while a mount (in any mount namespace, also without processes, or unmounted lazily), a swap
- * area, dm, md, another exclusive opener or one of a partition holds the disk. Read-only, so that no udev
- * event follows the close; O_NONBLOCK as those who only want to look. */
+ * The kernel refuses the open while the disk or a partition is held by a mount (in any mount namespace, also one
+ * without processes, or unmounted lazily), a swap area, dm, md or another exclusive opener. The open is
+ * read-only, so that the close causes no udev event, and O_NONBLOCK, as usual for a probe. */
 #include "ublkd/disk_users/disk_look.h"
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@ static int open_exclusively(int number)
         return fd < 0 ? -errno : fd;
 }
 
-/* A disk that the kernel does not show has no users. */
+/* A disk that the kernel does not list has no users. */
 static bool is_shown(const struct look *look, int number)
 {
         char path[PATH_MAX];
@@ -29,7 +29,7 @@ static bool is_shown(const struct look *look, int number)
         return access(path, F_OK) == 0 || errno != ENOENT;
 }
 
-/* The path may lead elsewhere. */
+/* Check that the path led to the disk: its node may be replaced. */
 static bool is_disk(const struct look *look, int number, int fd)
 {
         struct stat info;

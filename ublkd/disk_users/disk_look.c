@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One look at who uses disks: what its parts share. */
+/* One search for the users of disks: what its parts share. */
 #include "ublkd/disk_users/disk_look.h"
 
 #include "ublkd/disks/disk_name.h"

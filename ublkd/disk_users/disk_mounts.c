@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The mounts of every mount namespace that has a process.
  *
- * However many there are: each is read once, from the first process that sees all of it. What a process with
- * another root sees is a part of that, and is read as long as nobody was found who sees all. A namespace that
- * no process is in (one that is only kept by a bind mount of it) is not among them, nor is a mount that was
- * unmounted lazily: those the kernel's own looks find (disk_stack.h, and an exclusive open). */
+ * Each namespace is read once, from the first process that sees all of it. A process with another root sees a
+ * part of it, which is read until a process is found that sees all. Not found: a namespace without processes
+ * (kept by a bind mount), and a mount that was unmounted lazily. The checks in the kernel find these
+ * (disk_stack.h, and an exclusive open). */
 #include "ublkd/disk_users/disk_look.h"
 
 #include "ublkd/disks/disk_name.h"
@@ -15,8 +15,8 @@
 #include <limits.h>
 #include <string.h>
 
-/* Of "259:0": a mount keeps the words of whoever made it, and those may be a link's. 0: no disk that is asked
- * about; -errno. */
+/* Find the disk of a device like "259:0"; the source of a mount is useless, as the mounting process may have
+ * named a link. Return 0 with *ret, NULL: not a disk that the caller asks about; or -errno. */
 static int find_disk_of_device(const struct look *look, const char *device, struct disk_users **ret)
 {
         char path[PATH_MAX], target[PATH_MAX];
@@ -34,8 +34,8 @@ static int find_disk_of_device(const struct look *look, const char *device, stru
         return 0;
 }
 
-/* Whether file systems of that type have a disk. Of others the source is any word that whoever mounted it
- * chose, and in a user namespace anybody can mount some of them. */
+/* Return whether file systems of that type have a disk. The source of any other type is a word that the mounting
+ * process chose, and in a user namespace every user can mount some of these types. */
 static bool has_a_disk(const struct look *look, const char *type)
 {
         _cleanup_fclose_ FILE *file = NULL;
@@ -59,7 +59,7 @@ struct mount {
         char *device, *point, *type, *source;
 };
 
-/* In place. 0, or -EBADMSG: it is cut, or of another shape. */
+/* Parse a line in place. Return 0, or -EBADMSG: it is truncated or malformed. */
 static int parse_mount(char *line, struct mount *ret)
 {
         char *fields[5], *rest = line, *separator = strstr(line, " - "), *source;
@@ -102,7 +102,7 @@ static int add_mount(const struct look *look, char *line)
         return look_add_user(disk, "mounted at %s", mount.point);
 }
 
-/* mountinfo of a process that ends meanwhile is EINVAL (mounts_open_common()). */
+/* Opening mountinfo of an exiting process fails with EINVAL (mounts_open_common()). */
 static int gone_of_mountinfo(int error)
 {
         return error == EINVAL ? -ESRCH : -error;
@@ -124,7 +124,7 @@ static int read_mounts(const struct look *look, int process)
         return r < 0 || feof(file) ? r : gone_of_mountinfo(errno);
 }
 
-/* "mnt:[4026531841]". 0 or -errno. */
+/* Read the inode of the mount namespace, from "mnt:[4026531841]". Return 0 or -errno. */
 static int read_namespace(const struct process *process, uint64_t *ret)
 {
         unsigned long long inode;
@@ -139,7 +139,7 @@ static int read_namespace(const struct process *process, uint64_t *ret)
         return 0;
 }
 
-/* 0: it sees the whole namespace; else its tid, for its part of it; -errno. */
+/* Return 0: the thread sees the whole namespace; its tid: it sees a part; or -errno. */
 static int read_view(const struct process *process)
 {
         char root[2];
@@ -150,7 +150,7 @@ static int read_view(const struct process *process)
         return r == 1 && root[0] == '/' ? 0 : atoi(process->tid);
 }
 
-/* Only what was read to its end is not read again. */
+/* Read the mounts of a namespace, unless an earlier thread was read to the end. */
 static int add_namespace(struct look *look, const struct process *process)
 {
         struct seen_pair all = {}, view;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The disks that processes have open or mapped.
  *
- * What a descriptor leads to is known by the number of the device, whatever its node is called: anybody can
- * call a file ublkb0, and a container may have the disk as /dev/xvda. The kernel is asked with
- * AT_STATX_DONT_SYNC, so that no server and no FUSE daemon is waited for, and only about what has a path.
+ * A disk is recognised by the number of the device, not by the name of its node: every user can call a file
+ * ublkb0, and a container may have the disk as /dev/xvda. The process asks the kernel with AT_STATX_DONT_SYNC,
+ * so that it waits for no server and no FUSE daemon, and only about descriptors with a path.
  *
- * Not seen: a descriptor that is on its way through a socket, or that a ring alone holds (a fixed file of
- * io_uring whose descriptor was closed). Nor can a look at process after process see a descriptor that is
- * passed on behind it. TRY_STOP_DEV sees all of them; older kernels see them where the disk was opened
- * exclusively. */
+ * Not found: a descriptor in flight through a socket, a descriptor that only a ring holds (a fixed file of
+ * io_uring), and a descriptor that one process passes to another during the search. TRY_STOP_DEV finds all of
+ * them; on an older kernel only an exclusive opener is found. */
 #include "ublkd/disk_users/disk_look.h"
 
 #include "ublkd/disks/disk_name.h"
@@ -21,7 +20,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-/* 1: a block node, with its device; 0: something else; -errno. */
+/* Return 1: a block node, with its device; 0: another file; -errno. */
 static int ask_node(int directory, const char *name, dev_t *ret)
 {
         struct statx info;
@@ -40,9 +39,9 @@ static struct disk_users *find_disk_of_device(const struct look *look, dev_t dev
         return NULL;
 }
 
-/* The disk that a link of /proc leads to, if it is one that is asked about. `path` is what the link says. The
- * name counts where the kernel does not show the device any more (a disk that was stopped), and where it does
- * not say what the link leads to. 1: a file that is no block node; 0; -errno. */
+/* Find the disk that a link of /proc leads to, if the caller asks about it. path: the text of the link. Its name
+ * counts if the kernel does not list the device any more (a stopped disk), or does not say where the link leads.
+ * Return 1: a file that is not a block node; 0; -errno. */
 static int find_disk_of_link(
         const struct look *look, int directory, const char *name, const char *path, struct disk_users **ret)
 {
@@ -62,7 +61,7 @@ static int find_disk_of_link(
         return 0;
 }
 
-/* A descriptor that only names its file (O_PATH) uses nothing, and everybody can have one. */
+/* A descriptor that only names its file (O_PATH) does not use it, and every user can open one. */
 static bool is_only_a_name(int process, const char *descriptor)
 {
         char name[NAME_MAX + 16], text[256];
@@ -76,8 +75,8 @@ static bool is_only_a_name(int process, const char *descriptor)
         return line && sscanf(line, "flags: %o", &flags) == 1 && (flags & O_PATH);
 }
 
-/* Once, however often it has the disk open. The disk of a device is served by its worker, and ublkd keeps what it lies
- * on open: neither is a process that anybody should end. */
+/* Add a process once, even if it has the disk open several times. A worker serves the disk of a device, and ublkd
+ * keeps the store of a disk open: no administrator should end these processes, so a phrase names the device. */
 static int add_process(const struct look *look, struct disk_users *disk, const struct process *process)
 {
         const struct disk_users_roots *roots = look->roots;
@@ -103,7 +102,7 @@ static int add_opener(
         int r;
 
         if (n == -ENAMETOOLONG)
-                strcpy(path, "/"); /* its device tells */
+                strcpy(path, "/"); /* recognise it by its device */
         else if (n < 0)
                 return (int)n;
         if (path[0] != '/')
@@ -114,7 +113,7 @@ static int add_opener(
         return add_process(look, disk, process);
 }
 
-/* Stops at the first error but one: a descriptor that was closed meanwhile is none. */
+/* Stop at the first error, but ignore a descriptor that was closed meanwhile. */
 static int add_openers(const struct look *look, const struct process *process)
 {
         _cleanup_closedir_ DIR *dir = look_open_directory(process->directory, "fd");
@@ -153,14 +152,14 @@ struct mapping {
         const char *path;
 };
 
-/* 1; 0: no file is mapped; -EBADMSG. */
+/* Return 1; 0: no file is mapped; -EBADMSG. */
 static int parse_mapping(char *line, struct mapping *ret)
 {
         unsigned long long inode;
         unsigned device_major, device_minor;
 
         line[strcspn(line, "\n")] = '\0';
-        ret->path = strchr(line, '/'); /* the only field that has one */
+        ret->path = strchr(line, '/'); /* no other field contains one */
         if (!ret->path)
                 return 0;
         if (sscanf(line, "%lx-%lx %*s %*s %x:%x %llu", &ret->from, &ret->to, &device_major, &device_minor,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Who uses a disk, as an event.
+/* Searches the users of disks in a separate process.
  *
- * The process writes one record for each disk, in their order, each ended by a NUL: "N" (nobody), "Y" and by
- * whom, or "E" and what was not found out. What is missing at the end of the pipe is not known. */
+ * The process writes one record for each disk, in their order, each ended by a NUL: "N" (no users), "Y" and the
+ * users, or "E" and what it could not read. A disk without a record is unknown. */
 #include "ublkd/disk_users/disk_search.h"
 
 #include "ublkd/offload/apart.h"
@@ -21,14 +21,14 @@ enum {
 
 enum question_state {
         QUESTION_WAITING, /* for the next search */
-        QUESTION_ASKED,   /* in the one under way */
-        QUESTION_OVER,    /* answered, or never will be */
+        QUESTION_ASKED,   /* in the search under way */
+        QUESTION_OVER,    /* answered, or without an answer for ever */
 };
 
 enum search_state {
         SEARCH_IDLE,
         SEARCH_RUNNING,
-        SEARCH_TELLING, /* it is over; one question is answered in each turn of the loop */
+        SEARCH_TELLING, /* the search has ended; each turn of the loop answers one question */
 };
 
 TAILQ_HEAD(questions, disk_question);
@@ -46,7 +46,7 @@ struct disk_question {
 /* A disk that is searched for. */
 struct wanted {
         int number;
-        enum disk_depth depth; /* the deepest that was asked for */
+        enum disk_depth depth; /* the deepest of its questions */
 };
 
 struct disk_search {
@@ -59,12 +59,12 @@ struct disk_search {
         sd_event_source *begin;          /* enabled when the next search can begin */
         sd_event_source *tell;           /* enabled in SEARCH_TELLING */
         struct wanted wanted[DISKS_MAX]; /* of the search under way: by number, each once */
-        const char *records[DISKS_MAX];  /* of `received`, once it is over; NULL: missing */
+        const char *records[DISKS_MAX];  /* in `received`, after the search; NULL: missing */
         size_t wanted_count;
-        char why[192];  /* of the one that is over: what is to be said where there is no record */
-        char *received; /* of that, too */
+        char why[192];  /* after a search: the text for a disk without a record */
+        char *received; /* after a search: its output */
         size_t received_size;
-        char hung_at[64]; /* "process 4211 (fio)", where a search was that took too long; or "" */
+        char hung_at[64]; /* " at process 4211 (fio)": where the last search was that took too long; or "" */
         uint64_t count;
 };
 
@@ -88,7 +88,7 @@ static void write_record(
 {
         char text[RECORD_MAX] = "N";
 
-        if (users->count > 0) { /* also when others were not found out about */
+        if (users->count > 0) { /* also if the search has a gap */
                 text[0] = 'Y';
                 join(users, text + 1, sizeof(text) - 1);
         } else if (result < 0) {
@@ -146,7 +146,7 @@ int disk_search_ask(struct disk_search *search, int number, enum disk_depth dept
                 .userdata = userdata};
         question_enter(question, QUESTION_WAITING);
         if (search->state
-                == SEARCH_IDLE) /* from the loop, so that it is for all who ask in this turn of it */
+                == SEARCH_IDLE) /* later from the loop, so that it serves all questions of this turn */
                 (void)sd_event_source_set_enabled(search->begin, SD_EVENT_ONESHOT);
         *ret = question;
         return 0;
@@ -224,8 +224,8 @@ static void enter_idle(struct disk_search *search)
                 (void)sd_event_source_set_enabled(search->begin, SD_EVENT_ONESHOT);
 }
 
-/* Whoever is told acts on it, and writes to the database perhaps: between two of them others have a turn
- * (which a source that is always on would not let them have: it has been pending for longer than they). */
+/* Answer one question. Its owner acts on the answer, and may write to the database, so other event sources get a
+ * turn between two answers. A source that stays enabled would not let them: it has been pending longer. */
 static int on_tell(sd_event_source *source, void *userdata)
 {
         struct disk_search *search = userdata;
@@ -241,7 +241,7 @@ static int on_tell(sd_event_source *source, void *userdata)
 
 static void finish(struct disk_search *search, const char *format, ...) _printf_(2, 3);
 
-/* `format`: why something is not known, if there is a question without a record. */
+/* End a search. format: why a disk without a record is unknown. */
 static void finish(struct disk_search *search, const char *format, ...)
 {
         va_list arguments;
@@ -302,7 +302,7 @@ static bool add_wanted(struct disk_search *search, const struct disk_question *q
         return true;
 }
 
-/* All who wait, as far as one search can serve them. */
+/* Collect the waiting questions, as many as one search can serve. */
 static void gather(struct disk_search *search)
 {
         struct disk_question *question = TAILQ_FIRST(&search->questions[QUESTION_WAITING]), *next;
@@ -323,7 +323,7 @@ static int on_begin(sd_event_source *source _unused_, void *userdata)
 
         gather(search);
         if (search->wanted_count == 0)
-                return 0; /* nobody asks any more */
+                return 0; /* all questions were freed */
         search->state = SEARCH_RUNNING;
         *search->place = (struct disk_users_place){};
         r = apart_begin(search->apart);

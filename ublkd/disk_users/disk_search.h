@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Who uses a disk, as an event. A process of its own looks at /proc and /sys, and the loop goes on meanwhile.
+/* Searches the users of a disk: a separate process reads /proc and /sys, and the loop gets the answer as an
+ * event.
  *
- * One search runs at a time, for all who had asked when it began; who asks later waits for the next one, so
- * no answer is older than its question, and many questions at once cost few searches. A search that does not
- * end in time is killed, and then nobody knows. One that cannot be killed (it hangs in the kernel) is left
- * alone; with several of those nothing is searched any more until one of them is gone. */
+ * One search runs at a time. It serves every question that was asked before it began; a later question waits for
+ * the next search. So no answer is older than its question, and many questions at once cost few searches. A
+ * search that exceeds its time is killed, and the answer is "unknown". One that cannot be killed (it hangs in the
+ * kernel) is left alone; with several of those no search starts until one of them has exited. */
 #pragma once
 
 #include "ublkd/disk_users/disk_users.h"
@@ -12,9 +13,9 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
-/* What was never set is not known: only a search that has looked at everything writes DISK_UNUSED. */
+/* Zero is unknown: only a complete search answers DISK_UNUSED. */
 enum disk_use {
-        DISK_USE_UNKNOWN = 0, /* then better not touch it */
+        DISK_USE_UNKNOWN = 0, /* then do not touch the disk */
         DISK_UNUSED,
         DISK_USED,
 };
@@ -22,15 +23,15 @@ enum disk_use {
 struct disk_answer {
         int number;
         enum disk_use use;
-        /* Used: by whom ("process 4211 (fio), mounted at /mnt and 3 more"). Unknown: why, as a clause that a
-         * full stop can follow. Else "". Bytes of any kind, as names of processes are. */
+        /* Used: the users ("process 4211 (fio), mounted at /mnt and 3 more"). Unknown: the cause, as a clause
+         * without a full stop. Else "". Contains any bytes, as names of processes do. */
         const char *text;
 };
 
 struct disk_search_options {
-        struct disk_users_roots roots; /* without a place */
+        struct disk_users_roots roots; /* `place` is not used */
         uint64_t patience_usec;        /* for one search; 0: DISK_SEARCH_USEC */
-        /* What the process calls; NULL: disk_users_find(). */
+        /* The function that the process calls; NULL: disk_users_find(). */
         int (*find)(const struct disk_users_roots *roots, struct disk_users *disks, size_t count);
 };
 
@@ -39,28 +40,27 @@ enum { DISK_SEARCH_USEC = 10 * 1000 * 1000 };
 struct disk_search;
 struct disk_question;
 
-/* 0 or -errno. The strings of the options outlive it. */
+/* Create a search. The strings of the options outlive it. Return 0 or -errno. */
 int disk_search_new(sd_event *event, const struct disk_search_options *options, struct disk_search **ret);
-/* Kills a search under way. Questions that are left get no answer, and are still to be freed. NULL is fine.
- * Returns NULL. */
+/* Kill a search under way and free it. Open questions get no answer, and the caller still frees them. NULL is
+ * fine. Returns NULL. */
 struct disk_search *disk_search_free(struct disk_search *search);
 
-/* Called once, from the loop, and not by disk_search_ask(). It may free the question and ask others. */
+/* Called once, from the loop, never by disk_search_ask() itself. It may free the question and ask others. */
 typedef void (*disk_answered)(void *userdata, const struct disk_answer *answer);
 
 enum disk_depth {
-        DISK_NAMES,   /* who uses it, as far as /proc and /sys show */
-        DISK_VERDICT, /* and whether anybody does: the kernel is asked as well, by an exclusive open that is
-                         closed at once. Only for a disk that a worker serves: opening another could wait for
-                         I/O. */
+        DISK_NAMES,   /* the users that /proc and /sys show */
+        DISK_VERDICT, /* and a check by the kernel: an exclusive open that is closed at once. Only for a disk
+                         that a worker serves: opening another disk could wait for I/O. */
 };
 
-/* Asks who uses /dev/ublkbN. 0 and a question, to be freed by the caller, before or after its answer; or
- * -errno. */
+/* Ask for the users of /dev/ublkbN. Return 0 and a question, which the caller frees before or after its answer;
+ * or -errno. */
 int disk_search_ask(struct disk_search *search, int number, enum disk_depth depth, disk_answered answered,
         void *userdata, struct disk_question **ret);
-/* There will be no answer. NULL is fine. Returns NULL. */
+/* Free a question; if it is open, `answered` is not called. NULL is fine. Returns NULL. */
 struct disk_question *disk_question_free(struct disk_question *question);
 
-/* How many searches were started so far. */
+/* Return the number of searches started so far. */
 uint64_t disk_search_count(const struct disk_search *search);

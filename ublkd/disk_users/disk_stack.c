@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel has built on disks. */
+/* Finds what the kernel has built on disks, in /sys. */
 #include "ublkd/disk_users/disk_stack.h"
 
 #include "ublkd/base/file_io.h"
@@ -24,13 +24,13 @@ static void globfree_pointer(glob_t *paths)
         globfree(paths);
 }
 
-/* A directory that cannot be read is not an empty one. */
+/* Stop glob() at an unreadable directory: it does not count as empty. */
 static int is_failure(const char *path _unused_, int error)
 {
         return error != ENOENT && error != ENODEV;
 }
 
-/* Calls `each` for every path below /sys that matches. */
+/* Call `each` for every path below /sys that matches the pattern. */
 static int for_each_path(const struct stack *stack, const char *pattern,
         int (*each)(const struct stack *stack, const char *path, const void *data), const void *data)
 {
@@ -49,7 +49,7 @@ static int for_each_path(const struct stack *stack, const char *pattern,
         return r;
 }
 
-/* The `up`th part from the end of `path`, in place. */
+/* Return part `up` of `path`, counted from its end; truncates `path`. */
 static const char *part_of(char *path, unsigned up)
 {
         for (unsigned i = 0; i < up; i++)
@@ -78,12 +78,12 @@ static int find_holders(const struct stack *stack)
 
 /* ---- backing files ---- */
 
-/* An attribute that holds the path of what is served from. */
+/* An attribute with the path of a backing file. */
 struct backing {
         const char *pattern; /* below /sys */
-        const char *words;   /* before the name of who serves */
+        const char *words;   /* before the name of the object */
         unsigned up;         /* the part of the attribute's path that is this name: 1 is its folder */
-        bool may_be_link;    /* the path is the words of the administrator, not what was opened */
+        bool may_be_link;    /* the path is as the administrator wrote it, links unresolved */
 };
 
 static const struct backing backings[] = {
@@ -99,7 +99,7 @@ static const struct backing backings[] = {
          .may_be_link = true},
 };
 
-/* 1; 0: it holds no path, or is gone by now; -errno. */
+/* Return 1; 0: the attribute has no path, or was removed meanwhile; -errno. */
 static int read_path(const char *attribute, char path[static PATH_MAX])
 {
         ssize_t n = read_text_at(AT_FDCWD, attribute, path, PATH_MAX);
@@ -112,8 +112,8 @@ static int read_path(const char *attribute, char path[static PATH_MAX])
         return path[0] == '/';
 }
 
-/* The number of the disk whose node `path` is, or -1. A loop device may also be on a file that is called like
- * a node. */
+/* Return the number of the disk with the node `path`, or -1. A backing file of a loop device may have the name of
+ * a node without being one. */
 static int number_of_node(const char *path)
 {
         static const char dev[] = "/dev/";
@@ -151,7 +151,7 @@ static int add_backed(const struct stack *stack, const char *attribute, const vo
 
 /* ---- file systems ---- */
 
-/* "…/fs/ext4/ublkb4p1": `data` is how far above the name of the type is. */
+/* "…/fs/ext4/ublkb4p1". data: how many parts above the name of the type is. */
 static int add_file_system(const struct stack *stack, const char *path, const void *data)
 {
         char phrase[2 * NAME_MAX], name[PATH_MAX], type[PATH_MAX];

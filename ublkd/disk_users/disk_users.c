@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Who uses disks: what /proc and /sys tell, in one pass for all that are asked about.
+/* Finds the users of disks in /proc and /sys, in one pass for all disks.
  *
- * The answer is complete or none: what could not be read is noted, and then nobody found does not mean nobody
- * there. Every thread counts, for it may have descriptors and a mount namespace of its own. The mappings come
- * last, and only for those whose disks have no user yet: they take the longest to read. */
+ * The answer is complete, or an error: if something could not be read, a disk without found users may have some.
+ * Every thread is read, for it may have descriptors and a mount namespace of its own. Mappings take the longest
+ * to read: they come last, and only while a disk without a found user is left. */
 #include "ublkd/disk_users/disk_users.h"
 
 #include "ublkd/disk_users/disk_look.h"
@@ -41,7 +41,7 @@ static void read_comm(struct process *process)
         (void)read_line_at(process->directory, "comm", process->comm, sizeof(process->comm));
 }
 
-/* A thread of the kernel has none, nor has a thread that has ended. */
+/* Return whether a thread has a program: not a kernel thread, and not exited. */
 static bool has_program(int directory)
 {
         char byte;
@@ -49,7 +49,7 @@ static bool has_program(int directory)
         return readlinkat(directory, "exe", &byte, 1) >= 0 || errno != ENOENT;
 }
 
-/* The folder "task" has a link for each thread, and two more. */
+/* The directory "task" has a link for each thread, and two more. */
 static bool has_one_thread(int directory)
 {
         struct stat info;
@@ -77,7 +77,7 @@ static int look_at_leader(struct look *look, const struct process *process)
         return r < 0 ? r : look_at_descriptors(look, process);
 }
 
-/* A thread beside the first one. */
+/* Read a thread other than the first one. */
 static int look_at_thread(struct look *look, int proc, const struct process *process, const char *tid)
 {
         _cleanup_close_ int directory = openat(proc, tid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -127,7 +127,7 @@ static int look_at_process(struct look *look, int proc, const struct process *pr
         return look_at_threads(look, proc, process);
 }
 
-/* Second pass. The first thread may have ended, and any other has the same memory. */
+/* Second pass: mappings. If the first thread has exited, any other thread has the same memory. */
 static int look_at_memory(struct look *look, int proc, const struct process *process)
 {
         _cleanup_closedir_ DIR *dir = NULL;
@@ -203,12 +203,12 @@ static int add_device(struct look *look, int number, const char *folder)
         look->devices = grown;
         r = n < 0 || (size_t)n >= sizeof(path) ? -ENAMETOOLONG : read_device_at(AT_FDCWD, path, &device);
         if (r < 0)
-                return look_is_gone(r) || r == -ENODEV ? 0 : r; /* stopped: then its name counts */
+                return look_is_gone(r) || r == -ENODEV ? 0 : r; /* the disk was stopped: its name counts */
         look->devices[look->device_count++] = (struct disk_device){.device = device, .number = number};
         return 0;
 }
 
-/* The disk and its partitions. */
+/* Read the devices of a disk and of its partitions. */
 static int learn_devices(struct look *look, int number)
 {
         _cleanup_closedir_ DIR *dir = NULL;
@@ -237,7 +237,7 @@ static int add_stacked(void *userdata, int number, const char *phrase)
         return disk ? look_add_user(disk, "%s", phrase) : 0;
 }
 
-/* A file system that a mount stands for already is no other user. */
+/* Add a file system, unless its mount was added already. */
 static int add_file_system(void *userdata, int number, const char *phrase)
 {
         struct disk_users *disk = look_find_disk(userdata, number);
@@ -253,7 +253,7 @@ static bool has_every_disk_a_user(const struct look *look)
         return true;
 }
 
-/* Notes a failure that is no lack of memory, and goes on. */
+/* Note a failure other than ENOMEM as a gap, and continue. Return 0 or -ENOMEM. */
 static int go_on(struct look *look, int r, const char *what)
 {
         if (r == -ENOMEM)
@@ -263,7 +263,8 @@ static int go_on(struct look *look, int r, const char *what)
         return 0;
 }
 
-/* Only of disks of which nothing else is known: it is a moment in which nobody else can mount them. */
+/* Open the disks without other users exclusively. Not the others: no process can mount a disk during that time.
+ */
 static int ask_the_kernel(struct look *look)
 {
         int r = 0;

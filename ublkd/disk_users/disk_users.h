@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Who uses disks /dev/ublkbN: processes that hold them (or their partitions) open or mapped, mounts in any
- * mount namespace, what the kernel has built on top (disk_stack.h), swap. Probes by udev do not count, nor do
- * files that are only called like a node. */
+/* Finds the users of disks /dev/ublkbN and of their partitions: processes that have them open or mapped, mounts
+ * in any mount namespace, swap, and what the kernel has built on top (disk_stack.h). Probes by udev do not count,
+ * nor do files that only have the name of a node. */
 #pragma once
 
 #include "ublkd/base/cleanup.h"
@@ -11,7 +11,7 @@
 
 enum { DISK_USERS_MAX = 16 };
 
-/* The process that is being looked at. */
+/* The process that the search reads now. */
 struct disk_users_place {
         int pid; /* 0: none yet */
         char comm[32];
@@ -22,40 +22,39 @@ struct disk_users_gap {
         char text[192]; /* "the mounts of process 4211 (fio) cannot be read: Permission denied", or "" */
 };
 
-/* Where to look; for tests. */
+/* Where to read; tests replace it. */
 struct disk_users_roots {
         const char *proc, *sys; /* "/proc", "/sys" */
-        /* What a link below /proc leads to: 1, a block node with that device; 0, something else; -errno.
-         * NULL: the kernel is asked. */
+        /* Resolve a link below /proc: 1, a block node with that device; 0, another file; -errno. NULL: ask the
+         * kernel. */
         int (*node)(int directory, const char *name, dev_t *ret);
-        /* Whether two threads have the same descriptors. NULL: the kernel is asked. */
+        /* Whether two threads share their descriptors. NULL: ask the kernel. */
         bool (*shares_files)(pid_t one, pid_t other);
-        /* Opens a disk exclusively: a descriptor or -errno. NULL: the kernel's, by its node. */
+        /* Open a disk exclusively: a descriptor or -errno. NULL: open its node. */
         int (*open_exclusively)(int number);
-        const char *const *probers; /* udev's programs, ended by NULL. NULL: where systems have them */
-        pid_t supervisor;           /* whose control helpers are no users; 0: nobody's */
-        /* What a process serves, as a phrase, or false: nothing known. NULL: not known of any. */
+        const char *const *probers; /* udev's programs, ended by NULL. NULL: the usual paths */
+        pid_t supervisor;           /* its control helpers do not count as users; 0: none */
+        /* Write what a process serves as a phrase; false: unknown. NULL: unknown for every process. */
         bool (*describe)(const void *userdata, pid_t pid, char *text, size_t size);
         const void *describe_userdata;
-        struct disk_users_place *place; /* kept up while it looks; or NULL */
+        struct disk_users_place *place; /* updated during the search; or NULL */
         struct disk_users_gap *gap;     /* set on failure; or NULL */
 };
 
-/* Who uses one disk. Each item is a phrase: "process 4211 (fio)", "mounted at /mnt". */
+/* The users of one disk. Each item is a phrase: "process 4211 (fio)", "mounted at /mnt". */
 struct disk_users {
         int number;
-        bool exclusively; /* where nobody is found, open it exclusively: the kernel refuses while somebody
-                             holds it */
+        bool exclusively; /* without found users, open it exclusively: the kernel refuses while the disk
+                             is held */
         char *items[DISK_USERS_MAX];
         size_t count;
-        size_t dropped; /* there are more */
-        int last_pid;   /* of the process that was added last; 0: none */
+        size_t dropped; /* users that are not in the list */
+        int last_pid;   /* of the last added process; 0: none */
         bool mounted;   /* a mount is among them */
 };
 
-/* Reads /proc and /sys once for all disks, which can block behind a stuck process: see disk_search.h. Give
- * the numbers (and `exclusively`), each once, and nobody yet; it sorts the disks by number. Returns 0:
- * everything was looked at, and who was not found is not there; or -errno: something could not be read, so
- * that a disk without users may have some. What was found stays as well. What vanishes while it is looked at
- * is not there. */
+/* Read /proc and /sys once for all disks. This can block behind a stuck process: see disk_search.h. The caller
+ * fills in the numbers (each once) and `exclusively`, without users; the call sorts the disks by number. Return
+ * 0: the lists of users are complete; or -errno: something could not be read, and a disk may have more users
+ * than were found. A process that exits during the search does not count. */
 int disk_users_find(const struct disk_users_roots *roots, struct disk_users *disks, size_t count);

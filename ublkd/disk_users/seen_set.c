@@ -7,7 +7,7 @@
 
 enum { SIZE_FIRST = 64 };
 
-/* The slot of `pair`, or the free one where it would be. */
+/* Return the slot of `pair`, or the free slot where it belongs. */
 static struct seen_pair *find(const struct seen_set *set, struct seen_pair pair)
 {
         uint64_t hash = (pair.first ^ (pair.second << 32 | pair.second >> 32)) * UINT64_C(0x9e3779b97f4a7c15);

@@ -10,13 +10,13 @@ struct seen_pair {
         uint64_t first, second; /* not both 0 */
 };
 
-/* Zero-initialise; seen_set_clear() frees what it holds. */
+/* Initialise with zeros; seen_set_clear() frees what it owns. */
 struct seen_set {
         struct seen_pair *slots; /* `size` of them, a power of two; both 0: free */
         size_t size, count;
 };
 
 bool seen_set_has(const struct seen_set *set, struct seen_pair pair);
-/* 0, also when it was there, or -ENOMEM. */
+/* Add a pair. Return 0 (also if the set has it) or -ENOMEM. */
 int seen_set_add(struct seen_set *set, struct seen_pair pair);
 void seen_set_clear(struct seen_set *set);
