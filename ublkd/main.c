@@ -27,9 +27,9 @@ static const char usage_text[] =
         "  --worker PROGRAM     the worker to start\n"
         "                       (default: ublkd-worker beside ublkd, else\n"
         "                       " UBLKD_WORKER_PATH ")\n"
-        "  --ignore-feature NAME  do as if the kernel lacked it (BATCH_IO, AUTO_BUF_REG, ...; GET /host "
-        "lists\n"
-        "                       them), for disks that are made from now on; may be given several times\n"
+        "  --ignore-feature NAME  do not use a feature of the kernel (BATCH_IO, AUTO_BUF_REG, ...; see GET "
+        "/host)\n"
+        "                       for disks created from now on; may be given several times\n"
         "  --unstable-paths POLICY  warn or refuse: what is done about a device on a path like /dev/sdb, "
         "which\n"
         "                       may be another disk after a reboot (default: warn)\n"
@@ -93,8 +93,8 @@ static int parse_log_level(const char *text)
         return -EINVAL;
 }
 
-/* 0, or -errno: why it cannot be run. Who may not even look at it is not root, which says more, and is said
- * later. */
+/* Return 0, or -errno: why the program cannot be executed. EACCES returns 0: then ublkd does not run as root,
+ * which the control plane reports later. */
 static int check_program(const char *path)
 {
         struct stat info;
@@ -142,12 +142,14 @@ static int choose_worker(struct arguments *arguments)
         }
         if (r == -ENOENT && !named)
                 log_error(NULL,
-                        "There is no ublkd-worker beside ublkd, and no %s; install it there, or name it with "
-                        "--worker",
+                        "The program ublkd-worker was not found beside ublkd, nor at %s; install it there, "
+                        "or name it "
+                        "with --worker",
                         UBLKD_WORKER_PATH);
         else if (r < 0)
                 log_error(NULL,
-                        "The worker %s cannot be run: %s; name the ublkd-worker that belongs to this ublkd "
+                        "The worker %s cannot be executed: %s; name the ublkd-worker that belongs to this "
+                        "ublkd "
                         "with --worker",
                         manager->worker, strerror(-r));
         return r;
@@ -216,7 +218,7 @@ static int parse_one(struct arguments *arguments, int option)
                 puts("ublkd " UBLKD_VERSION);
                 arguments->done = true;
                 return 0;
-        default: /* getopt has said what is wrong */
+        default: /* getopt_long() has printed the problem */
                 fputs("Try 'ublkd --help'.\n", stderr);
                 return -EINVAL;
         }
@@ -260,7 +262,8 @@ static int run(const struct manager_options *manager_options)
         }
         r = manager_run(manager);
         if (r < 0)
-                log_error(NULL, "The event loop failed: %s; workers go on, start ublkd again", strerror(-r));
+                log_error(NULL, "The event loop failed: %s; workers continue to serve, start ublkd again",
+                        strerror(-r));
         manager_free(manager);
         return r;
 }

@@ -5,7 +5,7 @@
  *   -20  messages of workers      (FAILED must be read before the death that follows it)
  *   -10  deaths of workers, answers of the control helper
  *     0  the reconciler's queue, HTTP, timers
- * so that a decision always sees the newest facts. */
+ * This way a decision always sees the newest facts. */
 #include "ublkd/manager.h"
 
 #include "api/api.h"
@@ -41,21 +41,21 @@ struct manager {
         struct runtime_guard *runtime_guard;
         struct device_store *store;
         struct record_keeper *record_keeper;
-        struct ublk_ctl *ctl; /* open, being opened, or one that could not be */
+        struct ublk_ctl *ctl; /* open, being opened, or failed to open */
         struct event_writer *event_writer;
-        int events_error;      /* -errno: they cannot be written now */
+        int events_error;      /* -errno of the last write; 0: it worked */
         const char *state_dir; /* of the options */
         struct worker_start *worker_start;
         struct disk_search *disk_search;
         struct disk_timeout *disk_timeout;
         struct path_watches *path_watches;
         struct fd_store *fd_store;
-        struct disk_watch *disk_watch; /* NULL: there is none */
-        struct reconciler *reconciler; /* NULL before it is known whether there is a driver */
+        struct disk_watch *disk_watch; /* NULL: it could not be opened */
+        struct reconciler *reconciler; /* NULL until the control plane has opened or failed */
         struct foreign_scan *foreign_scan;
         struct state_look *state_look;
-        bool scanning, looking; /* the first, or the second, is under way for a client */
-        struct api *api;        /* NULL while it is not open yet */
+        bool scanning, looking; /* foreign_scan or state_look works for a client */
+        struct api *api;        /* NULL until it is open */
         sd_event_source *control_retry;
         bool settled; /* the first pass over every device is done */
         char socket_path[PATH_MAX];
@@ -72,7 +72,7 @@ static int open_store(struct manager *manager, const char *state_dir, struct pro
 
         if (r < 0) {
                 (void)problem_add(problems, -r, "", "StateDirectory",
-                        "The state directory %s cannot be made: %s; start ublkd as root, or name another "
+                        "The state directory %s cannot be created: %s; start ublkd as root, or name another "
                         "with --state-dir",
                         state_dir, strerror(-r));
                 return r;
@@ -86,8 +86,8 @@ static void on_events_written(void *userdata, int error)
         ((struct manager *)userdata)->events_error = error < 0 ? error : 0;
         if (error < 0)
                 log_errno(LOG_ERR, NULL, error,
-                        "Events cannot be written to the database: %s; they are kept in memory, and tried "
-                        "again every 30 s",
+                        "Writing events to the database failed: %s; keeping them in memory, and retrying "
+                        "every 30 s",
                         strerror(-error));
         else
                 log_info(NULL, "Events are written to the database again");
@@ -135,7 +135,7 @@ static void on_foreign_seen(void *userdata)
 
         manager->scanning = false;
         (void)adoptables_join(
-                &manager->host.adoptable, &manager->host.foreign); /* less is told without memory */
+                &manager->host.adoptable, &manager->host.foreign); /* on ENOMEM the list is incomplete */
         (void)record_keeper_show_disks(manager->record_keeper, &manager->host.foreign); /* the same */
         tell_foreign_disks(manager);
         answer_host(manager);
@@ -147,8 +147,8 @@ static int tell_state(struct manager *manager, const struct state_room *room)
                 device_store_is_gone(manager->store) ? -ENOLINK : manager->events_error);
 }
 
-/* Where there is room again the events are written now, so that what is told is not what was half a minute
- * ago. A database on a file system that does not answer is left alone. */
+/* If the database has room again, write the events now, so that the reported problem is not 30 s old. Do not touch
+ * a database on a file system that does not answer. */
 static void on_state_seen(void *userdata, const struct state_seen *seen)
 {
         struct manager *manager = userdata;
@@ -189,8 +189,8 @@ static int open_runtime_guard(struct manager *manager)
                 &manager->runtime_guard);
 }
 
-/* What the runtime directory has cannot be listed without memory, or descriptors: then less is told. A list
- * that waits for its scan stays as it is. */
+/* List the records of the runtime directory, and scan for disks. On ENOMEM or without descriptors the list is
+ * incomplete. A list that waits for its scan does not change. */
 static bool look_for_disks(struct manager *manager)
 {
         (void)record_keeper_list(manager->record_keeper, ADOPTABLES_TOLD_MAX, &manager->host.adoptable);
@@ -252,7 +252,7 @@ static void set_control(struct manager *manager, struct ublk_ctl *ctl)
                 (void)look_for_disks(manager);
 }
 
-/* The driver may come later (modprobe), so its absence is a problem of the host and not the end. */
+/* The driver may be loaded later (modprobe), so ublkd runs without it and reports a problem of the host. */
 static void on_control_opened(void *userdata, int result, uint64_t features, struct problem_list *problems)
 {
         struct manager *manager = userdata;
@@ -281,7 +281,7 @@ static int control_open(struct manager *manager)
                 &(struct ublk_ctl_options){.opened = on_control_opened, .userdata = manager}, &manager->ctl);
 }
 
-/* A helper that has not answered and does not end hangs in the driver: another one would only hang, too. */
+/* A helper that has neither answered nor exited hangs in the driver; another one would hang, too. */
 static int on_control_retry(sd_event_source *source _unused_, uint64_t now _unused_, void *userdata)
 {
         struct manager *manager = userdata;
@@ -295,7 +295,7 @@ static int on_control_retry(sd_event_source *source _unused_, uint64_t now _unus
 static int control_start(struct manager *manager)
 {
         int r = problem_add(&manager->host.problems, EAGAIN, "", "DriverAsked",
-                "The ublk driver is being asked what it can do; look again in a moment");
+                "ublkd is asking the ublk driver for its features; read the host again in a moment");
 
         if (r >= 0)
                 r = sd_event_add_time(manager->event, &manager->control_retry, CLOCK_MONOTONIC, 0, 0,
@@ -314,7 +314,7 @@ static void on_settled(void *userdata)
         if (manager->api)
                 api_settled(manager->api);
         (void)sd_notify(0, "READY=1");
-        (void)look_for_disks(manager); /* now it is known what is ours */
+        (void)look_for_disks(manager); /* now the disks of this ublkd are known */
 }
 
 static bool api_is_ready(void *userdata)
@@ -432,15 +432,16 @@ static void on_disk_changed(void *userdata, int number)
                 reconciler_disk_changed(manager->reconciler, number);
 }
 
-/* Disks are served all the same without it. */
+/* ublkd serves disks also without the watch. */
 static void open_disk_watch(struct manager *manager)
 {
         int r = disk_watch_new(manager->event, on_disk_changed, manager, &manager->disk_watch);
 
         if (r < 0)
                 log_errno(LOG_WARNING, NULL, r,
-                        "Udev cannot be listened to: %s; where the udev rule of ublkd is not installed, new "
-                        "disks may belong to root:disk",
+                        "Listening to udev failed: %s; without the udev rule of ublkd, new disks may belong "
+                        "to "
+                        "root:disk",
                         strerror(-r));
 }
 
@@ -556,7 +557,7 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = open_runtime_guard(manager);
         if (r >= 0)
-                r = control_start(manager); /* it opens the reconciler */
+                r = control_start(manager); /* opens the reconciler, too */
         if (r >= 0)
                 r = open_api(manager, options, problems);
         if (r < 0)
@@ -598,6 +599,6 @@ int manager_run(struct manager *manager)
 
         (void)sd_notify(0, "STOPPING=1");
         if (r >= 0)
-                log_info(NULL, "Stopping; workers go on serving their disks until ublkd is back");
+                log_info(NULL, "Stopping; workers continue to serve their disks until ublkd starts again");
         return r < 0 ? r : 0;
 }

@@ -209,7 +209,9 @@ PLAIN_ROOMS = (
     ["targets/*", "targets/worker/*"]
     + rooms("targets", "null loop")
     + rooms("targets/worker", "io os disk queue")
-    + rooms("ublkd", "base proto offload plan driver disks paths runtime workers")
+    + ["ublkd/*"]
+    + rooms("ublkd", "base proto offload model plan driver disks disk_users")
+    + rooms("ublkd", "paths runtime store host records workers")
     + ["api/*", "ublkctl/*"]
     + rooms("api", "http held metrics resources")
     + rooms("ublkctl", "text client spec verbs")

@@ -470,17 +470,17 @@ void device_store_note_disk(struct device_store *store, int number, enum event_t
         enum condition_reason reason, const char *message)
 {
         char name[32];
-        const struct device_record nobody = {.name = name, .uid = "00000000-0000-0000-0000-000000000000"};
+        const struct device_record no_device = {.name = name, .uid = "00000000-0000-0000-0000-000000000000"};
         const struct device_news news = {.type = type, .reason = reason, .message = message};
         struct device_event *event = NULL;
 
         snprintf(name, sizeof(name), "/dev/ublkb%d", number);
-        if (news_make(store->events, &nobody, &news, next_revision(store), &event) >= 0)
+        if (news_make(store->events, &no_device, &news, next_revision(store), &event) >= 0)
                 event_log_take(store->events, event, false);
         store_subscribers_announce(&store->subscribers, &(const struct store_event){
                                                                 .kind = STORE_NOTED,
                                                                 .name = name,
-                                                                .uid = nobody.uid,
+                                                                .uid = no_device.uid,
                                                                 .revision = store->revision,
                                                                 .event = event,
                                                         });
