@@ -113,7 +113,7 @@ static void on_block(unsigned cpu, void *userdata)
                 count(userdata, address_space());
 }
 
-/* The block lives as long as QEMU: nobody tells when its translation is thrown away. */
+/* The block lives as long as QEMU, which does not report when it drops a translation. */
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
         struct block *block = malloc(sizeof(*block));

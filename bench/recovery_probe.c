@@ -12,7 +12,7 @@
  *   inFlight   requests that the driver had been given and had not completed, right before the kill
  *   dead       the server's process is gone
  *   live       the kernel says LIVE, and another process serves
- *   firstIo    a request of whoever uses the disk was completed (its completion count moved)
+ *   firstIo    a request of an opener was completed (its completion count moved)
  *   ownRead    a direct read that was begun when the server was dead is done
  *   restLive   GET /devices/DEVICE says Live, and another pid
  *   tries      how often the command ran

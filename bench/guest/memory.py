@@ -55,7 +55,7 @@ def main():
     with open(sys.argv[1], encoding="utf-8") as source:
         configuration = json.load(source)
     run("modprobe", "ublk_drv")
-    # Code that lies in a file on a disk is no private memory: one on tmpfs would be.
+    # Code in a file on a disk is not private memory; in a file on tmpfs it would be.
     environment = servers.Environment(configuration["programs"], configuration["missing"], in_memory=False)
     with open(configuration["results"], "w", encoding="utf-8") as output:
         output.write(json.dumps({"about": {"kernel": os.uname().release, "fio": fio.version()}}) + "\n")

@@ -49,7 +49,7 @@ class Disk:
     facts: dict = field(default_factory=dict)  # what the server tells of it
 
     def times(self):
-        """Return what its threads have run: of the kernel's, all workers, whoever they work for."""
+        """Return what its threads have run: of the kernel's, all workers, whichever process they work for."""
         return processes.kernel_worker_times() if self.kernel_workers else processes.thread_times(self.pids)
 
 

@@ -344,7 +344,7 @@ def test_a_slow_reader_gets_everything(server):
     create(server, "data")
     with Stream(server) as stream:
         server.tell("flood data 3000")
-        assert server.ask("GET", "/devices/data").status == 200  # it holds nobody up
+        assert server.ask("GET", "/devices/data").status == 200  # the stream delays no other request
         assert [event["reason"] for event in stream.events(3000)] == [f"Flood{i}" for i in range(3000)]
 
 

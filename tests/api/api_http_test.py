@@ -283,7 +283,7 @@ import os, sys
 os.environ["UBLKD_API_SERVER"] = "unused"
 from api_server import UnixConnection, ask, check_problem, spec
 import conformance
-conformance.document()  # which nobody else may be able to read
+conformance.document()  # this account may be the only one that can read it
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 path = sys.argv[1]
 assert ask(UnixConnection(path), "GET", "/devices").status == 200

@@ -116,7 +116,7 @@ def test_an_answer_is_not_older_than_its_question(held):
     resume(held)
     assert end(early).status == 202, "it was asked before"
     resume(held)
-    assert end(late).status == 202, "it is being removed: there is no question any more"
+    assert end(late).status == 202, "it is being removed already"
     assert held.tell("searches") == 2
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a disk as backing store is told, and what it tells: flushes, limits of its requests, ranges of zeroes."""
+"""A disk as backing store: flushes, limits of its requests, ranges of zeroes."""
 
 import mmap
 import os
@@ -85,7 +85,7 @@ _PAGE_LIMITS = ("max_segments", "max_segment_size", "dma_alignment")
 
 
 def test_requests_are_such_as_the_backing_disk_takes(api):
-    """2,048 segments at once, from any words: other numbers than those of a disk that nobody has told any."""
+    """2,048 segments at once, from any words: numbers that differ from the defaults of a disk."""
     with scsi_debug() as backing:
         for path in _PATHS:
             disk = _disk(api.create(loop_spec("data", backing, {"directIo": "on"}, queues=1, dataPath=path)))

@@ -60,7 +60,7 @@ def _await_right_again(api, count=1):
 
 
 class _Load:
-    """Writes and reads back until it is told to stop; fails on an error, or when other bytes come back."""
+    """Write and read back until the test stops it; fail on an error, or if other bytes come back."""
 
     def __init__(self, disk):
         self._disk, self._stop, self._problems = disk, threading.Event(), []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The main promise: whoever is killed, no I/O fails and every block reads back as it was written."""
+"""The main promise: whichever process is killed, no I/O fails and every block reads back as it was written."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ _SERVED = 1.2  # seconds; workers that die faster than this in a row are taken f
 
 
 def _kill_both(daemon, disk):
-    """The worker dies while there is no supervisor; the next one finds a disk without a worker."""
+    """The worker dies without a supervisor; the next supervisor finds a disk without a worker."""
     daemon.kill()
     os.kill(ublk.info(disk.number)["pid"], signal.SIGKILL)
     wait_until(lambda: ublk.info(disk.number)["state"] == ublk.QUIESCED, "the kernel without a server")

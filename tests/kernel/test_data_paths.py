@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every way that the bytes of a request can go: nothing is lost, whoever is killed, whatever the sizes."""
+"""Every data path: no byte is lost, whichever process is killed, whatever the sizes."""
 
 import pathlib
 import time
@@ -120,7 +120,7 @@ def test_discard_larger_than_a_backing_call(way, ext4, file_of, make_daemon):
 
 
 def _assert_kept(disk, on_crash):
-    """What the disk reads after the crash: what was in flight may be lost where the writer was told so."""
+    """Check the disk after the crash: a write in flight may be lost if the writer got an error."""
     disk.write(128 << 10, block("c"))
     assert disk.read(0, 4096) == block("a") and disk.read(128 << 10, 4096) == block("c"), on_crash
     found = disk.read(64 << 10, 4096)

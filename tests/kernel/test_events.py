@@ -94,7 +94,7 @@ def test_the_life_of_a_device(daemon):
 
 
 def test_a_supervisor_that_is_killed(daemon):
-    """What was asked for is told of by the next one; the revisions go on."""
+    """The next ublkd has the events of requests; the revisions increase."""
     api = daemon.api
     before = api.ask("GET", "/devices", 200)["revision"]
     api.create(null_spec("data"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""After a flush failed every later one fails, whoever dies, until the administrator accepts the loss."""
+"""After a failed flush every later one fails, whichever process dies, until the administrator accepts the loss."""
 
 import errno
 import os
@@ -159,7 +159,7 @@ def test_a_new_disk_begins_without(store, daemon):
 
 
 def test_an_error_that_another_program_has_consumed(store, daemon):
-    """Nobody serves the disk while a write fails, and the fsync() of a stranger is told of it."""
+    """A write fails while no worker serves the disk, and the fsync() of another process gets the error."""
     spec = _spec(store, recovery={"trigger": "manual"})
     disk = Disk(daemon.api.create(spec)["status"]["id"])
     disk.flush()

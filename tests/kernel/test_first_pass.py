@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the first request after a start is told of disks that are live: with socket activation it is what starts ublkd."""
+"""The answer to the first request after a start about live disks: with socket activation that request starts ublkd."""
 
 import concurrent.futures
 import os
@@ -72,7 +72,7 @@ def test_a_live_disk_is_live_from_the_first_answer_on(activated, file_of, end):
 
 
 def test_a_worker_that_is_stopped_does_not_hold_the_answer_for_ever(activated):
-    """Of its disk nothing false is told, and the others are as they are."""
+    """ublkd reports nothing false about its disk, and reports the others as they are."""
     api = activated.api
     for name in ("stuck", "well"):
         api.create(null_spec(name))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Disks of the kernel that belong to no device here are told as what they are, and left alone."""
+"""ublkd reports disks of the kernel that belong to no device here, and does not touch them."""
 
 from harness import programs, ublk
 from harness.api import loop_spec, null_spec
@@ -54,7 +54,7 @@ def test_after_the_database_was_lost(make_daemon, file_of):
     first.stop()
     second = make_daemon(state=first.directory / "other", runtime=first.runtime).start()
     # Its worker may learn late that its ublkd is gone: it is looked at until then.
-    (disk,), (problem,) = _wait_host(second, _is_unmanaged, "a disk that nobody looks after")
+    (disk,), (problem,) = _wait_host(second, _is_unmanaged, "a disk without a supervisor")
     wait_until(lambda: _told(second), "an event of the disk that belongs to no device")
     (event,) = _told(second)
     assert event["device"]["name"] == f"/dev/ublkb{number}" and event["type"] == "Warning"
@@ -87,8 +87,8 @@ def test_what_is_no_problem(make_daemon, strangers):
     assert disk["id"] == number and disk["madeBy"] == "ublkd" and problems == []
     _wait_host(one, _is_clean, "no foreign disk")
     assert not _told(other)
-    one.kill()  # now nobody looks after it, as soon as its worker has heard of that
-    (disk,), (problem,) = _wait_host(other, _is_unmanaged, "a disk that nobody looks after")
+    one.kill()  # unmanaged, as soon as its worker has noticed
+    (disk,), (problem,) = _wait_host(other, _is_unmanaged, "a disk without a supervisor")
     assert problem["detail"] == disk["detail"]
     one.start()
     assert _wait_host(other, _is_managed, "another ublkd's disk")[1] == []

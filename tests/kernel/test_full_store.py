@@ -72,7 +72,7 @@ class _ThinStore:
 
 @pytest.fixture(params=["tmpfs", "ext4", "thin pool"])
 def small(request, directory):
-    """A small store; name it before `daemon`, which must let go of it first."""
+    """A small store; name it before `daemon`, which must release it first."""
     if request.param == "thin pool":
         with dm_thin("small", directory, 16 * _MIB, _SIZE) as volumes:
             yield _ThinStore(volumes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A control command that does not come back costs its own device, and nobody else.
+"""A control command that does not return stops its own device, and no other one.
 
 The backing store holds what arrives, so START_DEV hangs in its partition scan
 (6.12; later kernels scan behind its back) and STOP_DEV in the requests that are
@@ -71,7 +71,7 @@ def test_a_stop_that_hangs_is_named_and_ends_when_it_can(store, daemon):
         daemon.start()
         _assert_others_go_on(api, daemon)
     wait_until(lambda: api.names() == [] and ublk.numbers() == [], "the removal done")
-    write.result()  # it has one, whichever: the kernel answered it before it let go of the disk
+    write.result()  # it has a result, good or bad: the kernel answered it before it released the disk
 
 
 def _in_flight(disk):

@@ -58,7 +58,7 @@ def test_targets_and_schemas_are_served(api):
 
 
 def _unload_driver():
-    """Whoever used it is gone; the kernel may still be letting go of what they had."""
+    """Its users have exited; the kernel may still be releasing their resources."""
     wait_until(lambda: run("modprobe", "--remove", "ublk_drv", check=False).returncode == 0, "the driver unloaded")
 
 

@@ -40,7 +40,7 @@ def _other_file(path, letter="z", size_mib=64):
 
 
 def _lose_everything(daemon, name="data"):
-    """Nobody has a descriptor of the store any more: worker and ublkd die, and the disk stays."""
+    """No process has a descriptor of the store any more: worker and ublkd die, and the disk stays."""
     pid = daemon.worker_pid(name)
     daemon.kill()
     os.kill(pid, signal.SIGKILL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A disk that somebody uses: refused with names, and the search for them holds up nobody."""
+"""A disk with openers: ublkd refuses with their names, and the search delays no other request."""
 
 import contextlib
 import os
@@ -56,7 +56,7 @@ def _state(pid):
 
 
 def _stops(pid):
-    """Whether a search does as it is told: it may have ended before. One that has not ended is not over."""
+    """Return whether a search gets the signal: it may have exited before. One that has not exited is not over."""
     os.kill(pid, signal.SIGSTOP)
     wait_until(lambda: _state(pid) in "TZX", "the search stopped, or ended")
     return _state(pid) == "T"

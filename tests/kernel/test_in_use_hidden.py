@@ -101,7 +101,7 @@ def _many_namespaces():
 
 
 def test_a_mount_behind_260_namespaces(api, disk, directory):  # pylint: disable=redefined-outer-name
-    """As on a host with some hundred containers. The search stopped at 256, and found nobody."""
+    """As on a host with some hundred containers. The search stopped at 256, and found no users."""
     inside = directory / "inside"
     inside.mkdir()
     run("mkfs.ext4", "-q", "-F", disk.path)
@@ -131,7 +131,7 @@ def test_a_name_hides_nobody(api, disk, name, body):  # pylint: disable=redefine
 
 @pytest.mark.parametrize("name", ["ublkd-worker", "(udev-worker)"])
 def test_a_name_hides_no_mount(api, disk, directory, name):  # pylint: disable=redefined-outer-name
-    """In a mount namespace where nobody else is."""
+    """In a mount namespace without other processes."""
     inside = directory / "inside"
     inside.mkdir()
     run("mkfs.ext4", "-q", "-F", disk.path)
@@ -268,7 +268,7 @@ def test_a_mount_namespace_without_processes(api, disk, directory):  # pylint: d
 
 
 def test_the_look_leaves_no_trace(api, disk):  # pylint: disable=redefined-outer-name
-    """ublkd's own exclusive open is no user, and udev is told of no change by it."""
+    """ublkd's own exclusive open does not count as a user, and causes no event of udev."""
     with subprocess.Popen(
         ["udevadm", "monitor", "--kernel", "--subsystem-match=block"], stdout=subprocess.PIPE, text=True
     ) as monitor:

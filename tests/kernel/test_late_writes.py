@@ -3,7 +3,7 @@
 
 The store is slow for writes that arrive while it is told so. A worker is
 killed with such writes on their way; they are replayed by its successor, the
-application is told that they are done, and writes newer data. When the old
+application gets their answers, and writes newer data. When the old
 worker's writes land at last, the newer data must still be there.
 
 The flag is taken away before the recovery: replayed writes that were as slow

@@ -75,7 +75,7 @@ def test_requests_per_second_over_all_queues(api):
 
     with _load(disk, "--rw=randread", "--bs=4k"):
         _assert_at_most(disk, 300, 30, 600)
-        # A CPU that stands still for a second asks for nothing: that one takes all is no fault then, but passes.
+        # A CPU that stands still for a second asks for nothing: then one device may take all for a while.
         wait_until(are_even, lambda: f"about as many requests from each queue: {requests()}")
     api.delete("data")
 

@@ -136,7 +136,7 @@ def _install(directory, path, program):
 
 
 def test_restart_moves_to_a_newer_worker(make_daemon, directory, file_of):
-    """An upgrade: the program is replaced, ublkd is started anew, disks follow one by one."""
+    """An upgrade: the program is replaced, ublkd is restarted, workers are replaced one by one."""
     old = pathlib.Path(programs.worker()).read_bytes()
     version = subprocess.check_output([programs.worker(), "--version"], text=True).split()[-1]
     newer = version[:-1] + ("1" if version[-1] != "1" else "2")
@@ -252,7 +252,7 @@ def test_grow_a_mounted_file_system(api, directory, file_of):
         run("umount", mount)
     run("e2fsck", "-fn", disk.path)
     api.put({**spec, "size": "32MiB"})
-    assert disk.size() == 32 << 20, "nobody uses it: it is made anew"
+    assert disk.size() == 32 << 20, "it has no openers: it is recreated"
 
 
 def test_grow_beyond_the_backing_store(api, file_of):
@@ -295,11 +295,11 @@ def test_a_growth_is_judged_by_its_own_try(api, file_of):
         _grow_file(path, mib)
         spec = {**spec, "size": f"{mib}MiB"}
         assert api.put(spec)["status"]["size"] == mib << 20 == disk.size()
-        assert _times(api, "CannotGrow") == refused, "nothing is told of a growth that succeeds but that"
+        assert _times(api, "CannotGrow") == refused, "a growth that succeeds makes no other event"
 
 
 def test_the_same_spec_again_is_judged_by_the_next_try(api, file_of, directory):
-    """Who asks again once the fault is mended hears what comes of it, not what the last try came to."""
+    """A request after the repair of the fault gets the result of its own try, not of the last one."""
     path = directory / "late.img"
     spec = loop_spec("data", path, size="32MiB")
     assert api.create(spec, status=422)["reason"] == "BackingFileMissing"
@@ -324,7 +324,7 @@ def _held_worker(directory):
 
 
 def test_a_spec_is_not_judged_by_the_worker_of_the_one_before(make_daemon, directory, file_of):
-    """The store of the first spec hangs, and that spec is wrong; the next one is right, and is told so."""
+    """The store of the first spec hangs, and that spec is wrong; the next one is right, and its client learns so."""
     hold, program = _held_worker(directory)
     hold.touch()
     api = make_daemon(worker=program).start().api
@@ -344,7 +344,7 @@ def test_a_spec_is_not_judged_by_the_worker_of_the_one_before(make_daemon, direc
 
 
 def test_a_worker_that_did_not_leave_is_told_as_killed(make_daemon, file_of):
-    """It is stopped, with a request in hand, when it is told to leave."""
+    """The worker is stopped, with a request in hand, when ublkd asks it to exit."""
     daemon = make_daemon(more_options=["--ignore-feature=BATCH_IO"]).start()
     api = daemon.api
     disk = Disk(api.create(loop_spec("data", file_of(size=16 << 20)))["status"]["id"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Nobody serves a file that somebody else serves: not another ublkd, not after a death, not beside QEMU."""
+"""A file is served by one process at a time: with another ublkd, after a death, beside QEMU."""
 
 import contextlib
 import fcntl
@@ -31,7 +31,7 @@ def _locked(path):
 
     A worker that has just died may hold it for a moment, until its rings are gone.
     """
-    wait_until(lambda: not _is_locked(path), "a file that nobody has locked")
+    wait_until(lambda: not _is_locked(path), "a file without locks")
     with open(path, "r+b") as file:
         fcntl.fcntl(file, _SETLK, struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
         yield
@@ -77,11 +77,11 @@ def _read_lock(file):
 
 
 def _leave_alone(daemon, path):
-    """ublkd and the worker die: nobody has the store any more once the worker's rings are gone."""
+    """ublkd and the worker die: the store is unlocked when the kernel has freed the worker's rings."""
     pid = daemon.worker_pid("data")
     daemon.kill()
     os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not _is_locked(path), "a file that nobody has locked")
+    wait_until(lambda: not _is_locked(path), "a file without locks")
 
 
 def test_nobody_comes_while_the_disk_has_no_worker(daemon, file_of):
@@ -104,7 +104,7 @@ def test_nobody_comes_while_the_disk_has_no_worker(daemon, file_of):
 
 
 def test_a_reader_does_not_keep_a_disk_from_its_recovery(daemon, file_of):
-    """It is told of, it keeps its lock, and nobody else can come in to write."""
+    """ublkd reports it, it keeps its lock, and no other process can begin to write."""
     path = file_of()
     api = daemon.api
     disk = Disk(api.create(loop_spec("data", path))["status"]["id"])

@@ -268,7 +268,7 @@ def test_a_name_that_is_taken(api, daemon, file_of):
 
 
 def test_the_store_of_a_lost_disk_is_not_served_again(api, daemon, file_of):
-    """Its worker is dead, so nobody has the lock; what waits in the disk is still to be written."""
+    """Its worker is dead, so the store is not locked; the waiting requests are still to be written."""
     path = file_of()
     first = api.create(loop_spec("data", path))
     daemon.kill()
@@ -303,7 +303,7 @@ def test_ublkctl_names_and_adopts(api, daemon):
 
 
 def test_no_record_no_adoption(api, daemon):
-    """Its record was lost with the database: it is told, and left alone."""
+    """Its record was lost with the database: ublkd reports the disk and does not touch it."""
     number = api.create(null_spec("data"))["status"]["id"]
     (record,) = (daemon.runtime / "workers").glob("*.record")
     text = record.read_text(encoding="utf-8")

@@ -124,7 +124,7 @@ def test_readers_share_a_file(api, file_of):
 
 
 def test_a_disk_that_exists_recovers_beside_a_loop_device(daemon, file_of):
-    """Its I/O waits, so it is told of, and not kept from it."""
+    """Its I/O waits, so ublkd reports the other writer, and does not refuse the disk."""
     api, path = daemon.api, file_of()
     disk = Disk(api.create(loop_spec("data", path))["status"]["id"])
     disk.write(0, block("a"))

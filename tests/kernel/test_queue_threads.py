@@ -89,7 +89,7 @@ def test_idle_queues_do_not_count_as_waiting_for_a_disk(api):
     queues = [task for task in _tasks(device["status"]["worker"]["pid"]) if _is_queue(task)]
     wait_until(lambda: all(_sleeps(task) for task in queues), "all queues asleep")
     if ublk.is_new():
-        wait_until(lambda: _blocked() == 0, "nobody waiting for a disk")
+        wait_until(lambda: _blocked() == 0, "no process waiting for a disk")
     else:
         wait_until(lambda: _blocked() == 2, "both queues counted: this kernel cannot be told")
     api.delete("data")

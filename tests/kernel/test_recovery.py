@@ -170,7 +170,7 @@ def test_give_up_after_also_counts_when_the_backing_store_is_away(api, daemon, f
     spec = loop_spec("data", path, **_recovery("reissue", giveUpAfter="1h"))
     disk = Disk(api.create(spec)["status"]["id"])
     pid = daemon.worker_pid("data")
-    daemon.kill()  # with both dead nobody has a descriptor of the store any more
+    daemon.kill()  # with both dead no process has a descriptor of the store any more
     os.kill(pid, signal.SIGKILL)
     away = path.rename(path.with_name("away"))
     daemon.start()
@@ -191,7 +191,7 @@ def test_recover_on_a_live_device_changes_nothing(api, daemon):
 
 
 def test_an_idle_worker_that_dies_is_replaced_at_once(api, daemon):
-    """With I/O only before and after: nobody but the supervisor can notice."""
+    """With I/O only before and after: only the supervisor can notice."""
     disk = Disk(api.create(null_spec("data"))["status"]["id"])
     pid = daemon.kill_worker("data")
     after = api.wait_other_worker("data", pid)

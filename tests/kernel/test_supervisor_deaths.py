@@ -210,7 +210,7 @@ def test_dying_while_a_disk_is_made_anew(mortal, file_of):
 
 @pytest.mark.long
 def test_dying_while_a_worker_is_replaced(mortal):
-    """The write that waits for the new worker is answered, whoever dies meanwhile."""
+    """The write that waits for the new worker is answered, whichever process dies meanwhile."""
     api = mortal.api
     api.create(null_spec("data", queues=1))
 
@@ -236,7 +236,7 @@ def test_dying_while_a_worker_is_replaced(mortal):
 
 
 def _has(*features):
-    """What older kernels do instead has been walked: a disk is made anew, and a worker dies."""
+    """The path of older kernels was taken: the disk is recreated, and a worker dies."""
     return all(ublk.features()[feature] for feature in features)
 
 

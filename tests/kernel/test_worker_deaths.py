@@ -55,7 +55,7 @@ def test_ten_deaths_in_a_row_back_off_and_disturb_nobody(doomed, make_daemon):
     healthy = api.create(null_spec("healthy"))
     api.create(null_spec("doomed"), wait=None)
     wait_until(lambda: len(doomed.deaths()) >= _DEATHS, lambda: f"{_DEATHS} deaths, not {len(doomed.deaths())}", 120)
-    # The phase is Backoff while a try is under way, too: its worker may be dead and not yet be mourned.
+    # The phase is Backoff while a try is under way, too: its worker may be dead and not yet reaped.
     device = api.wait_for("doomed", lambda seen: "next try" in condition_of(seen)["message"], "waiting for its next try")
     assert device["status"]["phase"] == "Backoff" and "SIGKILL" in condition_of(device)["message"]
     assert device["status"]["worker"] is None and device["status"]["device"] is None

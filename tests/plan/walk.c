@@ -21,7 +21,7 @@ static bool is_nobody(const struct plan_facts *f)
         return f->worker == PLAN_WORKER_NONE;
 }
 
-/* Somebody or something that will report, or that attempt.c looks after. */
+/* A process or a command that will report, or that attempt.c watches. */
 static bool is_under_way(const struct plan_facts *f)
 {
         return f->worker == PLAN_WORKER_STARTING || f->worker == PLAN_WORKER_FETCHING
@@ -64,7 +64,7 @@ static bool may_stop_dev(const struct plan_facts *f)
         }
 }
 
-/* STOP_DEV was tried in vain, and there is somebody who may be the cause. */
+/* STOP_DEV failed, and an opener may be the cause. */
 static bool is_held_up(const struct plan_facts *f)
 {
         return f->trouble == TROUBLE_STUCK && !is_nobody(f)

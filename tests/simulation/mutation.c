@@ -3,7 +3,7 @@
  * and given each other action, and the rules over all facts (walk.c) or the simulation must find fault with
  * it; and whether the simulation would notice helpers for control commands that get their part wrong.
  *   mutation [--list]     --list: also what found each mutant
- * Mutants that answer every combination as the table does are no mutants. Those that survive must be known.
+ * A mutant that answers every combination as the table does is not a mutant. A surviving one must be listed.
  *
  * A schedule in which the reconciler never asks about facts for which mutant and table differ is the same
  * schedule with either, so only the others are run. A mutant may well lead the reconciler where it crashes,
@@ -12,7 +12,7 @@
  * Where no schedule asks, no schedule can tell, and the rules over all facts are what remains. */
 #include "sim.h"
 
-/* The table itself, which is nobody's business elsewhere. */
+/* The table itself, which no other file may see. */
 #include "ublkd/plan/plan.c"
 
 #include <signal.h>
@@ -222,7 +222,7 @@ static void change_action(struct world *world, unsigned row, bool list, struct t
         }
 }
 
-/* How many mistakes of the helpers nobody notices. */
+/* Return how many mistakes of the helpers no check notices. */
 static unsigned try_mistakes(struct world *world, bool list)
 {
         static const char *const names[_HELPER_MISTAKE_MAX] = {
@@ -260,7 +260,7 @@ int main(int argc, char **argv)
 
         if (!world)
                 return 2;
-        setlinebuf(stdout); /* what is in the buffer is no business of the processes below */
+        setlinebuf(stdout); /* the processes below must not inherit buffered text */
         finding = mmap(NULL, FINDING_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (finding == MAP_FAILED)
                 return 2;

@@ -49,7 +49,7 @@ static void judge_stop(struct world *world)
         if ((disk->state == DISK_QUIESCED || disk->state == DISK_FAIL_IO) && !disk->spoilt
                 && disk->refusals < ATTEMPT_REFUSALS)
                 world_break(world, "a disk that could be recovered is stopped");
-        if (disk->state == DISK_LIVE && disk->holder != NOBODY && world->processes[disk->holder].alive
+        if (disk->state == DISK_LIVE && disk->holder != NO_PROCESS && world->processes[disk->holder].alive
                 && !world->processes[disk->holder].hung)
                 world_break(world, "a disk that is served is stopped");
 }
@@ -167,7 +167,7 @@ static int current_worker(const struct world *world)
         for (int i = world->process_count - 1; i >= 0; i--)
                 if (world->processes[i].proc && !world->processes[i].trial)
                         return i;
-        return NOBODY;
+        return NO_PROCESS;
 }
 
 int ublk_ctl_begin_recovery(

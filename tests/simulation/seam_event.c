@@ -79,7 +79,7 @@ void seam_event_fires(struct world *world, const struct event *event)
                 (void)source->on_turn(source, source->userdata);
         else
                 (void)source->on_time(source, source->time, source->userdata);
-        if (is_on(source) && source->arming == event->c) /* it has not been armed anew by itself */
+        if (is_on(source) && source->arming == event->c) /* its handler has not armed it again */
                 arm(source);
 }
 

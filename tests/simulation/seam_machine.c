@@ -114,12 +114,12 @@ int runtime_dir_forget_worker(struct runtime_dir *dir, const char *uid)
         int owner = sim->socket_owner;
 
         (void)dir;
-        if (ublkd_acts(sim) && owner != NOBODY && strcmp(sim->processes[owner].uid, uid) == 0)
-                sim->socket_owner = NOBODY;
+        if (ublkd_acts(sim) && owner != NO_PROCESS && strcmp(sim->processes[owner].uid, uid) == 0)
+                sim->socket_owner = NO_PROCESS;
         return 0;
 }
 
-/* There are no records of another database. */
+/* The runtime directory has no records of another database. */
 int runtime_dir_each_record(
         struct runtime_dir *dir, int (*each)(void *userdata, const char *uid), void *userdata)
 {
@@ -344,7 +344,7 @@ struct disk_question *disk_question_free(struct disk_question *question)
         return NULL;
 }
 
-/* ---- where paths lead: nobody looks ---- */
+/* ---- where paths lead: not simulated ---- */
 
 int path_watch_new(struct path_watches *watches, const char *path, const struct path_store *store,
         path_watch_changed changed, void *userdata, struct path_watch **ret)

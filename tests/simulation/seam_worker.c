@@ -92,7 +92,7 @@ const struct problem_list *worker_proc_problems(const struct worker_proc *worker
         return &worker->problems;
 }
 
-/* Nobody locks a store here. */
+/* The simulation has no locks of stores. */
 pid_t worker_proc_holder(const struct worker_proc *worker)
 {
         (void)worker;
@@ -227,7 +227,7 @@ void seam_worker_dies(struct world *world, int index)
         worker->death = (struct worker_death){.by_signal = true, .code = 9};
         snprintf(worker->death.sentence, sizeof(worker->death.sentence), "was killed by SIGKILL");
         if (world->socket_owner == index)
-                world->socket_owner = NOBODY;
+                world->socket_owner = NO_PROCESS;
         worker->changed(worker->userdata, worker);
 }
 
@@ -414,7 +414,7 @@ static int tell(struct worker_proc *worker, enum message message, unsigned value
         return 0;
 }
 
-/* Whoever takes the queues has opened the store that is written down for the device. */
+/* The worker that takes the queues has opened the store in the device's record. */
 static void judge_go(struct world *world, const struct worker_proc *worker)
 {
         const struct process *process = process_of(worker);
@@ -449,7 +449,7 @@ int worker_proc_go(
 int worker_proc_live(struct worker_proc *worker)
 {
         if (ublkd_acts(sim) && sim->ublkd.seen.state != DISK_LIVE)
-                world_break(sim, "a worker is told Live while its disk is not");
+                world_break(sim, "a worker gets LIVE while its disk is not live");
         return tell(worker, MESSAGE_LIVE, 0, WORKER_STAGE_SERVING);
 }
 
@@ -459,7 +459,7 @@ int worker_proc_grow(struct worker_proc *worker, uint64_t size)
         int r;
 
         if (ublkd_acts(sim) && worker->stage != WORKER_STAGE_SERVING)
-                world_break(sim, "a worker that does not serve is told to grow");
+                world_break(sim, "a worker that does not serve gets GROW");
         if (!worker->opened)
                 return -EOPNOTSUPP;
         r = worker_growth_ask(&growth, &worker->params, size);
@@ -531,7 +531,7 @@ int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_st
                 .epoch = config->config.epoch,
                 .restart = config->config.restart,
                 .connection = world->ublkd.incarnation,
-                .number = NOBODY,
+                .number = NO_PROCESS,
                 .given = descriptor_store(world, store),
                 .expected = store_of_token(config->config.expected_lasting),
                 .store = NO_STORE,
@@ -551,7 +551,7 @@ int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_st
         process.size = size_in(config->config.spec);
         snprintf(process.uid, sizeof(process.uid), "%s", config->config.uid);
         index = process_spawn(world, &process);
-        if (index == NOBODY)
+        if (index == NO_PROCESS)
                 return -EAGAIN;
         TRACE(world, "ublkd: starts worker %d%s", index, process.trial ? ", on trial" : "");
         r = new_worker(index, changed, userdata, ret);
@@ -573,11 +573,11 @@ int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, struct worker_st
         (void)event, (void)dir, (void)starter, (void)name;
         if (!ublkd_acts(world))
                 return -EPIPE;
-        if (index == NOBODY || !world->processes[index].alive || !world->processes[index].listens
+        if (index == NO_PROCESS || !world->processes[index].alive || !world->processes[index].listens
                 || strcmp(world->processes[index].uid, uid) != 0)
                 return -ENOENT;
         if (world_bad_luck(world))
-                return -EAGAIN; /* it lives, and accepts nobody */
+                return -EAGAIN; /* alive, but does not accept connections */
         TRACE(world, "ublkd: adopts worker %d", index);
         r = new_worker(index, changed, userdata, ret);
         if (r < 0)

@@ -43,7 +43,7 @@ enum {
         DESCRIPTORS = 4096, /* of backing stores, that a ublkd has ever had */
         STORES = 3,
         QUESTIONS = 16, /* who uses a disk, at a time */
-        NOBODY = -1,
+        NO_PROCESS = -1,
         NO_STORE = -1,
 };
 
@@ -79,7 +79,7 @@ struct disk {
         unsigned size;
         unsigned size_given_up; /* the largest that the user took back; the kernel may be about to give it */
         bool has_params, was_started;
-        bool deleted;                  /* DEL_DEV came, somebody holds it open */
+        bool deleted;                  /* DEL_DEV came, an opener holds the disk */
         bool begun;                    /* START_USER_RECOVERY came */
         bool spoilt;                   /* a worker died while it fetched: no worker can fetch any more */
         bool fetched_any, fetched_all; /* by its holder */
@@ -126,7 +126,7 @@ struct command {
         uint64_t cookie, flags;     /* ADD */
         unsigned size;              /* SET_PARAMS, UPDATE_SIZE */
         unsigned incarnation;       /* of ublkd */
-        struct ublk_ctl_call *call; /* NULL: nobody waits for its answer any more */
+        struct ublk_ctl_call *call; /* NULL: no caller waits for the answer any more */
         enum {
                 FATE_NORMAL,
                 FATE_INTERRUPTED,
@@ -147,7 +147,7 @@ enum helper_state { HELPER_NONE, HELPER_ACTIVE, HELPER_RETIRED, HELPER_DYING };
 struct helper {
         enum helper_state state;
         bool mute;       /* stopped: it reads nothing, and says nothing */
-        bool killed;     /* by whomever; dead once the driver lets go of its commands */
+        bool killed;     /* dead when the driver has returned from its commands */
         bool death_seen; /* is on its way */
         unsigned life;   /* counts those that were in this slot */
         unsigned misses;
@@ -188,7 +188,7 @@ struct process {
         bool alive, hung;
         bool trial;   /* it only looks whether it could serve */
         bool listens; /* has booted: who comes later can find it */
-        bool going;   /* was told GO */
+        bool going;   /* has got GO */
         enum process_stage stage;
         char uid[UID_TEXT_SIZE]; /* of the device that its socket is of */
         unsigned epoch, restart;
@@ -373,7 +373,7 @@ struct world {
         bool can_quiesce;          /* the kernel knows QUIESCE_DEV */
         bool keeps_descriptors;    /* there is a service manager */
         bool old_workers;          /* they do not compare the store that they find with the expected one */
-        bool full_sockets;         /* workers are slow to read what they are told */
+        bool full_sockets;         /* workers are slow to read their messages */
         bool slow_backend;         /* a dead worker's I/O takes seconds */
         unsigned bad_luck;         /* per mille, for each of many small things */
         bool calm, backend_broken;
@@ -388,7 +388,8 @@ struct world {
         uint64_t window_since;
         unsigned window_steps, window_asks;
         uint64_t steps, asks;
-        void (*on_facts)(const struct plan_facts *facts); /* NULL: nobody looks at what plan() is asked */
+        void (*on_facts)(
+                const struct plan_facts *facts); /* called with each input of plan(); NULL: not called */
 };
 
 /* The one that the seams serve. */
@@ -412,7 +413,7 @@ void world_trace(struct world *world, const char *format, ...) __attribute__((fo
 /* sim_helper.c */
 /* 0; -EALREADY: a command for that disk was given up and may yet take effect; -EAGAIN: every helper hangs. */
 int helper_submit(struct world *world, const struct command *command);
-/* Nobody waits for the answer any more. */
+/* Drop the caller: the answer is ignored. */
 void helper_cancel(struct world *world, const struct ublk_ctl_call *call);
 /* Events about commands and helpers. */
 void helper_event(struct world *world, const struct event *event);
@@ -437,7 +438,7 @@ void kernel_open_block_device(struct world *world, int number);
 void kernel_close_block_device(struct world *world, int number, unsigned instance, bool exclusive);
 
 /* sim_worker.c */
-/* Starts a copy of `process`. Its index, or NOBODY. */
+/* Starts a copy of `process`. Its index, or NO_PROCESS. */
 int process_spawn(struct world *world, const struct process *process);
 void process_step(struct world *world, int index);
 void process_hear(struct world *world, int index, enum message message, unsigned value, unsigned incarnation);

@@ -129,7 +129,7 @@ void disk_reboot(struct world *world)
         backing_claims_clear(&world->claims.claims);
         world->claims = (struct written_claims){};
         world->kept = (struct kept_descriptor){};
-        world->socket_owner = NOBODY;
+        world->socket_owner = NO_PROCESS;
 }
 
 void disk_forget_all(struct world *world)

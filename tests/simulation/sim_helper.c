@@ -43,7 +43,7 @@ static void command_event(struct world *world, uint64_t delay, enum event_kind k
         world_at(world, world->now + delay, kind, index, 0, world->commands[index].serial);
 }
 
-/* Nothing will be heard of it any more, and nobody waits for that. */
+/* The command gets no answer any more, and no caller waits for one. */
 static void forget_if_over(struct command *command)
 {
         if (command->effective && command->given_up && !command->held)
@@ -83,7 +83,7 @@ static int find_helper(const struct world *world, enum helper_state state)
         for (int i = 0; i < HELPERS; i++)
                 if (world->ublkd.helpers[i].state == state)
                         return i;
-        return NOBODY;
+        return NO_PROCESS;
 }
 
 static bool is_in_driver(const struct world *world, int helper)
@@ -97,7 +97,7 @@ static bool is_in_driver(const struct world *world, int helper)
         return false;
 }
 
-/* A process ends once the driver lets go of all that it has sent. */
+/* A process exits when the driver has returned from all of its commands. */
 static void helper_ends_if_it_can(struct world *world, int index)
 {
         struct helper *helper = &world->ublkd.helpers[index];
@@ -160,7 +160,7 @@ static void helper_death(struct world *world, int index, unsigned incarnation, u
                 if (!is_of(world, command, index) || command->helper_life != life || command->given_up
                         || command->answered || world->mistake == SWALLOWS_CALLS_OF_THE_DEAD)
                         continue;
-                command->result = -ECONNRESET; /* nobody knows what became of it */
+                command->result = -ECONNRESET; /* its result is unknown */
                 copy = *command;
                 command->used = false;
                 seam_ctl_result(world, &copy);
@@ -172,8 +172,8 @@ static int helper_start(struct world *world)
         int index = find_helper(world, HELPER_NONE);
         struct helper *helper;
 
-        if (index == NOBODY)
-                return NOBODY;
+        if (index == NO_PROCESS)
+                return NO_PROCESS;
         helper = &world->ublkd.helpers[index];
         *helper = (struct helper){.state = HELPER_ACTIVE, .life = helper->life + 1};
         return index;
@@ -246,9 +246,9 @@ int helper_submit(struct world *world, const struct command *command)
         if (changes(command) && is_held(world, command->number))
                 return -EALREADY;
         helper = find_helper(world, HELPER_ACTIVE);
-        if (helper == NOBODY)
+        if (helper == NO_PROCESS)
                 helper = helper_start(world);
-        if (helper == NOBODY)
+        if (helper == NO_PROCESS)
                 return -EAGAIN;
         judge_order(world, command);
         send_command(world, helper, command);
@@ -315,7 +315,7 @@ static void retire(struct world *world, int index)
         struct helper *helper = &world->ublkd.helpers[index];
 
         if (helper->state != HELPER_ACTIVE || world->mistake == KEEPS_A_HELPER_THAT_HANGS
-                || (find_helper(world, HELPER_NONE) == NOBODY && ++helper->misses < LAST_MISSES_MAX))
+                || (find_helper(world, HELPER_NONE) == NO_PROCESS && ++helper->misses < LAST_MISSES_MAX))
                 return;
         TRACE(world, "helper %d: is given up", index);
         helper->state = HELPER_RETIRED; /* and killed at once: no other call is under way */
@@ -418,7 +418,7 @@ void helper_falls_silent(struct world *world)
 {
         int index = find_helper(world, HELPER_ACTIVE);
 
-        if (!world->ublkd.alive || index == NOBODY)
+        if (!world->ublkd.alive || index == NO_PROCESS)
                 return;
         TRACE(world, "helper %d: falls silent", index);
         world->ublkd.helpers[index].mute = true;
@@ -428,7 +428,7 @@ void helper_is_killed(struct world *world)
 {
         int index = find_helper(world, HELPER_ACTIVE);
 
-        if (!world->ublkd.alive || index == NOBODY || world->ublkd.helpers[index].killed)
+        if (!world->ublkd.alive || index == NO_PROCESS || world->ublkd.helpers[index].killed)
                 return;
         TRACE(world, "helper %d: is killed from outside", index);
         helper_kill(world, index);

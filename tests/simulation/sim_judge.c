@@ -53,7 +53,7 @@ static void judge_record(struct world *world, const struct device_record *record
         else if (record->status.phase != PHASE_LIVE)
                 world_break(world, "a live device is not told Live");
         else if (record->number < 0 || record->status.number != record->number)
-                world_break(world, "a live device is told with another number");
+                world_break(world, "a live device is reported with another number");
 }
 
 static bool has_right_size(
@@ -69,7 +69,7 @@ static bool has_right_size(
 
 static void judge_live(struct world *world, const struct device_record *record)
 {
-        int number = -1, worker = NOBODY;
+        int number = -1, worker = NO_PROCESS;
         const struct process *process;
         const struct disk *disk;
 
@@ -131,7 +131,7 @@ static void judge_held(struct world *world, const struct device_record *record)
                 && record->spec->options.recovery.give_up_after > 0)
                 world_break(world, "I/O waits for longer than the user allows");
         if (record->status.phase == PHASE_LIVE)
-                world_break(world, "a held device is told Live");
+                world_break(world, "a held device is reported Live");
 }
 
 /* The record that ublkd has is the one that the next ublkd would find. */

@@ -19,7 +19,7 @@ uint64_t kernel_features(const struct world *world)
 
 static void vanish_if_unused(struct world *world, struct disk *disk)
 {
-        if (disk->deleted && disk->openers == 0 && disk->holder == NOBODY) {
+        if (disk->deleted && disk->openers == 0 && disk->holder == NO_PROCESS) {
                 TRACE(world, "kernel: disk %d is gone", (int)(disk - world->disks));
                 disk->exists = false;
                 disk->free_at = world->now + (world_chance(world, 500) ? world_random(world, 300 * MS) : 0);
@@ -34,7 +34,7 @@ int kernel_attach(struct world *world, int number, int worker)
 
         if (!disk->exists || disk->deleted)
                 return -ENOENT;
-        if (disk->holder != NOBODY || world_bad_luck(world)) /* udev has it open for a moment */
+        if (disk->holder != NO_PROCESS || world_bad_luck(world)) /* udev has it open for a moment */
                 return -EBUSY;
         if (!disk->was_started)
                 disk->store = world->processes[worker].store;
@@ -95,7 +95,7 @@ void kernel_released(struct world *world, int worker)
                         continue;
                 if (!world->notices_early)
                         lose_worker(world, disk);
-                disk->holder = NOBODY;
+                disk->holder = NO_PROCESS;
                 disk->fetched_any = disk->fetched_all = false;
                 vanish_if_unused(world, disk);
         }
@@ -140,7 +140,7 @@ void kernel_close_block_device(struct world *world, int number, unsigned instanc
 
 static bool is_held_up(struct world *world, const struct disk *disk)
 {
-        return disk->state == DISK_LIVE && disk->holder != NOBODY && world->processes[disk->holder].alive
+        return disk->state == DISK_LIVE && disk->holder != NO_PROCESS && world->processes[disk->holder].alive
                && world->processes[disk->holder].hung;
 }
 
@@ -150,10 +150,10 @@ int kernel_stop(struct world *world, int number)
 
         if (!disk->exists)
                 return -ENODEV;
-        if (is_held_up(world, disk)) /* requests in flight that nobody answers */
+        if (is_held_up(world, disk)) /* requests in flight without an answer */
                 return KERNEL_BLOCKS;
         disk->state = DISK_DEAD;
-        if (disk->holder != NOBODY && disk->fetched_any)
+        if (disk->holder != NO_PROCESS && disk->fetched_any)
                 process_queues_taken(world, disk->holder);
         disk->spoilt = disk->spoilt || disk->fetched_any;
         disk->fetched_all = false;
@@ -182,7 +182,7 @@ static int quiesce(struct world *world, struct disk *disk)
                 return 0;
         if (world_bad_luck(world))
                 return -EBUSY;
-        if (disk->holder != NOBODY && !world->processes[disk->holder].hung && world_chance(world, 700))
+        if (disk->holder != NO_PROCESS && !world->processes[disk->holder].hung && world_chance(world, 700))
                 process_queues_taken(world, disk->holder);
         return 0;
 }
@@ -220,7 +220,7 @@ static int add(struct world *world, struct command *command)
                 .flags = (command->flags & kernel_features(world))
                          | (kernel_features(world) & FEATURE_TRY_STOP),
                 .recovery = recovery_of(command->flags),
-                .holder = NOBODY,
+                .holder = NO_PROCESS,
                 .store = NO_STORE,
                 .consented = NO_STORE,
         };
@@ -281,7 +281,7 @@ static int begin_recovery(struct world *world, struct disk *disk, int worker)
                 note_refusal(disk, worker);
                 return -EINVAL;
         }
-        if (disk->holder != NOBODY || disk->state == DISK_DEAD || disk->state == DISK_LIVE)
+        if (disk->holder != NO_PROCESS || disk->state == DISK_DEAD || disk->state == DISK_LIVE)
                 return -EBUSY;
         disk->begun = true;
         return 0;

@@ -94,7 +94,7 @@ static void stranger_comes_or_goes(struct world *world)
                         .instance = ++world->instances,
                         .cookie = 1, /* of no uid */
                         .state = DISK_LIVE,
-                        .holder = NOBODY};
+                        .holder = NO_PROCESS};
         else if (disk->stranger)
                 disk->exists = false;
         TRACE(world, "stranger: disk %d %s", number,
@@ -118,7 +118,7 @@ static void machine_reboots(struct world *world)
         for (int i = 0; i < world->process_count; i++)
                 world->processes[i].alive = false;
         for (int i = 0; i < NUMBERS; i++)
-                world->disks[i] = (struct disk){.holder = NOBODY};
+                world->disks[i] = (struct disk){.holder = NO_PROCESS};
         memset(world->commands, 0, sizeof(world->commands));
         disk_reboot(world);
         world->boot++;
@@ -236,7 +236,7 @@ static void begin(struct world *world)
                 .patience = world_chance(world, 100) ? (unsigned)world_random(world, 5) : 0,
         };
         for (int i = 0; i < NUMBERS; i++)
-                world->disks[i].holder = NOBODY;
+                world->disks[i].holder = NO_PROCESS;
         if (world_chance(world, 300))
                 stranger_comes_or_goes(world);
         world_at(world, world->now, EVENT_UBLKD_STARTS, 0, 0, 0);

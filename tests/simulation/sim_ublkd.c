@@ -59,7 +59,7 @@ bool ublkd_dies_here(struct world *world, const char *where)
         return true;
 }
 
-/* A descriptor that nobody closes would be one more with every disk. */
+/* A descriptor that is never closed would leak with every disk. */
 static void check_descriptors(struct world *world)
 {
         for (unsigned i = world->ublkd.descriptors; i < world->descriptor_count; i++)
@@ -218,11 +218,11 @@ static void check_told(struct world *world, const struct device_record *record)
                           && worker_proc_stage(world->processes[i].proc) >= WORKER_STAGE_READY;
         if (record->number < 0 || !world->ublkd.looked || !seen->exists || seen->stranger
                 || seen->state != DISK_LIVE)
-                world_break(world, "a device is told Live while its disk is not");
+                world_break(world, "a device is reported Live while its disk is not");
         else if (!served)
-                world_break(world, "a device is told Live while nobody serves it");
+                world_break(world, "a device is reported Live while no worker serves it");
         else if (record->status.number != record->number)
-                world_break(world, "a device is told Live with the wrong number");
+                world_break(world, "a device is reported Live with the wrong number");
 }
 
 static void on_store_event(void *userdata, const struct store_event *event)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the user asks for, through the device store. Nobody can ask a ublkd that does not run. */
+/* Requests of the user, through the device store. A ublkd that does not run gets none. */
 #include "sim.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ static void write_spec(const struct wish *wish, char text[static SPEC_SIZE])
                 wish->manual ? "manual" : "auto", patience[wish->patience]);
 }
 
-/* Whoever gets another epoch gets another disk, which was not live yet. */
+/* A device with a new epoch gets a new disk, which was not live yet. */
 static unsigned epoch_now(const struct world *world)
 {
         const struct device_record *record = ublkd_record(world);

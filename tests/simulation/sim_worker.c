@@ -26,7 +26,7 @@ int process_spawn(struct world *world, const struct process *process)
 
         if (index >= WORKERS) {
                 world_break(world, "far too many workers are started");
-                return NOBODY;
+                return NO_PROCESS;
         }
         world->process_count++;
         world->processes[index] = *process;
@@ -222,7 +222,7 @@ void process_disk_is_live(struct world *world, int index)
                 process->stage = PROCESS_SERVING; /* the first I/O came before LIVE did */
 }
 
-/* ---- what it is told ---- */
+/* ---- messages to the worker ---- */
 
 static void go(struct world *world, int index, int number)
 {
@@ -231,7 +231,7 @@ static void go(struct world *world, int index, int number)
         if (process->going)
                 return;
         if (process->trial)
-                world_break(world, "a worker on trial is told to serve");
+                world_break(world, "a worker on trial gets GO");
         for (int i = 0; i < world->process_count; i++)
                 if (world->processes[i].alive && world->processes[i].going && i != index)
                         world_break(world, "two workers are past GO");

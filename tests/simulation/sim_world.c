@@ -15,7 +15,7 @@ void world_init(struct world *world, uint64_t seed, plan_function decide, bool t
         world->process_count = 0;
         world->descriptor_count = 0;
         world->event_count = world->event_order = 0;
-        world->socket_owner = NOBODY;
+        world->socket_owner = NO_PROCESS;
         memset(&world->disks, 0, sizeof(*world) - offsetof(struct world, disks));
         world->seed = seed;
         world->random = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;

@@ -26,7 +26,7 @@ static bool open_file(struct target_host *host, const char *path, const char *di
         return CHECK_INT(target_host_open(host, spec, &problems), 0);
 }
 
-/* A file that somebody cut short: its rest cannot be read, and must not read as anything. */
+/* Another process truncated the file: its rest cannot be read, and must not read as any data. */
 static void test_cut_short(const char *direct)
 {
         struct target_host host;

@@ -38,7 +38,7 @@ static void bad(const char *path, const char *target_more, const char *more, con
         target_host_close(&host);
 }
 
-/* One with a size is no better than the others. */
+/* A size does not make it valid. */
 static void test_pseudo_files(void)
 {
         static const char *const files[] = {"/proc/self/status", "/proc/kcore", "/sys/kernel/notes",

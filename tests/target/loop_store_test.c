@@ -197,7 +197,7 @@ static void what_is_kept_is_an_open_file_of_its_own(void)
         close_attempt(&attempt);
 }
 
-/* Nobody is advised to create what would hide that the data is gone. */
+/* The advice is not to create a file that would hide the loss of the data. */
 static void a_missing_file_of_a_disk_is_not_to_be_created(void)
 {
         struct attempt first, second;

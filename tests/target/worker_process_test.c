@@ -193,7 +193,7 @@ static void test_adoption(void)
                 CHECK_INT(msg.params.queues, 2);
                 CHECK_INT(msg.params.queue_depth, 16);
         }
-        /* A later supervisor is told everything, and takes the place of the earlier one. */
+        /* A later supervisor gets all messages, and replaces the earlier one. */
         second = call(&process);
         expect_hello(second, WORKER_STAGE_OPEN, "some-uid", process.pid);
         (void)expect(second, WORKER_MSG_PARAMS, NULL);
@@ -269,7 +269,7 @@ static void test_refused(const char *spec, const char *pointer, const char *reas
         close(process.channel);
 }
 
-/* Whether somebody has locked the first bytes of the file. */
+/* Return whether another process has locked the first bytes of the file. */
 static bool is_locked(int fd)
 {
         struct flock lock = {.l_type = F_WRLCK, .l_len = 512};
@@ -310,7 +310,7 @@ static void test_locks(void)
         without_locks = true;
         test_opened(spec, WORKER_LOCK_TO_OPEN, fd, false);
         without_locks = false;
-        /* From here on somebody else has it. */
+        /* From here on another process has it. */
         other = open(path, O_RDWR | O_CLOEXEC);
         CHECK_INT(fcntl(other, F_OFD_SETLK, &(struct flock){.l_type = F_WRLCK}), 0);
         test_refused(spec, "/target", "BackingInUse");
@@ -346,7 +346,7 @@ static void test_patience(enum worker_lock lock)
         wanted_lock = WORKER_LOCK_TO_OPEN;
 }
 
-/* A disk does not grow into what somebody else has locked. */
+/* A disk does not grow into bytes that another process has locked. */
 static void test_growth_into_a_lock(void)
 {
         _cleanup_close_ int other = -1;
@@ -449,7 +449,7 @@ static void test_spare(void)
         start(&process, name);
         expect_hello(process.channel, WORKER_STAGE_OPENING, "", process.pid);
         check_shown(process.pid, name);
-        /* Nobody can take it for the worker of a device yet. */
+        /* It cannot be mistaken for the worker of a device yet. */
         second = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
         CHECK_INT(connect(second, (struct sockaddr *)&process.address, sizeof(process.address)), -1);
         close(second);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a worker's queues share, for tests: a region of its own that nobody else has open. */
+/* The region that a worker's queues share, for tests: private to the test. */
 #pragma once
 
 #include "targets/worker/queue/shared_fault.h"

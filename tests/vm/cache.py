@@ -4,11 +4,11 @@
 A bundle NAME is the symlink $CACHE/vm/NAME to a directory
 $CACHE/vm/NAME@RECIPE-VERSION (vm is the kind of the bundle: others have other
 folders).  RECIPE is the version of the code that makes
-the bundle: bundles of another recipe are made anew.  A bundle is made in a
+the bundle: bundles of another recipe are rebuilt.  A bundle is made in a
 hidden directory beside it and then renamed, under a lock, so two runs that
 start at once make it once, and one that is killed leaves nothing half made.
-Whoever uses a bundle holds a shared lock on its directory; an old one is
-removed only when nobody does.
+A run that uses a bundle holds a shared lock on its directory; an old bundle
+is removed only when no run does.
 """
 
 import contextlib

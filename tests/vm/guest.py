@@ -39,7 +39,7 @@ _COMMAND_LINE = (
     "root={tag} rootfstype=virtiofs rw init={files}/init vm_files={files} vm_modules={modules}"
     " vm_systemd={systemd} console=hvc0 earlycon=uart8250,io,0x3f8 loglevel=7 panic=-1 mitigations=off"
     " tsc=reliable no_timer_check random.trust_cpu=on net.ifnames=0 audit=0"
-    # An emulated CPU may wait long for its turn, and that is no fault of the kernel.
+    # An emulated CPU may wait long for its turn; the kernel is not to blame.
     " watchdog_thresh=30 rcupdate.rcu_cpu_stall_timeout=60"
 )
 

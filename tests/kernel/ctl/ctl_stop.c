@@ -88,7 +88,7 @@ void check_stop_unheld(struct test *test)
         check_not_stopped(test, -EBUSY);
         close(fd);
         CHECK_INT(rename(path, aside), 0);
-        check_not_stopped(test, -ETIME); /* there is no node */
+        check_not_stopped(test, -ETIME); /* without a node */
         CHECK_INT(symlink("/dev/zero", path), 0);
         check_not_stopped(test, -ETIME); /* it leads to something else */
         CHECK_INT(unlink(path), 0);

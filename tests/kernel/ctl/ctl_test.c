@@ -416,7 +416,7 @@ static bool recover_disk(struct test *test, void (*end_worker)(struct test *test
         return true;
 }
 
-/* A supervisor that is started anew finds the worker at work. */
+/* A restarted supervisor adopts the worker. */
 static void adopt(struct test *test)
 {
         pid_t pid = worker_proc_pid(test->worker);

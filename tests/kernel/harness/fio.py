@@ -33,7 +33,7 @@ class FioResult:
 
 
 class Fio:
-    """Random writes that are read back with crc32c, until it is told to stop."""
+    """Random writes that are read back with crc32c, until stop() ends them."""
 
     def __init__(self, directory, disk, *, size="32M", depth=16, jobs=1, name="fio", more=()):
         self._disk = disk

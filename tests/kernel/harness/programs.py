@@ -23,7 +23,7 @@ def ublkd():
 
 
 def ublkd_mortal():
-    """The supervisor, but that it dies where it is told to: tests/kernel/mortal."""
+    """The supervisor, which dies at a chosen point: tests/kernel/mortal."""
     return str(build() / "tests" / "kernel" / "ublkd-mortal")
 
 

@@ -24,7 +24,7 @@ def _attributes(node):
 
 
 def _answer(opcode, node, body, data):
-    """What the kernel is told, with nothing that it may keep; or a negative errno."""
+    """Return the answer to the kernel, with nothing that it may cache; or a negative errno."""
     if opcode == _INIT:
         return struct.pack("<IIIIHHII8I", 7, 31, 0, 0, 16, 12, 128 << 10, 1, 0, 0, 0, 0, 0, 0, 0, 0)
     if opcode == _LOOKUP:
@@ -68,7 +68,7 @@ def _serve(device):
 
 
 class SilentFs:
-    """It answers until it is told to be silent."""
+    """A file system that answers, unless silent() stops it."""
 
     def __init__(self, path, pid):
         self.path = path
@@ -76,7 +76,7 @@ class SilentFs:
 
     @contextlib.contextmanager
     def silent(self):
-        """Meanwhile nobody who asks it anything gets an answer."""
+        """Answer no request until the end of the block."""
         os.kill(self._pid, signal.SIGSTOP)
         try:
             yield

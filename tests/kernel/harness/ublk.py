@@ -60,7 +60,7 @@ def features():
 
 
 def remove(number):
-    """Remove a device whoever made it: for the cleaning after a failed test."""
+    """Remove a disk of any server: for the cleanup after a failed test."""
     run(programs.stranger(), "stop", number, check=False)
     run(programs.stranger(), "del", number, check=False)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A socket in the place of the service manager's, and what it was told. */
+/* A socket in the place of the service manager's, and the messages that it got. */
 #pragma once
 
 #include "ublkd/base/cleanup.h"
@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* Returns a socket, the caller's, that is told what the service manager would be. */
+/* Return a socket that gets the messages to the service manager. The caller closes it. */
 static inline int fake_service_manager(void)
 {
         struct sockaddr_un address = {.sun_family = AF_UNIX};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* disk_check: what counts as an answer. The search is real, what it finds is told by the test. */
+/* disk_check: what counts as an answer. The search is real; the test decides what it finds. */
 #include "api/held/disk_check.h"
 
 #include "api/http/hold.h"
@@ -71,7 +71,7 @@ static void test_a_question_that_is_asked_again_too_early(void)
                           event, &(struct disk_search_options){.find = find_nobody}, &api.config.disk_search),
                 0);
         CHECK(!disk_check(&request, &record, 0));
-        CHECK(!disk_check(&request, &record, 0)); /* nobody has looked yet */
+        CHECK(!disk_check(&request, &record, 0)); /* no search has run yet */
         CHECK_INT(suspended, 1);
         while (request.suspended)
                 CHECK(sd_event_run(event, UINT64_MAX) >= 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Listening sockets in a directory of somebody else, who acts between two calls of ublkd. */
+/* Listening sockets in a directory of another user, who acts between two calls of ublkd. */
 #include "api/http/listen.h"
 
 #include "tests/unit/check.h"

@@ -249,13 +249,13 @@ static void test_this_machine(void)
         struct disk_search *search = make(NULL, 0);
         struct asker asker = {};
 
-        ask(search, &asker, 1000000); /* a number that nobody has */
+        ask(search, &asker, 1000000); /* a number without a disk */
         run_until_answered(&asker);
         check_nobody(&asker);
         disk_search_free(search);
 }
 
-/* Any user can call a file like the node and open it: that is no user of the disk. */
+/* Any user can give a file the name of the node and open it: that does not use the disk. */
 static void test_a_namesake_on_this_machine(void)
 {
         char directory[] = "/tmp/disk_search_test.XXXXXX", path[64];
@@ -322,7 +322,7 @@ static void test_how_deep_a_search_is(void)
 struct turn {
         sd_event_source *source;
         unsigned answers; /* told so far */
-        unsigned row;     /* the most that were told before the event had its turn */
+        unsigned row;     /* the most answers before the event had its turn */
         unsigned since;   /* that it had its turn */
         struct disk_question *questions[16];
 };
@@ -528,7 +528,7 @@ static void test_a_question_that_is_taken_back(void)
         CHECK_INT(asked.answers, 0);
         run_until_gone(pid);
         CHECK_INT(waiting.answers, 0);
-        CHECK_INT(disk_search_count(search), 1); /* nobody waits for another one */
+        CHECK_INT(disk_search_count(search), 1); /* no question waits for another search */
         disk_search_free(search);
 }
 

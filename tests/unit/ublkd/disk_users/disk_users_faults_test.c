@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* disk_users: whatever cannot be read makes the answer "not known", never "nobody". */
+/* disk_users: if something cannot be read, the answer is "unknown", never "unused". */
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/disk_users/fake_proc.h"
 
@@ -41,7 +41,7 @@ ssize_t __wrap_readlinkat(int directory, const char *name, char *text, size_t si
         return is_refused(name) ? -1 : __real_readlinkat(directory, name, text, size);
 }
 
-/* Nobody found, and not known. */
+/* No users found, and the answer is incomplete. */
 static void check_gap(int error, const char *words)
 {
         struct disk_users users = {.number = 9};

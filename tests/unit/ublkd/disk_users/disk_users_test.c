@@ -104,7 +104,7 @@ static void test_made_up_machine(void)
         fake_check_users(3, "swap on /dev/ublkb3p2", NULL);
         fake_check_users(4, "part of /dev/dm-0", "part of /dev/md127", NULL);
         fake_check_users(5, "process 42 (leftover)", NULL);
-        fake_check_users(6, NULL); /* a probe by udev is no user */
+        fake_check_users(6, NULL); /* a probe by udev does not count */
         fake_check_users(7, "mounted at /by-link", "process 43 (renamed)", NULL); /* whatever name it has */
         fake_check_users(8, "the device top (/dev/ublkb9, served by process 53)",
                 "ublkd itself (process 4711), for a device that lies on it", NULL);
@@ -113,7 +113,7 @@ static void test_made_up_machine(void)
                 "exported by the NVMe target as nqn", "exported by the SCSI target as data", NULL);
 }
 
-/* There is no number of namespaces after which a mount is not found. */
+/* A mount is found however many namespaces there are. */
 static void test_any_number_of_mount_namespaces(void)
 {
         enum { PROCESSES = 300, PLACES = 3 };
@@ -175,7 +175,7 @@ static void test_our_control_helper_is_no_user(void)
         fake_process("82", "ublkd-control", "mnt:[1]");
         fake_link("proc/82/fd/3", "/dev/ublkb9");
         fake_change_link("proc/82/exe", fake_path("programs/ublkd"));
-        fake_check_users(9, "process 82 (ublkd-control)", NULL); /* of another supervisor, or of nobody */
+        fake_check_users(9, "process 82 (ublkd-control)", NULL); /* of another supervisor, or of none */
         fake_change_file("proc/82/status", "Name:\tublkd-control\nPPid:\t4711\nUid:\t0\t0\t0\t0\n");
         fake_check_users(9, NULL);
         fake_change_link("proc/82/exe", fake_path("programs/program")); /* a worker */
@@ -236,7 +236,7 @@ static void test_a_file_system_without_a_mount(void)
         CHECK_INT(unlink(fake_path("sys/fs/btrfs/0-0-0/devices/ublkb9p2")), 0);
 }
 
-/* What /proc and /sys do not show the kernel knows; it is asked only where nobody was found, and where that
+/* The kernel knows users that /proc and /sys do not show; it is asked only if no user was found, and where that
  * was wanted. */
 static void test_the_kernels_own_word(void)
 {
@@ -280,7 +280,8 @@ static void test_too_many_users(void)
                 fake_process(pid, "many", "mnt:[1]");
                 snprintf(path, sizeof(path), "proc/%s/fd/7", pid);
                 fake_link(path, "/dev/ublkb9");
-                snprintf(path, sizeof(path), "proc/%s/fd/8", pid); /* once more is no other user */
+                snprintf(path, sizeof(path), "proc/%s/fd/8",
+                        pid); /* a second descriptor is not another user */
                 fake_link(path, "/dev/ublkb9p1");
         }
         fake_find(&users, 1);

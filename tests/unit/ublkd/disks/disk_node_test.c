@@ -44,7 +44,7 @@ static void test_a_disk_is_announced_once(int folder)
         CHECK_INT(disk_node_withdraw(folder, "no-such-device", 7), 0);
 }
 
-/* Somebody could write to the directory once: what is there may be links and pipes of his. */
+/* Another user could once write to the directory, and may have put links and pipes there. */
 static void test_nothing_that_was_there_before_is_written_through(int folder)
 {
         write_file(folder, "victim", "precious");

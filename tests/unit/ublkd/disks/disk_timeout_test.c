@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* disk_timeout: a disk whose timeout cannot be set for now holds up neither the loop nor other disks. In the
- * place of an attribute that hangs in the kernel is a pipe that nobody reads. */
+ * place of an attribute that hangs in the kernel is a pipe without a reader. */
 #include "ublkd/disks/disk_timeout.h"
 
 #include "ublkd/base/cleanup.h"

@@ -4,7 +4,7 @@
 
 /* Numbers of devices to which the part "kernel" gives odd answers. */
 enum {
-        NUMBER_FOREIGN = 500,  /* made without privileges: tells of itself only by its path */
+        NUMBER_FOREIGN = 500,  /* created without privileges: the driver describes it only by path */
         NUMBER_HANGS = 900,    /* never answers */
         NUMBER_MISSING = 404,  /* is not there */
         NUMBER_PARAMS = 77,    /* takes one set of parameters only, see ublk_ctl_test.c */

@@ -42,7 +42,7 @@ static void test_choice(void)
         }
 }
 
-/* What the driver leaves of the flags is what the worker is told. */
+/* The worker gets the flags that the driver has accepted. */
 static void test_flags_and_back(void)
 {
         for (int path = DATA_PATH_COPY; path < _DATA_PATH_MAX; path++)
@@ -54,7 +54,7 @@ static void test_flags_and_back(void)
                         CHECK_INT(got.auto_buffers, route.auto_buffers);
                         CHECK_INT(got.batch, route.batch);
                 }
-        CHECK(!ublk_ctl_route(AUTO).auto_buffers); /* there is no way to register by hand what failed */
+        CHECK(!ublk_ctl_route(AUTO).auto_buffers); /* a failed buffer could not be registered by hand */
 }
 
 static void test_reasons(void)

@@ -26,7 +26,7 @@ static void check_start(sd_event *event, const char *part, uint64_t start_usec, 
                 CHECK_STR(verdict.problems.items[0].reason, reason);
         problem_list_clear(&verdict.problems);
         while (!ublk_ctl_is_idle(ctl) && CHECK(sd_event_run(event, PATIENCE_USEC) > 0))
-                continue; /* until its end is seen: nobody has to wait for it */
+                continue; /* until the helper is reaped; no caller waits for it */
         CHECK_INT(waitpid(-1, NULL, WNOHANG), -1);
         ublk_ctl_free(ctl);
         CHECK_INT(verdict.count, 1);
@@ -48,7 +48,7 @@ static int on_tick(sd_event_source *source, uint64_t usec _unused_, void *userda
         return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
-/* Nobody waits for a helper that says nothing: the loop goes round, and all that is freed at any time. */
+/* A silent helper does not stop the loop, and everything can be freed at any time. */
 static void test_a_mute_helper_holds_nobody_up(sd_event *event)
 {
         struct control_verdict verdict = {};

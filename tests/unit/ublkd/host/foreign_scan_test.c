@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* foreign_scan: a look at the process behind a foreign disk may hang, and the loop goes on. In the driver's
- * place a function that knows two disks; in the place of a stuck process a pipe that nobody writes to. */
+ * place a function that knows two disks; in the place of a stuck process a pipe without a writer. */
 #include "ublkd/host/foreign_scan.h"
 
 #include "ublkd/base/cleanup.h"
@@ -218,7 +218,7 @@ static void what_serves_a_disk_is_found(void)
         world_free(&world);
 }
 
-/* A control plane that goes ends the scan; one that is freed has nobody called. */
+/* The scan ends when the control plane is lost; a freed scan does not call back. */
 static void a_scan_that_is_cut_off(void)
 {
         struct world world;

@@ -34,7 +34,7 @@ static void test_the_group_comes_from_the_first_file_that_has_it(const char *fol
         unlink(second);
 }
 
-/* Nobody ever writes to this one. */
+/* A pipe without a writer. */
 static void test_what_is_no_file_is_not_waited_for(const char *folder)
 {
         char pipe[64];

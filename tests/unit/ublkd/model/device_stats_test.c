@@ -125,7 +125,7 @@ static void test_read_while_counting(void)
         close(counting.region.fd);
 }
 
-/* A worker gone mad does what it likes to its region; whoever reads lives on. */
+/* A broken worker writes anything into its region; the reader survives. */
 static void test_survives_its_worker(void)
 {
         struct region region = make_region();

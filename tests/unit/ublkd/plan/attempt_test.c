@@ -58,7 +58,7 @@ static void test_a_success_without_effect_is_looked_at_ever_slower(void)
         struct attempt attempt = {};
         uint64_t now = 1, due;
 
-        for (unsigned i = 0; i < 100; i++) { /* DEL_DEV while somebody holds the disk open */
+        for (unsigned i = 0; i < 100; i++) { /* DEL_DEV while an opener holds the disk */
                 see(&attempt, KERNEL_ADDED, PLAN_WORKER_NONE, now);
                 attempt_done(&attempt, ACTION_DEL_DEV, 0, now);
                 due = attempt_due(&attempt, ACTION_DEL_DEV, now);
@@ -247,7 +247,7 @@ static void test_deaths_back_off_until_one_served_long(void)
         CHECK_INT(attempt_due(&attempt, ACTION_SPAWN, now), now);
 }
 
-/* It was started and is gone, and in between nobody looked: the next one comes as soon as if somebody had. */
+/* The worker was started and died before the reconciler looked: the next one starts as soon as otherwise. */
 static void test_a_worker_that_nobody_saw(void)
 {
         struct attempt attempt = {};
@@ -276,7 +276,7 @@ static void test_a_retiring_worker_may_finish(void)
                 CHECK_INT(attempt_observe(&attempt, &facts, now), TROUBLE_NONE);
         }
         CHECK_INT(attempt_observe(&attempt, &facts, 1 + 30 * SECONDS), TROUBLE_STUCK);
-        attempt_worker_died(&attempt, now); /* as it was told: no reason to wait */
+        attempt_worker_died(&attempt, now); /* as ublkd asked: no back-off */
         CHECK_INT(attempt.deaths, 0);
         attempt_worker_died(&attempt, now);
         CHECK_INT(attempt.deaths, 1);

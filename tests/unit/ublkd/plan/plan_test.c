@@ -165,7 +165,7 @@ static void test_want_grown(void)
         CHECK_INT(plan_want(&wish), WANT_GROWN);
         wish.size_of_disk = 20;
         CHECK_INT(plan_want(&wish), WANT_PRESENT);
-        wish.size_wanted = 10; /* shrinking is nobody's wish here */
+        wish.size_wanted = 10; /* no spec asks to shrink here */
         CHECK_INT(plan_want(&wish), WANT_PRESENT);
         wish.size_of_worker = 10; /* the disk grew late */
         CHECK_INT(plan_want(&wish), WANT_EXTENDED);

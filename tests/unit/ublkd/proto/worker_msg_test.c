@@ -492,7 +492,7 @@ static void test_descriptors(void)
         close(pair[1]);
 }
 
-/* A worker that dies without having read what it was told has still said what it said. */
+/* Messages of a worker arrive even if it dies with unread messages. */
 static void test_last_words_survive_unread_mail(void)
 {
         _cleanup_worker_msg_ struct worker_msg got = {};

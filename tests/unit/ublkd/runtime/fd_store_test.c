@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptors that the service manager keeps: what it is told. */
+/* Descriptors that the service manager keeps: the messages that it gets. */
 #include "ublkd/base/cleanup.h"
 #include "ublkd/runtime/fd_store.h"
 

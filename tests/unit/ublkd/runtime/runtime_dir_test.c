@@ -165,7 +165,7 @@ static void test_sockets(const char *path)
         first = runtime_dir_bind_worker(dir, uid);
         CHECK(first >= 0);
         CHECK_INT(fcntl(first, F_GETFD), FD_CLOEXEC);
-        CHECK_INT(runtime_dir_connect_worker(dir, uid), -ENOENT); /* nobody listens yet */
+        CHECK_INT(runtime_dir_connect_worker(dir, uid), -ENOENT); /* no worker listens yet */
         CHECK_INT(listen(first, 4), 0);
         check_connected(dir, first);
         second = runtime_dir_bind_worker(dir, uid); /* takes the place of the first */
@@ -180,7 +180,7 @@ static void test_sockets(const char *path)
         runtime_dir_free(dir);
 }
 
-/* A worker that accepts nobody may not stop the supervisor. */
+/* A worker that does not accept connections must not stop the supervisor. */
 static void test_connect_never_waits(const char *path)
 {
         struct runtime_dir *dir = open_dir(path);
@@ -207,7 +207,7 @@ static ino_t inode_of(int fd)
         return st.st_ino;
 }
 
-/* Provides it, and tells whether it is still the one whose inode `before` is. */
+/* Provide the region, and return whether its inode is still `before`. */
 static bool region_is_kept(struct runtime_dir *dir, const struct device_region_key *key, ino_t before)
 {
         int fd = runtime_dir_provide_region(dir, uid, key);
@@ -242,7 +242,7 @@ static void test_region_is_kept_where_it_fits(const char *path)
         runtime_dir_free(dir);
 }
 
-/* One of another version is replaced, and whoever has it mapped keeps it. */
+/* A region of another version is replaced, and a process that has it mapped keeps it. */
 static void test_region_of_another_version(const char *path)
 {
         static const uint32_t other = DEVICE_REGION_VERSION + 1;
@@ -295,7 +295,7 @@ static void test_long_path(const char *base)
         runtime_dir_free(dir);
 }
 
-/* Whoever may write there could put a socket, a lock or a link in the place of ours. */
+/* A user who may write there could replace sockets, locks and files by others. */
 static void test_a_directory_that_others_may_write_to_is_refused(const char *base)
 {
         static const mode_t modes[] = {0777, 01777, 0775, 0702};

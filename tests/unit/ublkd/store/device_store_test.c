@@ -409,7 +409,7 @@ static void test_intents(struct disk *disk)
         CHECK(!record->recover_requested);
         CHECK_INT(device_store_set_held(store, "data", true), 0);
         CHECK_INT(put(store, SPEC("data", ",\"queueDepth\":3")), 0);
-        CHECK_STR(record->held_boot, ""); /* a new disk has lost nobody */
+        CHECK_STR(record->held_boot, ""); /* a new disk has not lost a worker */
         CHECK_INT(device_store_request_delete(store, "data", false), 0);
         CHECK_INT(device_store_request_delete(store, "data", false), 0);
         CHECK_INT(put(store, SPEC("data", "")), -EBUSY);

@@ -132,7 +132,7 @@ static void test_number_is_bounded(struct event_log *log)
         CHECK_INT(event_log_unsaved(log, NULL, 0), 0);
 }
 
-/* Whoever flaps does not push out what others have done. */
+/* A flapping device does not push out the events of other devices. */
 static void test_flapping_device_keeps_its_place(struct event_log *log)
 {
         happen(log, "quiet", REASON_CREATED, 1, start);

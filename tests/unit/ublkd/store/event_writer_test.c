@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is told when events cannot be written, once and when it is over; and of what is wrong with their
- * place. */
+/* event_writer: reports when writing begins to fail and when it works again. host: reports the problems of the
+ * state directory. */
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/store/store_faulty.h"
 

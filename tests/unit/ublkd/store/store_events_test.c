@@ -139,7 +139,7 @@ static struct device_store *open_crashed(const struct place *place)
         return open_store(&crashed);
 }
 
-/* Events of disks that are nobody's: whatever they number, no revision comes twice. */
+/* Events of disks without a device: whatever their number, no revision is used twice. */
 static void test_no_revision_comes_twice_after_a_crash(const struct place *place)
 {
         struct device_store *store = open_store(place), *after;

@@ -114,7 +114,7 @@ static void execute(const struct place *place, const char *statements)
         sqlite3_close(db);
 }
 
-/* A checksum of the file, to see that nobody touched it. */
+/* Return a checksum of the file, to see that it did not change. */
 static uint64_t fingerprint(const char *path)
 {
         FILE *file = fopen(path, "re");

@@ -17,7 +17,7 @@
 
 const char worker_fake_uid[] = "0b7a1c9e-0000-4000-8000-1234567890ab";
 
-/* A supervisor may go at any time; that is no reason to end. */
+/* The supervisor may exit at any time; the worker continues. */
 static void say(const struct worker_msg *msg)
 {
         int r = worker_msg_send(WORKER_CHANNEL_FD, msg);
@@ -370,7 +370,7 @@ static void become_named(char name[static 64])
         poll(&channel, 1, -1);
         n = recv(WORKER_CHANNEL_FD, text, sizeof(text), MSG_PEEK);
         if (n == 0)
-                _exit(0); /* there is nobody left to be a worker for */
+                _exit(0); /* the test has exited */
         if (n < 0 || worker_msg_decode(text, (size_t)n, &config) < 0)
                 _exit(97);
         snprintf(name, 64, "%s", config.config.name);

@@ -173,7 +173,7 @@ static void test_adoption(struct watch *watch)
                 CHECK_INT(worker_proc_stage(watch->worker), WORKER_STAGE_OPENING);
                 CHECK(worker_proc_adopted(watch->worker));
                 CHECK_INT(worker_proc_pid(watch->worker), pid);
-                CHECK_INT(worker_proc_started_at(watch->worker), 0); /* it tells that itself */
+                CHECK_INT(worker_proc_started_at(watch->worker), 0); /* its HELLO has the time */
                 CHECK(run_until(watch, is_serving));
                 CHECK_INT(worker_proc_started_at(watch->worker), WORKER_FAKE_STARTED);
                 CHECK_INT(worker_proc_number(watch->worker), WORKER_FAKE_NUMBER);
@@ -187,7 +187,7 @@ static void test_adoption(struct watch *watch)
         let_go(watch);
 }
 
-/* Adopts a worker that is no child of ours: a go-between started it, and is gone. */
+/* Adopt a worker that is not a child of the test: a process that has exited started it. */
 static void test_adoption_of_a_stranger(struct watch *watch)
 {
         pid_t go_between;
@@ -219,7 +219,7 @@ static void test_adoption_of_a_stranger(struct watch *watch)
         let_go(watch);
 }
 
-/* A process with this very pid; -1: that is not permitted, or somebody has it. */
+/* Start a process with this pid; return -1 if that is not permitted, or another process has the pid. */
 static pid_t fork_as(pid_t pid)
 {
         struct clone_args arguments = {.exit_signal = SIGCHLD, .set_tid = (uintptr_t)&pid, .set_tid_size = 1};
@@ -260,7 +260,7 @@ static pid_t leave_listener(struct watch *watch, int *ret_serving)
         return dead;
 }
 
-/* The worker that called listen() is dead, and its pid is somebody else's: whatever the socket says then,
+/* The worker that called listen() is dead, and another process has its pid: whatever the socket says then,
  * that process must not be killed for it. */
 static void test_adoption_kills_nobody_who_has_the_pid_of_a_dead_worker(struct watch *watch)
 {
@@ -382,7 +382,8 @@ static void test_spawn_that_cannot_be(struct watch *watch)
         check_program(watch, "/etc/passwd", -EACCES);
         CHECK_INT(try_spawn(watch, watch->starter, "good", spec), -EMSGSIZE);
         spec[WORKER_MSG_SIZE_MAX - 400] = '\0';
-        CHECK_INT(try_spawn(watch, watch->starter, "silent", spec), 0); /* nobody reads it, and it fits */
+        CHECK_INT(try_spawn(watch, watch->starter, "silent", spec),
+                0); /* the worker does not read it, but it fits into the socket */
         worker_proc_kill(watch->worker);
         CHECK(run_until(watch, is_dead));
         let_go(watch);

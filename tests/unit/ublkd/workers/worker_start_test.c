@@ -93,7 +93,7 @@ static pid_t run(struct test *test)
         return process.pid;
 }
 
-/* Nobody has reaped it yet, and nobody else but its supervisor may. */
+/* The process is not reaped yet, and only its supervisor may reap it. */
 static bool leaves(pid_t pid)
 {
         struct pollfd process = {.fd = pidfd_open(pid, 0), .events = POLLIN};
@@ -135,7 +135,7 @@ static void test_the_first_gets_it(struct test *test)
         CHECK(worker_start_spare(test->start) != spare);
 }
 
-/* A CONFIG that cannot be sent is no reason to lose it. */
+/* A CONFIG that cannot be sent does not lose the process. */
 static void test_configuration_that_is_too_long(struct test *test)
 {
         _cleanup_free_ char *spec = malloc(WORKER_MSG_SIZE_MAX + 1);
@@ -148,7 +148,7 @@ static void test_configuration_that_is_too_long(struct test *test)
         CHECK_INT(worker_start_spare(test->start), spare);
 }
 
-/* Dead, and nobody has seen it yet. */
+/* Dead, but not reaped yet. */
 static void test_dead(struct test *test)
 {
         pid_t spare = worker_start_spare(test->start);

@@ -240,7 +240,7 @@ static void test_allocate(void)
         close(fd);
 }
 
-/* A pipe has ended for its reader when nobody holds the other end any more. */
+/* A pipe ends for its reader when the last writer has closed it. */
 static void test_who_holds_a_file(void)
 {
         int ends[2];

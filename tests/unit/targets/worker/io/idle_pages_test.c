@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that is given back while somebody writes to it: no byte may be lost, whenever it comes.
+/* Memory is given back while another thread writes to it: no byte may be lost.
  *
  * In the driver's place a socket: a read of it that waits in the ring ends as a command of the driver does,
  * in task work that copies the bytes and completes the request. */

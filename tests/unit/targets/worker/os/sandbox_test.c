@@ -49,6 +49,6 @@ int main(void)
         CHECK_INT(sandbox_open_unprivileged("/nonexistent", O_RDONLY), -ENOENT);
         CHECK_INT(effective(), before);
         if (frame_of(entry_of(with)) == 0)
-                return check_report() ? 1 : CHECK_SKIP; /* nobody could tell the two apart */
+                return check_report() ? 1 : CHECK_SKIP; /* the two could not be told apart */
         return check_report();
 }

@@ -175,7 +175,7 @@ static void test_a_failed_flush_stays_failed(void)
                 check_after(&full, flush, 0, lossy[i], lossy[i], true);
                 check_after(&full, durable, 0, lossy[i], lossy[i], true); /* the flush behind the write */
                 check_after(&full, zeroes, 0, lossy[i], lossy[i], true);
-                check_after(&full, write, lossy[i], 0, lossy[i], false); /* the client was told of that one */
+                check_after(&full, write, lossy[i], 0, lossy[i], false); /* the opener got an error for it */
                 check_after(&full, zeroes, lossy[i], 0, lossy[i], false);
         }
         check_after(&full, flush, 0, -EINTR, -EINTR, false);

@@ -130,7 +130,7 @@ static void test_none_taken(void)
         }
 }
 
-/* FETCH that has ended for want of buffers is sent anew, once. */
+/* A FETCH that ended on ENOBUFS is sent again, once. */
 static void test_fetched_anew(void)
 {
         begin();
