@@ -254,7 +254,7 @@ def test_compacted_events_are_gone(server):
     assert len(events(server)["items"]) == 1000
 
 
-def test_a_revision_of_the_future_is_gone(server):
+def test_a_future_revision_answers_410(server):
     problem = check_problem(server.ask("GET", "/events?after=999999999"), 410, "compacted")
     assert "999999999" in problem["detail"]
 

@@ -230,7 +230,7 @@ def test_many_threads_create_and_remove(server):
     assert server.ask("GET", "/devices").json["items"] == []
 
 
-def test_a_forced_removal_that_takes_long_names_who_holds_the_disk(server):
+def test_a_slow_forced_removal_names_the_openers(server):
     assert server.ask("POST", "/devices?wait=ready", spec(id=0)).status == 201
     server.tell("auto off")
     server.tell("busy 0 fio (pid 7)")

@@ -47,7 +47,7 @@ def test_each_figure_has_its_own_best_peer():
     assert "rublk/copy" in found[0].peer
 
 
-def test_kernel_loop_and_null_blk_are_no_peer_servers():
+def test_kernel_loop_and_null_blk_are_not_peer_servers():
     found = total([cell("ublkd/auto", 970), cell("kublk/copy", 1000), cell("kernel loop/direct", 10), cell("null_blk", 1)])
     assert found.met is True
 
@@ -57,7 +57,7 @@ def test_median_of_rounds_counts():
     assert total(results).ratio == pytest.approx(0.901)
 
 
-def test_what_failed_is_not_measured_and_says_why():
+def test_a_failed_figure_reports_why():
     found = total([{"case": CASE, "row": "ublkd/auto", "failed": "it broke"}, cell("kublk/copy", 1000)])
     assert found.met is None
     assert "it broke" in found.note
@@ -74,7 +74,7 @@ def test_auto_is_judged_by_the_fastest_of_our_paths():
     assert "which is copy" in found.ours and "ublkd/zero-copy" in found.peer
 
 
-def test_noise_between_two_figures_of_one_path_is_no_wrong_choice():
+def test_noise_between_two_figures_of_one_path_is_not_a_wrong_choice():
     results = [cell("ublkd/auto", 1014, facts={"dataPath": "copy"}), cell("ublkd/copy", 1000), cell("ublkd/user-copy", 1200)]
     assert verdict(results, f"`auto` takes the fastest of ublkd's paths: {CASE}").met is True
 

@@ -55,7 +55,7 @@ def test_follow(ctl, server):
     process.stderr.close()
 
 
-def test_follow_goes_on_after_a_restart_of_the_daemon(tmp_path):
+def test_follow_continues_after_a_restart_of_the_daemon(tmp_path):
     server = Server(tmp_path, "--sqlite")
     assert server.started
     ctl = Ctl(server.path)

@@ -99,7 +99,7 @@ def test_a_runtime_directory_that_is_removed(daemon, file_of, directory):
         fio.kill()
 
 
-def test_a_worker_that_dies_while_there_is_no_supervisor(api, daemon):
+def test_a_worker_that_dies_without_a_supervisor(api, daemon):
     number = api.create(null_spec("data"))["status"]["id"]
     pid = daemon.worker_pid("data")
     daemon.stop()
@@ -161,7 +161,7 @@ def test_a_second_supervisor_in_the_same_directories_is_refused(api, daemon):
     assert api.phase("data") == "Live"
 
 
-def test_a_disk_that_somebody_stops_or_deletes_is_made_again(api):
+def test_a_disk_that_another_program_stops_or_deletes_is_recreated(api):
     number = api.create(null_spec("data"))["status"]["id"]
     for act in ("stop", "del"):
         pid = api.get("data")["status"]["worker"]["pid"]

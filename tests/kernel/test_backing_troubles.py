@@ -23,7 +23,7 @@ def _refused(api, spec, words=None):
     return problem["detail"]
 
 
-def test_missing_and_then_it_comes(api, directory, file_of):
+def test_a_missing_file_that_is_created_later(api, directory, file_of):
     detail = _refused(api, loop_spec("data", directory / "late.img"))
     assert "No such file" in detail or "not there" in detail or "does not exist" in detail
     file_of("late.img")
@@ -50,7 +50,7 @@ def test_offset_beyond_the_end(api, file_of):
     _refused(api, loop_spec("data", file_of(size=_MIB), {"offset": "2MiB"}))
 
 
-def test_a_file_whose_size_is_no_multiple_of_the_block_size(api, file_of):
+def test_a_file_whose_size_is_not_a_multiple_of_the_block_size(api, file_of):
     device = api.create(loop_spec("data", file_of(size=_MIB + 100)))
     assert Disk(device["status"]["id"]).size() == _MIB
 
@@ -104,7 +104,7 @@ def test_direct_io_that_the_store_cannot_do(api, directory, file_of):
         run("umount", mount)
 
 
-def test_files_of_the_kernel_itself_are_no_store(api, directory):
+def test_files_of_the_kernel_itself_are_not_a_store(api, directory):
     """Some have a size, and some do what is written to them: none becomes a disk, writable or not."""
     debugfs, configfs = directory / "debugfs", directory / "configfs"
     for kind, mount in (("debugfs", debugfs), ("configfs", configfs)):
@@ -141,7 +141,7 @@ def test_in_use_by_another_device_of_ours(api, file_of, second):
     api.wait_phase("second", "Live")
 
 
-def test_size_no_multiple_of_the_block_size_is_told_from_the_spec(api):
+def test_size_not_a_multiple_of_the_block_size_is_reported_from_the_spec(api):
     problem = api.create(null_spec("data", size=1000000 // 512 * 512, blockSize=4096), status=422)
     assert any("size" in error["pointer"].lower() for error in problem["errors"])
     api.ask("GET", "/devices/data", 404)

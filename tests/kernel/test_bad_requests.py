@@ -38,7 +38,7 @@ def test_bad_names(api):
     assert api.names() == []
 
 
-def test_every_fault_is_told(api):
+def test_every_fault_is_reported(api):
     spec = {"name": "a/b", "target": {"type": "null", "path": "/x"}, "size": 1, "queues": 0, "colour": "red"}
     problem = api.create(spec, status=422)
     pointers = {error["pointer"] for error in problem["errors"]}

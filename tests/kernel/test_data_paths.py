@@ -166,7 +166,7 @@ def test_user_copy_needs_no_other_thread(daemon):
     daemon.api.delete("data")
 
 
-def test_auto_takes_the_fastest_and_says_why(daemon, ext4, file_of):
+def test_auto_takes_the_fastest_and_reports_why(daemon, ext4, file_of):
     """Zero copy for direct I/O where the kernel registers the pages, one copy for the page cache."""
     api = daemon.api
     features = set(api.ask("GET", "/host", 200)["ublk"]["features"])
@@ -182,7 +182,7 @@ def test_auto_takes_the_fastest_and_says_why(daemon, ext4, file_of):
         api.delete(name)
 
 
-def test_targets_tell_their_paths(api):
+def test_targets_report_their_paths(api):
     """GET /targets, and what becomes of a disk that asks for another one."""
     paths = {target["name"]: target["dataPaths"] for target in api.ask("GET", "/targets", 200)["items"]}
     assert paths["loop"] == ["copy", "user-copy", "zero-copy"] and paths["null"] == ["copy", "user-copy"]

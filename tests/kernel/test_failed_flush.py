@@ -112,7 +112,7 @@ def test_over_the_deaths_of_worker_and_ublkd(store, daemon):
     _assert_well(daemon, disk)
 
 
-def test_found_while_there_is_no_ublkd(store, daemon):
+def test_found_without_a_ublkd(store, daemon):
     """The next ublkd finds it in the region."""
     disk = Disk(daemon.api.create(_spec(store))["status"]["id"])
     daemon.kill()
@@ -130,7 +130,7 @@ def test_a_write_with_fua_that_fails(store, daemon, direct):
     _assert_lost(daemon, disk)
 
 
-def test_a_write_without_fua_that_fails_is_told_to_its_client(store, daemon):
+def test_a_write_without_fua_that_fails_returns_the_error(store, daemon):
     disk = Disk(daemon.api.create(loop_spec("data", store.path, {"directIo": "on"}, queues=1))["status"]["id"])
     with store.failing():
         assert _error(disk.write, 0, block("a")) == "EIO"

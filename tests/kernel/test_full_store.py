@@ -139,7 +139,7 @@ def _assert_written(disk, writes):
         assert disk.read(_FAR + number * _MIB, 4096) == block("w")
 
 
-def test_an_error_is_told(small, daemon):
+def test_an_error_is_reported(small, daemon):
     disk = _serve(daemon, small)
     small.fill()
     for _ in range(3):

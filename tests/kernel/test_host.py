@@ -128,7 +128,7 @@ def test_without_root(nobody):
     assert "root" in sentence
 
 
-def test_without_root_and_in_somebody_elses_directory(nobody):
+def test_without_root_and_in_a_directory_of_another_user(nobody):
     nobody.state.chmod(0o700)
     os.chown(nobody.state, 0, 0)
     _started(nobody)

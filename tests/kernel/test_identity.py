@@ -201,7 +201,7 @@ def test_ublkd_dies_and_then_the_worker(daemon, ext4, file_of):
     api.delete("data")
 
 
-def test_nobody_is_left_and_the_file_is_another(daemon, ext4, file_of):
+def test_no_descriptor_is_left_and_the_file_is_another(daemon, ext4, file_of):
     """Then nothing is read or written until the administrator says so."""
     api, path = daemon.api, file_of(where=ext4)
     disk = Disk(api.create(loop_spec("data", path))["status"]["id"])
@@ -229,7 +229,7 @@ def test_nobody_is_left_and_the_file_is_another(daemon, ext4, file_of):
     api.delete("data")
 
 
-def test_nobody_is_left_and_the_file_has_the_inode_number_of_the_one_before(daemon, ext4, file_of):
+def test_no_descriptor_is_left_and_the_file_has_the_old_inode_number(daemon, ext4, file_of):
     api, path = daemon.api, file_of(where=ext4)
     api.create(loop_spec("data", path))
     number = path.stat().st_ino

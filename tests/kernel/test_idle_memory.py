@@ -69,7 +69,7 @@ def test_a_worker_does_not_see_where_its_memory_lies(daemon):
     daemon.api.delete("data")
 
 
-def test_nothing_is_lost_that_comes_meanwhile(file_of, make_daemon, directory):
+def test_requests_during_the_return_of_memory_are_not_lost(file_of, make_daemon, directory):
     """A worker that gives memory back in every round of its loop, under requests of very different sizes.
 
     The driver of 6.12 may write to the memory at any time, so there it takes its time over that, and requests come

@@ -76,7 +76,7 @@ def _stop_a_search(daemon, ask):
     raise AssertionError("no search was caught")
 
 
-def test_a_search_holds_up_nobody(api, daemon, mounted, crowd):  # pylint: disable=redefined-outer-name,unused-argument
+def test_a_search_delays_no_other_request(api, daemon, mounted, crowd):  # pylint: disable=redefined-outer-name,unused-argument
     """One that is stopped is the slowest that there can be. It is given up after 10 s, so each step has its own."""
     answers = []
     steps = {
@@ -114,7 +114,7 @@ def test_many_removals_at_once(api):
     assert api.names() == ["disk-5"]
 
 
-def test_what_is_still_held_says_by_whom(api, mounted):  # pylint: disable=redefined-outer-name
+def test_a_held_disk_names_its_openers(api, mounted):  # pylint: disable=redefined-outer-name
     """And no longer once they have let go."""
     device = api.get("data")
     with open(Disk(device["status"]["id"]).path, "rb"):

@@ -122,7 +122,7 @@ def test_a_mount_behind_260_namespaces(api, disk, directory):  # pylint: disable
              "disk = os.open(sys.argv[1], os.O_RDWR); memory = mmap.mmap(disk, 4096); os.close(disk)"],
     ids=["open", "mapped"],
 )
-def test_a_name_hides_nobody(api, disk, name, body):  # pylint: disable=redefined-outer-name
+def test_a_name_hides_no_process(api, disk, name, body):  # pylint: disable=redefined-outer-name
     """Anybody can call himself as he likes, root or not."""
     with _named(name, body, disk.path) as process:
         _check_refused(api, disk, f"process {process.pid} ({name})")
@@ -301,7 +301,7 @@ def test_a_node_that_is_not_there(api, disk):  # pylint: disable=redefined-outer
     api.delete("data")
 
 
-def test_what_may_not_be_read_is_not_nobody(make_daemon, file_of):
+def test_an_unreadable_process_may_be_an_opener(make_daemon, file_of):
     """A ublkd that may not look at the processes of others refuses, and names what it could not read."""
     daemon = make_daemon(prefix=("setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace"))
     daemon.start()

@@ -100,7 +100,7 @@ def _wait_held(pid, name, firsts):
 
 
 @_batch
-def test_who_holds_the_device(batch, ext4, file_of, make_daemon):
+def test_rings_hold_the_character_device(batch, ext4, file_of, make_daemon):
     """The rings do, unless no I/O outlives the process, and a command is about many requests."""
     daemon = _daemon(make_daemon, batch)
     with null_blk() as backing:

@@ -138,7 +138,7 @@ def test_create_without_wait_is_answered_at_once(api):
     api.wait_phase("data", "Live")
 
 
-def test_wait_that_times_out_says_why_and_the_request_stays(make_daemon, directory):
+def test_wait_that_times_out_reports_why_and_the_request_stays(make_daemon, directory):
     gate, wrapper = directory / "gate", directory / "worker"
     wrapper.write_text(f'#!/bin/sh\nwhile [ ! -e {gate} ]; do sleep 0.1; done\nexec {programs.worker()} "$@"\n')
     wrapper.chmod(0o755)
@@ -171,7 +171,7 @@ def test_disabled_keeps_record_and_number(api):
     assert enabled["status"]["id"] == number and enabled["uid"] == first["uid"] and Disk(number).exists()
 
 
-def test_put_of_another_spec_makes_the_disk_anew(api, file_of):
+def test_put_of_another_spec_recreates_the_disk(api, file_of):
     path = file_of(size=32 << 20)
     first = api.create(null_spec("data"))
     second = api.put(loop_spec("data", path))

@@ -343,7 +343,7 @@ def test_a_spec_is_not_judged_by_the_worker_of_the_one_before(make_daemon, direc
     assert _times(api, "BackingTooSmall") == 0
 
 
-def test_a_worker_that_did_not_leave_is_told_as_killed(make_daemon, file_of):
+def test_a_worker_that_did_not_exit_is_reported_as_killed(make_daemon, file_of):
     """The worker is stopped, with a request in hand, when ublkd asks it to exit."""
     daemon = make_daemon(more_options=["--ignore-feature=BATCH_IO"]).start()
     api = daemon.api
@@ -361,7 +361,7 @@ def test_a_worker_that_did_not_leave_is_told_as_killed(make_daemon, file_of):
     assert (told["reason"], told["type"]) == (("WorkerKilled", "Warning") if quiesces else ("WorkerRetired", "Normal"))
 
 
-def test_growth_survives_whoever_dies(daemon, file_of):
+def test_growth_survives_every_death(daemon, file_of):
     if not _grows():
         return
     path = file_of(size=256 << 20)

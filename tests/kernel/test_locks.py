@@ -84,7 +84,7 @@ def _leave_alone(daemon, path):
     wait_until(lambda: not _is_locked(path), "a file without locks")
 
 
-def test_nobody_comes_while_the_disk_has_no_worker(daemon, file_of):
+def test_no_other_lock_holder_while_the_disk_has_no_worker(daemon, file_of):
     """Not even who only reads, and waits for that moment."""
     path = file_of()
     api = daemon.api
@@ -133,7 +133,7 @@ def test_a_reader_does_not_keep_a_disk_from_its_recovery(daemon, file_of):
     api.delete("data")
 
 
-def test_who_came_while_nobody_was_there(daemon, file_of):
+def test_another_lock_holder_came_while_the_store_was_free(daemon, file_of):
     """It keeps the file, and the disk waits: its I/O is neither lost nor written beside somebody else's."""
     path = file_of()
     api = daemon.api

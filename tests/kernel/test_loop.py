@@ -171,7 +171,7 @@ def test_flush_and_fua_are_offered(ext4, api, file_of):
     run("dd", "if=/dev/zero", f"of={disk.path}", "bs=64k", "count=4", "oflag=direct,dsync")
 
 
-def test_a_full_backing_file_system_is_told_as_enospc(directory, api, file_of):
+def test_a_full_backing_file_system_is_reported_as_enospc(directory, api, file_of):
     mount = directory / "small"
     mount.mkdir()
     run("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", mount)

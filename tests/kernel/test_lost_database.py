@@ -215,7 +215,7 @@ def test_a_device_that_was_removed_since(api, daemon, file_of):
     Disk(status["id"]).write(0, block("w"))
 
 
-def test_the_record_of_a_removed_device_goes_by_itself(api, daemon):
+def test_the_record_of_a_removed_device_is_erased(api, daemon):
     api.create(null_spec("gone"))
     _keep_copy(daemon)
     api.delete("gone")

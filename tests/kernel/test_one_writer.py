@@ -331,7 +331,7 @@ def test_a_reader_of_an_overlay_and_the_lower_file(api, file_of, layers):
         _served(api, reader, loop_spec("lower", lower, readOnly=True))
 
 
-def test_an_overlay_whose_layers_cannot_be_found_is_told_once(daemon, file_of, layers):
+def test_an_overlay_whose_layers_cannot_be_found_is_reported_once(daemon, file_of, layers):
     api = daemon.api
     with _overlay(layers, relative=True) as merged:
         api.create(loop_spec("data", file_of(where=merged)))

@@ -99,7 +99,7 @@ def test_manual_fail_fails_new_io_until_recover(api, daemon):
     disk.write(0, block("w"))
 
 
-def test_manual_none_makes_the_disk_anew_on_recover(api, daemon):
+def test_manual_none_recreates_the_disk_on_recover(api, daemon):
     number = api.create(null_spec("data", **_recovery("none", "manual")))["status"]["id"]
     uid = api.get("data")["uid"]
     daemon.kill_worker("data")

@@ -72,7 +72,7 @@ def test_full_database_refuses_and_leaves_nothing_half_done(small, make_daemon):
     assert sorted(api.names()) == sorted([*names, name, "new"])
 
 
-def test_start_with_a_full_disk_says_so(small, make_daemon):
+def test_start_with_a_full_disk_reports_it(small, make_daemon):
     daemon = make_daemon(state=small)
     filler = small / "filler"
     _fill(filler)

@@ -178,7 +178,7 @@ def _is_going(api):
 
 @pytest.mark.long
 @pytest.mark.storm
-def test_dying_while_a_disk_is_made_anew(mortal, file_of):
+def test_dying_while_a_disk_is_recreated(mortal, file_of):
     """A change that asks for another disk: the old spec in full, or the new one."""
     api, path = mortal.api, file_of(size=8 << 20)
     specs = [loop_spec("data", path, queues=1, blockSize=size) for size in (512, 4096)]

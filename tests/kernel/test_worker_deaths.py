@@ -49,7 +49,7 @@ exec {programs.worker()} "$@"
 
 
 @pytest.mark.long
-def test_ten_deaths_in_a_row_back_off_and_disturb_nobody(doomed, make_daemon):
+def test_ten_deaths_in_a_row_back_off_and_disturb_no_other_disk(doomed, make_daemon):
     daemon = make_daemon(worker=doomed.path).start()
     api = daemon.api
     healthy = api.create(null_spec("healthy"))
@@ -91,7 +91,7 @@ def _wait_spare(other_than=None):
     return spares()[0]
 
 
-def test_a_worker_program_that_goes_missing(make_daemon, directory):
+def test_a_worker_program_that_is_removed(make_daemon, directory):
     """One that is missing from the start is refused then; this one is removed beside ublkd, as an upgrade may do."""
     program = pathlib.Path(shutil.copy(programs.worker(), directory / "ublkd-worker"))
     daemon = make_daemon(worker=program).start()
@@ -112,7 +112,7 @@ def test_a_spare_takes_over_and_is_replaced(daemon):
     assert workers() == [spare]
 
 
-def test_a_spare_that_dies_is_missed_by_nobody(daemon):
+def test_the_death_of_a_spare_affects_no_device(daemon):
     daemon.api.create(null_spec("data"))
     spare = _wait_spare()
     os.kill(spare, signal.SIGKILL)

@@ -38,7 +38,7 @@ def test_bundle_is_made_once():
     assert cache.bundle("b", 1, fail)[0] == path
 
 
-def test_bundle_of_another_recipe_is_made_anew(directory):
+def test_bundle_of_another_recipe_is_rebuilt(directory):
     os.close(cache.bundle("b", 1, builder("1.0"))[1])
     path, _ = cache.bundle("b", 2, builder("1.0", "y"))
     assert (directory / "b" / "file").read_text() == "y"

@@ -49,6 +49,6 @@ def test_harmless_line_is_left_alone(line):
     assert not kernel_log.complaints(line)
 
 
-def test_allowed_line_is_no_complaint_and_others_still_are():
+def test_allowed_line_is_not_a_complaint_and_others_still_are():
     text = "\n".join(COMPLAINTS[:4])
     assert kernel_log.complaints(text, [r"ublk_drv\.c:12"]) == COMPLAINTS[2:4]

@@ -108,13 +108,13 @@ def test_complaint_may_be_allowed():
     assert vm("--allow-log", r"at fake\.c", shell=f"{FAKE_WARNING}; exit 4").returncode == 4
 
 
-def test_timeout_is_no_result():
+def test_timeout_is_not_a_result():
     done = vm("--timeout", "10", shell="echo started; sleep 1000")
     assert (done.returncode, done.stdout) == (NO_RESULT, "started\n")
     assert "not done after 10 s" in done.stderr
 
 
-def test_panic_is_no_result_and_not_tried_again(tmp_path):
+def test_panic_is_not_a_result_and_not_tried_again(tmp_path):
     script = f"echo started; until [ -e {tmp_path}/seen ]; do sleep 0.1; done; echo c >/proc/sysrq-trigger"
     command = [RUN, "--share-out", str(tmp_path), "--", "sh", "-c", script]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
@@ -136,7 +136,7 @@ def test_guest_that_dies_before_the_command_is_started_three_times():
     assert done.stderr.count("starting it again") == 2
 
 
-def test_wrong_usage_is_no_result():
+def test_wrong_usage_is_not_a_result():
     done = vm("--kernel", "2.6", shell="true")
     assert done.returncode == NO_RESULT
     assert "2.6" in done.stderr

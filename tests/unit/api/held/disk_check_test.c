@@ -51,7 +51,7 @@ static int find_nobody(const struct disk_users_roots *roots, struct disk_users *
         return 0;
 }
 
-static void test_nothing_is_no_answer(void)
+static void test_an_empty_answer_is_invalid(void)
 {
         const struct disk_answer nothing = {};
 
@@ -89,7 +89,7 @@ int main(void)
         CHECK_INT(sd_event_new(&event), 0);
         client = eventfd(0, EFD_CLOEXEC);
         CHECK(client >= 0);
-        test_nothing_is_no_answer();
+        test_an_empty_answer_is_invalid();
         test_a_question_that_is_asked_again_too_early();
         close_fd(client);
         sd_event_unref(event);

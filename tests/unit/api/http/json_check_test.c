@@ -107,7 +107,7 @@ static void test_names_of_one_object(void)
         CHECK_INT(json_check(text, strlen(text), &fault), 0); /* elements of an array have no names */
 }
 
-static void test_nul_is_no_end(void)
+static void test_nul_is_not_an_end(void)
 {
         static const char text[] = "{}\0{}", inside[] = "\"a\0b\"";
         struct json_fault fault;
@@ -142,7 +142,7 @@ int main(void)
         test_good();
         test_faults();
         test_names_of_one_object();
-        test_nul_is_no_end();
+        test_nul_is_not_an_end();
         test_depth();
         return check_report();
 }

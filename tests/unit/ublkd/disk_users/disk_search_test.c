@@ -277,7 +277,7 @@ static void test_a_namesake_on_this_machine(void)
         disk_search_free(search);
 }
 
-static void test_all_who_asked_are_served_by_one_search(void)
+static void test_one_search_answers_all_earlier_questions(void)
 {
         enum { ASKERS = 64 };
         struct disk_search *search = make(find_odd, 0);
@@ -369,7 +369,7 @@ static void test_others_have_a_turn_between_two_answers(void)
 }
 
 /* An answer must not be older than its question. */
-static void test_who_asks_during_a_search_waits_for_the_next(void)
+static void test_a_question_during_a_search_waits_for_the_next(void)
 {
         struct disk_search *search = make(find_after_stop, LONG_USEC);
         struct asker early = {}, late = {};
@@ -549,7 +549,7 @@ static void test_the_end_in_the_middle_of_a_search(void)
 }
 
 /* A supervisor that is started while a search hangs must find no lock or socket held by it. */
-static void test_it_keeps_nothing_of_ours(void)
+static void test_it_inherits_nothing_from_the_supervisor(void)
 {
         struct disk_search *search = make(count_descriptors, 0);
         struct asker asker = {};
@@ -572,10 +572,10 @@ int main(void)
         told = page;
         test_this_machine();
         test_a_namesake_on_this_machine();
-        test_all_who_asked_are_served_by_one_search();
+        test_one_search_answers_all_earlier_questions();
         test_how_deep_a_search_is();
         test_others_have_a_turn_between_two_answers();
-        test_who_asks_during_a_search_waits_for_the_next();
+        test_a_question_during_a_search_waits_for_the_next();
         test_asking_from_an_answer();
         test_a_search_that_takes_too_long();
         test_searches_that_cannot_be_killed();
@@ -585,7 +585,7 @@ int main(void)
         test_very_many();
         test_a_question_that_is_taken_back();
         test_the_end_in_the_middle_of_a_search();
-        test_it_keeps_nothing_of_ours();
+        test_it_inherits_nothing_from_the_supervisor();
         sd_event_unref(event);
         return check_report();
 }

@@ -139,7 +139,7 @@ static void test_any_number_of_mount_namespaces(void)
 }
 
 /* A name can be chosen (prctl(PR_SET_NAME), or that of the program's file). */
-static void test_a_name_hides_nobody(void)
+static void test_a_name_hides_no_process(void)
 {
         fake_process("80", "(udev-worker)", "mnt:[1]"); /* an ordinary user */
         fake_link("proc/80/fd/3", "/dev/ublkb9");
@@ -170,7 +170,7 @@ static void test_a_name_hides_nobody(void)
 }
 
 /* Our own helper holds a disk while it stops it. */
-static void test_our_control_helper_is_no_user(void)
+static void test_our_control_helper_does_not_count(void)
 {
         fake_process("82", "ublkd-control", "mnt:[1]");
         fake_link("proc/82/fd/3", "/dev/ublkb9");
@@ -309,8 +309,8 @@ int main(void)
 {
         fake_make();
         test_made_up_machine();
-        test_a_name_hides_nobody();
-        test_our_control_helper_is_no_user();
+        test_a_name_hides_no_process();
+        test_our_control_helper_does_not_count();
         test_threads();
         test_a_process_that_sees_a_part();
         test_a_file_system_without_a_mount();

@@ -106,7 +106,7 @@ static struct disk_timeout *timeout_new(void)
         return timeout;
 }
 
-static void test_one_that_hangs_holds_up_nobody(void)
+static void test_one_that_hangs_delays_no_other(void)
 {
         struct disk_timeout *timeout = timeout_new();
         unsigned before = turns;
@@ -150,7 +150,7 @@ int main(void)
         snprintf(block, sizeof(block), "%s/block", sys);
         CHECK_INT(mkdir(block, 0700), 0);
         CHECK_INT(sd_event_add_time_relative(event, &source, CLOCK_MONOTONIC, 0, 1000, on_turn, NULL), 0);
-        test_one_that_hangs_holds_up_nobody();
+        test_one_that_hangs_delays_no_other();
         test_a_disk_that_is_not_there_is_reported();
         sd_event_source_disable_unref(source);
         sd_event_unref(event);

@@ -59,7 +59,7 @@ static void test_unknown_names_stay(void)
         CHECK(is_sentence(reason_info(first)->advice));
 }
 
-static void test_what_is_no_name(void)
+static void test_names_that_are_too_long(void)
 {
         char longest[REASON_NAME_MAX + 1];
 
@@ -105,7 +105,7 @@ int main(void)
         test_every_row_is_complete();
         test_none();
         test_unknown_names_stay();
-        test_what_is_no_name();
+        test_names_that_are_too_long();
         test_properties();
         test_unknown_names_are_bounded();
         return check_report();

@@ -54,7 +54,7 @@ static bool is_no_store(const void *watch)
         return state_of(watch) == PATH_OTHER && !path_watch_view(watch)->is_store;
 }
 
-static void test_a_directory_is_no_store(void)
+static void test_a_directory_is_not_a_store(void)
 {
         struct path_watch *watch;
 
@@ -360,7 +360,7 @@ int main(int argc, char *argv[])
         static const struct path_test tests[] = {
                 {.run = test_replaced_by_rename},
                 {.run = test_deleted_and_made_again},
-                {.run = test_a_directory_is_no_store},
+                {.run = test_a_directory_is_not_a_store},
                 {.run = test_link_re_pointed},
                 {.run = test_behind_links_and_dots},
                 {.run = test_parent_renamed},

@@ -68,7 +68,7 @@ static void test_a_success_without_effect_is_looked_at_ever_slower(void)
         CHECK_INT(due - attempt.seen_since > 60 * SECONDS, true);
 }
 
-static void test_busy_is_no_failure(void)
+static void test_busy_is_not_a_failure(void)
 {
         struct attempt attempt = {};
         uint64_t now = 1;
@@ -82,7 +82,7 @@ static void test_busy_is_no_failure(void)
         }
 }
 
-static void test_who_is_blind_does_not_know_what_it_waits_for(void)
+static void test_a_failed_search_leaves_the_cause_unknown(void)
 {
         struct attempt attempt = {};
 
@@ -170,7 +170,7 @@ static void test_a_step_that_is_held_up_counts_slowly_and_is_due_once_released(v
         CHECK(attempt_due(&attempt, ACTION_END_RECOVERY, now + 2) > now + 2);
 }
 
-static void test_a_disk_in_use_is_no_trouble(void)
+static void test_a_disk_in_use_is_not_a_problem(void)
 {
         const struct plan_facts facts = {
                 .want = WANT_ABSENT, .kernel = KERNEL_LIVE, .worker = PLAN_WORKER_SERVING};
@@ -248,7 +248,7 @@ static void test_deaths_back_off_until_one_served_long(void)
 }
 
 /* The worker was started and died before the reconciler looked: the next one starts as soon as otherwise. */
-static void test_a_worker_that_nobody_saw(void)
+static void test_a_worker_that_was_never_observed(void)
 {
         struct attempt attempt = {};
 
@@ -403,16 +403,16 @@ int main(void)
         test_failures_back_off_and_get_stuck();
         test_a_way_out_without_effect_is_not_repeated_at_once();
         test_a_success_without_effect_is_looked_at_ever_slower();
-        test_busy_is_no_failure();
-        test_who_is_blind_does_not_know_what_it_waits_for();
+        test_busy_is_not_a_failure();
+        test_a_failed_search_leaves_the_cause_unknown();
         test_a_number_is_waited_for();
         test_a_growth_that_was_given_up_is_not_overtaken();
         test_a_step_that_is_held_up_counts_slowly_and_is_due_once_released();
-        test_a_disk_in_use_is_no_trouble();
+        test_a_disk_in_use_is_not_a_problem();
         test_three_refused_workers_are_hopeless();
         test_a_worker_that_died_while_the_disk_went_live_was_not_refused();
         test_deaths_back_off_until_one_served_long();
-        test_a_worker_that_nobody_saw();
+        test_a_worker_that_was_never_observed();
         test_a_retiring_worker_may_finish();
         test_a_worker_that_cannot_be_retired_is_soon_stuck();
         test_waits_have_an_end();

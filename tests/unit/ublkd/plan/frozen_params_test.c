@@ -55,7 +55,7 @@ static void test_what_openers_rely_on(void)
         CHECK_CHANGE(dma_alignment, 4096, "dmaAlignment");
 }
 
-static void test_a_cache_that_nobody_would_flush(void)
+static void test_a_cache_without_flushes(void)
 {
         struct disk_params before = frozen;
 
@@ -96,7 +96,7 @@ static void test_no_alignment_was_frozen(void)
 int main(void)
 {
         test_what_openers_rely_on();
-        test_a_cache_that_nobody_would_flush();
+        test_a_cache_without_flushes();
         test_what_only_advises();
         test_a_store_that_can_do_more();
         test_no_alignment_was_frozen();

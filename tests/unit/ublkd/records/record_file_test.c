@@ -115,7 +115,7 @@ static int parse_with(const char *name, const char *value)
         return r;
 }
 
-static void test_what_no_record_says(void)
+static void test_invalid_records(void)
 {
         static const struct {
                 const char *name, *value;
@@ -199,7 +199,7 @@ int main(void)
 {
         test_round_trip();
         test_torn_at_any_byte();
-        test_what_no_record_says();
+        test_invalid_records();
         test_another_version();
         test_another_uid();
         test_which_is_newer();

@@ -241,7 +241,7 @@ static void test_allocate(void)
 }
 
 /* A pipe ends for its reader when the last writer has closed it. */
-static void test_who_holds_a_file(void)
+static void test_the_holder_of_a_file(void)
 {
         int ends[2];
         char byte;
@@ -277,7 +277,7 @@ int main(void)
                 return CHECK_SKIP;
         test_user_data();
         for (holder = IO_LOOP_HELD_BY_RING; holder <= IO_LOOP_HELD_BY_PROCESS; holder++) {
-                test_who_holds_a_file();
+                test_the_holder_of_a_file();
                 test_many(0);
                 test_many(20);
                 test_pieces();

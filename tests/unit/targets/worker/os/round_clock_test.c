@@ -31,7 +31,7 @@ static void keep_pace(struct round_clock *clock, uint64_t ns)
         } while (after - earliest < ns && check_failures == 0);
 }
 
-static void test_a_counter_that_begins_anew(void)
+static void test_a_counter_that_restarts(void)
 {
         const struct round_clock clock = {.scale = (UINT64_C(1) << 32) / 3, /* of 3 GHz */
                 .zero_ticks = UINT64_C(3000000000) * 1000,
@@ -47,7 +47,7 @@ int main(void)
 {
         struct round_clock clock;
 
-        test_a_counter_that_begins_anew();
+        test_a_counter_that_restarts();
 
         round_clock_open(&clock, false);
         keep_pace(&clock, 1000000);

@@ -269,7 +269,7 @@ static void test_no_room(void)
         (void)close(device.files[0]);
 }
 
-static void test_what_begins_anew(void)
+static void test_errors_that_are_tried_again(void)
 {
         CHECK(plain_has_failed(-EIO) && plain_has_failed(-EROFS) && plain_has_failed(-EINVAL));
         CHECK(!plain_has_failed(-ENOSPC) && !plain_has_failed(-EDQUOT)); /* they may wait for room */
@@ -285,7 +285,7 @@ int main(int argc, char **argv)
         printf("seed %u (give it as an argument to see the same again)\n", seed);
         test_plain_is_what_has_nothing_wrong(seed);
         test_a_disk_that_has_grown();
-        test_what_begins_anew();
+        test_errors_that_are_tried_again();
         test_what_is_moved_at_once();
         test_moves_at_once();
         if (!io_uring_is_there())

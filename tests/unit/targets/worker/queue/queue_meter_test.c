@@ -107,7 +107,7 @@ static void test_answered_in_the_first_round(void)
 }
 
 /* What the dead worker had in hand comes again, and counts once. */
-static void test_the_next_worker_goes_on(void)
+static void test_the_next_worker_continues(void)
 {
         struct shared shared = make_shared();
         struct queue_meter dead = {}, next = {};
@@ -155,7 +155,7 @@ static void test_a_round_looks_at_the_clock_once(void)
 
 /* As after a suspend to memory: what was in flight over it counts as no time, and nothing is added to the
  * sum. What comes later counts as ever. */
-static void test_a_counter_that_begins_anew(void)
+static void test_a_counter_that_restarts(void)
 {
         struct shared shared = make_shared();
         struct queue_meter meter = {};
@@ -189,8 +189,8 @@ int main(void)
         test_counts_of_each_operation();
         test_buckets();
         test_answered_in_the_first_round();
-        test_the_next_worker_goes_on();
+        test_the_next_worker_continues();
         test_a_round_looks_at_the_clock_once();
-        test_a_counter_that_begins_anew();
+        test_a_counter_that_restarts();
         return check_report();
 }

@@ -66,7 +66,7 @@ static void test_the_last_that_waited_ends_it(void)
 }
 
 /* Nothing waits in a worker that has just been started. */
-static void test_the_next_worker_counts_anew(void)
+static void test_the_next_worker_counts_from_zero(void)
 {
         begin_anew(REGION_ON_FULL_WAIT);
         space->waiting = 7;
@@ -80,6 +80,6 @@ int main(void)
         test_what_is_missing_room();
         test_an_error_begins_an_episode();
         test_the_last_that_waited_ends_it();
-        test_the_next_worker_counts_anew();
+        test_the_next_worker_counts_from_zero();
         return check_report();
 }

@@ -131,7 +131,7 @@ static void test_none_taken(void)
 }
 
 /* A FETCH that ended on ENOBUFS is sent again, once. */
-static void test_fetched_anew(void)
+static void test_fetched_again(void)
 {
         begin();
         CHECK_INT(complete(fetch_mark, -ENOBUFS, 0), 0);
@@ -168,7 +168,7 @@ int main(void)
 {
         test_taken_one_at_a_time();
         test_none_taken();
-        test_fetched_anew();
+        test_fetched_again();
         test_finished();
         return check_report();
 }

@@ -60,7 +60,7 @@ static void check_sentence(const struct device_holders *holders, const char *wor
         free(sentence);
 }
 
-static void test_names_are_awaited_and_told(void)
+static void test_names_are_awaited_and_reported(void)
 {
         struct device_holders holders = {};
         const struct disk_answer answer = {.number = 3, .use = DISK_USED, .text = "process 47 (cat)"};
@@ -114,7 +114,7 @@ static void test_a_deletion_may_take_a_moment(void)
 
 int main(void)
 {
-        test_names_are_awaited_and_told();
+        test_names_are_awaited_and_reported();
         test_without_a_search_there_are_no_names();
         test_a_deletion_may_take_a_moment();
         return check_report();
