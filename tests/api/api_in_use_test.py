@@ -15,7 +15,7 @@ from api_server import DEADLINE, Answer, Server, check_problem, send, spec
 MERGE = {"Content-Type": "application/merge-patch+json"}
 HARMLESS = {"onCrash": "none"}  # with it a restart is a removal
 
-# What has to know who uses the disk: method, path, body.
+# Requests that need the openers of the disk: method, path, body.
 QUESTIONS = {
     "delete": ("DELETE", "/devices/data", None),
     "replace": ("PUT", "/devices/data", spec(id=5, recovery=HARMLESS, size="2MiB")),

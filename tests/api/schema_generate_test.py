@@ -172,7 +172,7 @@ def test_targets_may_contain_targets(tmp_path):
 
 
 def _fields_of(schemas):
-    """The fields that are strings, and those that are bytes."""
+    """The fields that are strings, and the fields that are bytes."""
     arrays = generate.generate(schemas, ["loop", "null"])["spec_fields.c"].split("spec_bytes_fields")
     return [re.findall(r'^ {8}"(.+)",$', array, re.MULTILINE) for array in arrays]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The fixtures that start api_test_server, for the tests of the API and for those of ublkctl."""
+"""The fixtures that start api_test_server, for the tests of the API and of ublkctl."""
 import os
 import tempfile
 

@@ -209,7 +209,7 @@ def ext4(ext4_session):  # pylint: disable=redefined-outer-name
 
 @pytest.fixture
 def strangers():
-    """Make ublk disks of somebody else."""
+    """Make ublk disks of another server."""
     made = []
 
     def make(number):

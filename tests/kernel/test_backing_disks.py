@@ -89,7 +89,7 @@ def test_requests_are_such_as_the_backing_disk_takes(api):
     with scsi_debug() as backing:
         for path in _PATHS:
             disk = _disk(api.create(loop_spec("data", backing, {"directIo": "on"}, queues=1, dataPath=path)))
-            if ublk.is_new():  # 6.12 cannot be told
+            if ublk.is_new():  # Linux 6.12 does not report it
                 ours = [disk.queue(name) for name in _PAGE_LIMITS]
                 assert ours == [queue_limit(backing, name) for name in _PAGE_LIMITS]
             scattered = _Scattered()

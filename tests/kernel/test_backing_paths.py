@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The path of a served disk leads elsewhere: an event and a condition say so at once, and the disk goes on."""
+"""The path of a served disk leads elsewhere: an event and a condition report it at once; the disk is served on."""
 
 import contextlib
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Backing stores that cannot be used: told at once with ?wait=ready, and tried again."""
+"""Unusable backing stores: ?wait=ready reports them at once, and ublkd tries again."""
 
 import pytest
 

@@ -30,7 +30,7 @@ def _kill_both(daemon, disk):
 
 
 def _kill_supervisor(daemon, disk):
-    """I/O goes on without it, with the same worker after it."""
+    """I/O continues without the supervisor, and the same worker serves afterwards."""
     pid = daemon.worker_pid("data")
     daemon.kill()
     disk.wait_progress(20)
@@ -96,7 +96,7 @@ def test_fio_over_workers_that_are_killed_while_they_recover(ext4, file_of, daem
 
 
 def test_a_worker_that_hangs_disturbs_no_other_device(api, daemon):
-    """Stopped, not dead: its own I/O waits, and all else goes on. Killed, it is replaced."""
+    """Stopped, not dead: its own I/O waits, and other disks work. Killed, it is replaced."""
     stuck = Disk(api.create(null_spec("stuck"))["status"]["id"])
     pid = daemon.worker_pid("stuck")
     os.kill(pid, signal.SIGSTOP)

@@ -84,7 +84,7 @@ def test_the_life_of_a_device(daemon):
     assert _reasons(events)[-2:] == ["DeleteRequested", "Removed"] or "DeleteRequested" in _reasons(events)
     assert {event["device"]["uid"] for event in events} == {uid}
 
-    # Nothing is lost over the restart: who saw nothing of it gets the rest, too.
+    # Nothing is lost across the restart: a client that did not notice it gets the later events, too.
     late = Watcher(api, {"Last-Event-ID": str(other.last)})
     assert "DeleteRequested" in _reasons(late.until("Removed"))
     items = api.ask("GET", "/events?device=data", 200, headers={"Accept": "application/json"})["items"]

@@ -40,7 +40,7 @@ def _lose(disk, store, offset=0):
 
 
 def _assert_lost(daemon, disk):
-    """Flushes fail, and all else goes on."""
+    """Flushes fail, and all other I/O works."""
     assert _error(disk.flush) == "EIO" and _error(_write_durably, disk) == "EIO"
     disk.write(64 << 10, block("w"))
     assert disk.read(64 << 10, _BLOCK) == block("w")

@@ -19,7 +19,7 @@ _HELD_AT_MOST = 30  # seconds: some seconds by the clock of ublkd, on a busy mac
 
 @pytest.fixture
 def activated(make_daemon, directory):
-    """A daemon that is given its listening socket, as systemd does: who connects waits until it runs."""
+    """A daemon that inherits its listening socket, as from systemd: a client that connects waits until it runs."""
     with socket.socket(socket.AF_UNIX) as listener:
         script = f'export LISTEN_PID=$$ LISTEN_FDS=1; exec "$@" 3<&{listener.fileno()}'
         daemon = make_daemon(prefix=("bash", "-c", script, "bash"), pass_fds=(listener.fileno(),))

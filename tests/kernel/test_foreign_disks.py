@@ -53,7 +53,7 @@ def test_after_the_database_was_lost(make_daemon, file_of):
     Disk(number).write(0, block("a"))
     first.stop()
     second = make_daemon(state=first.directory / "other", runtime=first.runtime).start()
-    # Its worker may learn late that its ublkd is gone: it is looked at until then.
+    # Its worker may notice late that its ublkd has exited: ublkd examines it until then.
     (disk,), (problem,) = _wait_host(second, _is_unmanaged, "a disk without a supervisor")
     wait_until(lambda: _told(second), "an event of the disk that belongs to no device")
     (event,) = _told(second)

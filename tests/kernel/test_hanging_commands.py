@@ -80,7 +80,7 @@ def _in_flight(disk):
 
 @contextlib.contextmanager
 def _readers(disk, count):
-    """So many reads in flight, or waiting for those."""
+    """`count` reads, in flight or waiting."""
     command = ["fio", "--name=readers", f"--filename={disk.path}", "--ioengine=libaio", "--direct=1", "--rw=randread", f"--iodepth={count}",
                "--bs=4k", "--time_based", "--runtime=3600", "--thread"]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

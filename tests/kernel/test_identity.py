@@ -235,7 +235,7 @@ def test_no_descriptor_is_left_and_the_file_has_the_old_inode_number(daemon, ext
     number = path.stat().st_ino
     _lose_everything(daemon)
     path.unlink()
-    # The kernel frees the inode when the last request of the dead worker is gone; ext4 gives the lowest number out again.
+    # The kernel frees the inode with the last request of the dead worker; ext4 then uses the lowest number again.
     spares = []
 
     def same_number():
@@ -346,7 +346,7 @@ def test_another_disk_at_the_name(daemon, directory):
 
 
 def test_a_number_that_was_given_to_another_disk(daemon, directory):
-    """The same name and the same major:minor: only diskseq tells them apart."""
+    """The same name and the same major:minor: only diskseq differs."""
     api = daemon.api
     images = [directory / name for name in ("one.img", "two.img")]
     for image, letter in zip(images, "xy"):
@@ -417,7 +417,7 @@ def test_a_served_block_device_is_claimed(daemon, directory):
 
 
 def test_two_parts_of_one_block_device(daemon, directory):
-    """Both are served; the claim goes from the one to the other."""
+    """Both are served; the claim moves from the one to the other."""
     api, image = daemon.api, directory / "one.img"
     with open(image, "wb") as file:
         file.truncate(64 * _MIB)
@@ -434,7 +434,7 @@ def test_two_parts_of_one_block_device(daemon, directory):
 
 
 def test_a_disk_that_loses_its_store_in_a_power_cut_of_the_store(daemon, directory):
-    """The device behind the descriptor is gone, and back as another one: it is found again by what lasts."""
+    """The device behind the descriptor was removed, and came back as another one: its lasting identity finds it."""
     api, image = daemon.api, directory / "one.img"
     link = directory / "disk"
     with open(image, "wb") as file:

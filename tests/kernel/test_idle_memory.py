@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Memory that a disk's requests do not need goes back to the machine, and no byte of a request with it."""
+"""The worker returns memory that its requests do not need, and loses no byte of a request."""
 
 import ctypes
 import os
@@ -53,7 +53,7 @@ def _descriptors(pid, target):
 
 
 def test_a_worker_does_not_see_where_its_memory_lies(daemon):
-    """It looks up which of its pages are there. Who takes it over must not find out where in the machine they are."""
+    """The worker asks which of its pages are present. An attacker in it must not learn their physical addresses."""
     daemon.api.create(null_spec("data", queues=1, dataPath="copy"))
     pid = daemon.worker_pid("data")
     seen = 0

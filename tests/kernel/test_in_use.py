@@ -37,7 +37,7 @@ def mounted(api, file_of, directory):
     run("mkfs.ext4", "-q", "-F", disk.path)
     run("mount", "-o", "ro", disk.path, mount)
     yield mount
-    run("umount", mount, check=False)  # it may be gone
+    run("umount", mount, check=False)  # it may be unmounted already
 
 
 def _searches(daemon):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who uses a disk without being seen at first sight: a disk in use is never taken away without force."""
+"""Openers that are hard to find: ublkd never removes a disk in use without force."""
 
 import contextlib
 import os
@@ -157,7 +157,7 @@ def test_another_name_of_the_node(api, disk, directory):  # pylint: disable=rede
 
 
 def test_a_thread_with_descriptors_of_its_own(api, disk):  # pylint: disable=redefined-outer-name
-    """Those of the first thread are not all: unshare(CLONE_FILES)."""
+    """A thread may have descriptors of its own: unshare(CLONE_FILES)."""
     body = (
         "import threading\nready = threading.Event()\n"
         "def hold():\n"
@@ -204,7 +204,7 @@ def _write(file):
 
 @pytest.mark.parametrize("way", [*_TAKES_AWAY])
 def test_a_file_system_that_was_unmounted_lazily(api, disk, directory, way):  # pylint: disable=redefined-outer-name
-    """It is in no mount table, and somebody writes to it. Every way that takes the disk away is refused."""
+    """It is in no mount table, and a process writes to it. ublkd refuses every way to remove the disk."""
     with _lazily_unmounted(disk.path, directory / "mnt", "ext4") as file:
         _check_refused(api, disk, "ext4", way=way)
         _write(file)
@@ -250,7 +250,7 @@ def test_what_only_the_kernel_knows(api, file_of, directory, where):
 
 
 def test_a_mount_namespace_without_processes(api, disk, directory):  # pylint: disable=redefined-outer-name
-    """It is kept by a bind mount of it alone, as "ip netns" does with those of the network."""
+    """Only a bind mount keeps the namespace, as with the network namespaces of "ip netns"."""
     inside, kept = directory / "inside", directory / "kept"
     inside.mkdir()
     kept.mkdir()

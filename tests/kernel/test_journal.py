@@ -75,7 +75,7 @@ def test_records_of_a_device_are_found_by_their_fields(make_daemon, journal):
 
 
 def _lines(records):
-    """What an administrator sees: one reason for each line. Udev may hold a disk that goes for a moment, or not."""
+    """What an administrator sees: one reason for each line. Udev may hold a disk for a moment during its removal, or not."""
     reasons = [record.get("REASON", record["MESSAGE"]) for record in records if int(record["PRIORITY"]) < 7]
     return [reason for reason in reasons if reason not in _HELD]
 

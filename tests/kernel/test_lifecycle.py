@@ -93,7 +93,7 @@ def test_delete_a_mounted_disk_names_the_mount(api, directory, file_of):
 
 
 def test_a_disk_behind_a_loop_device_is_in_use(api, directory, file_of):
-    """The kernel tells of no holder, and no process has the disk open."""
+    """The kernel lists no holder, and no process has the disk open."""
     spec = loop_spec("data", file_of())
     disk = Disk(api.create(spec)["status"]["id"])
     mount = directory / "mnt"

@@ -100,7 +100,7 @@ def test_limits_change_under_load(api, daemon):
         _assert_at_most(disk, 200, 20, 300)
         daemon.kill()
         daemon.start()
-        api.put(spec | {"limits": {"read": {"iops": 40, "iopsBurst": 10}}})  # an adopted worker hears of it, too
+        api.put(spec | {"limits": {"read": {"iops": 40, "iopsBurst": 10}}})  # an adopted worker gets it, too
         disk.wait_progress(_LOAD)
         _assert_at_most(disk, 40, 10, 80)
         api.put(spec | {"limits": {}})
@@ -201,7 +201,7 @@ def test_busy_polling_instead_of_sleeping(api, restart):
     api.put(spec | {"busyPollUs": 10000})
     if restart:
         pid = api.restart("data")["status"]["worker"]["pid"]
-    disk.read(0, 4096)  # the queue hears of it when it wakes
+    disk.read(0, 4096)  # the queue reads the limit when it wakes
     # On a busy machine a reader may take longer to come back than a queue polls.
     wait_until(lambda: _sleeps_for_reads(disk, pid) < sleeping / 3, f"fewer than {sleeping} sleeps, as it polls")
     api.delete("data")

@@ -23,7 +23,7 @@ _RESTARTS = 4
 
 
 def _open(disk):
-    """Somebody who has the disk open, until terminated."""
+    """A process that has the disk open, until terminated."""
     with open(disk.path, "rb") as held:
         return subprocess.Popen(["sleep", "600"], stdin=held)
 
@@ -256,7 +256,7 @@ def test_grow_a_mounted_file_system(api, directory, file_of):
 
 
 def test_grow_beyond_the_backing_store(api, file_of):
-    """The disk goes on as it is, the user hears why, and it grows as soon as the store has."""
+    """The disk keeps its size, the status says why, and it grows as soon as the store has grown."""
     if not _grows():
         return
     path = file_of(size=64 << 20)
@@ -282,7 +282,7 @@ def _times(api, reason):
 
 
 def test_a_growth_is_judged_by_its_own_try(api, file_of):
-    """Tried, told that the file is too small, taken back, the file was grown, tried again: that grows."""
+    """A growth fails as the file is too small, and is undone; after the file has grown, a second one works."""
     if not _grows():
         return
     path = file_of(size=16 << 20)
@@ -411,7 +411,7 @@ def test_a_disk_and_its_partition_are_one_store(api, file_of):
         run("udevadm", "settle")  # it may read the table of a disk once more, and its partitions are away meanwhile
         wait_until(lambda: os.path.exists(f"{loop}p1") and os.path.exists(f"{loop}p2"), "the partitions")
         api.create(loop_spec("first", f"{loop}p1"))
-        # Not even for a range between the partitions: somebody else may have another one, which only a claim can tell.
+        # Not even for a range between the partitions: another device may use another one, and only a claim shows it.
         for more in ({}, {"size": "8MiB", "target": {"offset": "20MiB"}}):
             assert api.create(loop_spec("whole", loop, **more), status=422)["reason"] == "BackingFileBusy"
             api.delete("whole")

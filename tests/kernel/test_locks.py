@@ -18,7 +18,7 @@ _FLOCK = "@hhqqi"
 
 
 def _is_locked(path):
-    """Whether somebody has an OFD lock on the first byte of the file that is not QEMU's."""
+    """Return whether a process other than QEMU has an OFD lock on the first byte of the file."""
     with open(path, "rb") as file:
         wanted = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 512, 0)
         found = struct.unpack(_FLOCK, fcntl.fcntl(file, _GETLK, wanted))
@@ -85,7 +85,7 @@ def _leave_alone(daemon, path):
 
 
 def test_no_other_lock_holder_while_the_disk_has_no_worker(daemon, file_of):
-    """Not even who only reads, and waits for that moment."""
+    """Not even a reader that waits for that moment gets the lock."""
     path = file_of()
     api = daemon.api
     device = api.create(loop_spec("data", path, recovery={"trigger": "manual"}))
@@ -118,7 +118,7 @@ def test_a_reader_does_not_keep_a_disk_from_its_recovery(daemon, file_of):
         assert "BackingRead" in [event["reason"] for event in events]
         with pytest.raises(OSError):
             fcntl.fcntl(writer, _SETLK, struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
-    # The reader has gone: the whole lock is taken.
+    # The reader has exited: the whole lock is taken.
     with open(path, "rb") as reader:
 
         def refused():
@@ -134,7 +134,7 @@ def test_a_reader_does_not_keep_a_disk_from_its_recovery(daemon, file_of):
 
 
 def test_another_lock_holder_came_while_the_store_was_free(daemon, file_of):
-    """It keeps the file, and the disk waits: its I/O is neither lost nor written beside somebody else's."""
+    """It keeps the file, and the disk waits: its I/O is neither lost nor written beside another writer's."""
     path = file_of()
     api = daemon.api
     device = api.create(loop_spec("data", path))
@@ -144,7 +144,7 @@ def test_another_lock_holder_came_while_the_store_was_free(daemon, file_of):
         write = disk.write_later(0, block("a"))
         daemon.start()
         wait_until(lambda: api.get("data")["status"]["phase"] == "Backoff", "the recovery refused")
-        # The next worker finds it out before the driver hears of it, and can say who it is.
+        # The next worker finds the lock before the driver gets a command, and reports its holder.
         api.wait_for("data", lambda it: f"process {os.getpid()} (" in condition_of(it)["message"], "says who")
         assert not write.done and disk.path
     assert api.wait_phase("data", "Live")["status"]["id"] == disk.number

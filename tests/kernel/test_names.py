@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The names of a block device: those that the kernel gives out, and those that stay."""
+"""The names of a block device: names that the kernel assigns, and names that last."""
 
 import subprocess
 

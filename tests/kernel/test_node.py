@@ -84,7 +84,7 @@ def test_owner_changes_on_a_live_disk(api):
 
 @pytest.fixture(name="slow_udev")
 def udev_that_stops_between_reading_and_setting(directory):
-    """Udev stops at every new disk after the rule of ublkd has read the owner, and goes on once `go` is there."""
+    """Udev stops at every new disk after the rule of ublkd has read the owner, until the file `go` exists."""
     rule = _RULE.with_name("61-slow.rules")
     rule.parent.mkdir(parents=True, exist_ok=True)
     script = directory / "slow"

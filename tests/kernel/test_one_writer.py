@@ -22,7 +22,7 @@ def _node(device):
 
 
 def _refused(api, spec, reason="BackingInUse"):
-    """It is not served, for this reason. Return the message; the device is gone again."""
+    """Check that the device fails for this reason. Remove it, and return the message."""
     problem = api.create(spec, status=422)
     ready = condition_of(api.get(spec["name"]))
     assert ready["reason"] == reason, ready
@@ -31,7 +31,7 @@ def _refused(api, spec, reason="BackingInUse"):
 
 
 def _served(api, *specs):
-    """They are served at the same time. The devices are gone again."""
+    """Check that all are served at the same time, and remove them."""
     for spec in specs:
         api.create(spec)
     for spec in reversed(specs):

@@ -18,7 +18,7 @@ _READS = 40
 
 @contextlib.contextmanager
 def _on_cpu_of(disk, queue):
-    """What this thread asks for within, and those that it starts, goes to that queue."""
+    """Requests of this thread, and of threads that it starts, go to that queue inside the block."""
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {_cpu_of(disk, queue)})
     try:
@@ -82,7 +82,7 @@ def test_a_queue_that_is_never_done(direct, ext4, file_of, daemon, directory):
             meanwhile = [_writes_while_one_is_read(disk) for _ in range(_READS)]
         before = _writes(disk)
         wait_until(lambda: _writes(disk) > before, "the large writes going on")
-        # Of most: one CPU may stand still for a second while the other goes on.
+        # Of most seconds: one CPU may stand still for a second while the other works.
         assert statistics.median(meanwhile) < 16, f"small reads took as long as so many large writes: {meanwhile}"
         assert _answered(api, 1, "read") >= _READS and _answered(api, 1, "write") == 0
     finally:

@@ -50,7 +50,7 @@ def test_queues_are_marked_as_those_that_clean_pages(api):
 
 @pytest.fixture
 def rings():
-    """What the kernel tells of each ring that is made: {thread: flags}. Name it before the daemon."""
+    """The flags of each ring that is created, from the kernel: {thread: flags}. Name it before the daemon."""
     switch = _TRACING / "events/io_uring/io_uring_create/enable"
     (_TRACING / "trace").write_text("")
     switch.write_text("1")
@@ -128,7 +128,7 @@ def _kernels_map(disk):
 
 
 def test_queues_run_where_their_requests_come_from(api, daemon):
-    """Also those of later workers: of the supervisor that made the disk, and of one that did not."""
+    """Also the queues of later workers: of the supervisor that created the disk, and of a later one."""
     device = api.create(null_spec("data", queues=2))
     disk, pid = Disk(device["status"]["id"]), device["status"]["worker"]["pid"]
     wanted = _kernels_map(disk)
@@ -178,7 +178,7 @@ def test_stacks_and_rings_lie_where_their_queue_runs(api, daemon):
 
 
 def _new_pages(pid, before, count):
-    """The nodes of those that were not there before, once there are more than `count`."""
+    """The nodes of new disks, as soon as there are more than `count`."""
     new = [where for page, where in numa.anonymous_pages(pid).items() if page not in before]
     return new if len(new) > count else None
 

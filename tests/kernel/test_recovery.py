@@ -135,7 +135,7 @@ def _is_open(disk):
 
 
 def _give_up_soon(api, spec, disk):
-    """Only now, when somebody waits: that may take longer than ublkd has patience, once it counts."""
+    """Only now, when a request waits: this may take longer than the patience of ublkd."""
     wait_until(lambda: _is_open(disk), "somebody who waits for the disk")
     api.put({**spec, "recovery": {**spec["recovery"], "giveUpAfter": "3s"}}, wait=None)
 
@@ -212,7 +212,7 @@ def test_a_device_that_is_deleted_while_it_is_held(api, daemon):
 
 
 def test_statistics_go_on_after_a_workers_death(api, daemon, file_of):
-    """The counts belong to the disk: the next worker adds to those of the last."""
+    """The counts belong to the disk: the next worker adds to the counts of the last."""
     disk = Disk(api.create(loop_spec("data", file_of()))["status"]["id"])
     for _ in range(20):
         disk.write(0, block("a"))

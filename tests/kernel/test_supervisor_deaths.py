@@ -26,7 +26,7 @@ _DEATH_LIMIT = 30  # seconds
 
 
 class Mortal:
-    """A daemon that can be told when to die."""
+    """A daemon that dies at a point that the test chooses."""
 
     def __init__(self, make_daemon, directory):
         self._file = directory / "die-at"
@@ -90,7 +90,7 @@ def mortal(make_daemon, directory):
 
 
 def _every_death(flow):
-    """flow(n) goes through it once and checks; it returns where ublkd died, if it did."""
+    """flow(n) runs the flow once and checks it; it returns where ublkd died, if it did."""
     for number in range(1, _OPERATIONS_MAX):
         where = flow(number)
         print(f"operation {number}: {where or 'none'}", flush=True)

@@ -39,7 +39,7 @@ def test_attach_use_restart_detach(daemon, file_of, directory):
     run("mount", node, mount)
     try:
         (mount / "file").write_bytes(b"x" * 100000)
-        assert str(mount) in ublkctl(daemon, "detach", node, status=7)  # it names who uses the disk
+        assert str(mount) in ublkctl(daemon, "detach", node, status=7)  # it names the openers
         before = daemon.worker_pid(name)
         assert ublkctl(daemon, "restart", name) == f"{name} restarted\n"
         assert daemon.worker_pid(name) != before
@@ -109,7 +109,7 @@ def test_apply_to_the_real_thing(daemon, directory, file_of):
 
 
 def test_a_mounted_disk_is_pruned_only_by_its_name(daemon, directory, file_of):
-    """--force once took every mounted disk that had fallen out of the folder, and told it as done."""
+    """--force once removed every mounted disk that was not in the folder any more, and reported success."""
     labels = {"app": "x"}
     spec = {"name": "a", "target": {"type": "loop", "path": str(file_of(size=64 << 20))}, "labels": labels}
     daemon.api.create(spec)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Workers that die before they serve, and the spare that is there for those that die later."""
+"""Workers that die before they serve, and the spare for the deaths that come later."""
 
 import os
 import pathlib

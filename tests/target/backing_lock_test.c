@@ -108,7 +108,7 @@ static void an_image_of_qemu_is_not_written(void)
         CHECK_INT(lock(ours, 0, SIZE, false), 0);
 }
 
-static void where_there_are_no_locks_it_says_so(void)
+static void a_file_system_without_locks_is_reported(void)
 {
         _cleanup_close_ int fd = open_again(path, O_PATH);
         int r = lock(fd, 0, SIZE, true);
@@ -117,7 +117,7 @@ static void where_there_are_no_locks_it_says_so(void)
 }
 
 /* The second fence: what a dead worker has under way is done by its ring. */
-static void a_ring_keeps_the_lock_until_it_is_gone(void)
+static void a_ring_keeps_the_lock_until_it_is_freed(void)
 {
         _cleanup_close_ int other = open_again(path, O_RDWR);
         struct io_uring ring;
@@ -197,7 +197,7 @@ static void who_has_it_is_named(int command, const char *name, const char *after
         ours = close_fd(ours);
 }
 
-static void whom_nobody_sees_is_told_as_such(void)
+static void a_hidden_lock_holder_is_reported_as_hidden(void)
 {
         _cleanup_close_ int ours = open_again(path, O_RDWR);
 
@@ -215,14 +215,14 @@ int main(void)
         readers_share_and_exclude_writers();
         another_name_is_the_same_file();
         an_image_of_qemu_is_not_written();
-        where_there_are_no_locks_it_says_so();
-        a_ring_keeps_the_lock_until_it_is_gone();
+        a_file_system_without_locks_is_reported();
+        a_ring_keeps_the_lock_until_it_is_freed();
         who_has_it_is_named(F_OFD_SETLK, "holder", "End that one first", "ublkctl");
         who_has_it_is_named(F_SETLK, "holder", "End that one first", "ublkctl");
         who_has_it_is_named(
                 F_OFD_SETLK, "ublkd-worker", "'ublkctl host' tells how to take it over", "End that");
         who_has_it_is_named(F_OFD_SETLK, "ublkd", "for a disk of ublkd", "End that");
-        whom_nobody_sees_is_told_as_such();
+        a_hidden_lock_holder_is_reported_as_hidden();
         scratch_remove(&scratch);
         return check_report();
 }

@@ -106,7 +106,7 @@ static void replace(const char *path)
         CHECK_INT(rename(fresh, path), 0);
 }
 
-static void a_file_is_told_from_another_with_its_name(void)
+static void a_file_differs_from_another_with_its_name(void)
 {
         struct attempt first, second;
         char path[512];
@@ -217,7 +217,7 @@ static void a_missing_file_of_a_disk_is_not_to_be_created(void)
         close_attempt(&first);
 }
 
-static void what_is_no_store_is_not_opened(void)
+static void other_file_types_are_not_opened(void)
 {
         static char null[] = "/dev/null";
         char fifo[600];
@@ -313,7 +313,7 @@ static void a_path_that_changes_while_it_is_opened(void)
 }
 
 /* An inode number that is given out again is another file. */
-static void an_inode_number_tells_nothing(void)
+static void an_inode_number_identifies_nothing(void)
 {
         struct backing_identity first, second;
         struct stat stat = {}, again = {};
@@ -332,14 +332,14 @@ static void an_inode_number_tells_nothing(void)
 int main(void)
 {
         CHECK_INT(scratch_make(&scratch, "/tmp"), 0);
-        a_file_is_told_from_another_with_its_name();
+        a_file_differs_from_another_with_its_name();
         what_is_given_needs_no_path();
         a_dead_file_system_gives_way_to_the_next_mount();
         what_is_kept_is_an_open_file_of_its_own();
         a_missing_file_of_a_disk_is_not_to_be_created();
-        what_is_no_store_is_not_opened();
+        other_file_types_are_not_opened();
         a_path_that_changes_while_it_is_opened();
-        an_inode_number_tells_nothing();
+        an_inode_number_identifies_nothing();
         scratch_remove(&scratch);
         return check_report();
 }

@@ -66,7 +66,7 @@ class Job:
 
 
 def _die_with_parent():
-    """Let the kernel end a child whose parent is gone, however it went."""
+    """Let the kernel end a child whose parent has died, in any way."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
@@ -97,7 +97,7 @@ class _Output:
             except BlockingIOError:
                 return
             if not data:
-                time.sleep(seconds)  # QEMU has not opened it yet, or is gone
+                time.sleep(seconds)  # QEMU has not opened it yet, or has exited
                 return
             self._take(data)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One life of the machine: check what the lives before have left, then write until somebody pulls the plug.
+"""One life of the machine: check what the lives before have left, then write until the power is cut.
 
 The journal lies on the host, and outlives the guest. "try" is written before a
 request and "ack" after its answer, so of the last request alone it may be

@@ -79,7 +79,7 @@ class Api:
         return self.get(name)["status"]["phase"]
 
     def delete(self, name, force=False, status=204, drop_last_copy=None):
-        """Remove a device and wait until it is gone. Also if only its disk has its data."""
+        """Remove a device and wait for the end of the removal. Also if only its disk has its data."""
         more = ("&force=true" if force else "") + (f"&drop-last-copy={str(drop_last_copy).lower()}" if drop_last_copy is not None else "")
         return self.ask("DELETE", f"/devices/{name}?wait&timeout=60s{more}", status)
 

@@ -100,7 +100,7 @@ class TestyStore:
         self._slow.write_text(f"{seconds}\n")
 
     def fast(self):
-        """Writes that arrive from now on land at once; those under way stay slow."""
+        """Later writes land at once; writes under way stay slow."""
         self._slow.unlink()
 
     @contextlib.contextmanager
@@ -156,7 +156,7 @@ class TestyStore:
         self._slow.unlink(missing_ok=True)
         self._shore.close()
         run("nbd-client", "-d", self.path)
-        # Where somebody has it open, as udev may, it is taken until then, and the next client is refused.
+        # While it has an opener, such as udev, it is in use, and the next client is refused.
         wait_until(lambda: not pathlib.Path("/sys/block/nbd0/pid").exists(), "the nbd disk free")
         self._server.terminate()
         self._server.wait(60)

@@ -55,7 +55,7 @@ def zero(path, request, offset, length):
 
 
 def block(letter, length=4096):
-    """A block of data that can be told from others."""
+    """A block of data that differs from others."""
     return letter.encode() * length
 
 

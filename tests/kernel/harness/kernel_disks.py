@@ -25,7 +25,7 @@ def flushes(path):
 
 
 def detach_loop(path):
-    """Detach a loop disk from its file. Where somebody has it open, as udev may, the kernel does it later."""
+    """Detach a loop disk from its file. If it has an opener, such as udev, the kernel does it later."""
     run("losetup", "--detach", path)
     bound = pathlib.Path("/sys/block") / pathlib.Path(path).name / "loop"
     wait_until(lambda: not bound.exists(), f"{path} without its file")

@@ -21,7 +21,7 @@ def numbers():
 
 
 def _identity(number):
-    """What tells a device from the next one of its number; None: there is none."""
+    """What distinguishes a device from the next one with its number; None: there is none."""
     try:
         return os.stat(f"/sys/class/ublk-char/ublkc{number}").st_ino
     except FileNotFoundError:
@@ -40,7 +40,7 @@ def info(number):
 
 
 def is_known(number):
-    """Whether the driver has such a device: longer than it is shown, for who has it open still."""
+    """Return whether the driver has such a device: while it has openers, longer than /sys shows it."""
     return run(programs.stranger(), "info", number, check=False).returncode == 0
 
 
@@ -66,7 +66,7 @@ def remove(number):
 
 
 class Stranger:
-    """A ublk disk of somebody else, served until it is closed."""
+    """A ublk disk of another server, served until close()."""
 
     def __init__(self, number):
         self.number = number
@@ -87,6 +87,6 @@ class Stranger:
         wait_until(self._is_gone, f"the stranger's device {self.number} gone")
 
     def _is_gone(self):
-        """Its number is somebody else's, or free."""
+        """Its number belongs to another disk, or is free."""
         identity = _identity(self.number)
         return not is_known(self.number) if identity is None else identity != self._identity

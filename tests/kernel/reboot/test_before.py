@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The first boot: devices are made, and the machine goes down without a word to ublkd."""
+"""The first boot: devices are created, and the machine goes down without notice to ublkd."""
 
 import world
 from harness.daemon import Daemon

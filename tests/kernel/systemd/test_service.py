@@ -68,7 +68,7 @@ def test_systemd_keeps_the_store_of_a_disk(service, ext4, file_of):
 
 
 def test_systemd_keeps_the_claim_that_a_disk_inherited(service, directory):
-    """Of two disks on parts of one block device the one with the claim goes, and then ublkd is replaced."""
+    """Of two disks on parts of one block device the one with the claim is removed, then ublkd is replaced."""
     api, image = service, directory / "one.img"
     with open(image, "wb") as file:
         file.truncate(64 << 20)

@@ -32,7 +32,7 @@ static void check_left_alone(const struct world *world, enum condition_reason re
         CHECK_INT(world_record(world, "data")->status.reason, reason);
 }
 
-static void an_older_record_moves_nothing(void)
+static void an_older_record_changes_nothing(void)
 {
         struct world world;
 
@@ -127,7 +127,7 @@ static void the_record_of_a_removed_device_may_go(void)
 
 int main(void)
 {
-        an_older_record_moves_nothing();
+        an_older_record_changes_nothing();
         its_backing_store_stays_its_own();
         the_newer_record_finds_the_worker();
         the_newer_record_recovers_a_disk_without_a_worker();

@@ -336,7 +336,7 @@ static struct worker_proc *world_new_with_opener(struct world *world)
         return fake_worker("data");
 }
 
-static void a_new_disk_is_not_made_where_somebody_else_writes(void)
+static void a_new_disk_is_not_created_beside_another_writer(void)
 {
         struct world world;
         struct worker_proc *worker = world_new_with_opener(&world);
@@ -351,7 +351,7 @@ static void a_new_disk_is_not_made_where_somebody_else_writes(void)
         world_free(&world);
 }
 
-static void what_cannot_be_known_is_told_and_refuses_nothing(void)
+static void an_unknown_condition_is_reported_and_refuses_nothing(void)
 {
         struct world world;
         struct worker_proc *worker = world_new_with_opener(&world);
@@ -363,7 +363,7 @@ static void what_cannot_be_known_is_told_and_refuses_nothing(void)
 }
 
 /* Its I/O waits. */
-static void a_disk_that_exists_recovers_where_somebody_else_writes(void)
+static void a_disk_that_exists_recovers_beside_another_writer(void)
 {
         struct world world;
 
@@ -460,9 +460,9 @@ int main(void)
         the_store_of_a_lost_disk_is_its_own();
         a_store_that_the_worker_of_a_lost_disk_has_locked_is_to_be_adopted();
         what_lies_below_a_store_belongs_to_its_disk();
-        a_new_disk_is_not_made_where_somebody_else_writes();
-        what_cannot_be_known_is_told_and_refuses_nothing();
-        a_disk_that_exists_recovers_where_somebody_else_writes();
+        a_new_disk_is_not_created_beside_another_writer();
+        an_unknown_condition_is_reported_and_refuses_nothing();
+        a_disk_that_exists_recovers_beside_another_writer();
         of_two_that_open_one_store_at_once_one_wins();
         a_disk_does_not_grow_into_another();
         a_disk_without_a_worker_keeps_its_store();

@@ -73,7 +73,7 @@ static void shown_once_also_by_the_next_supervisor(void)
         world_free(&world);
 }
 
-static void kept_over_a_restart_that_accepts_nothing(void)
+static void kept_across_a_restart_that_accepts_nothing(void)
 {
         struct region_control *control;
         struct world world;
@@ -108,7 +108,7 @@ static void cleared_with_the_worker_that_follows(void)
 }
 
 /* It happened after the administrator had looked. */
-static void not_what_nobody_had_seen(void)
+static void not_a_fault_that_no_client_has_seen(void)
 {
         struct region_control *control;
         struct world world;
@@ -197,9 +197,9 @@ int main(void)
 {
         a_restart_fails_no_write_that_waits_for_room();
         shown_once_also_by_the_next_supervisor();
-        kept_over_a_restart_that_accepts_nothing();
+        kept_across_a_restart_that_accepts_nothing();
         cleared_with_the_worker_that_follows();
-        not_what_nobody_had_seen();
+        not_a_fault_that_no_client_has_seen();
         not_by_a_restart_that_was_refused();
         kept_while_the_region_is_gone();
         cleared_when_the_disk_was_disabled();

@@ -85,7 +85,7 @@ static void begin_waiting_for_number_3(struct world *world)
         fake_worker_open(fake_worker("data"), "file:1");
 }
 
-static void a_number_that_is_not_released_is_told_of(void)
+static void a_number_that_is_not_released_is_reported(void)
 {
         struct world world;
 
@@ -97,7 +97,7 @@ static void a_number_that_is_not_released_is_told_of(void)
 }
 
 /* Not for a moment does it look as if nothing were wrong, also while another worker is tried with. */
-static void a_strangers_number_is_told_of_all_the_time(void)
+static void a_foreign_number_is_reported_all_the_time(void)
 {
         struct world world;
 
@@ -125,7 +125,7 @@ static void a_strangers_number_is_told_of_all_the_time(void)
 }
 
 /* What was found at one number is not told of the next. */
-static void a_number_that_is_being_released_is_no_strangers(void)
+static void a_number_that_is_being_released_is_not_foreign(void)
 {
         struct world world;
 
@@ -139,7 +139,7 @@ static void a_number_that_is_being_released_is_no_strangers(void)
         world_free(&world);
 }
 
-static void what_the_kernel_does_not_say_is_told_while_it_releases(void)
+static void a_failed_question_to_the_kernel_is_reported_during_the_release(void)
 {
         struct world world;
 
@@ -181,7 +181,7 @@ static void a_late_disk_is_not_forgotten_for_another_number(void)
 }
 
 /* A disk that was there before this ublkd may be live, and in use. */
-static void nothing_is_said_of_a_disk_that_the_kernel_has_not_told_of(void)
+static void nothing_is_reported_of_a_disk_before_the_kernel_answers(void)
 {
         struct world world;
 
@@ -334,7 +334,7 @@ static void a_disk_that_may_be_mounted_is_stopped_by_force_only(void)
 
 /* The same question whatever takes the disk away; and none about a disk that nobody serves, whose open may
  * wait. */
-static void whoever_takes_a_disk_away_asks_the_kernel(void)
+static void every_removal_of_a_disk_asks_the_kernel(void)
 {
         struct world world;
 
@@ -369,7 +369,7 @@ static void whoever_takes_a_disk_away_asks_the_kernel(void)
 }
 
 /* As one does whose last user goes: DEL_DEV was asked for before, and takes effect now. */
-static void a_disk_that_is_gone_before_it_is_deleted(void)
+static void a_disk_that_is_removed_before_it_is_deleted(void)
 {
         struct world world;
 
@@ -386,7 +386,7 @@ static void a_disk_that_is_gone_before_it_is_deleted(void)
 }
 
 /* The answer of the question who has the disk may come when nobody wants to know any more. */
-static void a_disk_that_goes_while_its_users_are_looked_for(void)
+static void a_disk_that_is_removed_during_the_search_of_its_openers(void)
 {
         struct world world;
 
@@ -452,7 +452,7 @@ static void a_disk_that_lingers_for_a_moment_is_not_held(void)
         world_free(&world);
 }
 
-static void a_record_that_could_not_be_erased_goes_later(void)
+static void a_record_that_could_not_be_erased_is_erased_later(void)
 {
         struct world world;
 
@@ -469,7 +469,7 @@ static void a_record_that_could_not_be_erased_goes_later(void)
 }
 
 /* Neither Live for a spec that is not served, nor the old spec's reason for the new one. */
-static void nothing_is_said_of_a_new_spec_that_is_true_of_the_old_one(void)
+static void a_result_of_the_old_spec_is_not_reported_for_the_new_one(void)
 {
         struct world world;
 
@@ -485,7 +485,7 @@ static void nothing_is_said_of_a_new_spec_that_is_true_of_the_old_one(void)
 }
 
 /* The number may be somebody else's next, and udev would make that disk look like ours. */
-static void what_udev_is_told_goes_with_the_disk(void)
+static void the_file_for_udev_is_removed_with_the_disk(void)
 {
         struct world world;
         char path[96];
@@ -508,23 +508,23 @@ int main(void)
         what_never_had_a_driver_is_forgotten_without_one();
         a_stranger_that_is_faster_gets_another_number();
         a_number_that_is_being_released_is_waited_for();
-        a_number_that_is_not_released_is_told_of();
-        a_strangers_number_is_told_of_all_the_time();
-        a_number_that_is_being_released_is_no_strangers();
-        what_the_kernel_does_not_say_is_told_while_it_releases();
+        a_number_that_is_not_released_is_reported();
+        a_foreign_number_is_reported_all_the_time();
+        a_number_that_is_being_released_is_not_foreign();
+        a_failed_question_to_the_kernel_is_reported_during_the_release();
         a_late_disk_is_not_forgotten_for_another_number();
-        nothing_is_said_of_a_disk_that_the_kernel_has_not_told_of();
+        nothing_is_reported_of_a_disk_before_the_kernel_answers();
         what_the_kernel_leaves_out_is_not_asked_for_again();
         a_disk_grows_after_its_worker();
         a_disk_that_was_opened_since_stays_until_it_is_closed();
         a_disk_that_may_be_mounted_is_stopped_by_force_only();
-        whoever_takes_a_disk_away_asks_the_kernel();
-        a_disk_that_is_gone_before_it_is_deleted();
-        a_disk_that_goes_while_its_users_are_looked_for();
+        every_removal_of_a_disk_asks_the_kernel();
+        a_disk_that_is_removed_before_it_is_deleted();
+        a_disk_that_is_removed_during_the_search_of_its_openers();
         users_are_looked_for_again();
         a_disk_that_lingers_for_a_moment_is_not_held();
-        a_record_that_could_not_be_erased_goes_later();
-        nothing_is_said_of_a_new_spec_that_is_true_of_the_old_one();
-        what_udev_is_told_goes_with_the_disk();
+        a_record_that_could_not_be_erased_is_erased_later();
+        a_result_of_the_old_spec_is_not_reported_for_the_new_one();
+        the_file_for_udev_is_removed_with_the_disk();
         return check_report();
 }

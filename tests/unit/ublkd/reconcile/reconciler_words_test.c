@@ -58,7 +58,7 @@ static void refuse_until_back_off(struct world *world)
         CHECK_INT(world_phase(world, "data"), PHASE_BACKOFF);
 }
 
-static void a_refusal_is_no_verdict_about_the_spec_that_came_since(void)
+static void a_refusal_does_not_apply_to_a_later_spec(void)
 {
         struct world world;
 
@@ -76,7 +76,7 @@ static void a_refusal_is_no_verdict_about_the_spec_that_came_since(void)
 }
 
 /* Both come within one turn of the loop. */
-static void a_refusal_that_comes_with_the_next_spec_is_no_verdict_about_that(void)
+static void a_refusal_that_comes_with_the_next_spec_does_not_apply_to_it(void)
 {
         struct world world;
 
@@ -89,7 +89,7 @@ static void a_refusal_that_comes_with_the_next_spec_is_no_verdict_about_that(voi
         world_free(&world);
 }
 
-static void a_refusal_is_no_verdict_about_a_try_that_was_asked_for_since(void)
+static void a_refusal_does_not_answer_a_later_request(void)
 {
         struct world world;
 
@@ -149,7 +149,7 @@ static void a_worker_of_another_store_or_size_is_not_waited_for(void)
 }
 
 /* It was started by an earlier ublkd: for which spec is not known. */
-static void what_an_adopted_worker_refuses_is_no_verdict(void)
+static void a_refusal_of_an_adopted_worker_is_not_final(void)
 {
         struct world world;
 
@@ -170,7 +170,7 @@ static void what_an_adopted_worker_refuses_is_no_verdict(void)
         world_free(&world);
 }
 
-static void a_trial_is_no_verdict_about_the_spec_that_came_since(void)
+static void a_trial_does_not_apply_to_a_later_spec(void)
 {
         struct world world;
 
@@ -261,7 +261,7 @@ static void restart(struct world *world, uint64_t features)
         world_settle(world, 20);
 }
 
-static void it_is_told_how_a_worker_went_that_was_to_leave(void)
+static void the_event_says_how_a_worker_exited_that_ublkd_asked_to(void)
 {
         struct world world;
 
@@ -289,15 +289,15 @@ static void it_is_told_how_a_worker_went_that_was_to_leave(void)
 int main(void)
 {
         fake_adopt_error = -ENOENT;
-        a_refusal_is_no_verdict_about_the_spec_that_came_since();
-        a_refusal_that_comes_with_the_next_spec_is_no_verdict_about_that();
-        a_refusal_is_no_verdict_about_a_try_that_was_asked_for_since();
+        a_refusal_does_not_apply_to_a_later_spec();
+        a_refusal_that_comes_with_the_next_spec_does_not_apply_to_it();
+        a_refusal_does_not_answer_a_later_request();
         asking_again_skips_the_back_off();
         a_worker_of_another_store_or_size_is_not_waited_for();
-        what_an_adopted_worker_refuses_is_no_verdict();
-        a_trial_is_no_verdict_about_the_spec_that_came_since();
+        a_refusal_of_an_adopted_worker_is_not_final();
+        a_trial_does_not_apply_to_a_later_spec();
         a_growth_is_judged_by_its_own_try();
         a_growth_that_is_asked_for_again_is_judged_by_that_try();
-        it_is_told_how_a_worker_went_that_was_to_leave();
+        the_event_says_how_a_worker_exited_that_ublkd_asked_to();
         return check_report();
 }

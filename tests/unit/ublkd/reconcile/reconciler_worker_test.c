@@ -227,7 +227,7 @@ static void what_is_asked_for_again_is_one_line(void)
 
 /* In a recovery the dead worker may have the lock until the driver says that its requests are done; but who
  * has once found somebody else at the store must not have the driver told of another recovery for nothing. */
-static void a_worker_is_told_when_to_lock_its_store(void)
+static void a_worker_gets_the_time_to_lock_its_store(void)
 {
         struct world world;
 
@@ -332,7 +332,7 @@ static void a_worker_that_leaves_without_a_word_does_not_take_the_disk_along(voi
 }
 
 /* While a try is under way, its deadline is not the time of the next one. */
-static void a_next_try_is_told_only_while_one_is_waited_for(void)
+static void a_next_try_is_reported_only_during_the_back_off(void)
 {
         struct world world;
 
@@ -404,7 +404,7 @@ static void restarts_and_recoveries_are_counted_on_by_the_next_supervisor(void)
 }
 
 /* A disk that is served was said to be recovered until the worker that serves it had the CPU. */
-static void nothing_is_told_before_who_was_found_has_spoken(void)
+static void nothing_is_reported_before_the_adopted_worker_has_answered(void)
 {
         struct world world;
 
@@ -424,7 +424,7 @@ static void nothing_is_told_before_who_was_found_has_spoken(void)
 }
 
 /* The driver takes its time: a disk that it is about to remove does not wait for anything. */
-static void what_cannot_be_recovered_is_never_said_to_wait(void)
+static void a_disk_that_cannot_be_recovered_is_not_reported_as_waiting(void)
 {
         struct world world;
 
@@ -459,7 +459,7 @@ static void begin_recovery_that_is_held(struct world *world, const char *more)
 }
 
 /* A backing store that hangs holds the recovery up; nothing else would say so. */
-static void requests_of_a_dead_worker_are_told_of_until_they_are_done(void)
+static void requests_of_a_dead_worker_are_reported_until_they_are_done(void)
 {
         struct world world;
 
@@ -476,7 +476,7 @@ static void requests_of_a_dead_worker_are_told_of_until_they_are_done(void)
 }
 
 /* What kept a disk from being recovered, which is told before that, has nothing to do with the next one. */
-static void a_recovery_that_was_given_up_is_no_trouble_of_the_next_disk(void)
+static void a_recovery_that_was_given_up_does_not_affect_the_next_disk(void)
 {
         struct world world;
 
@@ -489,7 +489,7 @@ static void a_recovery_that_was_given_up_is_no_trouble_of_the_next_disk(void)
 }
 
 /* Each look costs a CPU that the worker could have, in the midst of a recovery. */
-static void a_worker_that_was_told_to_go_is_left_alone_for_a_while(void)
+static void a_worker_that_has_got_go_is_not_asked_about_for_a_while(void)
 {
         struct world world;
         unsigned looks;
@@ -527,7 +527,7 @@ static const struct device_condition *stable_path(const struct world *world)
         return &world_record(world, "data")->status.conditions.of[CONDITION_STABLE_PATH];
 }
 
-static void a_path_that_may_change_is_told_once(void)
+static void a_path_that_may_change_is_reported_once(void)
 {
         struct world world;
 
@@ -552,7 +552,7 @@ static void a_path_that_may_change_is_told_once(void)
         world_free(&world);
 }
 
-static void a_stable_path_is_no_condition(void)
+static void a_stable_path_makes_no_condition(void)
 {
         struct world world;
 
@@ -567,24 +567,24 @@ static void a_stable_path_is_no_condition(void)
 
 int main(void)
 {
-        a_worker_that_was_told_to_go_is_left_alone_for_a_while();
-        requests_of_a_dead_worker_are_told_of_until_they_are_done();
-        a_recovery_that_was_given_up_is_no_trouble_of_the_next_disk();
+        a_worker_that_has_got_go_is_not_asked_about_for_a_while();
+        requests_of_a_dead_worker_are_reported_until_they_are_done();
+        a_recovery_that_was_given_up_does_not_affect_the_next_disk();
         a_restart_replaces_the_worker_once();
         a_restart_whose_trial_fails_leaves_the_worker_alone();
         a_restart_of_a_disk_that_cannot_be_served_as_before();
         a_restart_that_was_refused_stays_refused();
         a_spec_is_tried();
         what_is_asked_for_again_is_one_line();
-        a_worker_is_told_when_to_lock_its_store();
+        a_worker_gets_the_time_to_lock_its_store();
         a_second_request_to_recover_skips_the_back_off_again();
         no_worker_is_started_while_one_may_live();
         a_worker_that_leaves_without_a_word_does_not_take_the_disk_along();
-        a_next_try_is_told_only_while_one_is_waited_for();
+        a_next_try_is_reported_only_during_the_back_off();
         restarts_and_recoveries_are_counted_on_by_the_next_supervisor();
-        nothing_is_told_before_who_was_found_has_spoken();
-        what_cannot_be_recovered_is_never_said_to_wait();
-        a_path_that_may_change_is_told_once();
-        a_stable_path_is_no_condition();
+        nothing_is_reported_before_the_adopted_worker_has_answered();
+        a_disk_that_cannot_be_recovered_is_not_reported_as_waiting();
+        a_path_that_may_change_is_reported_once();
+        a_stable_path_makes_no_condition();
         return check_report();
 }

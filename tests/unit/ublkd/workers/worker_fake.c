@@ -57,7 +57,7 @@ static void say_params_with(uint64_t size_max, uint64_t claim_start)
         });
 }
 
-static void say_params(void)
+static void send_params(void)
 {
         say_params_with(0, 0);
 }
@@ -69,7 +69,7 @@ static void say_grown(uint64_t size, uint64_t size_max)
         });
 }
 
-static void say_failed(void)
+static void send_failed(void)
 {
         struct worker_msg msg = {.type = WORKER_MSG_FAILED};
 
@@ -115,7 +115,7 @@ void worker_fake_serve(int at)
                         _exit(93);
                 close(fd);
                 say_hello(worker_fake_uid, getpid(), WORKER_STAGE_SERVING, WORKER_FAKE_NUMBER);
-                say_params();
+                send_params();
                 say(&(struct worker_msg){.type = WORKER_MSG_READY});
                 while (listen_for(WORKER_MSG_LIVE))
                         continue;
@@ -129,7 +129,7 @@ static void be_good(void)
         if (listen(listener, 4) < 0)
                 _exit(92);
         say_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
-        say_params();
+        send_params();
         if (!listen_for(WORKER_MSG_GO))
                 _exit(94);
         say(&(struct worker_msg){.type = WORKER_MSG_READY});
@@ -142,14 +142,14 @@ static void be_good(void)
 static void be_failing(void)
 {
         say_hello("", /* it has not read CONFIG */ getpid(), WORKER_STAGE_OPENING, -1);
-        say_failed();
+        send_failed();
         _exit(1);
 }
 
 static void be_failing_and_stay(void)
 {
         say_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
-        say_failed();
+        send_failed();
         pause();
 }
 
@@ -179,7 +179,7 @@ static void be_ready_first(void)
 static void be_ready_before_go(void)
 {
         say_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
-        say_params();
+        send_params();
         say(&(struct worker_msg){.type = WORKER_MSG_READY});
         pause();
 }

@@ -76,7 +76,7 @@ static void test_sizes(void)
 }
 
 /* Wherever a size comes from. */
-static void test_no_disk_is_larger_than_a_spec_may_say(void)
+static void test_no_disk_is_larger_than_the_maximum_of_a_spec(void)
 {
         const uint64_t most = UINT64_C(4096) << 40;
         struct disk_wish wished = wish();
@@ -218,7 +218,7 @@ static void test_sharing(void)
 int main(void)
 {
         test_sizes();
-        test_no_disk_is_larger_than_a_spec_may_say();
+        test_no_disk_is_larger_than_the_maximum_of_a_spec();
         test_block_sizes();
         test_io_sizes();
         test_operations();

@@ -121,7 +121,7 @@ static bool is_all(const char *data, char letter, size_t length)
 static unsigned sent_tag;
 static size_t sent_length;
 
-static void one_comes(void)
+static void a_request_comes(void)
 {
         send_request(sent_tag, 'n', sent_length);
         wait_for_request();
@@ -138,9 +138,9 @@ static void test_moment(unsigned flags, enum moment moment, unsigned tag, size_t
         sent_tag = tag;
         sent_length = length;
         if (moment == EARLIER)
-                one_comes();
-        before_move = moment == JUST_BEFORE ? one_comes : NULL;
-        after_move = moment == JUST_AFTER ? one_comes : NULL;
+                a_request_comes();
+        before_move = moment == JUST_BEFORE ? a_request_comes : NULL;
+        after_move = moment == JUST_AFTER ? a_request_comes : NULL;
         CHECK_INT(drop(0), has_request);
         if (moment != NEVER)
                 CHECK(is_all(memory_of(tag), 'n', length));
@@ -169,7 +169,7 @@ static void test_undecidable(void)
                 return;
         sent_tag = 0;
         sent_length = LENGTH;
-        after_move = one_comes;
+        after_move = a_request_comes;
         close(pagemap);
         pagemap = open("/dev/null", O_RDONLY | O_CLOEXEC);
         CHECK_INT(drop(0), -ENOTRECOVERABLE);
