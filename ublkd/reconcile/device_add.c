@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ADD_DEV: under which number, and with what. */
+/* The step ADD_DEV: choose a number, write it into the record, create the disk. */
 #include "ublkd/reconcile/device_add.h"
 #include "ublkd/reconcile/parts/device_backing.h"
 #include "ublkd/reconcile/parts/device_claim.h"
@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-/* Flags are negotiated down without a word. Asking again would give the same answer. */
+/* The driver drops unknown flags without an error. Sending them again would give the same answer. */
 static void on_added(void *userdata, int result, const struct kernel_device *kernel)
 {
         struct managed_device *device = userdata;
@@ -27,7 +27,7 @@ static void on_added(void *userdata, int result, const struct kernel_device *ker
         device_on_command_done(userdata, attempt_add_result(result, device->view.foreign), kernel);
 }
 
-/* Without a record beside it a disk would be lost with the database. */
+/* Write the record into the runtime directory: without it the disk would be lost with the database. */
 static bool is_kept(struct managed_device *device)
 {
         int r = device_keep_record(device);
@@ -69,7 +69,7 @@ static bool number_is_reserved(const struct managed_device *device, int number)
         return device_store_number_owner(device->env->config.store, number, device->id.name);
 }
 
-/* The number is written down before the kernel hears of it: a device of ours is never lost. */
+/* Store the number before the command: ublkd must recognise the disk after a crash. */
 static void take_number(struct managed_device *device, int number)
 {
         struct device_store *store = device->env->config.store;
@@ -81,7 +81,7 @@ static void take_number(struct managed_device *device, int number)
                 device_step_done(device, r);
                 return;
         }
-        device->view.foreign = false; /* what is known of the last number says nothing about this one */
+        device->view.foreign = false; /* it was about the last number */
         add_device(device, device_store_get(store, device->id.name));
 }
 
@@ -130,7 +130,7 @@ static void try_candidate(struct managed_device *device)
 void device_step_add(struct managed_device *device, const struct device_record *record)
 {
         int64_t wanted = record->spec->options.id;
-        /* Somebody else took it between our question and our ADD_DEV; nobody has seen it as ours yet. */
+        /* Another server took the number between the question and ADD_DEV; no client has seen it yet. */
         bool snatched = device->view.foreign && record->number == device->step.candidate;
         int r = device_claim_take(device);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A device's status: made from what a turn has seen (device_report.c) and by each part of the device, and stored. */
+/* Makes the status of a device, from the view of a turn (device_report.c) and from each part of the device, and stores
+ * it. */
 #include "ublkd/reconcile/device_publish.h"
 #include "ublkd/reconcile/parts/device_backing.h"
 #include "ublkd/reconcile/parts/device_faults.h"
@@ -33,7 +34,7 @@ static void tell_unstable_path(const struct managed_device *device, const struct
                 device_tell(device, EVENT_WARNING, REASON_UNSTABLE_PATH, "%s", now->message);
 }
 
-/* What each condition beside Ready is for this device: 0, with *ret untouched where it is not about it, or
+/* Each function writes one condition beside Ready, or leaves *ret untouched if it does not apply. Returns 0 or
  * -ENOMEM. */
 static int (*const tellers[_CONDITION_MAX])(const struct managed_device *device,
         const struct device_record *record, struct device_condition *ret) = {
@@ -67,7 +68,7 @@ static struct report_worker worker_of(const struct worker_proc *worker)
         };
 }
 
-/* Why the disk could not grow to what is wanted now; what an earlier try came to says nothing about it. */
+/* Return why the disk could not grow to the size wanted now; a refusal of another size does not count. */
 static const char *growth_refusal(const struct managed_device *device, const struct device_record *record)
 {
         const struct problem_list *refusal =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the store of a disk can still be reached without the disk. Asked before a client takes it away. */
+/* Whether the store of a disk can still be reached without the disk. The API asks before it accepts a removal. */
 #include "ublkd/reconcile/device_reach.h"
 #include "ublkd/reconcile/parts/device_backing.h"
 #include "ublkd/reconcile/parts/device_path.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What each step does. A step is one change of the world; whether it worked is read from the facts of the
- * next turn, its result only feeds patience and the sentence that the user reads. */
+/* Carries out each step. A step is one change of the world. The facts of the next turn show whether it worked; its
+ * result only affects the back-off and the sentence in the status. */
 #include "ublkd/reconcile/device_steps.h"
 #include "ublkd/reconcile/device_add.h"
 #include "ublkd/reconcile/parts/device_backing.h"
@@ -45,7 +45,7 @@ static void step_spawn(struct managed_device *device, const struct device_record
 static int tell_go(struct managed_device *device, const struct device_record *record)
 {
         struct data_route route =
-                ublk_ctl_route(device->view.kernel.flags); /* what the driver has agreed to */
+                ublk_ctl_route(device->view.kernel.flags); /* the flags that the driver has accepted */
         int r = worker_proc_go(device->process.worker, record->number, &route, device->cpus.text);
 
         device_claim_note_worker(device);
@@ -55,7 +55,7 @@ static int tell_go(struct managed_device *device, const struct device_record *re
         return r;
 }
 
-/* For a new disk: what it is called must be known before it appears. */
+/* For a new disk: udev must know owner, mode and link before the node appears. */
 static int announce_and_go(struct managed_device *device, const struct device_record *record)
 {
         int r = device_announce_node(device, record);
@@ -98,8 +98,7 @@ static void on_params_set(void *userdata, int result, const struct kernel_device
 
         result = device_take_answer_for_worker(device, record, result);
         if (result >= 0) {
-                device_cpus_forget(
-                        &device->cpus); /* a disk that was there before may have had other queues */
+                device_cpus_forget(&device->cpus); /* an earlier disk may have had other queues */
                 learn_cpus(device, record);
                 return;
         }
@@ -121,8 +120,8 @@ static void step_set_params(struct managed_device *device, const struct device_r
                 on_params_set);
 }
 
-/* The node of a disk that was recovered is the one that it had. What has to do with the node comes last: it
- * shares the CPUs with the I/O that had waited. */
+/* A recovered disk keeps its node. Setting up the node comes last: it shares the CPUs with the I/O that has waited.
+ */
 static int mark_serving(struct managed_device *device, const struct device_record *record)
 {
         int r;
@@ -131,7 +130,7 @@ static int mark_serving(struct managed_device *device, const struct device_recor
         r = worker_proc_live(device->process.worker);
         device_recovered(device);
         if (device->step.action != ACTION_END_RECOVERY)
-                (void)device_node_changed(device); /* it may be a new node */
+                (void)device_node_changed(device); /* the node may be new */
         device_show_node(device, record);
         return r;
 }
@@ -169,7 +168,7 @@ static void on_recovery_begun(void *userdata, int result, const struct kernel_de
 
         device_take_answer(device, record, result);
         if (result >= 0 && !device->cpus.text && device->process.worker && record->spec) {
-                learn_cpus(device, record); /* of a disk that an earlier supervisor made */
+                learn_cpus(device, record); /* of a disk that an earlier supervisor created */
                 return;
         }
         if (attempt_says_go(result))
@@ -182,7 +181,7 @@ static void step_begin_recovery(struct managed_device *device, const struct devi
         int r = device_backing_check_geometry(device, record, worker_proc_params(device->process.worker));
 
         if (r == -ESTALE && device_worker_is_stale(device, record)) {
-                device_note_clear(device); /* the next one looks at what the user has spoken of since */
+                device_note_clear(device); /* the next worker tries the later request of the user */
                 device_kill_worker(device, KILL_UNWANTED);
                 device_step_done(device, 0);
                 return;
@@ -190,9 +189,9 @@ static void step_begin_recovery(struct managed_device *device, const struct devi
         if (r >= 0)
                 r = device_backing_check(device, record);
         if (r == -ESTALE)
-                device_kill_worker(device,
-                        KILL_UNWANTED); /* it must not begin to serve later, when nobody compares any more */
-        if (r >= 0) {                   /* a supervisor that has just started does not know the claim yet */
+                device_kill_worker(
+                        device, KILL_UNWANTED); /* it must not begin to serve later, without a comparison */
+        if (r >= 0) { /* a supervisor that has just started does not know the claim yet */
                 r = device_claim_take(device);
                 if (r < 0)
                         device_kill_worker(device, KILL_UNWANTED);
@@ -217,8 +216,8 @@ static void step_end_recovery(struct managed_device *device, const struct device
 
 /* ---- taking down ---- */
 
-/* The client was told that nobody uses the disk; somebody may have come since. One that is not served may
- * be held open by those who wait for it, and opening it could wait, too. */
+/* The client has learned that the disk has no openers, but one may have come since. A disk without a worker may be
+ * held by openers that wait for it, and opening it could wait, too. */
 static bool may_refuse(const struct managed_device *device, const struct device_record *record)
 {
         return device->view.facts.want == WANT_ABSENT && !record->forced
@@ -226,7 +225,7 @@ static bool may_refuse(const struct managed_device *device, const struct device_
                && device->view.facts.worker == PLAN_WORKER_SERVING;
 }
 
-/* Where it was refused the disk goes on as it was. */
+/* If the driver refused, the disk is served as before. */
 static void on_stop_unheld(void *userdata, int result, const struct kernel_device *kernel)
 {
         struct managed_device *device = userdata;
@@ -237,8 +236,8 @@ static void on_stop_unheld(void *userdata, int result, const struct kernel_devic
         device_on_command_done(userdata, result, kernel);
 }
 
-/* TRY_STOP_DEV is refused while anybody has the disk open. Without it the kernel is asked by an exclusive
- * open: an opener that came after the search and is not exclusive is then not seen. */
+/* The driver refuses TRY_STOP_DEV while the disk has an opener. An older driver is asked by an exclusive open, which
+ * does not see a non-exclusive opener that came after the search. */
 static int stop_unless_used(struct managed_device *device, const struct device_record *record)
 {
         struct ublk_ctl *ctl = device->env->ctl;
@@ -265,7 +264,7 @@ static void step_stop_dev(struct managed_device *device, const struct device_rec
         device_command_sent(device, r, device_on_command_done);
 }
 
-/* DEL_DEV_ASYNC only asks for it: the number is free once the last reference is gone. */
+/* DEL_DEV_ASYNC only begins the deletion: the number is free when the last reference is dropped. */
 static void on_deleted(void *userdata, int result, const struct kernel_device *kernel)
 {
         struct managed_device *device = userdata;
@@ -290,8 +289,8 @@ static void step_stop_worker(struct managed_device *device, const struct device_
         device_step_done(device, 0);
 }
 
-/* Without QUIESCE_DEV what it has in hand is lost with it: replayed by the kernel where onCrash is "reissue";
- * where it is not, a restart under users was refused. */
+/* Without QUIESCE_DEV the requests in flight are lost with the worker. With onCrash "reissue" the kernel replays
+ * them; otherwise ublkd has refused a restart of a disk with openers. */
 static void retire_worker(struct managed_device *device, int result)
 {
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
@@ -300,13 +299,12 @@ static void retire_worker(struct managed_device *device, int result)
                 device_step_done(device, result);
                 return;
         }
-        /* Writes that wait for room end no QUIESCE_DEV: replayed they are where that can be, else they fail.
-         */
+        /* Writes that wait for room would never end QUIESCE_DEV: they are replayed if possible, else they fail. */
         if (device_space_is_waited_for(device) && device_spec_on_crash(record->spec) == ON_CRASH_REISSUE) {
                 step_stop_worker(device, record);
                 return;
         }
-        device_shared_lift(device); /* until the next worker is started */
+        device_shared_lift(device); /* until the next worker starts */
         if (device_spec_on_crash(record->spec) != ON_CRASH_REISSUE)
                 device_space_end_waiting(device);
         if (kernel_can(device->view.kernel.flags, KERNEL_ABILITY_QUIESCE)) {
@@ -325,7 +323,7 @@ static void step_retire_worker(struct managed_device *device, const struct devic
         device_trial_begin(device, record, retire_worker);
 }
 
-/* What it answers is heard between turns. */
+/* The answer of the worker arrives between turns. */
 static void step_extend_worker(struct managed_device *device, const struct device_record *record)
 {
         uint64_t size = device->view.geometry.wanted > device->view.geometry.size

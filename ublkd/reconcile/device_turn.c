@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One turn of a device: ask the kernel, look at the worker, plan(), carry out one step. Whatever happens
- * meanwhile only asks for another turn. History (how often, since when) is in struct attempt; decisions read
- * facts. */
+/* One turn of a device: ask the kernel, look at the worker, plan(), carry out one step. An event meanwhile only queues
+ * another turn. History (how often, since when) is in struct attempt; decisions read facts. */
 #include "ublkd/reconcile/device_turn.h"
 #include "ublkd/reconcile/device_publish.h"
 #include "ublkd/reconcile/device_steps.h"
@@ -30,7 +29,7 @@
 enum {
         ERASE_RETRY_USEC = 5 * 1000 * 1000,
         ADOPT_RETRY_USEC = 1000 * 1000,
-        WORKER_USEC = 50 * 1000, /* a worker that is at its part has as long before it is looked at */
+        WORKER_USEC = 50 * 1000, /* how long a worker may work before the next turn looks at it */
 };
 
 void device_seen(struct managed_device *device)
@@ -59,7 +58,7 @@ static void count_turn(struct managed_device *device)
                 counters->turn_buckets[i]++;
 }
 
-/* Looks again at `at`, or when something reports. */
+/* Wait for `at`, or for an event. at: CLOCK_MONOTONIC. */
 static void device_rest(struct managed_device *device, uint64_t at)
 {
         count_turn(device);
@@ -90,7 +89,8 @@ static void report(struct managed_device *device, const struct device_record *re
                         "Its status cannot be updated: %s; the next change tries again", strerror(-r));
 }
 
-/* The record goes, and with it `device`: the reconciler subscribes to the store, and drops it. False: it could not be erased. */
+/* Erase the record, and with it free `device`: the reconciler, a subscriber of the store, does that. Return false if
+ * the record could not be erased. */
 static bool device_forget(struct managed_device *device)
 {
         int r;
@@ -104,7 +104,7 @@ static bool device_forget(struct managed_device *device)
         return r >= 0;
 }
 
-/* The disk is the right one, and served by the right worker, if only it had the right size. */
+/* Return whether the right worker serves the right disk; its size may still differ. */
 static bool is_served(const struct managed_device *device)
 {
         static const bool served[_WANT_MAX] = {
@@ -114,7 +114,7 @@ static bool is_served(const struct managed_device *device)
                && device->view.facts.worker == PLAN_WORKER_SERVING;
 }
 
-/* What is as wanted: remember what must survive the supervisor. Returns false when the device is gone. */
+/* Store what must survive the supervisor, for a device that is as wanted. Return false if `device` was freed. */
 static bool device_settle(struct managed_device *device, const struct device_record *record, uint64_t due)
 {
         struct device_store *store = device->env->config.store;
@@ -136,7 +136,7 @@ static bool device_settle(struct managed_device *device, const struct device_rec
                 if (manual != held || record->recover_requested)
                         r = device_store_set_held(store, device->id.name, manual);
         } else if (device->view.facts.want == WANT_ABSENT && record->deleting) {
-                /* an ADD_DEV that was given up may yet make a disk: then there is something to wait for */
+                /* an ADD_DEV that was given up may still create a disk: wait for that */
                 return due != UINT64_MAX || !device_forget(device);
         } else if (device->view.facts.want == WANT_ABSENT && (held || record->recover_requested))
                 r = device_store_set_held(store, device->id.name, false);
@@ -167,7 +167,7 @@ static enum plan_worker worker_now(const struct managed_device *device)
 
 static void on_step_done(struct managed_device *device, int result)
 {
-        /* It reports when it has done what it was told; a look before that would only take a CPU from it. */
+        /* The worker reports when it is done; a turn before that would only take a CPU from it. */
         static const bool worker_is_next[_ACTION_MAX] = {
                 [ACTION_SPAWN] = true, [ACTION_SET_PARAMS] = true, [ACTION_BEGIN_RECOVERY] = true};
         struct daemon_counters *counters = &device->reconciler->counters;
@@ -238,19 +238,19 @@ static void device_decide(struct managed_device *device, const struct device_rec
         if ((device->step.action == ACTION_NOTHING || is_served(device))
                 && !device_settle(device, record, due))
                 return;
-        if (record->deleting && device->step.action == ACTION_NOTHING) /* it could not be erased */
+        if (record->deleting && device->step.action == ACTION_NOTHING) /* the record could not be erased */
                 due = min_u64(due, now + ERASE_RETRY_USEC);
         waits = device->step.action == ACTION_NOTHING || device->step.action == ACTION_WAIT;
         if (waits || due > now) {
                 uint64_t speaks_by = device_speaks_by(device);
 
                 if (now >= speaks_by)
-                        report(device, record, waits ? UINT64_MAX : due); /* a deadline is no next try */
+                        report(device, record, waits ? UINT64_MAX : due); /* a deadline is not a next try */
                 device_rest(device, now < speaks_by ? min_u64(due, speaks_by) : due);
                 return;
         }
         device->turn.state = TURN_STEPPING;
-        if (device->step.action == ACTION_SPAWN) { /* the process starts while its users are told */
+        if (device->step.action == ACTION_SPAWN) { /* start the process first, and report meanwhile */
                 device_steps_run(device, record, on_step_done);
                 report(device, record, UINT64_MAX);
         } else {
@@ -259,7 +259,7 @@ static void device_decide(struct managed_device *device, const struct device_rec
         }
 }
 
-/* A new spec, or a new request to try or to recover: what failed before may well succeed now. */
+/* Note a new spec, or a new request to try or to recover: what failed before may succeed now. */
 static void device_hear_user(struct managed_device *device, const struct device_record *record)
 {
         bool new_words = !user_words_equal(device->heard.words, user_words_of(record));
@@ -277,7 +277,7 @@ static void device_hear_user(struct managed_device *device, const struct device_
         device->heard.recover = record->recover_requested;
 }
 
-/* The kernel was asked in vain: what is known of it stays, the rest of the picture is told as it is. */
+/* Report the status although the kernel has not answered: its facts stay as they were. */
 static void device_stay_blind(struct managed_device *device, const struct device_record *record, int error)
 {
         uint64_t now = monotonic_now(), next_try = attempt_blind(&device->attempt, now);
@@ -298,10 +298,11 @@ static void on_kernel_answer(void *userdata, int result, const struct kernel_dev
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
 
         device->step.call = NULL;
-        device_hear_user(device, record); /* also what was said while the kernel was asked */
+        device_hear_user(device, record); /* also requests that came while the kernel answered */
         if (device->process.worker && worker_proc_death(device->process.worker))
                 device_take_death(device);
-        if (worker_now(device) != device->view.worker_seen) { /* the two halves of the picture do not fit */
+        if (worker_now(device)
+                != device->view.worker_seen) { /* kernel and worker were seen at different times */
                 device->turn.again = true;
                 device_rest(device, UINT64_MAX);
                 return;
@@ -313,7 +314,7 @@ static void on_kernel_answer(void *userdata, int result, const struct kernel_dev
         device->first.unseen = false;
         turn_view_see(&device->view, record, params_of(device), result < 0 ? NULL : kernel);
         if (device->view.facts.kernel != KERNEL_ABSENT)
-                device->step.candidate = -1; /* the number is its own now, for ever */
+                device->step.candidate = -1; /* the device has the number from now on */
         device_decide(device, record);
 }
 
@@ -332,7 +333,7 @@ static void device_ask_kernel(struct managed_device *device, const struct device
                 on_kernel_answer(device, r, NULL);
 }
 
-/* Once, in the first pass; the store has kept an event of it. */
+/* Log an unusable record once, in the first pass; the store has an event of it. */
 static void log_unusable(const struct managed_device *device, const struct device_record *record)
 {
         if (device->first.boot_pass_due && (record->quarantine || record->age != RECORD_CURRENT))
@@ -342,8 +343,8 @@ static void log_unusable(const struct managed_device *device, const struct devic
                         "%s", record->status.message);
 }
 
-/* An older database may neither stop a disk nor start one, nor give it another number. The record of a device
- * that was removed may go. */
+/* Return whether ublkd must not touch the device: an older database must not stop or start a disk, nor give it another
+ * number. The record of a removed device may be erased. */
 static bool is_left_alone(const struct device_record *record)
 {
         return record->age == RECORD_OUTDATED || (record->age == RECORD_REMOVED && !record->deleting);
@@ -356,7 +357,7 @@ static void device_leave_alone(struct managed_device *device, const struct devic
         device_rest(device, UINT64_MAX);
 }
 
-/* The kernel never heard of it. */
+/* Return whether the record can be erased without asking the kernel, which never got a command for the device. */
 static bool could_be_forgotten(const struct managed_device *device, const struct device_record *record)
 {
         return record->deleting && (record->number < 0 || device->first.unheard) && !device->process.worker;
@@ -384,7 +385,7 @@ void device_turn_begin(struct managed_device *device)
         }
         if (could_be_forgotten(device, record) && device_forget(device))
                 return;
-        if (!reconciler->env.ctl || (!record->spec && !record->deleting)) { /* nothing can, or may, be done */
+        if (!reconciler->env.ctl || (!record->spec && !record->deleting)) { /* nothing can be done */
                 log_unusable(device, record);
                 report(device, record, UINT64_MAX);
                 device_rest(device,

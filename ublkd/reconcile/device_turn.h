@@ -4,7 +4,7 @@
 
 struct managed_device;
 
-/* Begin a turn of a device whose record the store has. It may be gone when this returns. */
+/* Begin a turn of a device with a record. May free the device. */
 void device_turn_begin(struct managed_device *device);
-/* It had its first pass, or goes without. */
+/* Note that the device has had its first pass, or will not get one. */
 void device_seen(struct managed_device *device);

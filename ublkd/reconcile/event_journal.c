@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The log of what happens to devices: one line for each decision, which is the sentence of its event.
+/* Logs the events of devices: one line for each decision, with the sentence of its event.
  *
- * Two kinds of events are no lines: the steps by which a decision is carried out, as the line before has told
- * what is done next; and what the last line of the device has told already, as a try that fails for the same
- * reason as the one before is no news. */
+ * Two kinds of events are not logged: a step of a decision, because the line of the decision has announced it; and a
+ * repetition of the last line of the device, such as a try that fails for the same reason as the last one. */
 #include "ublkd/reconcile/event_journal.h"
 
 #include "ublkd/base/cleanup.h"
@@ -17,7 +16,7 @@
 struct line {
         char uid[UID_TEXT_SIZE];
         enum condition_reason reason;
-        char *message; /* owned; NULL: there was no memory for it */
+        char *message; /* owned; NULL on ENOMEM */
         struct tree_node node;
 };
 
@@ -41,7 +40,7 @@ static struct line *find(const struct event_journal *journal, const char *uid)
         return line_of(tree_find(&journal->lines, uid));
 }
 
-/* NULL on ENOMEM. */
+/* Return NULL on ENOMEM. */
 static struct line *insert(struct event_journal *journal, const char *uid)
 {
         struct line *line = calloc(1, sizeof(*line));
@@ -76,8 +75,8 @@ static void forget(struct event_journal *journal, const char *uid)
         free(line);
 }
 
-/* Whether the last line has told a status, in this or in other words, or anything else in the same words.
- * What a client asked for is always worth a line. */
+/* Return whether the last line has the same status, in any words, or the same sentence. Requests of clients are always
+ * logged. */
 static bool is_said(
         const struct event_journal *journal, enum store_event_kind kind, const struct device_event *event)
 {
@@ -111,7 +110,7 @@ static void write_line(const struct device_record *record, const struct device_e
 static void on_store_event(void *userdata, const struct store_event *change)
 {
         struct event_journal *journal = userdata;
-        bool of_disk = !change->record && change->kind != STORE_REMOVED; /* who found it has logged that */
+        bool of_disk = !change->record && change->kind != STORE_REMOVED; /* manager.c has logged it */
 
         if (change->event && !of_disk && !is_said(journal, change->kind, change->event)) {
                 remember(journal, change->event);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which devices there are, and when each gets its turn (device_turn.c). */
+/* The list of the devices, and the order of their turns (device_turn.c). */
 #include "ublkd/reconcile/reconciler.h"
 #include "ublkd/reconcile/device_turn.h"
 #include "ublkd/reconcile/event_journal.h"
@@ -31,7 +31,7 @@ DEFINE_CLEANUP(struct reconciler, reconciler_free);
 
 /* ---- the first pass ---- */
 
-/* Said from the loop, so never before everything else is set up. */
+/* Called from the loop, so not before everything else is set up. */
 static void check_boot_pass(struct reconciler *reconciler)
 {
         if (reconciler->boot_pass_done || reconciler->boot_pass_left > 0)
@@ -68,7 +68,7 @@ DEFINE_CLEANUP(struct managed_device, device_free);
 static void device_drop(struct managed_device *device)
 {
         device_seen(device);
-        device_claim_release(device); /* the record goes last */
+        device_claim_release(device); /* remove the record last */
         device_backing_release(device);
         reconciler_queue_remove(device);
         reconciler_devices_remove(device);
@@ -117,7 +117,7 @@ static bool has_record(const struct managed_device *device)
         return record && strcmp(record->uid, device->id.uid) == 0;
 }
 
-/* One turn a loop iteration, so that answers and deaths that came meanwhile are seen first. */
+/* One turn for each iteration of the loop, so that answers and deaths that came meanwhile are handled first. */
 static int on_run(sd_event_source *source, void *userdata)
 {
         struct reconciler *reconciler = userdata;
@@ -135,7 +135,7 @@ static int on_run(sd_event_source *source, void *userdata)
 
 /* ---- the store ---- */
 
-/* What an earlier ublkd has left of it: its claim, its store, its history, its worker. */
+/* Load what an earlier ublkd has left of the device: its claim, its store, its history, its worker. */
 static void device_find_again(struct managed_device *device, const struct device_record *record)
 {
         device_claim_load(device);
@@ -167,7 +167,7 @@ static void on_store_event(void *userdata, const struct store_event *event)
                 device_find_again(device, event->record);
         }
         if (event->kind == STORE_INTENT && event->record->recover_requested)
-                device->heard.recover = false; /* asked again is asked anew */
+                device->heard.recover = false; /* a repeated request counts as a new one */
         device_wake(device);
 }
 

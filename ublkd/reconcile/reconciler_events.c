@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What other rooms have seen of a disk, by its number: udev, the I/O timeouts, the control device. */
+/* Events of other rooms about a disk, by its number: udev, the I/O timeout, the control plane. */
 #include "ublkd/reconcile/reconciler_events.h"
 #include "ublkd/reconcile/parts/device_node.h"
 #include "ublkd/reconcile/parts/device_timeout.h"
@@ -8,7 +8,7 @@
 #include "ublkd/reconcile/parts/reconciler_queue.h"
 #include "ublkd/reconcile/view/monotonic.h"
 
-/* In a turn, which asks the kernel whether that disk is still the device's. */
+/* Queue a turn, which asks the kernel whether the disk still belongs to the device. */
 void reconciler_disk_changed(struct reconciler *reconciler, int number)
 {
         struct managed_device *device = reconciler_find_number(reconciler, number);

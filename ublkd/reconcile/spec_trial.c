@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a new disk could be made, found out by a worker on trial. */
+/* Finds out with a worker on trial whether a new disk could be created. */
 #include "ublkd/reconcile/spec_trial.h"
 #include "ublkd/reconcile/parts/device_launch.h"
 #include "ublkd/reconcile/parts/managed_device.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-        TRIAL_LIMIT_USEC = 30 * 1000 * 1000, /* as long as a worker may take to open its store */
+        TRIAL_LIMIT_USEC = 30 * 1000 * 1000, /* the same limit as for a worker that opens its store */
         REFUSAL_SIZE = 1024,
 };
 
@@ -20,14 +20,15 @@ struct spec_trial {
         struct managed_device *device;
         struct worker_proc *worker;
         sd_event_source *timer;
-        spec_tried then; /* NULL: told, or nobody wants to know */
+        spec_tried then; /* NULL: called already, or the caller has ended the trial */
         void *userdata;
         bool hangs;                 /* the store has not answered in time */
-        struct spec_trial *waiting; /* of the one under way: the first that waits until it has ended */
-        struct spec_trial *next;    /* of one that waits, which has no worker */
+        struct spec_trial *waiting; /* of the trial under way: the first one that waits for its end */
+        struct spec_trial *next;    /* of a waiting trial, which has no worker */
 };
 
-/* Another one than that of a restart on trial, and the same each time: what was left behind is replaced. */
+/* Write a uid that differs from that of a restart's trial. It is the same each time, so that a file left behind is
+ * replaced. */
 static void trial_uid(const struct managed_device *device, char uid[static UID_TEXT_SIZE])
 {
         char *last;
@@ -47,7 +48,7 @@ static void tell(struct spec_trial *trial, bool tried, const char *refusal)
                 then(trial->userdata, tried, refusal);
 }
 
-/* Each asks again: what it was about may have changed. */
+/* Let each waiting caller ask again: its spec may have changed. */
 static void release_waiting(struct spec_trial *trial)
 {
         while (trial->waiting) {
@@ -69,12 +70,12 @@ static void trial_free(struct spec_trial *trial)
         trial->device->spec_trial = NULL;
         sd_event_source_disable_unref(trial->timer);
         worker_proc_free(trial->worker);
-        (void)runtime_dir_forget_worker(dir, uid); /* what stays is replaced by the next trial */
+        (void)runtime_dir_forget_worker(dir, uid); /* a file that stays is replaced by the next trial */
         (void)runtime_dir_forget_region(dir, uid);
         free(trial);
 }
 
-/* A sentence, in *ret; NULL: it could be served. */
+/* Write a sentence into *ret; NULL: the worker could serve. */
 static void judge(const struct worker_proc *worker, char text[static REFUSAL_SIZE], const char **ret)
 {
         const struct problem_list *problems = worker_proc_problems(worker);
@@ -97,7 +98,7 @@ static void on_changed(void *userdata, struct worker_proc *worker)
         if (!worker_proc_death(worker)) {
                 if (worker_proc_stage(worker) == WORKER_STAGE_OPEN)
                         worker_proc_kill(
-                                worker); /* that was all; gone, it is nobody who has the store open */
+                                worker); /* the trial is done; a dead worker does not hold the store */
                 return;
         }
         judge(worker, text, &refusal);
@@ -109,14 +110,14 @@ static int on_limit(sd_event_source *source _unused_, uint64_t usec _unused_, vo
 {
         struct spec_trial *trial = userdata;
 
-        worker_proc_kill(trial->worker); /* it goes when what it waits for lets it */
+        worker_proc_kill(trial->worker); /* it dies when the call that it waits for returns */
         trial->hangs = true;
         release_waiting(trial);
         tell(trial, true, "The backing store does not answer.");
         return 0;
 }
 
-/* Begins `trial`, which is freed on failure. */
+/* Begin `trial`; free it on failure. */
 static int start(struct spec_trial *trial, const struct device_record *record, const struct device_spec *spec)
 {
         struct managed_device *device = trial->device;

@@ -45,7 +45,7 @@ static int write_message(
         return r < 0 ? r : runtime_dir_write(runtime_dir_of(device), device->id.uid, which, text);
 }
 
-/* True: it is there, and to be cleared. */
+/* Return true if the file exists; the caller clears `ret`. */
 static bool read_message(const struct managed_device *device, enum runtime_text which,
         enum worker_msg_type type, struct worker_msg *ret)
 {
@@ -81,7 +81,7 @@ static void load_backing(struct managed_device *device)
 static void freeze(struct managed_device *device, const struct disk_params *params)
 {
         device->backing.frozen = *params;
-        /* What the kernel knows nothing of, and what is not ours to keep. */
+        /* The kernel does not know the claims, and device_claim.c keeps them. */
         device->backing.frozen.claims = (struct backing_claims){};
         device->backing.frozen.sharing = (struct problem_list){};
         device->backing.frozen_known = true;
@@ -114,8 +114,8 @@ void device_backing_load(struct managed_device *device, const struct device_reco
         load_backing(device);
         load_params(device);
         backing->epoch = record->epoch;
-        /* Also that of an older disk, which is to go: until then it is held, and then the service manager has to be
-         * told. Its lock would keep the next worker from the store for ever. */
+        /* Also the descriptor of an older disk that ublkd will remove: hold it until then, and remove it from the
+         * service manager, or its lock would keep the next worker from the store for ever. */
         backing->fd = fd_store_take(fd_store_of(device), record->uid, &backing->epoch);
         backing->held = backing->fd >= 0;
         backing->claim = fd_store_take_claim(fd_store_of(device), record->uid);
@@ -138,8 +138,7 @@ int device_backing_freeze(struct managed_device *device, const struct disk_param
 
 /* ---- held ---- */
 
-/* Whether `fd` is what the worker and the file beside the region say. Asks what the kernel has in memory,
- * never a server. */
+/* Return whether `fd` is the store in `at`. Reads what the kernel has in memory, so it waits for no server. */
 static bool is_at(int fd, const struct worker_store *at)
 {
         struct statx info;
@@ -169,9 +168,8 @@ static void hold(struct managed_device *device, int fd)
         fd_store_keep(fd_store_of(device), device->id.uid, backing->epoch, fd);
 }
 
-/* Takes the descriptor that a worker has opened by itself, in place of one whose device is gone. A worker
- * that was adopted is believed only if it serves the store that was written down: it may have been taken over
- * since. */
+/* Take the descriptor that a worker has opened, in place of one whose device was removed. From an adopted worker,
+ * take only the store that an earlier ublkd has written down: the worker may be under an attacker's control. */
 static void take_from_worker(struct managed_device *device)
 {
         struct device_backing *backing = &device->backing;
@@ -213,7 +211,7 @@ void device_backing_forget(struct managed_device *device)
         *backing = (struct device_backing){};
 }
 
-/* Another device that uses a part of the same block device, and relies on the claim of this one. */
+/* Return another device that uses a part of the same block device and relies on the claim of this one. */
 static struct managed_device *find_sharer(const struct managed_device *device)
 {
         struct reconciler *reconciler = device->reconciler;
@@ -226,7 +224,7 @@ static struct managed_device *find_sharer(const struct managed_device *device)
         return NULL;
 }
 
-/* The exclusive open goes to a device that still needs it, without the lock on the bytes of this one. */
+/* Pass the exclusive open to a device that still needs it, without the lock on the bytes of this one. */
 static void hand_claim_on(struct managed_device *device)
 {
         struct device_backing *backing = &device->backing;
@@ -256,14 +254,14 @@ void device_backing_release(struct managed_device *device)
 
         if (!backing->held && !backing->known && !backing->frozen_known && !backing->has_claim)
                 return;
-        /* First, since the service manager does not keep one open file under two names. */
+        /* First, because the service manager does not keep one open file under two names. */
         if (backing->has_claim)
                 fd_store_forget_claim(fd_store_of(device), device->id.uid);
         fd_store_forget(fd_store_of(device), device->id.uid, backing->epoch);
         if (backing->known && backing->at.identity.is_disk)
                 hand_claim_on(device);
-        (void)runtime_dir_remove(
-                runtime_dir_of(device), device->id.uid, RUNTIME_BACKING); /* what stays is replaced */
+        (void)runtime_dir_remove(runtime_dir_of(device), device->id.uid,
+                RUNTIME_BACKING); /* a file that stays is replaced later */
         (void)runtime_dir_remove(runtime_dir_of(device), device->id.uid, RUNTIME_PARAMS);
         device_backing_forget(device);
         backing->refused = refused;
@@ -271,7 +269,7 @@ void device_backing_release(struct managed_device *device)
         backing->changed = changed;
 }
 
-/* The same spec makes the next disk, and a disk there was: SET_PARAMS has frozen it. */
+/* Return whether the store stays held for the next disk: the spec is the same, and SET_PARAMS had frozen a disk. */
 static bool outlives_disk(const struct managed_device *device, const struct device_record *record)
 {
         const struct device_backing *backing = &device->backing;
@@ -320,12 +318,12 @@ static int refuse_other(struct managed_device *device, const struct device_recor
         return -ESTALE;
 }
 
-/* The worker has compared already; one of another version may not have. */
+/* Compare again: a worker of another version may not have compared. */
 static int check_identity(struct managed_device *device, const struct device_record *record)
 {
         const struct worker_store *store = worker_proc_store(device->process.worker);
 
-        if (!store) /* it has opened the one that it was given */
+        if (!store) /* it uses the descriptor that it got */
                 return 0;
         return backing_compare(&record->backing, &store->identity, in_this_boot(device, record))
                                == BACKING_OTHER
@@ -333,7 +331,7 @@ static int check_identity(struct managed_device *device, const struct device_rec
                        : 0;
 }
 
-/* What holds for this boot alone is of use only with the boot that it is from. */
+/* Return whether the record has this identity. An identity that does not last is valid only in its boot. */
 static bool is_stored(const struct managed_device *device, const struct device_record *record,
         const struct backing_identity *identity)
 {
@@ -428,7 +426,7 @@ int device_backing_expect(
                 device->view.facts.kernel == KERNEL_DOWN || device->view.facts.kernel == KERNEL_LIVE;
         config->config.shared = backing->shares || (backing->known && !backing->at.claimed);
         if (!backing_identity_is_empty(expected)) {
-                config->config.expected_boot = (char *)expected->boot; /* only read */
+                config->config.expected_boot = (char *)expected->boot; /* not changed */
                 config->config.expected_lasting = (char *)expected->lasting;
                 config->config.expected_basis = (int)expected->basis;
                 config->config.expected_is_disk = expected->is_disk;
@@ -437,7 +435,7 @@ int device_backing_expect(
         return backing->held ? backing->fd : -1;
 }
 
-/* A block device that another device of ours has claimed can be used beside it, in another range
+/* Return whether another device of this ublkd has claimed the block device: this one can use another range of it
  * (device_claim.c). */
 static bool learn_share(struct managed_device *device, const struct worker_store *store)
 {
@@ -472,7 +470,7 @@ bool device_backing_refused(struct managed_device *device)
         return false;
 }
 
-/* Asks what the kernel has in memory, never a server. */
+/* Reads what the kernel has in memory, so it waits for no server. */
 bool device_backing_is_unnamed(const struct device_backing *backing)
 {
         struct statx info;

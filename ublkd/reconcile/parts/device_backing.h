@@ -2,12 +2,12 @@
 /* The backing store of a device: kept by a descriptor while its disk exists, recognised by its identity after
  * that.
  *
- * A worker passes a descriptor of the store that it has opened (BACKING). It is held from before ADD_DEV
- * until the disk is gone, and beyond that where the same spec makes the next disk. Each later worker opens the
- * store through it, whatever the path leads to by then. While it is held, nobody else gets the lock on the bytes, nor the claim of a block device. The
- * service manager keeps a copy for the next ublkd; where there is none the worker that lives is asked. Where
- * no descriptor is left, the next worker compares the identity that the record has with that of what it
- * finds, and refuses another store. */
+ * A worker passes a descriptor of the store that it has opened (BACKING). The supervisor holds it from before
+ * ADD_DEV until the disk is removed, and longer if the same spec makes the next disk. Each later worker opens the
+ * store through it, wherever the path leads by then. While it is held, no other process gets the lock on the bytes,
+ * nor the claim of a block device. The service manager keeps a copy for the next ublkd; without a copy the next
+ * ublkd asks the living worker. If no descriptor is left, the next worker compares the identity in the record with
+ * that of the store at the path, and refuses another store. */
 #pragma once
 
 #include "ublkd/proto/worker_msg.h"
@@ -19,58 +19,58 @@ struct managed_device;
 /* Written by device_backing.c alone. device_path.c, which judges the same store, reads `held`, `known`, `at` and
  * `refused`, device_claim.c reads `held`, and device_publish.c `changed`. Zeroed it is empty. */
 struct device_backing {
-        bool held;              /* `fd` is one */
-        uint16_t epoch;         /* of the disk that it is of, with `held` */
-        bool known;             /* `at` is where the disk's store is, also without a descriptor */
-        bool shares;            /* another device of ours has the claim of the block device */
+        bool held;              /* `fd` is valid */
+        uint16_t epoch;         /* of the disk on the store; valid with `held` */
+        bool known;             /* `at` is the disk's store, also without a descriptor */
+        bool shares;            /* another device of this ublkd has the claim of the block device */
         int fd;                 /* of the store; by the file system, its own open file description */
         struct worker_store at; /* its fd is not used */
-        int claim; /* -1, or where !at.claimed: the exclusive open that another device has left to this one */
+        int claim; /* with !at.claimed: the exclusive open that another device has passed on; else -1 */
         bool has_claim;
         bool changed; /* another store, or one that can do less, was refused; nothing goes on until the
                          right one is back, or the administrator consents */
         struct backing_identity
-                refused; /* of the store that the last worker has found instead; empty: none */
+                refused; /* identity of the store that the last worker found instead; empty: none */
         bool frozen_known;
-        struct disk_params frozen; /* with which the disk was made; without its claim */
+        struct disk_params frozen; /* of the disk, without claims */
 };
 
-/* Takes over what an earlier ublkd has written down or had kept. Before any device has its turn. */
-/* Writes down once more what is written down of it. What fails is missing for the next ublkd. */
+/* Write it into the runtime directory again, after that was removed. The next ublkd misses what fails. */
 void device_backing_rewrite(const struct managed_device *device);
+/* Load what an earlier ublkd has written down, or passed to the service manager. Before the first turn of any
+ * device. */
 void device_backing_load(struct managed_device *device, const struct device_record *record);
-/* Makes it follow the facts of this turn: takes the descriptor of a worker that serves, closes that of a disk
- * which is gone, unless the next disk is made of the same spec. */
+/* Update it from the facts of this turn: take the descriptor of a serving worker; close that of a removed disk,
+ * unless the same spec makes the next disk. */
 void device_backing_follow(struct managed_device *device, const struct device_record *record);
-/* Its disk is about to be made on what its worker has opened: holds that, and puts the identity into the
- * record. 0; -ESTALE and a note where it is another store than the record's; -errno of the store or the
- * runtime directory, and a note. */
+/* Hold the store that the worker has opened, before the disk is created on it, and put its identity into the record.
+ * Return 0; -ESTALE with a note: it is not the store of the record; or -errno of the store or the runtime
+ * directory, with a note. */
 int device_backing_take(struct managed_device *device, const struct device_record *record);
-/* A worker is about to take over its disk. The same results. */
+/* Check the store of a worker that is about to take over the disk. The same results. */
 int device_backing_check(struct managed_device *device, const struct device_record *record);
-/* Whether a worker with `params` can serve its disk as it was made. 0, or -ESTALE and a note. */
+/* Check that a worker with `params` can serve the disk as it was created. Return 0, or -ESTALE with a note. */
 int device_backing_check_frozen(struct managed_device *device, const struct disk_params *params);
-/* Whether a worker with these parameters has the size of the disk that is there. 0; -ESTALE, or what /sys said, and
- * a note. */
+/* Check that a worker with these parameters has the size of the existing disk. Return 0; or with a note -ESTALE, or
+ * -errno of /sys. */
 int device_backing_check_geometry(
         struct managed_device *device, const struct device_record *record, const struct disk_params *params);
-/* Remembers with which parameters its disk is made. 0 or -errno, and a note. */
+/* Write down the parameters with which the disk is created. Return 0, or -errno with a note. */
 int device_backing_freeze(struct managed_device *device, const struct disk_params *params);
-/* Fills in what the next worker is to know of the store. Its strings are those of the record. Returns the
- * descriptor to pass with it, which stays the device's; -1: none. */
+/* Fill in the store that the next worker must open; its strings belong to the record. Return the descriptor to pass
+ * with CONFIG, which the device keeps; -1: none. */
 int device_backing_expect(
         const struct managed_device *device, const struct device_record *record, struct worker_msg *config);
-/* Its worker has refused the store, or died. True: another try has to come at once, and nothing is to be
- * reported. */
+/* Handle a worker that has refused the store or died. Return true: try again at once, and report nothing. */
 bool device_backing_refused(struct managed_device *device);
-/* The administrator has changed the spec, or asked for a recovery: what was refused is looked at again. */
+/* Check a refused store again: the administrator has changed the spec, or asked for a recovery. */
 void device_backing_retry(struct managed_device *device);
-/* Closes what is held, for the end of ublkd: what the service manager and the worker have stays. */
+/* Close the descriptors at the exit of ublkd; the service manager and the worker keep theirs. */
 void device_backing_forget(struct managed_device *device);
-/* Its disk is gone: closes the store for good. */
+/* Close the store for good: the disk was removed. */
 void device_backing_release(struct managed_device *device);
-/* Whether it is a file that has no name any more: only its disk has the data. False: that is not known. */
+/* Return whether the store is a file without a name, so that only the disk has its data; false also if unknown. */
 bool device_backing_is_unnamed(const struct device_backing *backing);
-/* What the user is shown of it. */
+/* Fill in the store for the status. */
 void device_backing_show(const struct managed_device *device, const struct device_record *record,
         struct device_status *status);

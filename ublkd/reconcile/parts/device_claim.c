@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Two writers on one backing store would destroy each other's data. So a store belongs to a disk, from before
- * ADD_DEV until the disk is gone: also while the disk has no worker, for the next one will write what waits.
- * A worker that has merely opened the store writes nothing, and claims nothing: of two that opened it, the
- * first disk wins. */
+/* Two writers on one backing store would destroy each other's data. So a disk claims its store from before ADD_DEV
+ * until its removal, also without a worker, because the next worker will write the waiting requests. A worker that
+ * has only opened the store writes nothing, and has no claim: of two such workers, the first disk wins. */
 #include "ublkd/reconcile/parts/device_claim.h"
 #include "ublkd/reconcile/parts/device_claim_lost.h"
 #include "ublkd/reconcile/parts/device_note.h"
@@ -15,7 +14,7 @@
 
 #include <stdio.h>
 
-/* A worker that was told GO writes, whatever else is known (it may have been adopted a moment ago). */
+/* A worker that has got GO writes, even if nothing else is known of it (it may be adopted just now). */
 static const struct backing_claims *writing_claims(const struct managed_device *device)
 {
         const struct disk_params *params =
@@ -57,7 +56,7 @@ static void leave_unclaimed(struct managed_device *device)
         device->claim.is_unclaimed = false;
 }
 
-/* Takes over both. */
+/* Replace the claims in the device and in the index; takes over both arguments. */
 static void replace_claims(
         struct managed_device *device, const struct backing_claims *claims, struct held_claims *held)
 {
@@ -69,7 +68,7 @@ static void replace_claims(
                 claim_index_add(&device->reconciler->claims.index, held);
 }
 
-/* Written down before they hold, so that the next supervisor knows what this one has promised. */
+/* Write the claims down before they are in force, so that the next supervisor knows them. */
 static int claims_set(struct managed_device *device, const struct backing_claims *claims)
 {
         _cleanup_claims_ struct backing_claims copy = {};
@@ -101,7 +100,7 @@ void device_claim_load(struct managed_device *device)
 
         device_claim_forget(device);
         if (claim_file_read(runtime_dir_of(device), device->id.uid, &claims)
-                < 0) /* none: its worker will tell */
+                < 0) /* none: the worker will send them */
                 return;
         held = held_claims_new(&claims, device);
         if (!held)
@@ -110,7 +109,7 @@ void device_claim_load(struct managed_device *device)
         claims = (struct backing_claims){};
 }
 
-/* Whose store `device` was to have. */
+/* Note which device has the store that `device` needs. */
 static void note_holder(struct managed_device *device, const struct managed_device *holder)
 {
         const struct device_record *record = device_store_get(holder->env->config.store, holder->id.name);
@@ -141,7 +140,7 @@ void device_claim_name_holder(struct managed_device *device, pid_t holder)
         device_claim_name_lost_holder(device, holder);
 }
 
-/* Those whose claims are not written down are few: it is done in their next turn. */
+/* Only few devices have claims that are not written down: their next turn does it. */
 static struct managed_device *find_unclaimed_holder(
         struct managed_device *device, const struct backing_claims *claims)
 {
@@ -160,7 +159,7 @@ static struct managed_device *find_unclaimed_holder(
         return NULL;
 }
 
-/* -EBUSY and a note when another device here has claimed what these claim. */
+/* Return -EBUSY with a note if another device of this ublkd has a colliding claim. */
 static int check_others(struct managed_device *device, const struct backing_claims *claims)
 {
         size_t looks;
@@ -175,8 +174,8 @@ static int check_others(struct managed_device *device, const struct backing_clai
         return -EBUSY;
 }
 
-/* Somebody else writes to the store, or it cannot be found out: a new disk is not made. A disk that exists is
- * not kept from recovering, because its I/O waits. */
+/* If another process writes to the store, or that is unknown, refuse a new disk. Do not keep an existing disk from
+ * its recovery, because its I/O waits. */
 static int check_sharing(struct managed_device *device, const struct problem_list *sharing)
 {
         for (size_t i = 0; device->view.facts.kernel == KERNEL_ABSENT && i < sharing->count; i++)
@@ -196,7 +195,7 @@ static bool is_told(const struct managed_device *device, const struct problem *p
         return false;
 }
 
-/* Each once in the life of a disk. */
+/* Report each problem once in the life of a disk. */
 static void tell_sharing(struct managed_device *device, const struct problem_list *sharing)
 {
         for (size_t i = 0; i < sharing->count; i++) {
@@ -208,7 +207,7 @@ static void tell_sharing(struct managed_device *device, const struct problem_lis
                         problem->detail,
                         problem->error != 0 ? " The disk exists already, and is served nevertheless." : "");
                 (void)problem_add(&device->claim.sharing_told, problem->error, problem->pointer,
-                        problem->reason, "%s", problem->detail); /* on ENOMEM: it is told once more */
+                        problem->reason, "%s", problem->detail); /* on ENOMEM it is reported once more */
         }
 }
 
@@ -229,7 +228,7 @@ int device_claim_take(struct managed_device *device)
 int device_claim_extend(struct managed_device *device, uint64_t size)
 {
         _cleanup_claims_ struct backing_claims claims = {};
-        /* What it has, and not what its worker says: one that was found may name nothing. */
+        /* The claims of the disk, not of the worker: an adopted worker may name none. */
         const struct backing_claims *now = device->claim.claims.count > 0
                                                    ? &device->claim.claims
                                                    : &worker_proc_params(device->process.worker)->claims;
@@ -265,8 +264,8 @@ void device_claim_release(struct managed_device *device)
 {
         if (device->claim.claims.count == 0)
                 return;
-        (void)claim_file_remove(
-                runtime_dir_of(device), device->id.uid); /* what is left is released after the next start */
+        (void)claim_file_remove(runtime_dir_of(device),
+                device->id.uid); /* a file that is left is released after the next start */
         device_claim_forget(device);
-        device_claim_note_worker(device); /* a dead one that was not reaped yet */
+        device_claim_note_worker(device); /* of a dead worker that is not reaped yet */
 }

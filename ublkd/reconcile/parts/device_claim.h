@@ -32,19 +32,19 @@ void claim_table_init(struct claim_table *table);
  * does so already, or, for a new disk, another program; -ENOMEM. On failure the worker is to be
  * killed: another try comes after the back-off. */
 int device_claim_take(struct managed_device *device);
-/* Its disk is about to write up to `size` bytes from where it begins. The same results. */
+/* Extend the claim to `size` bytes from its beginning, before the disk grows. The same results. */
 int device_claim_extend(struct managed_device *device, uint64_t size);
-/* Its worker has found its store locked by `holder` (0: not known). Where that is the worker of another device
- * here, a note names the device instead. */
+/* Handle a worker that found its store locked by `holder` (0: unknown). If that is the worker of another device of
+ * this ublkd, note the name of the device. */
 void device_claim_name_holder(struct managed_device *device, pid_t holder);
-/* Its worker has sent a message or has got GO: what it writes to is claimed from now on. */
+/* Note that the worker has sent a message or got GO: its claims are in force from now on. */
 void device_claim_note_worker(struct managed_device *device);
-/* Make the claim follow the facts of this turn. */
+/* Update the claim from the facts of this turn. */
 void device_claim_follow(struct managed_device *device);
 void device_claim_release(struct managed_device *device);
 /* Return what is written down for its disk: nothing where count is 0. */
 const struct backing_claims *device_claim_written(const struct managed_device *device);
-/* Take over what an earlier ublkd has written down. Before any device has its turn. */
+/* Load the claim that an earlier ublkd has written down. Before the first turn of any device. */
 void device_claim_load(struct managed_device *device);
-/* Free what is held of the claim; it stays written down. */
+/* Free the claim in memory; the written one stays. */
 void device_claim_forget(struct managed_device *device);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The claims of disks that a lost database knew: their records are gone from the store, but what waits in
- * them is still to be written. A worker that serves such a disk has the lock on its bytes; one that has none
- * is protected by this alone.
+/* The claims of disks that a lost database had: the store lacks their records, but their waiting requests are still
+ * to be written. The worker of such a disk has the lock on its bytes; a disk without a worker is protected only by
+ * this file.
  *
- * They are found by what lies in the runtime directory when ublkd starts: after that the database loses
- * nothing. The look at foreign disks ends a while after requests are taken, and lists so many of them at
- * most. */
+ * ublkd finds these claims in the runtime directory when it starts: after that the database loses no record. The
+ * scan for foreign disks is not enough: it ends some time after the first request, and its list is limited. */
 #include "ublkd/reconcile/parts/device_claim_lost.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"
@@ -30,7 +29,7 @@ static bool is_node_there(int number)
         return access(path, F_OK) == 0;
 }
 
-/* Whether the disk of that number is known to be another one. */
+/* Return whether the disk with that number is known to be of another uid. */
 static bool is_of_another(const struct managed_device *device, int number, const char *uid)
 {
         const struct reconciler_config *config = &device->env->config;
@@ -45,7 +44,7 @@ static bool is_of_another(const struct managed_device *device, int number, const
         return false;
 }
 
-/* The record of its disk, `name` and `uid`, is in the runtime directory. */
+/* Note that the disk of the record `name`, `uid` in the runtime directory has the store. */
 static void note_lost(struct managed_device *device, const char *name, const char *uid)
 {
         static const char danger[] = "Two disks that write to one store would destroy its data.";
@@ -95,7 +94,7 @@ static bool collides(const struct search *search, const char *uid)
                && backing_claims_collide(search->claims, &lost);
 }
 
-/* -EBUSY and a note: it has a disk, which has claimed the same. */
+/* Return -EBUSY with a note if the device `uid` has a disk with a colliding claim. */
 static int check_uid(const struct search *search, const char *uid)
 {
         struct managed_device *device = search->device;
@@ -106,7 +105,7 @@ static int check_uid(const struct search *search, const char *uid)
                 || runtime_dir_read_record(device->env->config.runtime_dir, uid, RECORD_FILE_SIZE_MAX, &text)
                            < 0)
                 return 0;
-        /* A record that cannot be read does not say which disk is its own: that disk counts as there. */
+        /* An unreadable record does not name its disk: assume that the disk exists. */
         if (record_file_parse(text, uid, &file) >= 0
                 && (file.record.number < 0 || !is_node_there(file.record.number)
                         || is_of_another(device, file.record.number, uid)))
@@ -120,7 +119,7 @@ int device_claim_check_lost(struct managed_device *device, const struct backing_
         const struct reconciler_config *config = &device->env->config;
         struct search search = {.device = device, .claims = claims};
 
-        /* A recovery does not wait for this where there is no such disk: its own is there already. */
+        /* A recovery skips this without such a disk: its own disk exists already. */
         if (device->view.facts.kernel == KERNEL_DOWN && config->host->foreign.count == 0)
                 return 0;
         for (size_t i = 0; i < device->reconciler->lost.count; i++)

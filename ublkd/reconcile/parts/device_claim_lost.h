@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The claims of disks that a lost database knew. */
+/* The claims of disks that a lost database had. */
 #pragma once
 
 #include "ublkd/plan/claims.h"
@@ -15,12 +15,12 @@ struct lost_claims {
         size_t count;
 };
 
-/* Find the records in the runtime directory that the store has not. Before any device has its turn. 0 or
+/* Find the records in the runtime directory that the store lacks. Before the first turn of any device. Return 0 or
  * -errno. */
 int reconciler_find_lost(struct reconciler *reconciler);
 void reconciler_forget_lost(struct reconciler *reconciler);
-/* 0; -EBUSY and a note when these collide with what a disk has that the database lost. */
+/* Return 0, or -EBUSY with a note if these claims collide with those of a disk that the database lost. */
 int device_claim_check_lost(struct managed_device *device, const struct backing_claims *claims);
-/* The worker of `device` has found its store locked by `holder`. Where that is the worker of a disk that the database
- * lost, a note names how to adopt the disk instead. */
+/* Handle a worker that found its store locked by `holder`. If that is the worker of a disk that the database lost,
+ * note how to adopt that disk. */
 void device_claim_name_lost_holder(struct managed_device *device, pid_t holder);

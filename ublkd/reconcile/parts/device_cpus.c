@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the kernel wants the queues of a disk to run. */
+/* The CPUs on which the kernel wants the queues of a disk to run. */
 #include "ublkd/reconcile/parts/device_cpus.h"
 
 #include "ublkd/base/cleanup.h"

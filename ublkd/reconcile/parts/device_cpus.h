@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the kernel wants the queues of a disk to run: asked once, when the disk is made, for the block
- * layer's map of its queues never changes after that. A recovery then takes no question. */
+/* The CPUs on which the kernel wants the queues of a disk to run. ublkd asks once, when it creates the disk: the
+ * block layer's map of the queues does not change after that. So a recovery needs no question. */
 #pragma once
 
 #include "ublkd/driver/ublk_ctl.h"
 
 #include <stdint.h>
 
-/* `text` may be read, the rest is private to device_cpus.c. Zeroed, nothing is known. */
+/* Other files may read `text`; the rest is private to device_cpus.c. Zeros: unknown. */
 struct device_cpus {
-        char *text;             /* as in GO: "0-1;2-3"; NULL: not known. Owned */
-        uint16_t known, queues; /* how many queues are in `text`, and how many the disk has */
+        char *text;             /* as in GO: "0-1;2-3"; NULL: unknown. Owned */
+        uint16_t known, queues; /* number of queues in `text`, and of the disk */
         int number;
         struct ublk_ctl *ctl;
         struct ublk_ctl_call *call; /* NULL: none is under way */
@@ -18,9 +18,9 @@ struct device_cpus {
         void *userdata;
 };
 
-/* Make known where the `queues` queues of /dev/ublkbN shall run, unless it is known. Then call `then`, perhaps
- * before this returns: 0; -errno: the kernel does not say, and nothing is known. */
+/* Ask for the CPUs of the `queues` queues of /dev/ublkbN, unless they are known. Then call `then`, possibly before
+ * this returns, with 0, or -errno: the kernel has not answered, and they are unknown. */
 void device_cpus_learn(struct device_cpus *cpus, struct ublk_ctl *ctl, int number, uint16_t queues,
         void (*then)(void *userdata, int result), void *userdata);
-/* The next disk is another one; a question that is under way is given up. */
+/* Forget the CPUs of a removed disk, and cancel a question under way. */
 void device_cpus_forget(struct device_cpus *cpus);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Faults of the backing store that lose acknowledged data, seen from the device. */
+/* Reports the faults of a backing store that lose acknowledged data, and clears accepted ones. */
 #include "ublkd/reconcile/parts/device_faults.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_space.h"
@@ -21,7 +21,7 @@ static int open_region(const struct managed_device *device)
         return runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
 }
 
-/* " at 2026-11-22T10:00:00Z"; "" where it is not known. */
+/* Write " at 2026-11-22T10:00:00Z"; "" if the time is unknown. */
 static void format_time(uint64_t at, char text[static 32])
 {
         char time[TIME_TEXT_SIZE];
@@ -64,7 +64,8 @@ static char *explain(enum region_fault fault, const struct fault_report *report)
         return explainers[fault](report, &text) < 0 ? NULL : text;
 }
 
-/* First the event, then the note that there was one: a supervisor that dies in between reports it again. */
+/* Make the event, then write down that it was made: if the supervisor dies in between, the next one reports it
+ * again. */
 static void tell_new(struct managed_device *device, int fd, enum region_fault fault)
 {
         struct fault_report *report = &device->faults.reports[fault];

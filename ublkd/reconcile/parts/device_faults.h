@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Faults of the backing store that lose acknowledged data (proto/region_faults.h), seen from the device. */
+/* Reports the faults of a backing store that lose acknowledged data (proto/region_faults.h), and clears accepted
+ * ones. */
 #pragma once
 
 #include "ublkd/proto/region_faults.h"
@@ -15,17 +16,17 @@ struct device_faults_seen {
 
 /* Read the device's faults out of its region, and report the new ones, each once. */
 void device_faults_read(struct managed_device *device);
-/* The device is as wanted: read its faults. When it was disabled and its disk is gone, clear them, since the
- * next disk begins without. */
+/* Read the faults of a device that is as wanted. Clear them if it is disabled and its disk is removed: the next disk
+ * begins without faults. */
 void device_faults_settle(struct managed_device *device, const struct device_record *record);
-/* The administrator may accept faults with a restart: note that in the region, once for each restart. Nothing
- * is cleared before the next worker starts. */
+/* Write the faults that the administrator accepts with a restart into the region, once for each restart. They are
+ * cleared when the next worker starts. */
 void device_faults_accept(struct managed_device *device, const struct device_record *record);
-/* The restart is refused: what was accepted with it is not accepted any more. */
+/* Undo the acceptance of faults: the restart was refused. */
 void device_faults_refuse(struct managed_device *device);
-/* There is no worker, and the next is about to be started: clear what was accepted. */
+/* Clear the accepted faults, without a worker and before the next one starts. */
 void device_faults_begin(struct managed_device *device, const struct device_record *record);
-/* The numbers of the faults in force, for the status. */
+/* Return the numbers of the faults in force, for the status. */
 void device_faults_tell(const struct managed_device *device, struct device_faults *ret);
 
 /* For device_report.c. */

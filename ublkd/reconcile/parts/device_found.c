@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A worker that was found is believed only what the supervisor before this one has written down: that knew
- * what it had started. A worker that was taken over could else name the store of another device, or more of
- * its own. */
+/* The supervisor accepts the claims of an adopted worker only if an earlier supervisor has written them down. Else a
+ * worker under an attacker's control could claim the store of another device, or more of its own. */
 #include "ublkd/reconcile/parts/device_found.h"
 #include "ublkd/reconcile/parts/device_claim.h"
 #include "ublkd/reconcile/parts/managed_device.h"

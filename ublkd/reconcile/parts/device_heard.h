@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* What a device has heard of the user and the kernel since it is known. */
+/* What the supervisor has got for a device from the user and from the kernel. */
 #pragma once
 
 #include "ublkd/reconcile/view/user_words.h"
 
 #include <stdbool.h>
 
-/* What is still to come. For device_turn.c and reconciler.c. */
+/* What the device still waits for. For device_turn.c and reconciler.c. */
 struct first_pass {
-        bool unheard;       /* new, and the kernel was never asked anything about it */
-        bool unseen;        /* was there at the start, and the kernel has not yet told of its disk */
-        bool boot_pass_due; /* was there at the start, and has not had its first pass */
+        bool unheard; /* new: the kernel was not asked about it yet */
+        bool unseen;  /* in the store at the start, and the kernel has not answered yet about its disk */
+        bool boot_pass_due; /* in the store at the start, and without its first pass */
 };
 
-/* What the user has said, as far as it was heard. For device_turn.c and reconciler.c. */
+/* The requests of the user that were handled. For device_turn.c and reconciler.c. */
 struct heard {
         struct user_words words; /* that the attempts are about */
         bool recover;            /* so is the pending request to recover */

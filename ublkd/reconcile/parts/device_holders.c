@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who keeps a disk from being removed. */
+/* The openers that keep a disk from being removed: searched, and named in the status. */
 #include "ublkd/reconcile/parts/device_holders.h"
 
 #include "ublkd/base/cleanup.h"
@@ -11,7 +11,7 @@
 enum {
         LOOK_AGAIN_FIRST = 2 * 1000 * 1000,
         LOOK_AGAIN_MAX = 60 * 1000 * 1000,
-        /* The last references of an ordinary disk go within milliseconds of DEL_DEV. */
+        /* The last references to an unused disk are dropped within milliseconds of DEL_DEV. */
         STILL_HELD_USEC = 1000 * 1000,
 };
 
@@ -24,7 +24,7 @@ enum {
 /* clang-format off */
 static const struct {
         enum condition_reason reason;
-        const char *known;   /* for the number and who they are */
+        const char *known;   /* for the number and the openers */
         const char *unknown; /* for the number */
 } sentences[_HOLD_MAX] = {
         [HOLD_BEFORE_STOP] = {
@@ -84,7 +84,7 @@ static void ask(struct device_holders *holders, struct disk_search *search, uint
         if (!search || holders->question || now < holders->ask_at)
                 return;
         if (disk_search_ask(search, holders->number, DISK_NAMES, on_answer, holders, &holders->question) < 0)
-                holders->question = NULL; /* then without their names, until the next time */
+                holders->question = NULL; /* without names, until the next search */
         holders->pause = holders->pause == 0 ? LOOK_AGAIN_FIRST : 2 * holders->pause;
         if (holders->pause > LOOK_AGAIN_MAX)
                 holders->pause = LOOK_AGAIN_MAX;

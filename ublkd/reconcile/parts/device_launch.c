@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts the processes of a device's workers: what each has to know is its CONFIG. */
+/* Starts the workers of a device, each with its CONFIG. */
 #include "ublkd/reconcile/parts/device_launch.h"
 #include "ublkd/reconcile/parts/device_backing.h"
 #include "ublkd/reconcile/parts/managed_device.h"
@@ -29,14 +29,14 @@ static int set_number(cJSON *object, const char *name, double value)
         return -ENOMEM;
 }
 
-/* Live: for a trial only. */
+/* Return whether there is a disk. It is live only during a trial. */
 static bool has_disk(const struct managed_device *device)
 {
         return device->view.facts.kernel == KERNEL_DOWN || device->view.facts.kernel == KERNEL_LIVE;
 }
 
-/* The spec for the worker. A disk that is there keeps the size that it has: a file that has grown since is
- * served as before, one that has shrunk is refused by the worker as too small. */
+/* Write the spec for the worker. An existing disk keeps its size: the worker serves a file that has grown as before,
+ * and refuses one that has shrunk as too small. */
 static int spec_text(const struct managed_device *device, const struct device_record *record, char **ret)
 {
         cJSON *document = cJSON_Duplicate(record->spec->document, true);
@@ -100,7 +100,7 @@ int device_launch_trial(struct managed_device *device, const struct device_recor
 
         if (!text)
                 return -ENOMEM;
-        msg.config.name = (char *)WORKER_TRIAL_NAME; /* as uid, only read */
+        msg.config.name = (char *)WORKER_TRIAL_NAME; /* not changed either */
         msg.config.uid = (char *)uid;
         msg.config.spec = text;
         msg.config.epoch = record->epoch;
@@ -110,7 +110,7 @@ int device_launch_trial(struct managed_device *device, const struct device_recor
         msg.config.max_io_size = (uint32_t)spec->options.max_io_size;
         msg.config.reissue = device_spec_on_crash(spec) == ON_CRASH_REISSUE;
         msg.config.lock = WORKER_LOCK_NEVER;
-        msg.config.shared = true; /* the disk that is served may have the claim */
+        msg.config.shared = true; /* the served disk may have the claim */
         return worker_proc_spawn(
                 config->event, config->runtime_dir, config->worker_start, &msg, -1, changed, device, ret);
 }

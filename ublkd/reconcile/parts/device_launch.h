@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts the processes of a device's workers, with what they have to know. */
+/* Starts the workers of a device, each with its CONFIG. */
 #pragma once
 
 #include "ublkd/store/device_store.h"
@@ -10,8 +10,8 @@ struct managed_device;
 /* What ps(1) shows of a worker on trial. */
 #define WORKER_TRIAL_NAME "(trial)"
 
-/* Start a worker, for the disk that is there or for a new one. It is shown as `name`, is known as `uid`, and is
- * the caller's. 0 or -errno. */
+/* Start a worker for the existing disk or for a new one. ps(1) shows it as `name`; its files in the runtime directory
+ * are of `uid`. Return 0 and a worker that the caller frees, or -errno. */
 int device_launch_worker(struct managed_device *device, const struct device_record *record, const char *name,
         const char *uid, enum worker_lock lock, worker_proc_changed changed, struct worker_proc **ret);
 /* Start a worker that opens the store as `spec` wants it, for a disk that is not there, and is to be killed

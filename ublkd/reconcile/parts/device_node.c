@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What udev and users see of a disk beside its blocks: owner, mode and link of the node. It is served all the
- * same when that fails. */
+/* The node of a disk: its owner, mode and link. The disk is served even if setting them fails. */
 #include "ublkd/reconcile/parts/device_node.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"

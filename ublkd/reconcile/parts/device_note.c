@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Why the last thing went wrong with a device, in the user's words. */
+/* The note of the last failure of a device, and the events that report its decisions. */
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_holders.h"
 #include "ublkd/reconcile/parts/managed_device.h"
@@ -36,7 +36,7 @@ static void note_holders(struct managed_device *device)
                 device_note(device, device_holders_reason(&device->holders), "%s", sentence);
 }
 
-/* A fault of the kernel's answers that was noted meanwhile must stay. */
+/* Return whether a note may be replaced: a failure of the kernel that was noted meanwhile must stay. */
 static bool may_be_replaced(enum condition_reason noted)
 {
         return noted == REASON_NONE || noted == REASON_IN_USE || noted == REASON_STILL_HELD;

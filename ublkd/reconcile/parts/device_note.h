@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Why the last thing went wrong with a device, and the events that report its decisions. */
+/* The note of the last failure of a device, and the events that report its decisions. */
 #pragma once
 
 #include "ublkd/model/device_event.h"
@@ -8,13 +8,13 @@
 
 struct managed_device;
 
-/* Replace the note. An allocation that fails leaves none: the status then falls back to the step's name. */
+/* Replace the note. On ENOMEM there is none: then the status shows the name of the step. */
 void device_note(struct managed_device *device, enum condition_reason reason, const char *format, ...)
         _printf_(3, 4);
 void device_note_clear(struct managed_device *device);
-/* Its removal waits for those who have the disk: note that, with who they are as soon as that is known. */
+/* Note that the removal waits for openers of the disk, with their names as soon as they are known. */
 void device_note_holders(struct managed_device *device, int number, enum device_hold hold);
-/* Report a decision: one event, and so one line of the log. The sentence says what happened and what is done
+/* Report a decision: one event, and so one line of the log. The sentence says what happened and what ublkd does
  * next. */
 void device_tell(const struct managed_device *device, enum event_type type, enum condition_reason reason,
         const char *format, ...) _printf_(4, 5);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the path of a device's spec still leads to what its disk is served from.
+/* Watches whether the path of a device's spec still leads to the store of its disk.
  *
- * A disk keeps its store, so nothing changes for its openers when the path leads elsewhere. But after a
- * reboot the path is all that there is: the administrator has to know it while the right file can still be
- * found. */
+ * A disk keeps its store, so nothing changes for its openers when the path leads elsewhere. But after a reboot
+ * ublkd has only the path: the administrator has to know while the right file can still be found. */
 #include "ublkd/reconcile/parts/device_path.h"
 #include "ublkd/reconcile/parts/device_backing.h"
 #include "ublkd/reconcile/parts/device_note.h"
@@ -63,7 +62,7 @@ int device_path_condition(
 
 /* ---- the watch ---- */
 
-/* That it leads where it should is news only after it did not. */
+/* A path that leads to the store makes an event only after it did not. */
 static bool is_news(const struct device_path *path, enum path_state state)
 {
         return path_condition_kind(state)->is_event && state != path->announced
@@ -89,7 +88,7 @@ static void on_changed(void *userdata, const struct path_view *view)
         device_wake(device);
 }
 
-/* NULL: its target has none. */
+/* Return the path in the spec; NULL: the target has none. */
 static const char *path_of(const struct device_record *record)
 {
         const struct device_spec *spec = record->spec;
@@ -102,7 +101,7 @@ static const char *path_of(const struct device_record *record)
         return path;
 }
 
-/* False: it is not known. */
+/* Return false if the store is unknown. */
 static bool served_store(const struct managed_device *device, struct path_store *ret)
 {
         const struct worker_store *at = &device->backing.at;
@@ -126,7 +125,7 @@ void device_path_forget(struct managed_device *device)
         device->path = (struct device_path){};
 }
 
-/* A disk that is to go keeps its watch, with the path that it was made with. */
+/* A disk that ublkd will remove keeps its watch, with the path that it was created with. */
 void device_path_follow(struct managed_device *device, const struct device_record *record)
 {
         struct path_watches *watches = device->env->config.path_watches;
@@ -143,6 +142,6 @@ void device_path_follow(struct managed_device *device, const struct device_recor
         if (is_watched(device->path.watch, path, &store))
                 return;
         device_path_forget(device);
-        /* what fails here is tried again in the next turn */
+        /* on failure the next turn tries again */
         (void)path_watch_new(watches, path, &store, on_changed, device, &device->path.watch);
 }

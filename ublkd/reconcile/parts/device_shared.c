@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The region that a device's workers share with the supervisor, seen from the device. */
+/* The region that a device's workers share with the supervisor: what the supervisor writes into it. */
 #include "ublkd/reconcile/parts/device_shared.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_space.h"
@@ -17,8 +17,8 @@ static struct region_limits limits_of(const struct io_limits *limits)
         };
 }
 
-/* 0 also when there is no region, or one of an older worker: the next worker gets one. 1: something changed.
- */
+/* Return 1 if a value changed; 0, also without a region or with one of an older worker: the next worker gets one; or
+ * -errno. */
 static int set_values(const struct managed_device *device, const struct region_values *values)
 {
         _cleanup_close_ int fd = runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
@@ -87,6 +87,6 @@ int device_keep_record(struct managed_device *device)
 
 void device_shared_forget(struct managed_device *device)
 {
-        /* What cannot be removed is gone with the boot, and no other device has its uid. */
+        /* On failure the file stays until the reboot; no other device has its uid. */
         (void)runtime_dir_forget_region(device->env->config.runtime_dir, device->id.uid);
 }

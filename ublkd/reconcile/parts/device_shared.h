@@ -12,15 +12,15 @@ struct device_shared {
         bool unkept; /* its record is not in the runtime directory as it is, which was reported */
 };
 
-/* Let limits and busy polling of its worker, if any, follow the spec. */
+/* Pass the limits and busyPollUs of the spec to the worker, if there is one. */
 void device_shared_apply(struct managed_device *device, const struct device_record *record);
-/* Lift its limits: its disk is about to be stopped, which waits for all that is held back. */
+/* Lift the limits before the disk is stopped: stopping waits for the requests that they hold back. */
 void device_shared_lift(struct managed_device *device);
-/* Its history, to its region and from there. It is shown, and nothing else: no region is no failure. */
+/* Write the history to the region, and read it from there. It is only shown: a missing region is not a failure. */
 void device_shared_keep_history(const struct managed_device *device, const struct region_history *history);
 void device_shared_recall_history(const struct managed_device *device, struct region_history *ret);
-/* Make sure that its record is in the runtime directory, as the kernel's disk is of no use to a ublkd without a
- * database otherwise. 0 or -errno, which one event reports. */
+/* Ensure that the record is in the runtime directory: without it a ublkd that has lost its database cannot adopt the
+ * disk. Return 0, or -errno, which one event reports. */
 int device_keep_record(struct managed_device *device);
-/* Remove the region that its workers shared: with its record. */
+/* Remove the region that the workers shared, and the record beside it. */
 void device_shared_forget(struct managed_device *device);

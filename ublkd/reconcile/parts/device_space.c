@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the backing store has room for writes, seen from the device. */
+/* Reports whether the backing store has room for writes. */
 #include "ublkd/reconcile/parts/device_space.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the backing store has room for writes (proto/region_space.h), seen from the device. */
+/* Reports whether the backing store has room for writes (proto/region_space.h). */
 #pragma once
 
 #include "ublkd/store/device_store.h"
@@ -12,9 +12,9 @@ struct device_space {
         bool waits;          /* writes wait for it then */
 };
 
-/* Let onFull of its worker, if any, follow the spec. */
+/* Pass onFull of the spec to the worker, if there is one. */
 void device_space_apply(const struct managed_device *device, const struct device_record *record);
-/* Writes that wait for room fail from now on: the disk is about to be stopped, which waits for them. */
+/* Fail the writes that wait for room, before the disk is stopped: stopping waits for them. */
 void device_space_end_waiting(const struct managed_device *device);
 /* Return whether writes wait for room. */
 bool device_space_is_waited_for(const struct managed_device *device);

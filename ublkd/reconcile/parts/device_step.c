@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What the answer to a control command means for the step that sent it, and what the user reads of it. */
+/* Ends the step that sent a control command, and notes a failure for the status. */
 #include "ublkd/reconcile/parts/device_step.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/view/command_failure.h"
 
-/* Of the dead worker, or of the number that another disk had. */
+/* Return whether the device waits until the driver releases a dead worker's requests, or a number. */
 static bool awaits_release(const struct managed_device *device, int error)
 {
         return error == -EINPROGRESS || (error == -EBUSY && device->step.action == ACTION_BEGIN_RECOVERY);
@@ -17,9 +17,9 @@ static void note_failure(struct managed_device *device, int number, int error)
         enum condition_reason reason;
 
         if (awaits_release(device, error) && device->attempt.busy < ATTEMPT_RELEASES)
-                return; /* as a rule a matter of milliseconds */
+                return; /* normally for milliseconds only */
         if (error == -EALREADY)
-                return; /* the note about what hangs stays true */
+                return; /* keep the note about the hanging command */
         if (error == -EBUSY && device->step.action == ACTION_STOP_DEV) {
                 device_note_holders(device, number, HOLD_BEFORE_STOP);
                 return;
@@ -42,7 +42,7 @@ int device_take_answer(struct managed_device *device, const struct device_record
         device->step.call = NULL;
         if (result == -ENODEV
                 && (device->step.action == ACTION_STOP_DEV || device->step.action == ACTION_DEL_DEV))
-                return 0; /* an earlier one, or somebody else, has taken it away */
+                return 0; /* an earlier command, or another program, has removed it */
         if (result < 0)
                 note_failure(device, record->number, result);
         return result;

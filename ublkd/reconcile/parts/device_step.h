@@ -14,22 +14,23 @@ struct device_step {
         enum plan_action action;
         struct ublk_ctl_call *call; /* NULL: none is under way */
         void (*done)(struct managed_device *device, int result);
-        uint64_t dropped_flags; /* that the kernel has left out of what ADD_DEV asked for, with this spec */
-        int candidate;          /* the number that is being tried for a device that had none; -1: not so */
-        struct user_words grown_for; /* that its worker was asked to grow for last */
+        uint64_t dropped_flags;      /* that the driver has dropped from ADD_DEV, with this spec */
+        int candidate;               /* the number that a device without one tries now; -1: none */
+        struct user_words grown_for; /* of the last GROW to the worker */
 };
 
-/* The step of this turn is over; result is 0 or -errno. */
+/* End the step of this turn. result: 0 or -errno. */
 void device_step_done(struct managed_device *device, int result);
-/* The answer of a command has come. Returns it, noted when it is a failure. */
+/* Note the result of a command if it failed, and return it. */
 int device_take_answer(struct managed_device *device, const struct device_record *record, int result);
-/* The same for a command after which the worker is told something. -ECONNRESET: it is gone, or not wanted. */
+/* The same for a command before a message to the worker. Return also -ECONNRESET: the worker has exited, or is not
+ * wanted any more. */
 int device_take_answer_for_worker(
         struct managed_device *device, const struct device_record *record, int result);
-/* A ublk_ctl_done for commands after which nothing else is to be done; userdata is the device. */
+/* A ublk_ctl_done for commands that are the end of their step; userdata is the device. */
 void device_on_command_done(void *userdata, int result, const struct kernel_device *kernel);
-/* A command that could not even be sent is a command that failed. */
+/* Handle the result of sending a command: one that could not be sent has failed, and `done` is called. */
 void device_command_sent(struct managed_device *device, int result, ublk_ctl_done done);
-/* Return the driver's features that its disk can have: those of the host, without what the driver has left out of an
+/* Return the driver's features for the disk: those of the host, without the flags that the driver has dropped from an
  * earlier ADD_DEV of this spec. */
 uint64_t device_features(const struct managed_device *device);

@@ -17,7 +17,7 @@ void device_timeout_failed(const struct managed_device *device, const struct dev
                         record->number, strerror(-error));
 }
 
-/* A disk that was recovered most likely has it, and other things are more urgent. */
+/* Skip a recovered disk: it most likely has the timeout, and other steps are more urgent. */
 void device_timeout_shorten(const struct managed_device *device, const struct device_record *record)
 {
         struct disk_timeout *timeout = device->env->config.disk_timeout;

@@ -8,6 +8,6 @@ struct managed_device;
 
 /* Shorten the timeout of a disk that has just gone live. */
 void device_timeout_shorten(const struct managed_device *device, const struct device_record *record);
-/* The timeout of its disk could not be set: report that. */
+/* Report that the timeout of the disk could not be set. error: -errno. */
 void device_timeout_failed(
         const struct managed_device *device, const struct device_record *record, int error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A restart takes a disk's worker away, and what waits then waits for the next one. Before that, a worker on
- * trial opens the backing store as the next one will, and leaves: where it cannot, the disk keeps the worker
- * that it has. It serves nothing, claims nothing, and has a socket and a region of its own. */
+/* A restart ends a disk's worker, and its requests then wait for the next one. Before that, a worker on trial opens the
+ * backing store as the next worker will, and exits. If it cannot open the store, the disk keeps its worker. A worker
+ * on trial serves nothing, claims nothing, and has a socket and a region of its own. */
 #include "ublkd/reconcile/parts/device_trial.h"
 #include "ublkd/reconcile/parts/device_backing.h"
 #include "ublkd/reconcile/parts/device_faults.h"
@@ -15,9 +15,9 @@
 
 #include <string.h>
 
-enum { TRIAL_LIMIT_USEC = 30 * 1000 * 1000 }; /* as long as a worker may take to open its store */
+enum { TRIAL_LIMIT_USEC = 30 * 1000 * 1000 }; /* the same limit as for a worker that opens its store */
 
-/* Nobody else's: uids are random. The same one each time, so that a file which was left behind is replaced.
+/* Write a uid that no device has: uids are random. It is the same each time, so that a file left behind is replaced.
  */
 static void trial_uid(const struct managed_device *device, char uid[static UID_TEXT_SIZE])
 {
@@ -37,7 +37,7 @@ static void forget_process(struct managed_device *device)
                 return;
         trial_uid(device, uid);
         device->trial.worker = worker_proc_free(device->trial.worker);
-        (void)runtime_dir_forget_worker(dir, uid); /* what stays is replaced by the next trial */
+        (void)runtime_dir_forget_worker(dir, uid); /* a file that stays is replaced by the next trial */
         (void)runtime_dir_forget_region(dir, uid);
 }
 
@@ -63,9 +63,9 @@ static void refuse(struct managed_device *device, const char *sentence)
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
 
         free(device->trial.sentence);
-        device->trial.sentence = strdup(sentence); /* without memory: the status says less */
+        device->trial.sentence = strdup(sentence); /* on ENOMEM the status lacks the cause */
         device->trial.refused = record->restart;
-        /* A disk that is full costs no more than that the next supervisor tries it again. */
+        /* On failure (a full disk) the next supervisor only tries the restart again. */
         (void)device_store_refuse_restart(device->env->config.store, device->id.name);
         device_faults_refuse(device);
         device_tell(device, EVENT_WARNING, REASON_CANNOT_RESTART,
@@ -75,7 +75,7 @@ static void refuse(struct managed_device *device, const char *sentence)
         conclude(device, -ECANCELED);
 }
 
-/* What it could not do says nothing about the spec that has come since. */
+/* A trial of an older spec does not decide about the spec that has come since. */
 static void ask_again(struct managed_device *device)
 {
         device_note_clear(device);
@@ -113,7 +113,7 @@ static void on_trial_changed(void *userdata, struct worker_proc *worker)
         if (!worker_proc_death(worker)) {
                 if (worker_proc_stage(worker) == WORKER_STAGE_OPEN)
                         worker_proc_kill(
-                                worker); /* that was all; gone, it is no third who has the store open */
+                                worker); /* the trial is done; a dead worker does not hold the store */
                 return;
         }
         if (device->trial.then)
@@ -125,12 +125,12 @@ static int on_trial_limit(sd_event_source *source _unused_, uint64_t usec _unuse
 {
         struct managed_device *device = userdata;
 
-        worker_proc_kill(device->trial.worker); /* it goes when what it waits for lets it */
+        worker_proc_kill(device->trial.worker); /* it dies when the call that it waits for returns */
         refuse(device, "The backing store does not answer.");
         return 0;
 }
 
-/* Their clients were told nothing yet: with onFull "wait" they are to see no error. */
+/* The writes have no answer yet: with onFull "wait" the openers must not see an error. */
 static bool would_fail_writes(const struct managed_device *device, const struct device_record *record)
 {
         return device_spec_on_crash(record->spec) != ON_CRASH_REISSUE && device_space_is_waited_for(device);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A device and its worker: started, found again, and mourned. */
+/* The worker of a device: starting, adopting, killing and reaping it. */
 #include "ublkd/reconcile/parts/device_worker.h"
 #include "ublkd/reconcile/parts/device_backing.h"
 #include "ublkd/reconcile/parts/device_claim.h"
@@ -18,14 +18,16 @@
 
 #include <string.h>
 
-enum { HELLO_USEC = 5 * 1000 * 1000 }; /* one that was found speaks within milliseconds, if it runs at all */
+enum {
+        HELLO_USEC = 5 * 1000 * 1000
+}; /* an adopted worker sends HELLO within milliseconds unless it is stopped */
 
 bool device_worker_is_stale(const struct managed_device *device, const struct device_record *record)
 {
         return device->process.worker && !user_words_equal(device->process.words, user_words_of(record));
 }
 
-/* It opens its store, or has, and has been told nothing else. */
+/* Return whether the worker is opening its store or has opened it, and has got no other message. */
 static bool is_opening(const struct managed_device *device)
 {
         enum plan_worker stage = observe_worker(device->process.worker);
@@ -33,7 +35,8 @@ static bool is_opening(const struct managed_device *device)
         return stage == PLAN_WORKER_STARTING || stage == PLAN_WORKER_PARAMS;
 }
 
-/* One that we started has an epoch and a size before it says so. A size without a disk needs no new epoch. */
+/* The epoch and size of a worker that this ublkd has started are known before its HELLO. A new size without a disk
+ * needs no new epoch. */
 bool device_worker_is_old(const struct managed_device *device, const struct device_record *record)
 {
         if (observe_worker_is_old(device->process.worker, record->epoch))
@@ -45,7 +48,7 @@ bool device_worker_is_old(const struct managed_device *device, const struct devi
                        && record->spec->options.size != device->process.size);
 }
 
-/* What is told of one that we kill. NULL: nothing. */
+/* The event for a worker that ublkd kills. NULL: none. */
 static const struct kill_news {
         enum event_type type;
         enum condition_reason reason;
@@ -75,7 +78,7 @@ static const struct kill_news {
                                                                    : NULL;
 }
 
-/* At once, and not at its death: a process that waits for a disk dies when that answers. */
+/* Report the kill at once, not at the death: a process that waits for a disk dies when the disk answers. */
 static void tell_kill(struct managed_device *device, enum worker_kill why)
 {
         const struct kill_news *news = news_of_kill(device, why);
@@ -96,8 +99,8 @@ void device_kill_worker(struct managed_device *device, enum worker_kill why)
         tell_kill(device, why);
 }
 
-/* One that was told to leave is gone, and was not killed for it. Of one that is not our child it is not known
- * how it ended. */
+/* Report the exit of a worker that ublkd asked to exit and did not kill. How it exited is unknown if it is not a child
+ * of ublkd. */
 static void tell_retired(struct managed_device *device)
 {
         const struct worker_death *death = worker_proc_death(device->process.worker);
@@ -113,7 +116,7 @@ static void tell_retired(struct managed_device *device)
                 "Worker %d was told to leave, and %s; another one takes its place.", pid, how);
 }
 
-/* The user hears the reason that the worker gave, or else how it ended. */
+/* Note the reason that the worker gave, or else how it exited. */
 static void note_death(struct managed_device *device, bool served)
 {
         const struct worker_death *death = worker_proc_death(device->process.worker);
@@ -129,7 +132,7 @@ static void note_death(struct managed_device *device, bool served)
                         served ? "" : " before it could serve");
 }
 
-/* A worker that says why it cannot serve has not died: what is told is its reason. */
+/* Report a death. For a worker that said why it cannot serve, report its reason instead. */
 static void tell_death(const struct managed_device *device, bool served)
 {
         const struct problem_list *problems = worker_proc_problems(device->process.worker);
@@ -141,7 +144,7 @@ static void tell_death(const struct managed_device *device, bool served)
                        : "A new worker is started after a back-off");
 }
 
-/* One that could not serve for the reason of the one before it is no news. */
+/* A worker that could not serve for the same reason as the last one makes no event. */
 static bool is_news(const struct managed_device *device, const char *sentence_before)
 {
         const char *sentence = device->note.sentence;
@@ -149,7 +152,7 @@ static bool is_news(const struct managed_device *device, const char *sentence_be
         return !sentence || !sentence_equal(sentence, sentence_before);
 }
 
-/* It was found, and died before it was heard: as good as dead before, while there was no supervisor. */
+/* Return whether an adopted worker died before its HELLO: treat it as dead before the start of ublkd. */
 static bool died_unheard(const struct managed_device *device)
 {
         return worker_proc_adopted(device->process.worker) && device->process.state != WORKER_KILLED
@@ -180,12 +183,11 @@ void device_take_death(struct managed_device *device)
         if (!unheard)
                 attempt_worker_died(&device->attempt, monotonic_now());
         if (stale && device->process.words.generation > 0)
-                attempt_reset(
-                        &device->attempt); /* what the user has spoken of since has not been tried yet */
+                attempt_reset(&device->attempt); /* a later request of the user was not tried yet */
         device->process.worker = worker_proc_free(device->process.worker);
         device->process.state = unheard ? WORKER_NONE : WORKER_DEAD;
         (void)runtime_dir_forget_worker(
-                device->env->config.runtime_dir, device->id.uid); /* a stale one is replaced */
+                device->env->config.runtime_dir, device->id.uid); /* a stale file is replaced */
 }
 
 void device_worker_forget(struct managed_device *device)
@@ -205,8 +207,7 @@ void device_note_loss(struct managed_device *device, uint64_t now)
                 device->process.lost_since = now;
 }
 
-/* In whole tenths, as it is told: one half of a tenth would be rounded up in one place and down in another.
- */
+/* Round to 0.1 ms, so that log and API agree. */
 static double ms_since(uint64_t usec)
 {
         return (double)((monotonic_now() - usec + 50) / 100) / 10;
@@ -246,9 +247,9 @@ static void on_worker_changed(void *userdata, struct worker_proc *worker)
         device_wake(userdata);
 }
 
-/* In a recovery requests of the dead worker may still be on their way, and keep its lock, until the driver
- * says that they are not. Not so where another worker has found the store in use since: it may not say so
- * then, for a disk whose recovery was begun once too often is given up. */
+/* In a recovery the requests of the dead worker may be in flight, and keep its lock, until the driver reports their
+ * end; then the worker locks later. If another worker has found the store in use since, lock at once: a disk whose
+ * recovery was begun once too often is given up. */
 static enum worker_lock wanted_lock(const struct managed_device *device)
 {
         bool in_use = device->note.reason == REASON_BACKING_IN_USE;

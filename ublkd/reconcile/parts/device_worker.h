@@ -10,18 +10,18 @@ struct managed_device;
 
 /* Why a worker is killed. */
 enum worker_kill {
-        KILL_UNWANTED,   /* it serves what is not wanted, or not there any more */
-        KILL_TO_REPLACE, /* it is to be replaced, and the driver cannot have it finish and leave */
-        KILL_STUCK,      /* it did not do its part in time */
+        KILL_UNWANTED,   /* it serves a disk that is not wanted or was removed */
+        KILL_TO_REPLACE, /* another one replaces it, and the driver cannot quiesce the disk */
+        KILL_STUCK,      /* it did not finish a step in time */
         _WORKER_KILL_MAX
 };
 
-/* Whether `worker` of a device is there, and was before. */
+/* Whether a device has a worker, and had one. */
 enum worker_state {
         WORKER_NONE,    /* NULL: none was started or found */
-        WORKER_UNKNOWN, /* NULL: there may be one that could not be adopted yet */
+        WORKER_UNKNOWN, /* NULL: a worker may exist that could not be adopted yet */
         WORKER_HELD,
-        WORKER_KILLED, /* by us, and its death is not seen yet */
+        WORKER_KILLED, /* by ublkd, and not reaped yet */
         WORKER_DEAD,   /* NULL: it died */
 };
 
@@ -37,27 +37,26 @@ struct device_process {
         struct region_history history; /* as in its region, which keeps it for the next supervisor */
 };
 
-/* Find the worker that serves it, if any. Until it is known whether one lives no other may be started: it would
- * wait for the first one's queues. */
+/* Adopt the worker that serves the device, if there is one. ublkd must not start another one before it knows that:
+ * that one would wait for the queues of the first. */
 void device_adopt(struct managed_device *device);
-/* Its worker was found and has not said yet how far it is; what was reported of the disk before that would be a
- * guess. Return until when (CLOCK_MONOTONIC) it is expected to speak; 0: it is not waited for. */
+/* Return until when (CLOCK_MONOTONIC) ublkd waits for the HELLO of an adopted worker, before which a report about the
+ * disk would be a guess; 0: it does not wait. */
 uint64_t device_speaks_by(const struct managed_device *device);
 /* Start a worker, for the disk that is there or for a new one, and count a restart. 0 or -errno. */
 int device_spawn(struct managed_device *device, const struct device_record *record);
-/* Return whether its worker was started for a spec, or a request, before the one that the record holds now: what
- * it fails for is no verdict about that. False while there is no worker. */
+/* Return whether the worker was started for an older spec or request than the record has now: its failure does not
+ * count for the newer one. False without a worker. */
 bool device_worker_is_stale(const struct managed_device *device, const struct device_record *record);
-/* Return whether its worker cannot make the disk that the record wants. False while there is none. */
+/* Return whether the worker was started for another disk than the record wants. False without a worker. */
 bool device_worker_is_old(const struct managed_device *device, const struct device_record *record);
-/* Kill its worker, and report that where users would else read that it left. */
+/* Kill the worker, and report the kill, so that its death does not look like an exit. */
 void device_kill_worker(struct managed_device *device, enum worker_kill why);
-/* Its worker is dead: record why it died, and free it. */
+/* Note why the worker died, report it, and free the worker. */
 void device_take_death(struct managed_device *device);
 /* Note since when the I/O of its disk waits, by the facts of this turn. */
 void device_note_loss(struct managed_device *device, uint64_t now);
 /* Free what is held of its worker, which lives on. */
 void device_worker_forget(struct managed_device *device);
-/* Its disk is served again: count the recovery, with the time since the death, and report it. Nothing if it has
- * not lost a worker. */
+/* Count and report a recovery, with the time since the death. Does nothing if the device has not lost a worker. */
 void device_recovered(struct managed_device *device);

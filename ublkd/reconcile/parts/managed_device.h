@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the supervisor holds of one device beside its record, in parts: each belongs to the file whose header
- * declares it, which says who else may read or write it (tests/lint/rules.py checks that). */
+/* What the supervisor keeps of one device beside its record, in parts. Each part belongs to the file whose header
+ * declares it; that header says which other files may read or write it (tests/lint/rules.py checks that). */
 #pragma once
 
 #include "ublkd/model/daemon_counters.h"
@@ -34,9 +34,9 @@ struct managed_device {
         struct first_pass first;
         struct heard heard;
         struct turn_view view;
-        struct attempt attempt; /* device_turn.c and device_worker.c tell it what happens */
+        struct attempt attempt; /* device_turn.c and device_worker.c report events to it */
         struct device_step step;
-        struct trouble_note note; /* why the last thing went wrong */
+        struct trouble_note note; /* the last failure */
 
         struct device_process process;
         struct restart_trial trial;
@@ -59,8 +59,8 @@ struct reconciler {
         struct turn_queue queue;
         struct claim_table claims;
         struct lost_claims lost;
-        size_t boot_pass_left; /* devices that were there at the start and have not had their first pass */
-        bool boot_pass_done;   /* and that was reported */
+        size_t boot_pass_left;           /* devices in the store at the start without their first pass */
+        bool boot_pass_done;             /* the first pass has ended, and config.settled was called */
         struct daemon_counters counters; /* steps by enum plan_action */
         struct event_journal *journal;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which devices there are, by name, and by number with the help of the store. */
+/* The list of the devices, by name, and by number with the help of the store. */
 #include "ublkd/reconcile/parts/reconciler_devices.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 

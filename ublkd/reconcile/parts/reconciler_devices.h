@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which devices there are, by name, and by number with the help of the store. */
+/* The list of the devices, by name, and by number with the help of the store. */
 #pragma once
 
 #include "ublkd/base/tree.h"
@@ -17,7 +17,7 @@ struct device_identity {
 
 /* Begin with an empty index of the devices. */
 void reconciler_devices_init(struct reconciler *reconciler);
-/* Add the device; there is none of its name. */
+/* Add the device. The caller has checked that its name is free. */
 void reconciler_devices_add(struct managed_device *device);
 void reconciler_devices_remove(struct managed_device *device);
 /* Return the device of that name, or NULL. */

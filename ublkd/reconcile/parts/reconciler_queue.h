@@ -35,7 +35,7 @@ struct turn_queue {
 
 /* Take the device that is due next, or NULL. */
 struct managed_device *reconciler_queue_pop(struct reconciler *reconciler);
-/* The device gets no turn, if one was due. */
+/* Remove the device from the queue, if it is in it. */
 void reconciler_queue_remove(struct managed_device *device);
-/* Something happened to the device; it gets a turn. */
+/* Queue a turn of the device, unless one is queued. */
 void device_wake(struct managed_device *device);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What there is once for all devices: the store, the host, the kernel. */
+/* What all devices share: the store, the host, the kernel. */
 #pragma once
 
 #include "ublkd/disk_users/disk_search.h"
@@ -17,19 +17,19 @@ struct reconciler_config {
         sd_event *event;
         struct device_store *store;
         struct runtime_dir *runtime_dir;
-        struct record_keeper *record_keeper; /* NULL: no records are kept beside the database */
+        struct record_keeper *record_keeper; /* NULL: no copies of records beside the database */
         const struct host *host;
         struct worker_start *worker_start;
-        struct disk_search *disk_search;   /* who uses a disk; NULL: nobody knows */
+        struct disk_search *disk_search;   /* openers of disks; NULL: they cannot be searched */
         struct disk_timeout *disk_timeout; /* NULL: the kernel's default stays */
-        struct path_watches *path_watches; /* where paths lead; NULL: nobody looks */
-        struct fd_store *fd_store;         /* what the service manager keeps; NULL: there is none */
-        /* Called once, when every device that was there at the start had its first pass. */
+        struct path_watches *path_watches; /* where paths lead; NULL: not watched */
+        struct fd_store *fd_store;         /* what the service manager keeps; NULL: no service manager */
+        /* Called once, when every device in the store at the start has had its first pass. */
         void (*boot_pass_done)(void *userdata);
         void *userdata;
 };
 
-/* Written by reconciler.c alone. */
+/* Only reconciler.c writes it. */
 struct surroundings {
         struct reconciler_config config;
         struct ublk_ctl *ctl; /* NULL: not there (yet) */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a control command that has failed means to the user. */
+/* Reason and sentence of a failed control command. */
 #include "ublkd/reconcile/view/command_failure.h"
 
 #include <errno.h>

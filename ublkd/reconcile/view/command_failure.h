@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* PURE: what a control command that has failed means to the user. */
+/* PURE: reason and sentence of a failed control command. */
 #pragma once
 
 #include "ublkd/model/reason.h"
@@ -7,7 +7,7 @@
 
 enum { COMMAND_FAILURE_MAX = 256 };
 
-/* `action` failed with -errno for the number N. Its reason, and its sentence in `ret`. Not for a removal that is
- * refused because the disk is in use: see device_holders.h. */
+/* Return the reason of a failed `action`, and write its sentence into `ret`. error: -errno. Not for a removal that
+ * the kernel refuses because the disk is in use: see device_holders.h. */
 enum condition_reason command_failure(
         enum plan_action action, int error, int number, char ret[static COMMAND_FAILURE_MAX]);

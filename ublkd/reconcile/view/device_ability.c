@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a spec needs of the kernel's disk, and whether this build and this kernel can give it. */
+/* The features that a spec needs of target and driver, and whether they have them. */
 #include "ublkd/reconcile/view/device_ability.h"
 
 #include "ublkd/base/data_path.h"

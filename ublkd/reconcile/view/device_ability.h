@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* PURE: what a spec needs of the kernel's disk, and whether this build and a kernel with certain features can
- * give it. */
+/* PURE: the features that a spec needs of target and driver, and whether they have them. */
 #pragma once
 
 #include "ublkd/driver/ublk_ctl.h"
 #include "ublkd/model/device_spec.h"
 
-/* What the spec wants to happen to a disk's I/O while no worker serves it. */
+/* Return what happens to the I/O of the disk while no worker serves it, as the spec wants it. */
 enum kernel_recovery spec_wanted_recovery(const struct device_spec *spec);
-/* The driver's flags that the disk must have. */
+/* Return the driver's flags that the disk must have. */
 uint64_t spec_wanted_flags(const struct device_spec *spec);
-/* A sentence, for REASON_NOT_SUPPORTED, when the target, or a driver with these features, cannot do what the spec
- * asks for; NULL when it can. */
+/* Return a sentence, for REASON_NOT_SUPPORTED, if the target or a driver with these features does not support the
+ * spec; else NULL. Static. */
 const char *spec_unsupported(const struct device_spec *spec, uint64_t features);

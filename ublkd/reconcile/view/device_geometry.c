@@ -13,8 +13,8 @@ void device_geometry_read(struct device_geometry *geometry, int number)
                 geometry->error = observe_disk_geometry(number, &geometry->size, &geometry->block_size);
 }
 
-/* A spec without a size means as much as the backing store had when the worker looked at it last; an older
- * worker does not report that. */
+/* A spec without a size means the size of the backing store when the worker read it last; an older worker does not
+ * report it. */
 uint64_t device_geometry_wanted(uint64_t spec_size, const struct disk_params *params)
 {
         if (!params || params->size_max == 0)

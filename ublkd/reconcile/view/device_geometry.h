@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The size of a device's disk in one turn: that it has, and that it shall have. */
+/* The size of a device's disk in one turn: the current and the wanted one. */
 #pragma once
 
 #include "ublkd/proto/worker_msg.h"
@@ -7,20 +7,20 @@
 #include <stdint.h>
 
 struct device_geometry {
-        uint64_t size;       /* bytes, as the kernel shows it; 0: there is no disk, or it is not known */
-        uint64_t wanted;     /* bytes; 0: any size will do */
+        uint64_t size;       /* bytes, from /sys; 0: no disk, or unknown */
+        uint64_t wanted;     /* bytes; 0: any */
         uint32_t block_size; /* bytes, with size */
-        int error;           /* 0, or -errno: why size and block size are not known */
+        int error;           /* 0, or -errno: why size and block size are unknown */
 };
 
-/* Look at /dev/ublkbN; -1: there is no disk. Once in a turn: it is a part of every recovery, and files of /sys are
- * slow to open. `wanted` stays. */
+/* Read the size of /dev/ublkbN (-1: no disk); `wanted` stays. Once in a turn: every recovery does it, and files of
+ * /sys are slow to open. */
 void device_geometry_read(struct device_geometry *geometry, int number);
 
-/* PURE: the size that a spec with this size (0: that of the backing store) wants of a worker with these parameters;
- * 0: any. NULL params: there is no worker that has told them. */
+/* PURE: return the size that a spec with this size (0: that of the backing store) wants of a worker with these
+ * parameters (NULL: unknown); 0: any. */
 uint64_t device_geometry_wanted(uint64_t spec_size, const struct disk_params *params);
 
-/* PURE: whether a worker with these parameters can serve the disk. 0; -ESTALE: the store has another size or block
- * size; other -errno: the size of the disk is not known. */
+/* PURE: check that a worker with these parameters can serve the disk. Return 0; -ESTALE: the store has another size
+ * or block size; other -errno: the size of the disk is unknown. */
 int device_geometry_check(const struct device_geometry *geometry, const struct disk_params *params);

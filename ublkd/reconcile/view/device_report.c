@@ -29,8 +29,8 @@ static bool is_manual(const struct device_record *record)
         return record->spec && record->spec->options.recovery.trigger == TRIGGER_MANUAL;
 }
 
-/* The last worker left, or leaves (the kernel's disk may be down before it is gone), because it was told to,
- * and nothing has failed since. */
+/* Return whether the last worker has exited or is exiting because ublkd asked it to, and nothing has failed since.
+ * (The disk may be down before the worker has exited.) */
 static bool is_handed_over(const struct report_view *view)
 {
         enum condition_reason reason = view->note->reason;
@@ -52,18 +52,18 @@ static struct told tell_absent(const struct report_view *view, const struct devi
                                      : (struct told){PHASE_STOPPING, REASON_DISABLING};
         if (spec_unsupported(record->spec, view->features))
                 return (struct told){PHASE_FAILED, REASON_NOT_SUPPORTED};
-        /* A worker that was started for the spec before goes; there is no disk to take away. */
+        /* The worker of the last spec exits; there is no disk to remove. */
         return view->turn->facts.kernel == KERNEL_ABSENT ? (struct told){PHASE_STARTING, REASON_STARTING}
                                                          : (struct told){PHASE_STOPPING, REASON_REPLACING};
 }
 
-/* A driver that is not there has no disks; one that cannot be asked may have. */
+/* A missing driver has no disks; one that does not answer may have. */
 static bool may_have_disks(const struct problem_list *problems)
 {
         return problems->count == 0 || problems->items[0].error != ENOENT;
 }
 
-/* What is known of the disk is from when there was a driver; before, there was none. */
+/* The facts of the disk are from the time with a driver; before, there was no disk. */
 static struct told tell_without_driver(const struct report_view *view, const struct device_record *record)
 {
         if (view->unseen && may_have_disks(view->host_problems))
@@ -81,7 +81,7 @@ static bool grows(const struct report_view *view)
         return view->turn->facts.want == WANT_EXTENDED || view->turn->facts.want == WANT_GROWN;
 }
 
-/* Why the disk could not grow to what is wanted now; what an earlier try came to says nothing about it. */
+/* Return why the disk could not grow to the size wanted now; a refusal of another size does not count. */
 static const char *growth_refusal(const struct report_view *view)
 {
         return view->growth_refusal ? view->growth_refusal : view->note->sentence;
@@ -96,8 +96,8 @@ static enum condition_reason live_reason(const struct report_view *view)
         return !grows(view) ? REASON_LIVE : growth_refusal(view) ? REASON_CANNOT_GROW : REASON_GROWING;
 }
 
-/* Nobody may recover it but who is asked to. A live disk that has lost its worker is DOWN to us, except one
- * that cannot be recovered: the driver is about to take that away. */
+/* Recovery is manual: wait for POST …/recover. A live disk that has lost its worker is DOWN, unless it cannot be
+ * recovered: the driver is about to remove that. */
 static struct told tell_held(const struct report_view *view, bool down)
 {
         bool recoverable = !ublk_ctl_missing(ublk_ctl_flags(KERNEL_RECOVERY_QUEUE), view->turn->kernel.flags);
@@ -109,7 +109,7 @@ static struct told tell_held(const struct report_view *view, bool down)
         return (struct told){down ? PHASE_QUIESCED : PHASE_FAILED, REASON_WAITS_FOR_RECOVER};
 }
 
-/* A step to make a disk failed, and has not succeeded since. */
+/* Return whether a step to create the disk failed and has not succeeded since. */
 static bool cannot_be_made(const struct report_view *view)
 {
         static const bool makes[_ACTION_MAX] = {
@@ -118,8 +118,8 @@ static bool cannot_be_made(const struct report_view *view)
         return view->attempt->error < 0 && makes[view->attempt->failed];
 }
 
-/* Something went wrong, and has not gone right since. What is done about a disk that cannot be made is not
- * always to wait for the next try. */
+/* Return whether a step failed and has not succeeded since. A disk that cannot be created does not always wait for the
+ * next try. */
 static bool is_in_trouble(const struct report_view *view, bool down)
 {
         if (view->note->reason == REASON_NONE || is_handed_over(view)
@@ -147,7 +147,7 @@ static struct told tell(const struct report_view *view, const struct device_reco
                 return (struct told){PHASE_LIVE, live_reason(view)};
         if (view->turn->facts.want == WANT_HELD)
                 return tell_held(view, down);
-        if (view->backing_changed && view->note->reason != REASON_NONE) /* also while it is looked at again */
+        if (view->backing_changed && view->note->reason != REASON_NONE) /* also during the next try */
                 return (struct told){PHASE_FAILED, view->note->reason};
         if (is_in_trouble(view, down))
                 return (struct told){PHASE_BACKOFF, view->note->reason};
@@ -158,7 +158,7 @@ static struct told tell(const struct report_view *view, const struct device_reco
                     : (struct told){PHASE_STARTING, REASON_STARTING};
 }
 
-/* CLOCK_REALTIME, whole milliseconds of it; 0: there is no time for it. */
+/* Return the time in CLOCK_REALTIME microseconds, rounded to milliseconds; 0: no time is set. */
 static uint64_t next_try_time(const struct report_view *view)
 {
         if (view->next_try == UINT64_MAX || view->next_try <= view->now)
@@ -214,7 +214,7 @@ static int explain_backoff(
                 status, reason, "%s%s", status->cause, when[0] ? when : " Another try is under way.");
 }
 
-/* What keeps the kernel from taking the disk away says more than that it is to be taken away. */
+/* Prefer the reason that keeps the kernel from removing the disk over the reason for the removal. */
 static enum condition_reason absent_reason(const struct report_view *view, enum condition_reason reason)
 {
         return reason_info(view->note->reason)->obstacle ? view->note->reason : reason;
@@ -278,7 +278,7 @@ static int explain_live(const struct report_view *view, const struct device_reco
         return device_status_explain(status, reason, "Serving /dev/ublkb%d.", record->number);
 }
 
-/* The kernel cannot be asked about any disk. */
+/* Explain the status while the kernel does not answer about any disk. */
 static int explain_host(const struct report_view *view, const struct device_record *record,
         enum condition_reason reason, struct device_status *status)
 {
@@ -359,7 +359,7 @@ static int explain(const struct report_view *view, const struct device_record *r
         return -EINVAL;
 }
 
-/* The record of a disk that is being removed may have no spec any more. */
+/* The record may be quarantined: without a spec. */
 static void fill_route(
         const struct report_view *view, const struct device_record *record, struct device_status *status)
 {

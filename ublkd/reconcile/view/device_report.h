@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* PURE: how what a turn has seen is reported to the user. */
+/* PURE: makes the status of a device from the view of a turn. */
 #pragma once
 
 #include "ublkd/plan/attempt.h"
@@ -23,20 +23,19 @@ struct report_view {
         const struct region_history *history;
         const struct problem_list *host_problems; /* why the driver cannot be used */
         const struct report_worker *worker;       /* NULL: there is none */
-        const char *growth_refusal; /* why its worker cannot grow as is wanted now; NULL: it did not say */
-        const char
-                *restart_refusal; /* why the restart that was asked for last was refused; NULL: it was not */
-        uint64_t features;        /* the driver's, that its disk can have */
-        enum plan_action action;  /* of this turn */
-        bool has_control;         /* the control device can be used */
-        bool unseen;              /* the kernel has not told of its disk since ublkd started */
-        bool backing_changed;     /* its store was refused */
-        uint64_t next_try;        /* CLOCK_MONOTONIC, or UINT64_MAX */
-        uint64_t now;             /* CLOCK_MONOTONIC */
-        uint64_t wall_msec;       /* CLOCK_REALTIME */
+        const char *growth_refusal;  /* why the worker cannot grow to the wanted size; NULL: no refusal */
+        const char *restart_refusal; /* why the last requested restart was refused; NULL: it was not */
+        uint64_t features;           /* of the driver, for the disk */
+        enum plan_action action;     /* of this turn */
+        bool has_control;            /* the control device can be used */
+        bool unseen;                 /* since its start ublkd has got no answer about the disk */
+        bool backing_changed;        /* its store was refused */
+        uint64_t next_try;           /* CLOCK_MONOTONIC, or UINT64_MAX */
+        uint64_t now;                /* CLOCK_MONOTONIC */
+        uint64_t wall_msec;          /* CLOCK_REALTIME */
 };
 
-/* Make the status, but for what the parts of a device add (device_publish.c). 0 or -errno; *ret is to be cleared in
- * both cases. */
+/* Make the status, without the parts that device_publish.c adds. Return 0 or -errno; the caller clears *ret in both
+ * cases. */
 int device_report(
         const struct report_view *view, const struct device_record *record, struct device_status *ret);

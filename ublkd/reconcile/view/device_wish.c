@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is wanted of a device, from its record and what a turn has seen. */
+/* The input of plan_want(), from the record of a device and the view of a turn. */
 #include "ublkd/reconcile/view/device_wish.h"
 #include "ublkd/reconcile/view/device_ability.h"
 

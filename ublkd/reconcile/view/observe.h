@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The facts of one device, as the kernel and the worker state them. Nothing is cached, nothing is decided. */
+/* The facts of one device, from the kernel and the worker. Caches nothing and decides nothing. */
 #pragma once
 
 #include "ublkd/driver/ublk_ctl.h"
@@ -16,10 +16,9 @@ enum plan_kernel observe_kernel(
 /* `worker` may be NULL. */
 enum plan_worker observe_worker(const struct worker_proc *worker);
 
-/* It was made for another epoch of its device. Not of one that has not said yet what it was made for, nor of
- * one that leaves: it may never have said it, and whether its disk is old is the kernel's to tell. `worker`
- * may be NULL. */
+/* Return whether the worker was started for another epoch. False for a worker before its HELLO, and for an exiting
+ * one: it may never have sent its epoch, and the kernel knows whether the disk is old. `worker` may be NULL. */
 bool observe_worker_is_old(const struct worker_proc *worker, uint16_t epoch);
 
-/* The disk that /sys shows: what the kernel froze at START_DEV. Bytes. 0 or -errno. */
+/* Read size and block size of the disk from /sys, in bytes. Return 0 or -errno. */
 int observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Why the last thing went wrong with a device. */
+/* The note of the last failure of a device. */
 #pragma once
 
 #include "ublkd/model/reason.h"
 
-/* What happened. May be read; device_note.c alone writes it. */
+/* The last failure. Other files may read it; only device_note.c writes it. */
 struct trouble_note {
-        enum condition_reason reason; /* REASON_NONE: nothing did */
-        char *sentence;               /* ends with a full stop; owned; NULL: nothing did */
+        enum condition_reason reason; /* REASON_NONE: no failure */
+        char *sentence;               /* ends with a full stop; owned; NULL: no failure */
 };

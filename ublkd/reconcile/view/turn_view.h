@@ -15,13 +15,12 @@ struct turn_view {
         enum plan_worker worker_seen; /* when the kernel was asked */
         struct kernel_device kernel;  /* meaningful unless facts.kernel is KERNEL_ABSENT */
         struct device_geometry geometry;
-        bool foreign; /* our number is taken by a device that is not ours */
+        bool foreign; /* another server's disk has the number of the device */
 };
 
-/* Rebuild it for the device of `record`, whose worker was seen when the kernel was asked. params: of the worker, or
- * NULL; kernel: the answer, NULL: there is no such disk. */
+/* Rebuild it for the device of `record`. params: of the worker, or NULL; kernel: the answer, NULL: no such disk. */
 void turn_view_see(struct turn_view *view, const struct device_record *record,
         const struct disk_params *params, const struct kernel_device *kernel);
-/* The same where the kernel did not answer: what was known of the disk stays. */
+/* The same without an answer of the kernel: the facts of the disk stay. */
 void turn_view_stay(
         struct turn_view *view, const struct device_record *record, const struct disk_params *params);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the user has said of a device. */
+/* The requests of the user that a try is made for. */
 #include "ublkd/reconcile/view/user_words.h"
 
 struct user_words user_words_of(const struct device_record *record)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* PURE: what the user has said of a device. */
+/* PURE: the requests of the user that a try is made for. */
 #pragma once
 
 #include "ublkd/store/device_store.h"
 
-/* A try is judged by the words that it was made for: what it failed for says nothing about words that came
- * after it began. */
+/* Identifies the spec and the request that a try was made for: its failure does not count for later ones. */
 struct user_words {
         uint64_t generation; /* 0: not known, which is as good as older */
         uint64_t asked;      /* device_record.asked */
