@@ -104,9 +104,8 @@ static void reply_in_use(struct request *request, const struct disk_answer *answ
 {
         if (answer->use == DISK_USED)
                 reply_problem(request, PROBLEM_IN_USE,
-                        "%s: /dev/ublkb%d is in use: %s. Unmount it, end those processes or remove those "
-                        "devices, and repeat the request.",
-                        what, answer->number, answer->text);
+                        "%s: /dev/ublkb%d is in use: %s. %s, and repeat the request.", what, answer->number,
+                        answer->text, disk_users_advice(answer->kinds));
         else
                 reply_problem(request, PROBLEM_IN_USE,
                         "%s, and ublkd cannot find out who uses /dev/ublkb%d: %s. Nothing was changed; "

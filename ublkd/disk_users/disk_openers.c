@@ -86,10 +86,15 @@ static int add_process(const struct look *look, struct disk_users *disk, const s
         if (disk->last_pid == pid)
                 return 0;
         disk->last_pid = pid;
-        if (roots->describe && roots->describe(roots->describe_userdata, pid, text, sizeof(text)))
+        if (roots->describe && roots->describe(roots->describe_userdata, pid, text, sizeof(text))) {
+                disk->kinds |= DISK_USER_DEVICE;
                 return look_add_user(disk, "%s", text);
-        if (pid == roots->supervisor)
-                return look_add_user(disk, "ublkd itself (process %d), for a device that lies on it", pid);
+        }
+        if (pid == roots->supervisor) {
+                disk->by_ublkd = true;
+                return 0;
+        }
+        disk->kinds |= DISK_USER_PROCESS;
         return look_add_user(disk, "process %s (%s)", process->pid, process->comm);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Searches the users of disks in a separate process.
  *
- * The process writes one record for each disk, in their order, each ended by a NUL: "N" (no users), "Y" and the
- * users, or "E" and what it could not read. A disk without a record is unknown. */
+ * The process writes one record for each disk, in their order, each ended by a NUL: "N" (no users), "Y", the kinds of
+ * the users as a digit, and the users, or "E" and what it could not read. A disk without a record is unknown. */
 #include "ublkd/disk_users/disk_search.h"
 
 #include "ublkd/offload/apart.h"
@@ -90,7 +90,8 @@ static void write_record(
 
         if (users->count > 0) { /* also if the search has a gap */
                 text[0] = 'Y';
-                join(users, text + 1, sizeof(text) - 1);
+                text[1] = (char)('0' + users->kinds);
+                join(users, text + 2, sizeof(text) - 2);
         } else if (result < 0) {
                 snprintf(text, sizeof(text), "E%s", gap->text[0] ? gap->text : strerror(-result));
         }
@@ -206,6 +207,8 @@ static void answer(struct disk_search *search, struct disk_question *question)
                 told.use = DISK_UNUSED;
         } else if (record && *record == 'Y') {
                 told.use = DISK_USED;
+                told.kinds = (unsigned)(record[1] - '0');
+                told.text = record + 2;
         } else if (record) {
                 snprintf(text, sizeof(text), "the search is not complete: %s", record + 1);
                 told.text = text;

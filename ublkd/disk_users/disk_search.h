@@ -26,7 +26,17 @@ struct disk_answer {
         /* Used: the users ("process 4211 (fio), mounted at /mnt and 3 more"). Unknown: the cause, as a clause
          * without a full stop. Else "". Contains any bytes, as names of processes do. */
         const char *text;
+        unsigned kinds; /* of its users: enum disk_user_kind */
 };
+
+/* Return what ends the use, as the beginning of a sentence. */
+static inline const char *disk_users_advice(unsigned kinds)
+{
+        if (!(kinds & DISK_USER_DEVICE))
+                return "Unmount it, end those processes or remove those devices";
+        return kinds & DISK_USER_PROCESS ? "Unmount it, end the other processes or remove those devices"
+                                         : "Unmount it or remove those devices";
+}
 
 struct disk_search_options {
         struct disk_users_roots roots; /* `place` is not used */

@@ -245,6 +245,23 @@ static int add_file_system(void *userdata, int number, const char *phrase)
         return disk && !disk->mounted ? look_add_user(disk, "%s", phrase) : 0;
 }
 
+/* The device that lies on a disk says all; ublkd is named where its worker was not found. */
+static int add_ublkd(const struct look *look)
+{
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < look->disk_count; i++) {
+                struct disk_users *disk = &look->disks[i];
+
+                if (!disk->by_ublkd || disk->kinds & DISK_USER_DEVICE)
+                        continue;
+                disk->kinds |= DISK_USER_DEVICE;
+                r = look_add_user(disk, "ublkd itself (process %d), for a device that lies on it",
+                        (int)look->roots->supervisor);
+        }
+        return r;
+}
+
 static bool has_every_disk_a_user(const struct look *look)
 {
         for (size_t i = 0; i < look->disk_count; i++)
@@ -291,6 +308,8 @@ static int look_everywhere(struct look *look)
                 r = go_on(look, disk_swaps_add(look), "/proc/swaps cannot be read");
         if (r >= 0)
                 r = go_on(look, visit_all(look, look_at_process), "/proc cannot be read");
+        if (r >= 0)
+                r = add_ublkd(look);
         if (r >= 0 && !look->saw_init)
                 look_note_gap(look, NULL, "/proc hides the processes of others (hidepid)", -EPERM);
         if (r >= 0)
@@ -298,6 +317,8 @@ static int look_everywhere(struct look *look)
                         "/sys/fs cannot be read");
         if (r >= 0 && !has_every_disk_a_user(look))
                 r = go_on(look, visit_all(look, look_at_memory), "/proc cannot be read");
+        if (r >= 0)
+                r = add_ublkd(look);
         if (r >= 0)
                 r = ask_the_kernel(look);
         return r < 0 ? r : look->error;

@@ -41,6 +41,13 @@ struct disk_users_roots {
         struct disk_users_gap *gap;     /* set on failure; or NULL */
 };
 
+/* What its users are, for the advice to end the use. Nobody should end the worker of a device that lies on the disk,
+ * nor ublkd, which keeps the store of that device open. */
+enum disk_user_kind {
+        DISK_USER_PROCESS = 1 << 0, /* neither of those */
+        DISK_USER_DEVICE = 1 << 1,  /* a device of ublkd */
+};
+
 /* The users of one disk. Each item is a phrase: "process 4211 (fio)", "mounted at /mnt". */
 struct disk_users {
         int number;
@@ -51,6 +58,8 @@ struct disk_users {
         size_t dropped; /* users that are not in the list */
         int last_pid;   /* of the last added process; 0: none */
         bool mounted;   /* a mount is among them */
+        bool by_ublkd;  /* the supervisor has it open: an item only where no device is one */
+        unsigned kinds; /* enum disk_user_kind, of all */
 };
 
 /* Read /proc and /sys once for all disks. This can block behind a stuck process: see disk_search.h. The caller

@@ -8,11 +8,16 @@
 
 bool served_disk_describe(const void *store, pid_t pid, char *text, size_t size)
 {
-        DEVICE_STORE_FOREACH (record, store)
-                if (record->status.worker.pid == pid) {
-                        (void)snprintf(text, size, "the device %s (/dev/ublkb%d, served by process %d)",
-                                record->name, record->number, (int)pid);
-                        return true;
-                }
+        DEVICE_STORE_FOREACH (record, store) {
+                const struct device_status *status = &record->status;
+                char node[32] = "";
+
+                if (status->worker.pid != pid)
+                        continue;
+                if (status->number >= 0)
+                        (void)snprintf(node, sizeof(node), "/dev/ublkb%d, ", status->number);
+                (void)snprintf(text, size, "the device %s (%sserved by process %d)", record->name, node, (int)pid);
+                return true;
+        }
         return false;
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* As disk_users_roots.describe: "the device NAME (/dev/ublkbN, served by process PID)". `store`: a struct device_store; in
- * a process apart, what it was when that process began. */
+/* As disk_users_roots.describe: "the device NAME (/dev/ublkbN, served by process PID)", without the
+ * node of a worker that has none yet. `store`: a struct device_store; in a
+ * process apart, what it was when that process began. */
 bool served_disk_describe(const void *store, pid_t pid, char *text, size_t size);

@@ -16,15 +16,13 @@ enum {
 };
 
 #define FORCED " A forced removal does so at once, and its users get I/O errors."
-#define IN_USE                                                                                               \
-        "/dev/ublkb%d is in use: %s. Unmount it, end those processes or remove those devices, and it is "    \
-        "taken away." FORCED
+#define IN_USE "/dev/ublkb%d is in use: %s. %s, and it is taken away." FORCED
 #define WAITS_FOR_LAST "The kernel has been told to delete /dev/ublkb%d, and waits for the last who use it: "
 
 /* clang-format off */
 static const struct {
         enum condition_reason reason;
-        const char *known;   /* for the number and the openers */
+        const char *known;   /* for the number, the openers, and what ends their use */
         const char *unknown; /* for the number */
 } sentences[_HOLD_MAX] = {
         [HOLD_BEFORE_STOP] = {
@@ -61,7 +59,8 @@ int device_holders_explain(const struct device_holders *holders, char **ret)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
         if (holders->text)
-                n = asprintf(ret, sentences[holders->hold].known, holders->number, holders->text);
+                n = asprintf(ret, sentences[holders->hold].known, holders->number, holders->text,
+                        disk_users_advice(holders->kinds));
         else
                 n = asprintf(ret, sentences[holders->hold].unknown, holders->number);
 #pragma GCC diagnostic pop
@@ -75,6 +74,7 @@ static void on_answer(void *userdata, const struct disk_answer *answer)
         holders->question = disk_question_free(holders->question);
         free(holders->text);
         holders->text = answer->use == DISK_USED ? strdup(answer->text) : NULL;
+        holders->kinds = answer->kinds;
         holders->answered = true;
         holders->found(holders->userdata);
 }

@@ -25,6 +25,7 @@ struct device_holders {
         struct disk_question *question; /* NULL: none is under way */
         bool answered;                  /* a question was answered in this wait */
         char *text;                     /* the openers found last; NULL: unknown. Owned */
+        unsigned kinds;                 /* of these openers: enum disk_user_kind */
         uint64_t ask_at;                /* CLOCK_MONOTONIC of the next search */
         uint64_t pause;                 /* microseconds before that search */
         void (*found)(void *userdata);

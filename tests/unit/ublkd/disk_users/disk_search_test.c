@@ -73,6 +73,7 @@ static int find_odd(const struct disk_users_roots *roots _unused_, struct disk_u
                 snprintf(text, sizeof(text), "somebody on %d", disks[i].number);
                 if (disks[i].number % 2)
                         say_user(&disks[i], text);
+                disks[i].kinds = (unsigned)disks[i].number % 4;
         }
         return 0;
 }
@@ -147,6 +148,7 @@ struct asker {
         struct disk_question *question;
         unsigned answers;
         enum disk_use use;
+        unsigned kinds;
         char text[8192];
         struct asker *then; /* asks in turn, once this one has its answer */
 };
@@ -159,6 +161,7 @@ static void on_answer(void *userdata, const struct disk_answer *answer)
 
         asker->answers++;
         asker->use = answer->use;
+        asker->kinds = answer->kinds;
         snprintf(asker->text, sizeof(asker->text), "%s", answer->text);
         asker->question = disk_question_free(asker->question);
         if (asker->then)
@@ -293,6 +296,7 @@ static void test_one_search_answers_all_earlier_questions(void)
 
                 snprintf(text, sizeof(text), "somebody on %d", i / 2);
                 check_answer(&askers[i], used ? DISK_USED : DISK_UNUSED, used ? text : "");
+                CHECK_INT(askers[i].kinds, used ? i / 2 % 4 : 0);
         }
         CHECK_INT(disk_search_count(search), 1);
         CHECK_INT(told->asked, ASKERS / 2);

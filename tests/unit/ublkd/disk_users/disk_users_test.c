@@ -106,11 +106,38 @@ static void test_made_up_machine(void)
         fake_check_users(5, "process 42 (leftover)", NULL);
         fake_check_users(6, NULL); /* a probe by udev does not count */
         fake_check_users(7, "mounted at /by-link", "process 43 (renamed)", NULL); /* whatever name it has */
-        fake_check_users(8, "the device top (/dev/ublkb9, served by process 53)",
-                "ublkd itself (process 4711), for a device that lies on it", NULL);
+        fake_check_users(8, "the device top (/dev/ublkb9, served by process 53)", NULL); /* which says all */
         fake_check_users(10, NULL);
         fake_check_users(11, "backing /dev/loop0", "backing /dev/loop12", "backing /dev/zram0",
                 "exported by the NVMe target as nqn", "exported by the SCSI target as data", NULL);
+}
+
+/* Neither our own worker nor ublkd is a process to be ended. */
+static void test_what_users_are(void)
+{
+        static const struct {
+                int number;
+                unsigned kinds;
+        } rows[] = {
+                {0, DISK_USER_PROCESS                   },
+                {1, DISK_USER_DEVICE                    },
+                {2, 0                                   },
+                {8, DISK_USER_DEVICE | DISK_USER_PROCESS},
+        };
+
+        fake_link("proc/4711/fd/10", "/dev/ublkb1"); /* whose worker is not there any more */
+        fake_check_users(1, "ublkd itself (process 4711), for a device that lies on it", NULL);
+        fake_process("54", "dd", "mnt:[1]");
+        fake_link("proc/54/fd/3", "/dev/ublkb8");
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                struct disk_users users = {.number = rows[i].number};
+
+                fake_find(&users, 1);
+                CHECK_INT(users.kinds, rows[i].kinds);
+                disk_users_clear(&users);
+        }
+        fake_change_link("proc/4711/fd/10", "/dev/null");
+        fake_change_link("proc/54/fd/3", "/dev/null");
 }
 
 /* A mount is found however many namespaces there are. */
@@ -258,7 +285,7 @@ static void test_the_kernels_own_word(void)
                         hold == 2 ? -EIO : 0); /* not "gone": the kernel shows the disk */
                 CHECK(!!strstr(gap, "the disk cannot be opened exclusively") == (hold == 2));
                 CHECK_INT(disks[0].count, 0);
-                CHECK_INT(disks[1].count, 2); /* the process 53 and ublkd, as above */
+                CHECK_INT(disks[1].count, 1); /* the device of process 53, as above */
                 CHECK_INT(disks[2].count, hold == 1);
                 for (size_t i = 0; i < 3; i++)
                         disk_users_clear(&disks[i]);
@@ -309,6 +336,7 @@ int main(void)
 {
         fake_make();
         test_made_up_machine();
+        test_what_users_are();
         test_a_name_hides_no_process();
         test_our_control_helper_does_not_count();
         test_threads();

@@ -83,6 +83,31 @@ static void test_names_are_awaited_and_reported(void)
         CHECK(!device_holders_are_of(&holders, 0));
 }
 
+/* Whoever read to end the worker of the other device, and ublkd, lost that device's disk. */
+static void test_nobody_is_told_to_end_a_worker(void)
+{
+        static const struct {
+                unsigned kinds;
+                const char *words;
+        } rows[] = {
+                {DISK_USER_PROCESS,                    ": all. Unmount it, end those processes or remove those devices, and"},
+                {DISK_USER_DEVICE,                     ": all. Unmount it or remove those devices, and it is"               },
+                {DISK_USER_DEVICE | DISK_USER_PROCESS,
+                 ": all. Unmount it, end the other processes or remove those devices, and"                                  },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                struct device_holders holders = {};
+                const struct disk_answer answer = {
+                        .number = 3, .use = DISK_USED, .text = "all", .kinds = rows[i].kinds};
+
+                CHECK(!holds(&holders, true, HOLD_BEFORE_STOP, 1000));
+                search.answered(search.userdata, &answer);
+                check_sentence(&holders, rows[i].words);
+                device_holders_forget(&holders);
+        }
+}
+
 static void test_without_a_search_there_are_no_names(void)
 {
         static const struct {
@@ -115,6 +140,7 @@ static void test_a_deletion_may_take_a_moment(void)
 int main(void)
 {
         test_names_are_awaited_and_reported();
+        test_nobody_is_told_to_end_a_worker();
         test_without_a_search_there_are_no_names();
         test_a_deletion_may_take_a_moment();
         return check_report();
