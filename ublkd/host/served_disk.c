@@ -16,7 +16,8 @@ bool served_disk_describe(const void *store, pid_t pid, char *text, size_t size)
                         continue;
                 if (status->number >= 0)
                         (void)snprintf(node, sizeof(node), "/dev/ublkb%d, ", status->number);
-                (void)snprintf(text, size, "the device %s (%sserved by process %d)", record->name, node, (int)pid);
+                (void)snprintf(
+                        text, size, "the device %s (%sserved by process %d)", record->name, node, (int)pid);
                 return true;
         }
         return false;
