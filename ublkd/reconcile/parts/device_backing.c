@@ -278,6 +278,17 @@ static bool outlives_disk(const struct managed_device *device, const struct devi
                && record->spec && record->spec->options.enabled;
 }
 
+/* Return whether its worker has opened the store of the record. */
+static bool has_right_store(const struct managed_device *device, const struct device_record *record)
+{
+        const struct worker_store *store =
+                device->process.worker ? worker_proc_store(device->process.worker) : NULL;
+
+        return store
+               && backing_compare(&record->backing, &store->identity, in_this_boot(device, record))
+                          != BACKING_OTHER;
+}
+
 void device_backing_follow(struct managed_device *device, const struct device_record *record)
 {
         if (device->view.facts.kernel == KERNEL_ABSENT && device->view.facts.worker == PLAN_WORKER_NONE) {
@@ -287,6 +298,8 @@ void device_backing_follow(struct managed_device *device, const struct device_re
         }
         if (device->process.worker && worker_proc_number(device->process.worker) >= 0)
                 take_from_worker(device);
+        if (has_right_store(device, record)) /* nobody can accept what an earlier worker found instead */
+                device->backing.refused = (struct backing_identity){};
         if (device->view.facts.kernel == KERNEL_LIVE && device->view.facts.worker == PLAN_WORKER_SERVING)
                 device_backing_retry(device);
 }

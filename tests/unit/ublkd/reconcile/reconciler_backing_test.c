@@ -169,6 +169,33 @@ static void consent_is_to_one_store(void)
         close_fd(store);
 }
 
+/* The record would name another store than the one that the disk is served from. */
+static void consent_ends_when_a_worker_has_the_right_store(void)
+{
+        int store = new_store();
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        bring_up_on(&world, "file:a", store);
+        lose_the_store(&world);
+        fake_worker_store(fake_worker("data"), "file:b", fcntl(store, F_DUPFD_CLOEXEC, 0));
+        fake_worker_open(fake_worker("data"), "file:1");
+        world_settle(&world, 5);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 5);
+        check_refused(&world, "file:b");
+        CHECK_INT(device_store_try_again(world.store, "data"), 0);
+        world_settle(&world, 0);
+        fake_worker_store(fake_worker("data"), "file:a", fcntl(store, F_DUPFD_CLOEXEC, 0));
+        fake_worker_open(fake_worker("data"), "file:1");
+        world_settle(&world, 0);
+        CHECK_STR(status_of(&world)->backing.found.lasting, "");
+        CHECK_INT(device_store_accept_backing(world.store, "data", "file:b"), -ESTALE);
+        world_free(&world);
+        close_fd(store);
+}
+
 /* A block size says nothing about the store: what the path leads to by now may be another file. */
 static void a_new_disk_stays_on_its_store(void)
 {
@@ -388,6 +415,7 @@ int main(void)
         an_adopted_worker_cannot_give_another_store();
         another_store_is_refused();
         consent_is_to_one_store();
+        consent_ends_when_a_worker_has_the_right_store();
         a_new_disk_stays_on_its_store();
         another_target_may_be_on_another_store();
         a_disk_that_dies_with_its_worker_is_made_on_its_store();
