@@ -134,9 +134,8 @@ static void on_foreign_seen(void *userdata)
         struct manager *manager = userdata;
 
         manager->scanning = false;
-        (void)adoptables_join(
-                &manager->host.adoptable, &manager->host.foreign); /* on ENOMEM the list is incomplete */
-        (void)record_keeper_show_disks(manager->record_keeper, &manager->host.foreign); /* the same */
+        (void)adoptables_join(&manager->host.adoptable, &manager->host.foreign);
+        (void)record_keeper_show_disks(manager->record_keeper, &manager->host.foreign);
         tell_foreign_disks(manager);
         answer_host(manager);
 }
@@ -147,8 +146,7 @@ static int tell_state(struct manager *manager, const struct state_room *room)
                 device_store_is_gone(manager->store) ? -ENOLINK : manager->events_error);
 }
 
-/* If the database has room again, write the events now, so that the reported problem is not 30 s old. Do not touch
- * a database on a file system that does not answer. */
+/* If there is room again, write the events first. Do not touch a database whose file system does not answer. */
 static void on_state_seen(void *userdata, const struct state_seen *seen)
 {
         struct manager *manager = userdata;
@@ -189,8 +187,7 @@ static int open_runtime_guard(struct manager *manager)
                 &manager->runtime_guard);
 }
 
-/* List the records of the runtime directory, and scan for disks. On ENOMEM or without descriptors the list is
- * incomplete. A list that waits for its scan does not change. */
+/* List the records and scan for disks; incomplete on ENOMEM. A list that waits for its scan does not change. */
 static bool look_for_disks(struct manager *manager)
 {
         (void)record_keeper_list(manager->record_keeper, ADOPTABLES_TOLD_MAX, &manager->host.adoptable);

@@ -41,8 +41,8 @@ struct disk_users_roots {
         struct disk_users_gap *gap;     /* set on failure; or NULL */
 };
 
-/* What its users are, for the advice to end the use. Nobody should end the worker of a device that lies on the disk,
- * nor ublkd, which keeps the store of that device open. */
+/* What its users are, for the advice to end the use. The advice must not be to end the worker of a device that
+ * lies on the disk, or ublkd, which keeps the store of that device open. */
 enum disk_user_kind {
         DISK_USER_PROCESS = 1 << 0, /* neither of those */
         DISK_USER_DEVICE = 1 << 1,  /* a device of ublkd */

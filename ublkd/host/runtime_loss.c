@@ -24,7 +24,7 @@ void runtime_loss_note(struct runtime_loss *loss, struct device_store *store, co
         if (is_retry)
                 return;
         free(loss->path);
-        loss->path = strdup(path); /* without memory the host does not name it */
+        loss->path = strdup(path); /* on ENOMEM the host does not name it */
         loss->at = clock_usec(CLOCK_REALTIME);
         DEVICE_STORE_FOREACH (record, store)
                 if (is_cut_off(loss, record))

@@ -4,26 +4,16 @@
  * made again, and comes back with the next worker. */
 #include "ublkd/reconcile/runtime_remade.h"
 #include "ublkd/reconcile/parts/device_backing.h"
+#include "ublkd/reconcile/parts/device_claim.h"
 #include "ublkd/reconcile/parts/device_node.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
 
-#include "ublkd/runtime/claim_file.h"
-
-static void rewrite_claims(const struct managed_device *device)
-{
-        struct runtime_dir *dir = device->env->config.runtime_dir;
-
-        if (device->claim.claims.count > 0)
-                (void)claim_file_write(dir, device->id.uid,
-                        &device->claim.claims); /* else its worker tells the next ublkd */
-}
-
 void reconciler_runtime_remade(struct reconciler *reconciler)
 {
         MANAGED_DEVICE_FOREACH (device, reconciler) {
-                rewrite_claims(device);
+                device_claim_rewrite(device);
                 device_backing_rewrite(device);
                 (void)device_node_changed(device); /* what udev reads of it is gone */
                 device_wake(device);

@@ -125,8 +125,8 @@ struct device_store *device_store_free(struct device_store *store);
 /* Asks the backend whether it keeps what is written: see struct device_backend. May block for ever, so call it in a
  * process apart (its copy of the store will do), not on the loop. */
 int device_store_check(const struct device_store *store);
-/* Return true if the database was deleted or moved away: the last write, or what device_store_set_gone() was told
- * since. Makes no system call. */
+/* Return true if the last write, or a later device_store_set_gone(), found that the database was deleted or moved
+ * away. Makes no system call. */
 bool device_store_is_gone(const struct device_store *store);
 /* Sets what device_store_check() has found in the process apart. */
 void device_store_set_gone(struct device_store *store, bool gone);

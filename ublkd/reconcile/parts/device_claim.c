@@ -93,6 +93,12 @@ static int claims_set(struct managed_device *device, const struct backing_claims
         return 0;
 }
 
+void device_claim_rewrite(const struct managed_device *device)
+{
+        if (device->claim.claims.count > 0)
+                (void)claim_file_write(runtime_dir_of(device), device->id.uid, &device->claim.claims);
+}
+
 void device_claim_load(struct managed_device *device)
 {
         _cleanup_claims_ struct backing_claims claims = {};

@@ -44,6 +44,9 @@ void device_claim_follow(struct managed_device *device);
 void device_claim_release(struct managed_device *device);
 /* Return what is written down for its disk: nothing where count is 0. */
 const struct backing_claims *device_claim_written(const struct managed_device *device);
+/* Write the claim into the runtime directory again, after that was removed. If that fails, the worker tells the next
+ * ublkd. */
+void device_claim_rewrite(const struct managed_device *device);
 /* Load the claim that an earlier ublkd has written down. Before the first turn of any device. */
 void device_claim_load(struct managed_device *device);
 /* Free the claim in memory; the written one stays. */

@@ -2,7 +2,6 @@
 /* What is said of workers whose runtime directory was removed, and for how long. */
 #include "tests/unit/check.h"
 #include "ublkd/host/runtime_loss.h"
-#include "ublkd/host/served_disk.h"
 
 #include "ublkd/base/clock.h"
 
@@ -97,17 +96,6 @@ static void test_while_it_cannot_be_made_again(void)
         runtime_loss_clear(&loss);
 }
 
-static void test_the_device_of_a_worker(void)
-{
-        char text[160];
-
-        CHECK(!served_disk_describe(store, 1, text, sizeof(text)));
-        serve("one", 1);
-        CHECK_INT(device_store_assign_number(store, "one", 3), 0);
-        CHECK(served_disk_describe(store, 4211, text, sizeof(text)));
-        CHECK_STR(text, "the device one (/dev/ublkb3, served by process 4211)");
-}
-
 int main(void)
 {
         const struct device_backend *backend;
@@ -120,7 +108,6 @@ int main(void)
         put("two");
         test_until_the_last_worker_was_replaced();
         test_while_it_cannot_be_made_again();
-        test_the_device_of_a_worker();
         device_store_free(store);
         return check_report();
 }

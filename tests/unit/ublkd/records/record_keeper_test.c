@@ -299,7 +299,7 @@ static void check_shown(const struct place *place, int number, bool disk, pid_t 
         CHECK_INT(status->disk, disk);
         CHECK_INT(status->worker.pid, pid);
         CHECK(strstr(status->message, "'ublkctl adopt data'"));
-        CHECK(!!strstr(status->message, "/dev/ublkb7") == disk);
+        CHECK(!!strstr(status->message, "/dev/ublkb") == disk);
         CHECK(!!strstr(status->message, "process 4211") == (pid > 0));
 }
 
