@@ -351,7 +351,7 @@ const struct reason_info reason_table[] = {
                            "another one.",
                 .advice = "Nothing." },
         [REASON_ADOPTED] = { "Adopted",
-                .meaning = "ublkd took the record from the runtime directory; the disk is still served.",
+                .meaning = "ublkd took the record from the runtime directory, and manages the device from now on.",
                 .advice = "Nothing." },
 
         [REASON_OTHER] = { "Other",

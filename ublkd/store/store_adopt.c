@@ -105,7 +105,7 @@ int device_store_adopt(struct device_store *store, const struct device_record *r
                 return r;
         assert(old || !store_entries_find(&store->entries, name));
         news = news_of(&entry->record, EVENT_NORMAL, REASON_ADOPTED,
-                "ublkd took the record from the runtime directory; the disk is still served.");
+                "ublkd took the record from the runtime directory, and manages the device from now on.");
         news.asked = true;
         r = device_store_save(store, &entry->record, entry->text, &news, &event);
         if (r < 0)
