@@ -271,7 +271,7 @@ static void on_deleted(void *userdata, int result, const struct kernel_device *k
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
 
         if (result == 0 && device->attempt.tries > 0)
-                device_note_holders(device, record->number, HOLD_AFTER_DELETE);
+                device_note_openers(device, record->number, HOLD_AFTER_DELETE);
         device_on_command_done(userdata, result, kernel);
 }
 

@@ -7,8 +7,8 @@
 #include "ublkd/reconcile/parts/device_claim.h"
 #include "ublkd/reconcile/parts/device_claim_lost.h"
 #include "ublkd/reconcile/parts/device_cpus.h"
-#include "ublkd/reconcile/parts/device_holders.h"
 #include "ublkd/reconcile/parts/device_note.h"
+#include "ublkd/reconcile/parts/device_openers.h"
 #include "ublkd/reconcile/parts/device_path.h"
 #include "ublkd/reconcile/parts/device_shared.h"
 #include "ublkd/reconcile/parts/device_trial.h"
@@ -57,7 +57,7 @@ static struct managed_device *device_free(struct managed_device *device)
         device_path_forget(device);
         device_trial_forget(device);
         device_spec_trial_forget(device);
-        device_holders_forget(&device->holders);
+        device_openers_forget(&device->openers);
         free(device->id.name);
         free(device);
         return NULL;

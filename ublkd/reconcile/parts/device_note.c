@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The note of the last failure of a device, and the events that report its decisions. */
 #include "ublkd/reconcile/parts/device_note.h"
-#include "ublkd/reconcile/parts/device_holders.h"
+#include "ublkd/reconcile/parts/device_openers.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
 
@@ -28,12 +28,12 @@ void device_note(struct managed_device *device, enum condition_reason reason, co
                 device->note = note;
 }
 
-static void note_holders(struct managed_device *device)
+static void note_openers(struct managed_device *device)
 {
         _cleanup_free_ char *sentence = NULL;
 
-        if (device_holders_explain(&device->holders, &sentence) >= 0)
-                device_note(device, device_holders_reason(&device->holders), "%s", sentence);
+        if (device_openers_explain(&device->openers, &sentence) >= 0)
+                device_note(device, device_openers_reason(&device->openers), "%s", sentence);
 }
 
 /* Return whether a note may be replaced: a failure of the kernel that was noted meanwhile must stay. */
@@ -42,22 +42,22 @@ static bool may_be_replaced(enum condition_reason noted)
         return noted == REASON_NONE || noted == REASON_IN_USE || noted == REASON_STILL_HELD;
 }
 
-static void on_holders_found(void *userdata)
+static void on_openers_found(void *userdata)
 {
         struct managed_device *device = userdata;
 
-        if (!device_holders_are_of(&device->holders, device->attempt.seen_since)
+        if (!device_openers_are_of(&device->openers, device->attempt.seen_since)
                 || !may_be_replaced(device->note.reason))
                 return;
-        note_holders(device);
+        note_openers(device);
         device_wake(device);
 }
 
-void device_note_holders(struct managed_device *device, int number, enum device_hold hold)
+void device_note_openers(struct managed_device *device, int number, enum device_hold hold)
 {
-        if (device_holders_wait(&device->holders, device->env->config.disk_search, number, hold,
-                    device->attempt.seen_since, on_holders_found, device))
-                note_holders(device);
+        if (device_openers_wait(&device->openers, device->env->config.disk_search, number, hold,
+                    device->attempt.seen_since, on_openers_found, device))
+                note_openers(device);
 }
 
 void device_tell(const struct managed_device *device, enum event_type type, enum condition_reason reason,

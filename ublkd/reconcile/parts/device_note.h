@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ublkd/model/device_event.h"
-#include "ublkd/reconcile/parts/device_holders.h"
+#include "ublkd/reconcile/parts/device_openers.h"
 #include "ublkd/reconcile/view/trouble_note.h"
 
 struct managed_device;
@@ -13,7 +13,7 @@ void device_note(struct managed_device *device, enum condition_reason reason, co
         _printf_(3, 4);
 void device_note_clear(struct managed_device *device);
 /* Note that the removal waits for openers of the disk, with their names as soon as they are known. */
-void device_note_holders(struct managed_device *device, int number, enum device_hold hold);
+void device_note_openers(struct managed_device *device, int number, enum device_hold hold);
 /* Report a decision: one event, and so one line of the log. The sentence says what happened and what ublkd does
  * next. */
 void device_tell(const struct managed_device *device, enum event_type type, enum condition_reason reason,

@@ -21,11 +21,11 @@ static void note_failure(struct managed_device *device, int number, int error)
         if (error == -EALREADY)
                 return; /* keep the note about the hanging command */
         if (error == -EBUSY && device->step.action == ACTION_STOP_DEV) {
-                device_note_holders(device, number, HOLD_BEFORE_STOP);
+                device_note_openers(device, number, HOLD_BEFORE_STOP);
                 return;
         }
         if (error == -ETIME && device->step.action == ACTION_STOP_DEV) {
-                device_note_holders(device, number, HOLD_UNKNOWN);
+                device_note_openers(device, number, HOLD_UNKNOWN);
                 return;
         }
         reason = command_failure(device->step.action, error, number, sentence);

@@ -11,9 +11,9 @@
 #include "ublkd/reconcile/parts/device_cpus.h"
 #include "ublkd/reconcile/parts/device_faults.h"
 #include "ublkd/reconcile/parts/device_heard.h"
-#include "ublkd/reconcile/parts/device_holders.h"
 #include "ublkd/reconcile/parts/device_node.h"
 #include "ublkd/reconcile/parts/device_note.h"
+#include "ublkd/reconcile/parts/device_openers.h"
 #include "ublkd/reconcile/parts/device_path.h"
 #include "ublkd/reconcile/parts/device_shared.h"
 #include "ublkd/reconcile/parts/device_space.h"
@@ -49,7 +49,7 @@ struct managed_device {
         struct device_space space;
         struct device_shared shared;
         struct device_cpus cpus;
-        struct device_holders holders;
+        struct device_openers openers;
         struct device_node node;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The openers that keep a disk from being removed: searched, and named in the status. */
-#include "ublkd/reconcile/parts/device_holders.h"
+#include "ublkd/reconcile/parts/device_openers.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"
@@ -42,77 +42,77 @@ static const struct {
 };
 /* clang-format on */
 
-bool device_holders_are_of(const struct device_holders *holders, uint64_t since)
+bool device_openers_are_of(const struct device_openers *openers, uint64_t since)
 {
-        return holders->since > 0 && holders->since == since;
+        return openers->since > 0 && openers->since == since;
 }
 
-enum condition_reason device_holders_reason(const struct device_holders *holders)
+enum condition_reason device_openers_reason(const struct device_openers *openers)
 {
-        return sentences[holders->hold].reason;
+        return sentences[openers->hold].reason;
 }
 
-int device_holders_explain(const struct device_holders *holders, char **ret)
+int device_openers_explain(const struct device_openers *openers, char **ret)
 {
         int n;
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        if (holders->text)
-                n = asprintf(ret, sentences[holders->hold].known, holders->number, holders->text,
-                        disk_users_advice(holders->kinds));
+        if (openers->text)
+                n = asprintf(ret, sentences[openers->hold].known, openers->number, openers->text,
+                        disk_users_advice(openers->kinds));
         else
-                n = asprintf(ret, sentences[holders->hold].unknown, holders->number);
+                n = asprintf(ret, sentences[openers->hold].unknown, openers->number);
 #pragma GCC diagnostic pop
         return n < 0 ? -ENOMEM : 0;
 }
 
 static void on_answer(void *userdata, const struct disk_answer *answer)
 {
-        struct device_holders *holders = userdata;
+        struct device_openers *openers = userdata;
 
-        holders->question = disk_question_free(holders->question);
-        free(holders->text);
-        holders->text = answer->use == DISK_USED ? strdup(answer->text) : NULL;
-        holders->kinds = answer->kinds;
-        holders->answered = true;
-        holders->found(holders->userdata);
+        openers->question = disk_question_free(openers->question);
+        free(openers->text);
+        openers->text = answer->use == DISK_USED ? strdup(answer->text) : NULL;
+        openers->kinds = answer->kinds;
+        openers->answered = true;
+        openers->found(openers->userdata);
 }
 
-static void ask(struct device_holders *holders, struct disk_search *search, uint64_t now)
+static void ask(struct device_openers *openers, struct disk_search *search, uint64_t now)
 {
-        if (!search || holders->question || now < holders->ask_at)
+        if (!search || openers->question || now < openers->ask_at)
                 return;
-        if (disk_search_ask(search, holders->number, DISK_NAMES, on_answer, holders, &holders->question) < 0)
-                holders->question = NULL; /* without names, until the next search */
-        holders->pause = holders->pause == 0 ? LOOK_AGAIN_FIRST : 2 * holders->pause;
-        if (holders->pause > LOOK_AGAIN_MAX)
-                holders->pause = LOOK_AGAIN_MAX;
-        holders->ask_at = now + holders->pause;
+        if (disk_search_ask(search, openers->number, DISK_NAMES, on_answer, openers, &openers->question) < 0)
+                openers->question = NULL; /* without names, until the next search */
+        openers->pause = openers->pause == 0 ? LOOK_AGAIN_FIRST : 2 * openers->pause;
+        if (openers->pause > LOOK_AGAIN_MAX)
+                openers->pause = LOOK_AGAIN_MAX;
+        openers->ask_at = now + openers->pause;
 }
 
-bool device_holders_wait(struct device_holders *holders, struct disk_search *search, int number,
+bool device_openers_wait(struct device_openers *openers, struct disk_search *search, int number,
         enum device_hold hold, uint64_t since, void (*found)(void *userdata), void *userdata)
 {
         uint64_t now = clock_usec(CLOCK_MONOTONIC);
 
         if (hold == HOLD_AFTER_DELETE && now - since < STILL_HELD_USEC)
                 return false;
-        if (!device_holders_are_of(holders, since) || holders->hold != hold) {
-                device_holders_forget(holders);
-                holders->hold = hold;
-                holders->since = since;
+        if (!device_openers_are_of(openers, since) || openers->hold != hold) {
+                device_openers_forget(openers);
+                openers->hold = hold;
+                openers->since = since;
         }
-        holders->number = number;
-        holders->found = found;
-        holders->userdata = userdata;
-        ask(holders, search, now);
-        return holders->answered || !holders->question;
+        openers->number = number;
+        openers->found = found;
+        openers->userdata = userdata;
+        ask(openers, search, now);
+        return openers->answered || !openers->question;
 }
 
-void device_holders_forget(struct device_holders *holders)
+void device_openers_forget(struct device_openers *openers)
 {
-        disk_question_free(holders->question);
-        free(holders->text);
-        *holders = (struct device_holders){};
+        disk_question_free(openers->question);
+        free(openers->text);
+        *openers = (struct device_openers){};
 }

@@ -17,8 +17,8 @@ enum device_hold {
         _HOLD_MAX
 };
 
-/* Private to device_holders.c. Zeros: unknown. */
-struct device_holders {
+/* Private to device_openers.c. Zeros: unknown. */
+struct device_openers {
         enum device_hold hold;
         int number;
         uint64_t since;                 /* CLOCK_MONOTONIC: begin of the wait; 0: none */
@@ -35,12 +35,12 @@ struct device_holders {
 /* Search the openers of /dev/ublkbN, whose removal waits since `since`, if a search is due. `found` is called from the
  * loop when they are found. search: NULL: openers cannot be searched. Return true: report the wait now; false: too
  * early, or the names are about to be known. */
-bool device_holders_wait(struct device_holders *holders, struct disk_search *search, int number,
+bool device_openers_wait(struct device_openers *openers, struct disk_search *search, int number,
         enum device_hold hold, uint64_t since, void (*found)(void *userdata), void *userdata);
 /* Return whether the openers were found for the wait that began at `since`. */
-bool device_holders_are_of(const struct device_holders *holders, uint64_t since);
+bool device_openers_are_of(const struct device_openers *openers, uint64_t since);
 /* Return the reason of the wait; write its sentence, which the caller frees: 0 or -ENOMEM. */
-enum condition_reason device_holders_reason(const struct device_holders *holders);
-int device_holders_explain(const struct device_holders *holders, char **ret);
+enum condition_reason device_openers_reason(const struct device_openers *openers);
+int device_openers_explain(const struct device_openers *openers, char **ret);
 /* Free what it owns. */
-void device_holders_forget(struct device_holders *holders);
+void device_openers_forget(struct device_openers *openers);

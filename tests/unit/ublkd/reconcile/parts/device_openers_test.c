@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* device_holders: when they are looked for, and what is said of them. The search is pretended. */
-#include "ublkd/reconcile/parts/device_holders.h"
+/* device_openers: when they are looked for, and what is said of them. The search is pretended. */
+#include "ublkd/reconcile/parts/device_openers.h"
 
 #include "ublkd/base/clock.h"
 
@@ -45,42 +45,42 @@ static void on_found(void *userdata)
         found++;
 }
 
-static bool holds(struct device_holders *holders, bool can_search, enum device_hold hold, uint64_t since)
+static bool holds(struct device_openers *openers, bool can_search, enum device_hold hold, uint64_t since)
 {
-        return device_holders_wait(
-                holders, can_search ? (struct disk_search *)&search : NULL, 3, hold, since, on_found, &found);
+        return device_openers_wait(
+                openers, can_search ? (struct disk_search *)&search : NULL, 3, hold, since, on_found, &found);
 }
 
-static void check_sentence(const struct device_holders *holders, const char *words)
+static void check_sentence(const struct device_openers *openers, const char *words)
 {
         char *sentence = NULL;
 
-        if (CHECK_INT(device_holders_explain(holders, &sentence), 0) && !CHECK(strstr(sentence, words)))
+        if (CHECK_INT(device_openers_explain(openers, &sentence), 0) && !CHECK(strstr(sentence, words)))
                 fprintf(stderr, "it says: %s\n", sentence);
         free(sentence);
 }
 
 static void test_names_are_awaited_and_reported(void)
 {
-        struct device_holders holders = {};
+        struct device_openers openers = {};
         const struct disk_answer answer = {.number = 3, .use = DISK_USED, .text = "process 47 (cat)"};
 
         search.asked = found = 0;
-        CHECK(!holds(&holders, true, HOLD_BEFORE_STOP, 1000));
+        CHECK(!holds(&openers, true, HOLD_BEFORE_STOP, 1000));
         CHECK_INT(search.asked, 1);
-        CHECK(!holds(&holders, true, HOLD_BEFORE_STOP, 1000)); /* one question at a time */
+        CHECK(!holds(&openers, true, HOLD_BEFORE_STOP, 1000)); /* one question at a time */
         CHECK_INT(search.asked, 1);
         search.answered(search.userdata, &answer);
         CHECK_INT(found, 1);
-        CHECK(device_holders_are_of(&holders, 1000) && !device_holders_are_of(&holders, 2000));
-        CHECK_INT(device_holders_reason(&holders), REASON_IN_USE);
-        check_sentence(&holders, "process 47 (cat)");
-        CHECK(holds(&holders, true, HOLD_BEFORE_STOP, 1000)); /* known, and not asked again so soon */
+        CHECK(device_openers_are_of(&openers, 1000) && !device_openers_are_of(&openers, 2000));
+        CHECK_INT(device_openers_reason(&openers), REASON_IN_USE);
+        check_sentence(&openers, "process 47 (cat)");
+        CHECK(holds(&openers, true, HOLD_BEFORE_STOP, 1000)); /* known, and not asked again so soon */
         CHECK_INT(search.asked, 1);
-        CHECK(!holds(&holders, true, HOLD_BEFORE_STOP, 2000)); /* another wait: other holders */
+        CHECK(!holds(&openers, true, HOLD_BEFORE_STOP, 2000)); /* another wait: other openers */
         CHECK_INT(search.asked, 2);
-        device_holders_forget(&holders);
-        CHECK(!device_holders_are_of(&holders, 0));
+        device_openers_forget(&openers);
+        CHECK(!device_openers_are_of(&openers, 0));
 }
 
 /* Whoever read to end the worker of the other device, and ublkd, lost that device's disk. */
@@ -97,14 +97,14 @@ static void test_nobody_is_told_to_end_a_worker(void)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-                struct device_holders holders = {};
+                struct device_openers openers = {};
                 const struct disk_answer answer = {
                         .number = 3, .use = DISK_USED, .text = "all", .kinds = rows[i].kinds};
 
-                CHECK(!holds(&holders, true, HOLD_BEFORE_STOP, 1000));
+                CHECK(!holds(&openers, true, HOLD_BEFORE_STOP, 1000));
                 search.answered(search.userdata, &answer);
-                check_sentence(&holders, rows[i].words);
-                device_holders_forget(&holders);
+                check_sentence(&openers, rows[i].words);
+                device_openers_forget(&openers);
         }
 }
 
@@ -118,23 +118,23 @@ static void test_without_a_search_there_are_no_names(void)
                 {HOLD_UNKNOWN,      REASON_IN_USE    },
                 {HOLD_AFTER_DELETE, REASON_STILL_HELD}
         };
-        struct device_holders holders = {};
+        struct device_openers openers = {};
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-                CHECK(holds(&holders, false, rows[i].hold, 1000));
-                CHECK_INT(device_holders_reason(&holders), rows[i].reason);
-                check_sentence(&holders, "/dev/ublkb3");
+                CHECK(holds(&openers, false, rows[i].hold, 1000));
+                CHECK_INT(device_openers_reason(&openers), rows[i].reason);
+                check_sentence(&openers, "/dev/ublkb3");
         }
-        device_holders_forget(&holders);
+        device_openers_forget(&openers);
 }
 
 static void test_a_deletion_may_take_a_moment(void)
 {
-        struct device_holders holders = {};
+        struct device_openers openers = {};
 
-        CHECK(!holds(&holders, false, HOLD_AFTER_DELETE, clock_usec(CLOCK_MONOTONIC)));
-        CHECK(holds(&holders, false, HOLD_BEFORE_STOP, clock_usec(CLOCK_MONOTONIC)));
-        device_holders_forget(&holders);
+        CHECK(!holds(&openers, false, HOLD_AFTER_DELETE, clock_usec(CLOCK_MONOTONIC)));
+        CHECK(holds(&openers, false, HOLD_BEFORE_STOP, clock_usec(CLOCK_MONOTONIC)));
+        device_openers_forget(&openers);
 }
 
 int main(void)
