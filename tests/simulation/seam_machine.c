@@ -103,13 +103,13 @@ int runtime_dir_open_region(struct runtime_dir *dir, const char *uid)
         return -ENOENT;
 }
 
-int runtime_dir_forget_region(struct runtime_dir *dir, const char *uid)
+int runtime_dir_remove_region(struct runtime_dir *dir, const char *uid)
 {
         (void)dir, (void)uid;
         return 0;
 }
 
-int runtime_dir_forget_worker(struct runtime_dir *dir, const char *uid)
+int runtime_dir_remove_worker(struct runtime_dir *dir, const char *uid)
 {
         int owner = sim->socket_owner;
 

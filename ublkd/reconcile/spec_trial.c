@@ -70,8 +70,8 @@ static void trial_free(struct spec_trial *trial)
         trial->device->spec_trial = NULL;
         sd_event_source_disable_unref(trial->timer);
         worker_proc_free(trial->worker);
-        (void)runtime_dir_forget_worker(dir, uid); /* a file that stays is replaced by the next trial */
-        (void)runtime_dir_forget_region(dir, uid);
+        (void)runtime_dir_remove_worker(dir, uid); /* a file that stays is replaced by the next trial */
+        (void)runtime_dir_remove_region(dir, uid);
         free(trial);
 }
 

@@ -214,7 +214,7 @@ static int sweep_one(void *userdata, const char *uid)
                 return 0;
         over = file.record.deleting && !sweep->behind && strcmp(file.database, stamp->database) == 0;
         if (over || file.removed)
-                (void)runtime_dir_forget_record(keeper->runtime_dir, uid);
+                (void)runtime_dir_remove_record(keeper->runtime_dir, uid);
         return 0;
 }
 
@@ -245,7 +245,7 @@ static void on_store_event(void *userdata, const struct store_event *event)
                 (void)keep(keeper, event->record); /* on failure: record_keeper_ensure() */
         else {
                 drop_missing(keeper, event->uid);
-                (void)runtime_dir_forget_record(keeper->runtime_dir, event->uid); /* see sweep_one() */
+                (void)runtime_dir_remove_record(keeper->runtime_dir, event->uid); /* see sweep_one() */
         }
         write_mark(keeper);
 }

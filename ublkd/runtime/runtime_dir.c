@@ -357,7 +357,7 @@ static int make_region(int dir, const char *fresh, void *userdata)
         return r;
 }
 
-int runtime_dir_provide_region(struct runtime_dir *dir, const char *uid, const struct device_region_key *key)
+int runtime_dir_ensure_region(struct runtime_dir *dir, const char *uid, const struct device_region_key *key)
 {
         int fd = open_region_for(dir, uid, key);
 
@@ -418,17 +418,17 @@ int runtime_dir_read_record(struct runtime_dir *dir, const char *uid, size_t siz
         return read_text(dir, uid, record_suffix, size_max, ret);
 }
 
-int runtime_dir_forget_record(struct runtime_dir *dir, const char *uid)
+int runtime_dir_remove_record(struct runtime_dir *dir, const char *uid)
 {
         return remove_file(dir, uid, record_suffix);
 }
 
-int runtime_dir_forget_worker(struct runtime_dir *dir, const char *uid)
+int runtime_dir_remove_worker(struct runtime_dir *dir, const char *uid)
 {
         return remove_file(dir, uid, socket_suffix);
 }
 
-int runtime_dir_forget_region(struct runtime_dir *dir, const char *uid)
+int runtime_dir_remove_region(struct runtime_dir *dir, const char *uid)
 {
         return remove_file(dir, uid, region_suffix);
 }

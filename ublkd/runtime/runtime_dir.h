@@ -34,16 +34,16 @@ int runtime_dir_bind_worker(struct runtime_dir *dir, const char *uid);
  * worker lives there; other -errno. */
 int runtime_dir_connect_worker(struct runtime_dir *dir, const char *uid);
 /* Removes the socket file of a worker that is gone. 0 or -errno; 0 when there is none. */
-int runtime_dir_forget_worker(struct runtime_dir *dir, const char *uid);
+int runtime_dir_remove_worker(struct runtime_dir *dir, const char *uid);
 
 /* The region that the workers of `uid` share (proto/device_region.h), for reading and writing. fd; -ENOENT:
  * there is none; other -errno. */
 int runtime_dir_open_region(struct runtime_dir *dir, const char *uid);
 /* The same, and when there is none that fits `key`, a new empty one takes its place: what an older worker has
  * mapped stays as it is. Only while no worker of `uid` is to live on. fd or -errno (ENOSPC). */
-int runtime_dir_provide_region(struct runtime_dir *dir, const char *uid, const struct device_region_key *key);
+int runtime_dir_ensure_region(struct runtime_dir *dir, const char *uid, const struct device_region_key *key);
 /* 0 or -errno; 0 when there is none. */
-int runtime_dir_forget_region(struct runtime_dir *dir, const char *uid);
+int runtime_dir_remove_region(struct runtime_dir *dir, const char *uid);
 
 /* What is kept of a device beside its region and its record. */
 enum runtime_text {
@@ -65,7 +65,7 @@ int runtime_dir_write_record(struct runtime_dir *dir, const char *uid, const cha
 /* 0 and an owned text of `size_max` bytes at most. -ENOENT: there is none; -EFBIG; other -errno. */
 int runtime_dir_read_record(struct runtime_dir *dir, const char *uid, size_t size_max, char **ret);
 /* 0 or -errno; 0 when there is none. */
-int runtime_dir_forget_record(struct runtime_dir *dir, const char *uid);
+int runtime_dir_remove_record(struct runtime_dir *dir, const char *uid);
 /* Calls `each` with the uid of every record that is there, until it returns below 0. What that returns, or
  * -errno. */
 int runtime_dir_each_record(

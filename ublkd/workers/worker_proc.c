@@ -313,7 +313,7 @@ static int on_death(sd_event_source *source, int fd _unused_, uint32_t events _u
         close_channel(worker);
         (void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
         worker->grace_source = sd_event_source_disable_unref(worker->grace_source);
-        (void)runtime_dir_forget_worker(worker->dir, worker->uid); /* a stale file only costs a connect() */
+        (void)runtime_dir_remove_worker(worker->dir, worker->uid); /* a stale file only costs a connect() */
         worker->changed(worker->userdata, worker);                 /* may free it */
         return 0;
 }
@@ -372,7 +372,7 @@ static int start(struct worker_proc *worker, const struct worker_msg *config, in
         struct worker_process process;
         int r;
 
-        region = runtime_dir_provide_region(worker->dir, worker->uid,
+        region = runtime_dir_ensure_region(worker->dir, worker->uid,
                 &(struct device_region_key){.queues = config->config.queues, .epoch = config->config.epoch});
         if (region < 0)
                 return region;
@@ -385,7 +385,7 @@ static int start(struct worker_proc *worker, const struct worker_msg *config, in
                         [CONFIG_FD_STORE] = store},
                 &process);
         if (r < 0) {
-                (void)runtime_dir_forget_worker(worker->dir, worker->uid);
+                (void)runtime_dir_remove_worker(worker->dir, worker->uid);
                 return r;
         }
         worker->pid = process.pid;
@@ -433,7 +433,7 @@ int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, struct worker_st
         worker->adopted = true;
         worker->channel = runtime_dir_connect_worker(dir, uid);
         if (worker->channel == -ENOENT)
-                (void)runtime_dir_forget_worker(dir, uid); /* it died while no ublkd was there to see it */
+                (void)runtime_dir_remove_worker(dir, uid); /* it died while no ublkd was there to see it */
         if (worker->channel < 0)
                 return worker->channel;
         worker->pidfd = worker_peer_find(worker->channel, &worker->pid);

@@ -165,14 +165,14 @@ int WRAP(runtime_dir_write_record)(struct runtime_dir *dir, const char *uid, con
         return r;
 }
 
-int REAL(runtime_dir_forget_record)(struct runtime_dir *dir, const char *uid);
-int WRAP(runtime_dir_forget_record)(struct runtime_dir *dir, const char *uid);
-int WRAP(runtime_dir_forget_record)(struct runtime_dir *dir, const char *uid)
+int REAL(runtime_dir_remove_record)(struct runtime_dir *dir, const char *uid);
+int WRAP(runtime_dir_remove_record)(struct runtime_dir *dir, const char *uid);
+int WRAP(runtime_dir_remove_record)(struct runtime_dir *dir, const char *uid)
 {
         int r;
 
         operation("before", "the removal of a copy of a record");
-        r = REAL(runtime_dir_forget_record)(dir, uid);
+        r = REAL(runtime_dir_remove_record)(dir, uid);
         operation("after", "the removal of a copy of a record");
         return r;
 }

@@ -88,5 +88,5 @@ int device_keep_record(struct managed_device *device)
 void device_shared_forget(struct managed_device *device)
 {
         /* On failure the file stays until the reboot; no other device has its uid. */
-        (void)runtime_dir_forget_region(device->env->config.runtime_dir, device->id.uid);
+        (void)runtime_dir_remove_region(device->env->config.runtime_dir, device->id.uid);
 }

@@ -37,8 +37,8 @@ static void forget_process(struct managed_device *device)
                 return;
         trial_uid(device, uid);
         device->trial.worker = worker_proc_free(device->trial.worker);
-        (void)runtime_dir_forget_worker(dir, uid); /* a file that stays is replaced by the next trial */
-        (void)runtime_dir_forget_region(dir, uid);
+        (void)runtime_dir_remove_worker(dir, uid); /* a file that stays is replaced by the next trial */
+        (void)runtime_dir_remove_region(dir, uid);
 }
 
 void device_trial_forget(struct managed_device *device)

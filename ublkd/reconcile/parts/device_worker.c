@@ -186,7 +186,7 @@ void device_take_death(struct managed_device *device)
                 attempt_reset(&device->attempt); /* a later request of the user was not tried yet */
         device->process.worker = worker_proc_free(device->process.worker);
         device->process.state = unheard ? WORKER_NONE : WORKER_DEAD;
-        (void)runtime_dir_forget_worker(
+        (void)runtime_dir_remove_worker(
                 device->env->config.runtime_dir, device->id.uid); /* a stale file is replaced */
 }
 

@@ -19,7 +19,7 @@ static void bring_up_as(struct world *world, const char *spec, struct region_con
         world->host.features = WORLD_QUIESCES;
         world_put_loop(world, "data", spec);
         record = world_record(world, "data");
-        fd = runtime_dir_provide_region(world->dir, record->uid, &(struct device_region_key){.queues = 1});
+        fd = runtime_dir_ensure_region(world->dir, record->uid, &(struct device_region_key){.queues = 1});
         CHECK(fd >= 0);
         CHECK_INT(device_region_map(fd, 1, &base), 0);
         *ret = device_region_control(base);
@@ -149,7 +149,7 @@ static void kept_while_the_region_is_gone(void)
 
         bring_up(&world, &control);
         fail_a_flush(&world, control);
-        CHECK_INT(runtime_dir_forget_region(world.dir, world_record(&world, "data")->uid), 0);
+        CHECK_INT(runtime_dir_remove_region(world.dir, world_record(&world, "data")->uid), 0);
         reconciler_runtime_remade(world.reconciler);
         world_settle(&world, 20);
         CHECK_INT(durable(&world)->status, CONDITION_FALSE);

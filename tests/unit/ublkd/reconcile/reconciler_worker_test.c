@@ -365,7 +365,7 @@ static void restarts_and_recoveries_are_counted_on_by_the_next_supervisor(void)
         world_new(&world);
         world_put_loop(&world, "data", "");
         /* which a real worker is given */
-        close_fd(runtime_dir_provide_region(world.dir, world_record(&world, "data")->uid, &key));
+        close_fd(runtime_dir_ensure_region(world.dir, world_record(&world, "data")->uid, &key));
         world_bring_up(&world, "data", "file:1");
         fake_worker_die(fake_worker("data"));
         fake_disks[0].device.state = KERNEL_STATE_QUIESCED;

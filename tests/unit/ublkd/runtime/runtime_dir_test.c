@@ -161,7 +161,7 @@ static void test_sockets(const char *path)
         int first, second;
 
         CHECK_INT(runtime_dir_connect_worker(dir, uid), -ENOENT);
-        CHECK_INT(runtime_dir_forget_worker(dir, uid), 0);
+        CHECK_INT(runtime_dir_remove_worker(dir, uid), 0);
         first = runtime_dir_bind_worker(dir, uid);
         CHECK(first >= 0);
         CHECK_INT(fcntl(first, F_GETFD), FD_CLOEXEC);
@@ -175,7 +175,7 @@ static void test_sockets(const char *path)
         check_connected(dir, second);
         close(second);
         CHECK_INT(runtime_dir_connect_worker(dir, uid), -ENOENT); /* the file is there, the worker is not */
-        CHECK_INT(runtime_dir_forget_worker(dir, uid), 0);
+        CHECK_INT(runtime_dir_remove_worker(dir, uid), 0);
         CHECK_INT(runtime_dir_connect_worker(dir, uid), -ENOENT);
         runtime_dir_free(dir);
 }
@@ -210,7 +210,7 @@ static ino_t inode_of(int fd)
 /* Provide the region, and return whether its inode is still `before`. */
 static bool region_is_kept(struct runtime_dir *dir, const struct device_region_key *key, ino_t before)
 {
-        int fd = runtime_dir_provide_region(dir, uid, key);
+        int fd = runtime_dir_ensure_region(dir, uid, key);
         struct device_region_header header;
         bool kept = CHECK(fd >= 0) && inode_of(fd) == before;
 
@@ -227,16 +227,16 @@ static void test_region_is_kept_where_it_fits(const char *path)
         int fd, again;
 
         CHECK_INT(runtime_dir_open_region(dir, uid), -ENOENT);
-        fd = runtime_dir_provide_region(dir, uid, &region_key);
+        fd = runtime_dir_ensure_region(dir, uid, &region_key);
         CHECK(fd >= 0);
         CHECK(region_is_kept(dir, &region_key, inode_of(fd)));
         again = runtime_dir_open_region(dir, uid);
         CHECK_INT(inode_of(again), inode_of(fd));
         CHECK(!region_is_kept(dir, &(struct device_region_key){.queues = 2, .epoch = 4}, inode_of(fd)));
         CHECK(!region_is_kept(dir, &(struct device_region_key){.queues = 1, .epoch = 4}, inode_of(fd)));
-        CHECK_INT(runtime_dir_forget_region(dir, uid), 0);
+        CHECK_INT(runtime_dir_remove_region(dir, uid), 0);
         CHECK_INT(runtime_dir_open_region(dir, uid), -ENOENT);
-        CHECK_INT(runtime_dir_forget_region(dir, uid), 0);
+        CHECK_INT(runtime_dir_remove_region(dir, uid), 0);
         close(again);
         close(fd);
         runtime_dir_free(dir);
@@ -247,7 +247,7 @@ static void test_region_of_another_version(const char *path)
 {
         static const uint32_t other = DEVICE_REGION_VERSION + 1;
         struct runtime_dir *dir = open_dir(path);
-        int fd = runtime_dir_provide_region(dir, uid, &region_key);
+        int fd = runtime_dir_ensure_region(dir, uid, &region_key);
         struct stat st;
 
         CHECK_INT(pwrite(fd, &other, sizeof(other), offsetof(struct device_region_header, version)),
@@ -255,7 +255,7 @@ static void test_region_of_another_version(const char *path)
         CHECK(!region_is_kept(dir, &region_key, inode_of(fd)));
         CHECK_INT(fstat(fd, &st), 0);
         CHECK(st.st_size > 0);
-        CHECK_INT(runtime_dir_forget_region(dir, uid), 0);
+        CHECK_INT(runtime_dir_remove_region(dir, uid), 0);
         close(fd);
         runtime_dir_free(dir);
 }
@@ -269,10 +269,10 @@ static void test_names_stay_inside(const char *path)
         for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
                 CHECK_INT(runtime_dir_bind_worker(dir, bad[i]), -EINVAL);
                 CHECK_INT(runtime_dir_connect_worker(dir, bad[i]), -EINVAL);
-                CHECK_INT(runtime_dir_forget_worker(dir, bad[i]), -EINVAL);
+                CHECK_INT(runtime_dir_remove_worker(dir, bad[i]), -EINVAL);
                 CHECK_INT(runtime_dir_open_region(dir, bad[i]), -EINVAL);
-                CHECK_INT(runtime_dir_provide_region(dir, bad[i], &region_key), -EINVAL);
-                CHECK_INT(runtime_dir_forget_region(dir, bad[i]), -EINVAL);
+                CHECK_INT(runtime_dir_ensure_region(dir, bad[i], &region_key), -EINVAL);
+                CHECK_INT(runtime_dir_remove_region(dir, bad[i]), -EINVAL);
         }
         runtime_dir_free(dir);
 }

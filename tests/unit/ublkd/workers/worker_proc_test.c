@@ -279,7 +279,7 @@ static void test_adoption_kills_nobody_who_has_the_pid_of_a_dead_worker(struct w
                 CHECK_INT(waitpid(stranger, NULL, 0), stranger);
         }
         kill(serving, SIGKILL);
-        runtime_dir_forget_worker(watch->dir, worker_fake_uid);
+        runtime_dir_remove_worker(watch->dir, worker_fake_uid);
 }
 
 static void test_adoption_of_nobody(struct watch *watch)
@@ -298,7 +298,7 @@ static void test_adoption_of_nobody(struct watch *watch)
                           watch, &watch->worker),
                 -ENOENT);
         CHECK(!watch->worker);
-        runtime_dir_forget_worker(watch->dir, worker_fake_uid);
+        runtime_dir_remove_worker(watch->dir, worker_fake_uid);
 }
 
 static void test_failed(struct watch *watch)
@@ -430,7 +430,7 @@ static void test_freed_within_the_callback(struct watch *watch)
                 CHECK(run_until(watch, is_freed));
                 (void)kill(pid, SIGKILL);
                 (void)waitpid(pid, NULL, 0);
-                runtime_dir_forget_worker(watch->dir, worker_fake_uid);
+                runtime_dir_remove_worker(watch->dir, worker_fake_uid);
         }
 }
 
