@@ -28,7 +28,7 @@ static enum worker_stage told_stage(const struct worker *worker)
         return worker->stage == WORKER_STAGE_READY && served ? WORKER_STAGE_SERVING : worker->stage;
 }
 
-static int say_hello(struct worker *worker)
+static int send_hello(struct worker *worker)
 {
         static char version[] = UBLKD_VERSION, no_uid[] = "";
 
@@ -78,7 +78,7 @@ int report_params(struct worker *worker)
 
 void report_all(struct worker *worker)
 {
-        int r = say_hello(worker);
+        int r = send_hello(worker);
 
         if (r >= 0 && worker->stage >= WORKER_STAGE_OPEN)
                 r = report_backing(worker);

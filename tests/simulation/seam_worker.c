@@ -255,7 +255,7 @@ static enum worker_stage told_stage(enum process_stage stage)
         return stages[stage];
 }
 
-static void hear_hello(struct worker_proc *worker, enum worker_stage stage, unsigned value)
+static void on_hello(struct worker_proc *worker, enum worker_stage stage, unsigned value)
 {
         const struct process *process = process_of(worker);
 
@@ -271,7 +271,7 @@ static void hear_hello(struct worker_proc *worker, enum worker_stage stage, unsi
 }
 
 /* BACKING. One that serves what it was given says so only to a ublkd that has found it. */
-static void hear_backing(struct worker_proc *worker, bool refused)
+static void on_backing(struct worker_proc *worker, bool refused)
 {
         const struct process *process = process_of(worker);
 
@@ -287,14 +287,14 @@ static void hear_backing(struct worker_proc *worker, bool refused)
         store_identity_of(sim, process->known_as, &worker->store.identity);
 }
 
-static void hear_params(struct worker_proc *worker, unsigned size)
+static void on_params(struct worker_proc *worker, unsigned size)
 {
         const struct process *process = process_of(worker);
         char key[32];
 
         if (worker->opened)
                 return;
-        hear_backing(worker, false);
+        on_backing(worker, false);
         snprintf(key, sizeof(key), "file:8:1:%d", 100 + process->store);
         worker->opened = true;
         worker->params = (struct disk_params){
@@ -312,7 +312,7 @@ static void hear_params(struct worker_proc *worker, unsigned size)
         raise_stage(worker, worker->claimed);
 }
 
-static void hear_failed(struct worker_proc *worker, enum refusal refusal)
+static void on_failed(struct worker_proc *worker, enum refusal refusal)
 {
         static const struct {
                 int error;
@@ -324,13 +324,13 @@ static void hear_failed(struct worker_proc *worker, enum refusal refusal)
         };
 
         if (refusal == REFUSAL_CHANGED)
-                hear_backing(worker, true);
+                on_backing(worker, true);
         (void)problem_add(&worker->problems, refusals[refusal].error, "/target/path",
                 refusals[refusal].reason, "%s", refusals[refusal].detail);
         expect_to_leave(worker);
 }
 
-static void hear_grown(struct worker_proc *worker, unsigned size, bool refused)
+static void on_grown(struct worker_proc *worker, unsigned size, bool refused)
 {
         const struct worker_msg msg = {
                 .type = WORKER_MSG_GROWN, .grown = {.size = size * MIB, .size_max = UINT64_MAX}
@@ -349,14 +349,15 @@ static void hear_grown(struct worker_proc *worker, unsigned size, bool refused)
                 (void)problem_add(&worker->refusal, ENOSPC, "/size", "BackingTooSmall", "There is no room.");
 }
 
-static void hear(struct worker_proc *worker, enum message message, enum worker_stage stage, unsigned value)
+static void handle_message(
+        struct worker_proc *worker, enum message message, enum worker_stage stage, unsigned value)
 {
         switch (message) {
         case MESSAGE_HELLO:
-                hear_hello(worker, stage, value);
+                on_hello(worker, stage, value);
                 break;
         case MESSAGE_PARAMS:
-                hear_params(worker, value);
+                on_params(worker, value);
                 break;
         case MESSAGE_READY:
                 if (worker->stage < WORKER_STAGE_FETCHING)
@@ -364,11 +365,11 @@ static void hear(struct worker_proc *worker, enum message message, enum worker_s
                 raise_stage(worker, WORKER_STAGE_READY);
                 break;
         case MESSAGE_FAILED:
-                hear_failed(worker, (enum refusal)value);
+                on_failed(worker, (enum refusal)value);
                 break;
         case MESSAGE_GROWN:
         case MESSAGE_REFUSED:
-                hear_grown(worker, value, message == MESSAGE_REFUSED);
+                on_grown(worker, value, message == MESSAGE_REFUSED);
                 break;
         default: /* it has closed its end */
                 worker->connected = false;
@@ -388,7 +389,7 @@ void seam_worker_hears(
                 return;
         before = worker->stage;
         was_greeted = worker->greeted;
-        hear(worker, message, told_stage(stage), value);
+        handle_message(worker, message, told_stage(stage), value);
         TRACE(world, "ublkd: hears %d of worker %d, which is %s", message, index,
                 worker_stage_to_string(worker->stage));
         if (worker->stage != before || ((worker->adopted || was_greeted) && message != MESSAGE_GONE))

@@ -166,7 +166,7 @@ static void given_up_release(struct ctl_helper *helper, struct given_up *given_u
 }
 
 /* An answer that no caller waits for any more. */
-static void hear_late_reply(struct ctl_helper *helper, uint64_t sequence)
+static void on_late_reply(struct ctl_helper *helper, uint64_t sequence)
 {
         struct given_up *given_up;
 
@@ -282,7 +282,7 @@ static struct ctl_call *helper_find(struct ctl_helper *helper, uint64_t sequence
 
 static int call_post(struct ctl_calls *calls, struct ctl_call *call);
 
-static void hear_reply(struct ctl_helper *helper, const struct ctl_reply *reply)
+static void on_reply(struct ctl_helper *helper, const struct ctl_reply *reply)
 {
         struct ctl_calls *calls = helper->calls;
         struct ctl_call *call = helper_find(helper, reply->sequence);
@@ -290,7 +290,7 @@ static void hear_reply(struct ctl_helper *helper, const struct ctl_reply *reply)
 
         helper->misses = 0;
         if (!call) { /* it was timed out */
-                hear_late_reply(helper, reply->sequence);
+                on_late_reply(helper, reply->sequence);
                 return;
         }
         if (call->cancelled || !calls->handlers->reconsider(calls->owner, call, reply->result)) {
@@ -307,7 +307,7 @@ static void hear_reply(struct ctl_helper *helper, const struct ctl_reply *reply)
 }
 
 /* 1: there may be more; 0: none for now; -errno: the channel is broken. */
-static int helper_hear(struct ctl_helper *helper)
+static int helper_receive(struct ctl_helper *helper)
 {
         struct ctl_reply reply;
         ssize_t size = recv(helper->channel, &reply, sizeof(reply), MSG_DONTWAIT);
@@ -317,7 +317,7 @@ static int helper_hear(struct ctl_helper *helper)
         if (size != sizeof(reply))
                 return -EPIPE;
         if (reply.sequence > 0) {
-                hear_reply(helper, &reply);
+                on_reply(helper, &reply);
         } else {
                 helper->calls->handlers->greeted(helper->calls->owner, &reply);
                 if (reply.result < 0)
@@ -333,7 +333,7 @@ static int on_channel(
         int r = 1;
 
         for (unsigned i = 0; r > 0 && i < REPLIES_PER_TURN; i++)
-                r = helper_hear(helper);
+                r = helper_receive(helper);
         if (r >= 0 && helper->state != HELPER_DYING)
                 r = helper_pump(helper);
         if (r < 0)

@@ -260,7 +260,7 @@ static void device_decide(struct managed_device *device, const struct device_rec
 }
 
 /* Note a new spec, or a new request to try or to recover: what failed before may succeed now. */
-static void device_hear_user(struct managed_device *device, const struct device_record *record)
+static void device_take_request(struct managed_device *device, const struct device_record *record)
 {
         bool new_words = !user_words_equal(device->heard.words, user_words_of(record));
         bool new_request = record->recover_requested && !device->heard.recover;
@@ -298,7 +298,7 @@ static void on_kernel_answer(void *userdata, int result, const struct kernel_dev
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
 
         device->step.call = NULL;
-        device_hear_user(device, record); /* also requests that came while the kernel answered */
+        device_take_request(device, record); /* also requests that came while the kernel answered */
         if (device->process.worker && worker_proc_death(device->process.worker))
                 device_take_death(device);
         if (worker_now(device)

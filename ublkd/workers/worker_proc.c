@@ -110,7 +110,7 @@ static bool is_unconfigured(const struct worker_proc *worker, const struct worke
 }
 
 /* Takes the message for true. */
-static void believe_hello(struct worker_proc *worker, const struct worker_msg *msg)
+static void accept_hello(struct worker_proc *worker, const struct worker_msg *msg)
 {
         worker->greeted = true;
         snprintf(worker->version, sizeof(worker->version), "%s", msg->hello.version);
@@ -126,7 +126,7 @@ static void believe_hello(struct worker_proc *worker, const struct worker_msg *m
                 worker->stage = WORKER_STAGE_LEAVING;
 }
 
-static void hear_hello(struct worker_proc *worker, const struct worker_msg *msg)
+static void on_hello(struct worker_proc *worker, const struct worker_msg *msg)
 {
         bool unconfigured = is_unconfigured(worker, msg);
 
@@ -143,10 +143,10 @@ static void hear_hello(struct worker_proc *worker, const struct worker_msg *msg)
         else if (!worker->adopted && (msg->hello.stage != WORKER_STAGE_OPENING || msg->hello.number != -1))
                 kill_for(worker, "it claims to serve before GO");
         else
-                believe_hello(worker, msg);
+                accept_hello(worker, msg);
 }
 
-static void hear_backing(struct worker_proc *worker, const struct worker_msg *msg, int *fd)
+static void on_backing(struct worker_proc *worker, const struct worker_msg *msg, int *fd)
 {
         if (worker->store.known || worker->params.type == WORKER_MSG_PARAMS)
                 kill_for(worker, "it sent BACKING at the wrong time");
@@ -155,7 +155,7 @@ static void hear_backing(struct worker_proc *worker, const struct worker_msg *ms
 }
 
 /* Takes the message over. */
-static void hear_params(struct worker_proc *worker, struct worker_msg *msg)
+static void on_params(struct worker_proc *worker, struct worker_msg *msg)
 {
         const char *fault;
 
@@ -174,7 +174,7 @@ static void hear_params(struct worker_proc *worker, struct worker_msg *msg)
         raise_stage(worker, worker->claimed);
 }
 
-static void hear_ready(struct worker_proc *worker)
+static void on_ready(struct worker_proc *worker)
 {
         if (worker->stage < WORKER_STAGE_FETCHING)
                 kill_for(worker, "it said READY before GO");
@@ -182,7 +182,7 @@ static void hear_ready(struct worker_proc *worker)
                 raise_stage(worker, WORKER_STAGE_READY);
 }
 
-static void hear_failed(struct worker_proc *worker, const struct worker_msg *msg)
+static void on_failed(struct worker_proc *worker, const struct worker_msg *msg)
 {
         (void)problem_list_append(
                 &worker->problems, &msg->failed.problems); /* on ENOMEM its death will tell */
@@ -190,7 +190,7 @@ static void hear_failed(struct worker_proc *worker, const struct worker_msg *msg
         expect_to_leave(worker);
 }
 
-static void hear_grown(struct worker_proc *worker, const struct worker_msg *msg)
+static void on_grown(struct worker_proc *worker, const struct worker_msg *msg)
 {
         struct disk_params *params = &worker->params.params;
         const char *fault = worker_growth_answer(&worker->growth, worker_proc_params(worker), msg);
@@ -209,14 +209,14 @@ static void hear_grown(struct worker_proc *worker, const struct worker_msg *msg)
 }
 
 /* Kept until the device takes them; what is too much is counted by the list. */
-static void hear_notice(struct worker_proc *worker, const struct worker_msg *msg)
+static void on_notice(struct worker_proc *worker, const struct worker_msg *msg)
 {
         (void)problem_list_append(
                 &worker->notices, &msg->notice); /* on ENOMEM the log of the worker has it */
 }
 
 /* fd: what came beside the message, or -1; set to -1 where it is taken over. */
-static void hear(struct worker_proc *worker, struct worker_msg *msg, int *fd)
+static void handle_message(struct worker_proc *worker, struct worker_msg *msg, int *fd)
 {
         if (!worker->greeted && msg->type != WORKER_MSG_HELLO) {
                 kill_for(worker, "it did not say HELLO first");
@@ -224,25 +224,25 @@ static void hear(struct worker_proc *worker, struct worker_msg *msg, int *fd)
         }
         switch (msg->type) {
         case WORKER_MSG_HELLO:
-                hear_hello(worker, msg);
+                on_hello(worker, msg);
                 break;
         case WORKER_MSG_PARAMS:
-                hear_params(worker, msg);
+                on_params(worker, msg);
                 break;
         case WORKER_MSG_READY:
-                hear_ready(worker);
+                on_ready(worker);
                 break;
         case WORKER_MSG_FAILED:
-                hear_failed(worker, msg);
+                on_failed(worker, msg);
                 break;
         case WORKER_MSG_GROWN:
-                hear_grown(worker, msg);
+                on_grown(worker, msg);
                 break;
         case WORKER_MSG_BACKING:
-                hear_backing(worker, msg, fd);
+                on_backing(worker, msg, fd);
                 break;
         case WORKER_MSG_NOTICE:
-                hear_notice(worker, msg);
+                on_notice(worker, msg);
                 break;
         case WORKER_MSG_NEWS: /* its device gets a turn, which reads the region */
                 break;
@@ -258,7 +258,7 @@ static bool expects_store(const struct worker_proc *worker)
 
 /* Reads and hears one message. 1: there may be more; 0: none for now; -errno: the channel is of no more use.
  */
-static int hear_next(struct worker_proc *worker)
+static int receive_next(struct worker_proc *worker)
 {
         _cleanup_worker_msg_ struct worker_msg msg = {};
         int fds[_CONFIG_FD_MAX] = {[0 ... _CONFIG_FD_MAX - 1] = -1}, r;
@@ -273,7 +273,7 @@ static int hear_next(struct worker_proc *worker)
                 kill_for(worker, "it sent an invalid message");
         if (r <= 0)
                 return r < 0 ? r : -EPIPE;
-        hear(worker, &msg, &fds[0]);
+        handle_message(worker, &msg, &fds[0]);
         for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
                 close_away(fds[i]);
         return worker->fault[0] ? -EBADMSG : 1; /* not another word from one that is to be killed */
@@ -291,7 +291,7 @@ static int on_message(
         struct worker_proc *worker = userdata;
         enum worker_stage before = worker->stage;
         bool was_greeted = worker->greeted;
-        int r = hear_next(worker);
+        int r = receive_next(worker);
 
         if (r < 0) {
                 close_channel(worker);
@@ -307,7 +307,7 @@ static int on_death(sd_event_source *source, int fd _unused_, uint32_t events _u
 {
         struct worker_proc *worker = userdata;
 
-        while (worker->channel >= 0 && hear_next(worker) > 0)
+        while (worker->channel >= 0 && receive_next(worker) > 0)
                 continue;
         note_death(worker);
         close_channel(worker);

@@ -26,7 +26,7 @@ static void say(const struct worker_msg *msg)
                 _exit(90);
 }
 
-static void say_hello(const char *as_uid, pid_t pid, enum worker_stage stage, int number)
+static void send_hello(const char *as_uid, pid_t pid, enum worker_stage stage, int number)
 {
         say(&(struct worker_msg){
                 .type = WORKER_MSG_HELLO,
@@ -41,7 +41,7 @@ static void say_hello(const char *as_uid, pid_t pid, enum worker_stage stage, in
         });
 }
 
-static void say_params_with(uint64_t size_max, uint64_t claim_start)
+static void send_params_with(uint64_t size_max, uint64_t claim_start)
 {
         struct backing_claim claim = {
                 .key = (char *)"file:8:1:4711", .start = claim_start, .end = claim_start + (1 << 20)};
@@ -59,10 +59,10 @@ static void say_params_with(uint64_t size_max, uint64_t claim_start)
 
 static void send_params(void)
 {
-        say_params_with(0, 0);
+        send_params_with(0, 0);
 }
 
-static void say_grown(uint64_t size, uint64_t size_max)
+static void send_grown(uint64_t size, uint64_t size_max)
 {
         say(&(struct worker_msg){
                 .type = WORKER_MSG_GROWN, .grown = {.size = size, .size_max = size_max}
@@ -114,7 +114,7 @@ void worker_fake_serve(int at)
                 if (fd < 0 || dup2(fd, WORKER_CHANNEL_FD) < 0)
                         _exit(93);
                 close(fd);
-                say_hello(worker_fake_uid, getpid(), WORKER_STAGE_SERVING, WORKER_FAKE_NUMBER);
+                send_hello(worker_fake_uid, getpid(), WORKER_STAGE_SERVING, WORKER_FAKE_NUMBER);
                 send_params();
                 say(&(struct worker_msg){.type = WORKER_MSG_READY});
                 while (listen_for(WORKER_MSG_LIVE))
@@ -128,7 +128,7 @@ static void be_good(void)
                 _exit(96);
         if (listen(listener, 4) < 0)
                 _exit(92);
-        say_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
+        send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
         send_params();
         if (!listen_for(WORKER_MSG_GO))
                 _exit(94);
@@ -141,21 +141,21 @@ static void be_good(void)
 
 static void be_failing(void)
 {
-        say_hello("", /* it has not read CONFIG */ getpid(), WORKER_STAGE_OPENING, -1);
+        send_hello("", /* it has not read CONFIG */ getpid(), WORKER_STAGE_OPENING, -1);
         send_failed();
         _exit(1);
 }
 
 static void be_failing_and_stay(void)
 {
-        say_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
+        send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
         send_failed();
         pause();
 }
 
 static void be_killed(void)
 {
-        say_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
+        send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
         raise(SIGTERM);
 }
 
@@ -178,7 +178,7 @@ static void be_ready_first(void)
 
 static void be_ready_before_go(void)
 {
-        say_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
+        send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
         send_params();
         say(&(struct worker_msg){.type = WORKER_MSG_READY});
         pause();
@@ -186,33 +186,33 @@ static void be_ready_before_go(void)
 
 static void be_commanding(void)
 {
-        say_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
+        send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
         say(&(struct worker_msg){.type = WORKER_MSG_GO});
         pause();
 }
 
 static void be_wrong_uid(void)
 {
-        say_hello("another", getpid(), WORKER_STAGE_OPENING, -1);
+        send_hello("another", getpid(), WORKER_STAGE_OPENING, -1);
         pause();
 }
 
 static void be_wrong_pid(void)
 {
-        say_hello(worker_fake_uid, 1, WORKER_STAGE_OPENING, -1);
+        send_hello(worker_fake_uid, 1, WORKER_STAGE_OPENING, -1);
         pause();
 }
 
 static void be_twice(void)
 {
-        say_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
-        say_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
+        send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
+        send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
         pause();
 }
 
 static void be_bragging(void)
 {
-        say_hello(worker_fake_uid, getpid(), WORKER_STAGE_SERVING, 1);
+        send_hello(worker_fake_uid, getpid(), WORKER_STAGE_SERVING, 1);
         pause();
 }
 
@@ -220,14 +220,14 @@ static void begin_to_grow(void)
 {
         if (!listen_for(WORKER_MSG_CONFIG))
                 _exit(96);
-        say_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
-        say_params_with(4 << 20, 0);
+        send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
+        send_params_with(4 << 20, 0);
 }
 
 static void be_growing_unasked(void)
 {
         begin_to_grow();
-        say_grown(2 << 20, 4 << 20);
+        send_grown(2 << 20, 4 << 20);
         pause();
 }
 
@@ -237,8 +237,8 @@ static void answer_grow(uint64_t size, uint64_t size_max)
         begin_to_grow();
         if (!listen_for(WORKER_MSG_GROW))
                 _exit(94);
-        say_grown(size, size_max);
-        say_grown(size, size_max);
+        send_grown(size, size_max);
+        send_grown(size, size_max);
         pause();
 }
 
@@ -264,22 +264,22 @@ static void be_growing_without_end(void)
 
 static void be_boundless(void)
 {
-        say_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
-        say_params_with(INT64_MAX, 1 << 20);
+        send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
+        send_params_with(INT64_MAX, 1 << 20);
         pause();
 }
 
 static void be_wrapping(void)
 {
-        say_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
-        say_params_with(0, UINT64_MAX - (1 << 20) + 1);
+        send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
+        send_params_with(0, UINT64_MAX - (1 << 20) + 1);
         pause();
 }
 
 /* What it says is logged, and shown to people. */
 static void be_forging(void)
 {
-        say_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
+        send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
         say(&(struct worker_msg){
                 .type = WORKER_MSG_PARAMS,
                 .params = {.size = 1 << 20,
@@ -294,7 +294,7 @@ static void be_forging(void)
 
 static void be_closing(void)
 {
-        say_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
+        send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
         close(WORKER_CHANNEL_FD);
         nanosleep(&(struct timespec){.tv_nsec = 50 * 1000 * 1000}, NULL);
         _exit(7);
