@@ -147,7 +147,7 @@ static uint32_t kept(const struct io_data_tag *tag, uint32_t page)
 {
         uint32_t most = tag->resident > tag->recent ? tag->resident : tag->recent;
 
-        return tag->busy || tag->owed ? most : (tag->recent + page - 1) & -page;
+        return tag->busy || tag->uncommitted ? most : (tag->recent + page - 1) & -page;
 }
 
 /* As idle_pages_drop(). */
@@ -191,7 +191,7 @@ int io_data_tick(struct io_data *data)
 
                 if (r < 0)
                         return r;
-                data->tags[i].owed = false;
+                data->tags[i].uncommitted = false;
                 more |= data->tags[i].resident > 0;
         }
         return more;

@@ -18,7 +18,7 @@ struct io_data_tag {
         uint32_t recent;   /* bytes of the largest request since the last tick */
         uint32_t resident; /* bytes from the beginning that may be in memory, `recent` apart */
         bool busy;         /* a request has it */
-        bool owed;         /* its request was answered, but the driver has not heard of that */
+        bool uncommitted;  /* its request was answered, and the driver may not have taken the answer yet */
 };
 
 struct io_data {
@@ -98,11 +98,11 @@ int io_data_begin_co(struct io_data *data, struct target_io *io, bool registered
  * or -errno. */
 int io_data_end_co(struct io_data *data, struct target_io *io, bool registered, int result);
 
-/* Before io_data_tick(): the driver has not heard of the tag's answer yet. */
-static inline void io_data_keep_owed(struct io_data *data, uint16_t tag)
+/* Before io_data_tick(): the driver may not have taken the tag's answer yet. */
+static inline void io_data_keep_uncommitted(struct io_data *data, uint16_t tag)
 {
         if (data->tags)
-                data->tags[tag].owed = true;
+                data->tags[tag].uncommitted = true;
 }
 
 /* The user_data of the completion that says that a tag has a request, on a port without batches. */

@@ -68,7 +68,7 @@ void io_loop_destroy(struct io_loop *loop)
 /* What a submission answered, for the owner of the loop. */
 static int submitted(struct io_loop *loop, int r)
 {
-        loop->instant = 0;
+        loop->inline_cqes = 0;
         co_list_splice(&loop->ready, &loop->starved);
         /* EAGAIN and EBUSY: short of memory, or of room for completions. Both pass once completions are
          * taken. */
@@ -81,7 +81,7 @@ int io_loop_submit(struct io_loop *loop, bool wait)
 {
         /* Starved coroutines can run now. Do not block: other requests may depend on them. */
         wait = wait && !loop->starved.first;
-        return submitted(loop, io_ring_submit_and_wait(&loop->ring, wait ? 1 + loop->instant : 0, NULL));
+        return submitted(loop, io_ring_submit_and_wait(&loop->ring, wait ? 1 + loop->inline_cqes : 0, NULL));
 }
 
 int io_loop_submit_for(struct io_loop *loop, uint64_t poll, uint64_t timeout)
@@ -109,7 +109,7 @@ struct io_uring_sqe *io_loop_sqe(struct io_loop *loop)
 
         if (__builtin_expect(!sqe, 0)) {
                 (void)io_ring_submit(&loop->ring);
-                loop->instant = 0;
+                loop->inline_cqes = 0;
                 sqe = io_ring_sqe(&loop->ring);
         }
         if (sqe)

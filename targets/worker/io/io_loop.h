@@ -31,7 +31,7 @@ struct io_loop {
         uint8_t file_flags;       /* of entries that are about files: IOSQE_FIXED_FILE, or 0 */
         int files[IO_LOOP_FILES]; /* by number: what an entry calls them */
         struct co_pool coroutines;
-        unsigned instant;       /* entries since the last submission whose completion comes with it */
+        unsigned inline_cqes;   /* entries since the last submission whose completion comes with it */
         struct co_list ready;   /* resumed by io_loop_run_ready() */
         struct co_list starved; /* found the submission queue full; ready again after the next submission */
 };
@@ -44,7 +44,7 @@ int io_loop_init(struct io_loop *loop, struct target_device *device, unsigned in
 /* No coroutine may be busy. Zero-initialised and destroyed loops are fine. */
 void io_loop_destroy(struct io_loop *loop);
 
-/* Submits all there is and waits until there is a completion (wait; beside those of `instant` entries) or
+/* Submits all there is and waits until there is a completion (wait; beside those of `inline_cqes` entries) or
  * looks for what is there already (!wait). An interruption is not an error: it is a round without completions. 0,
  * or -errno: the ring is unusable. */
 int io_loop_submit(struct io_loop *loop, bool wait);

@@ -94,13 +94,13 @@ void ublk_port_commit_unsent(struct ublk_port *port)
         }
 }
 
-void ublk_port_keep_owed(const struct ublk_port *port)
+void ublk_port_keep_uncommitted(const struct ublk_port *port)
 {
         const struct tag_queue *unsent = &port->unsent;
 
         for (unsigned i = 0; i < unsent->count; i++)
-                io_data_keep_owed(port->data, unsent->tags[(unsent->first + i) % unsent->size]);
-        port->class->keep_owed(port);
+                io_data_keep_uncommitted(port->data, unsent->tags[(unsent->first + i) % unsent->size]);
+        port->class->keep_uncommitted(port);
 }
 
 /* ---- one command for each tag ---- */
@@ -145,14 +145,14 @@ static unsigned completed(struct ublk_port *port, const struct io_uring_cqe *cqe
                 return 1;
         }
         if (cqe->res == UBLK_IO_RES_ABORT)
-                port->taken_back++;
+                port->aborted++;
         else
                 port->failure = cqe->res < 0 ? cqe->res : -EPROTO;
         return 0;
 }
 
 /* Commits that have not been submitted. */
-static void keep_owed(const struct ublk_port *port)
+static void keep_uncommitted(const struct ublk_port *port)
 {
         const struct io_uring_sq *sq = &port->loop->ring.sq;
 
@@ -160,20 +160,20 @@ static void keep_owed(const struct ublk_port *port)
                 uint64_t user_data = sq->sqes[i & sq->ring_mask].user_data;
 
                 if (user_data_kind(user_data) == USER_DATA_COMMAND)
-                        io_data_keep_owed(port->data, (uint16_t)user_data_of_command(user_data));
+                        io_data_keep_uncommitted(port->data, (uint16_t)user_data_of_command(user_data));
         }
 }
 
 /* A tag whose request is being performed is taken back after its commit. */
 static bool finished(const struct ublk_port *port)
 {
-        return port->taken_back == port->depth;
+        return port->aborted == port->depth;
 }
 
 const struct ublk_port_class ublk_port_single = {
         .fetch = fetch,
         .commit = commit,
         .completed = completed,
-        .keep_owed = keep_owed,
+        .keep_uncommitted = keep_uncommitted,
         .finished = finished,
 };

@@ -37,7 +37,7 @@ struct ublk_port {
         struct io_data *data;
         const struct ublk_port_class *class;
         unsigned depth;
-        unsigned taken_back;     /* tags that the driver has aborted; batches: all or none */
+        unsigned aborted;        /* tags that the driver has aborted; batches: all or none */
         bool batched;            /* which class it is */
         bool copies;             /* the driver has to be told a tag's memory with each answer */
         uint16_t arrived;        /* single: what `completed` returns */
@@ -56,8 +56,8 @@ struct ublk_port_class {
         /* Returns the tags that have arrived (*ret_tags valid until the next call), 0 for none. */
         unsigned (*completed)(
                 struct ublk_port *port, const struct io_uring_cqe *cqe, const uint16_t **ret_tags);
-        void (*send)(struct ublk_port *port);            /* before a submission; may be NULL */
-        void (*keep_owed)(const struct ublk_port *port); /* as ublk_port_keep_owed() */
+        void (*send)(struct ublk_port *port);                   /* before a submission; may be NULL */
+        void (*keep_uncommitted)(const struct ublk_port *port); /* as ublk_port_keep_uncommitted() */
         bool (*finished)(const struct ublk_port *port);
 };
 extern const struct ublk_port_class ublk_port_single, ublk_port_batch;
@@ -160,9 +160,8 @@ static inline bool ublk_port_is_stuck(const struct ublk_port *port)
         return port->unsent.count > 0;
 }
 
-/* For io_data_tick(), just before it: io_data_keep_owed() for every answer that the driver may not have
- * taken. */
-void ublk_port_keep_owed(const struct ublk_port *port);
+/* Call io_data_keep_uncommitted() for every answer that the driver may not have taken. Just before io_data_tick(). */
+void ublk_port_keep_uncommitted(const struct ublk_port *port);
 
 /* For class->fetch: submits all, and looks for completions that are there already. Returns the first negative
  * result among them (they are left there), or 0. */

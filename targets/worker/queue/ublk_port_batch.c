@@ -53,7 +53,7 @@ static bool send_elements(struct ublk_port *port, uint32_t operation, enum comma
         sqe->addr = (uintptr_t)elements;
         sqe->len = count * port->batch.element_size;
         sqe->user_data = mark(command, count);
-        port->loop->instant++;
+        port->loop->inline_cqes++;
         return true;
 }
 
@@ -168,7 +168,7 @@ static int fetch(struct ublk_port *port)
                 return r;
         r = cqe->res;
         io_uring_cqe_seen(&port->loop->ring, cqe);
-        port->loop->instant = 0;
+        port->loop->inline_cqes = 0;
         if (r < 0)
                 return r;
         if (!send_fetch(port))
@@ -228,7 +228,7 @@ static void committed(struct ublk_port *port, unsigned count, int result)
 static void fetch_ended(struct ublk_port *port, int result)
 {
         if (result == UBLK_IO_RES_ABORT)
-                port->taken_back = port->depth;
+                port->aborted = port->depth;
         else if (result == -ENOBUFS || result >= 0) /* we were slow; or it has done enough for once */
                 port->batch.refetch = true;
         else
@@ -270,18 +270,18 @@ static unsigned completed(struct ublk_port *port, const struct io_uring_cqe *cqe
 }
 
 /* Sent ones, too: only their completions tell which of them the driver took. */
-static void keep_owed(const struct ublk_port *port)
+static void keep_uncommitted(const struct ublk_port *port)
 {
         const struct ublk_batch *batch = &port->batch;
 
         for (unsigned i = batch->first; i != batch->end; i++)
-                io_data_keep_owed(
+                io_data_keep_uncommitted(
                         port->data, ((const struct ublk_batch_element *)ublk_batch_place(batch, i))->tag);
 }
 
 static bool finished(const struct ublk_port *port)
 {
-        return port->taken_back == port->depth && port->batch.due == port->batch.end
+        return port->aborted == port->depth && port->batch.due == port->batch.end
                && port->batch.first == port->batch.end && port->unsent.count == 0;
 }
 
@@ -292,6 +292,6 @@ const struct ublk_port_class ublk_port_batch = {
         .commit = commit,
         .completed = completed,
         .send = send_all,
-        .keep_owed = keep_owed,
+        .keep_uncommitted = keep_uncommitted,
         .finished = finished,
 };

@@ -49,7 +49,7 @@ static void give_back(struct ublk_queue *queue)
 #endif
         if (__builtin_expect(queue->ticked, 0) && io_uring_cq_ready(&queue->loop.ring) == 0
                 && !io_uring_cq_has_overflow(&queue->loop.ring)) {
-                ublk_port_keep_owed(&queue->port);
+                ublk_port_keep_uncommitted(&queue->port);
                 more = io_data_tick(&queue->data);
                 queue->ticked = false;
         }

@@ -26,7 +26,7 @@ static unsigned send_all(void)
         for (unsigned i = 0; i < count && i < SENT_MAX; i++)
                 sent[i] = sq->sqes[(sq->sqe_head + i) & *sq->kring_mask];
         sq->sqe_tail = sq->sqe_head;
-        loop.instant = 0;
+        loop.inline_cqes = 0;
         return count;
 }
 
@@ -136,7 +136,7 @@ static void test_fetched_again(void)
         begin();
         CHECK_INT(complete(fetch_mark, -ENOBUFS, 0), 0);
         CHECK_INT(port.failure, 0);
-        CHECK_INT(port.taken_back, 0);
+        CHECK_INT(port.aborted, 0);
         CHECK_INT(send_all(), 1);
         CHECK_INT((uint32_t)sent[0].off, UBLK_U_IO_FETCH_IO_CMDS);
         CHECK(sent[0].flags & IOSQE_BUFFER_SELECT);
