@@ -57,9 +57,9 @@ struct target_geometry {
                 max_write_zeroes_size; /* bytes; 0 max: no such operation */
         bool read_only;                /* cannot be written, whatever the spec says */
         bool rotational;
-        bool volatile_cache; /* flush has something to do */
-        bool in_place;       /* zero copy is the fastest way: the pages go to a device without a copy */
-        /* What the backing store takes without splitting or copying, where in_place; 0: anything. */
+        bool volatile_cache;    /* flush has something to do */
+        bool prefers_zero_copy; /* zero copy is the fastest path: the pages go to a device without a copy */
+        /* What the backing store takes without splitting or copying, with prefers_zero_copy; 0: anything. */
         uint32_t dma_alignment, max_segment_size; /* bytes */
         uint16_t max_segments;
         /* Freed by the core, also when open() fails. It sets `writes` and the end of each that is not mapped:

@@ -140,7 +140,7 @@ static void choose_path(
         const struct target_geometry *geometry, const struct target *target, struct disk_params *params)
 {
         params->fastest = DATA_PATH_COPY;
-        if (!geometry->in_place || !(target->desc->flags & TARGET_REGISTERED_BUFFERS))
+        if (!geometry->prefers_zero_copy || !(target->desc->flags & TARGET_REGISTERED_BUFFERS))
                 return;
         params->fastest = DATA_PATH_ZERO_COPY;
         params->dma_alignment = geometry->dma_alignment;
