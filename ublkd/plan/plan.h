@@ -17,7 +17,7 @@ enum plan_want {
 };
 
 enum plan_kernel {
-        KERNEL_ABSENT, /* no device of ours under our number (a stranger's device counts as absent) */
+        KERNEL_ABSENT, /* no device of ours under our number (a foreign disk counts as absent) */
         KERNEL_ADDED, /* DEAD: added and not started, or stopped, or deleted and still held open by someone */
         KERNEL_LIVE,
         KERNEL_DOWN, /* QUIESCED or FAIL_IO: lost its worker, can be recovered */
