@@ -110,7 +110,7 @@ static bool uid_is_valid(const char *uid)
         return strlen(uid) == UID_TEXT_SIZE - 1 && sd_id128_from_string(uid, &id) >= 0;
 }
 
-int device_record_mend(struct device_record *record)
+int device_record_sanitize(struct device_record *record)
 {
         const char *wrong = NULL;
         sd_id128_t id;

@@ -23,7 +23,7 @@ int device_record_parse(struct device_record *record, const char *text);
 /* Quarantine a record with an invalid column, and replace the value (by a new uid, no number), so that the
  * record can be shown, replaced and deleted. Call it after device_record_parse(). Return 0 in both cases;
  * -ENOMEM; or -errno of the random numbers. */
-int device_record_mend(struct device_record *record);
+int device_record_sanitize(struct device_record *record);
 
 /* Say in `status` why the record is quarantined. Return 0 or -ENOMEM. */
 int device_record_explain_quarantine(const struct device_record *record, struct device_status *status);

@@ -143,7 +143,7 @@ static int load_record(void *userdata, const struct device_record *stored, const
         if (r >= 0)
                 r = device_record_parse(&entry->record, text);
         if (r >= 0)
-                r = device_record_mend(&entry->record);
+                r = device_record_sanitize(&entry->record);
         if (r < 0)
                 return r;
         if (store_entries_find(&store->entries, entry->record.name))
