@@ -75,7 +75,7 @@ int api_new(
 void api_host_seen(struct api *api);
 
 /* Let requests run that wait for the first pass: config->is_ready() returns true now. Call from the loop. */
-void api_settled(struct api *api);
+void api_boot_pass_done(struct api *api);
 
 /* Listen again where a socket file was removed, also for a socket of systemd. Return how many were made, or -errno of the
  * first that cannot be made. Call from the loop. */

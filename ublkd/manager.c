@@ -57,7 +57,7 @@ struct manager {
         bool scanning, looking; /* foreign_scan or state_look works for a client */
         struct api *api;        /* NULL until it is open */
         sd_event_source *control_retry;
-        bool settled; /* the first pass over every device is done */
+        bool boot_pass_done; /* the first pass over every device is done */
         char socket_path[PATH_MAX];
         uint64_t ignored_features; /* see manager_options */
 };
@@ -245,7 +245,7 @@ static void set_control(struct manager *manager, struct ublk_ctl *ctl)
 {
         reconciler_set_control(manager->reconciler, ctl);
         foreign_scan_set_control(manager->foreign_scan, ctl);
-        if (manager->settled)
+        if (manager->boot_pass_done)
                 (void)look_for_disks(manager);
 }
 
@@ -302,21 +302,21 @@ static int control_start(struct manager *manager)
         return r < 0 ? r : control_open(manager);
 }
 
-static void on_settled(void *userdata)
+static void on_boot_pass_done(void *userdata)
 {
         struct manager *manager = userdata;
 
-        manager->settled = true;
+        manager->boot_pass_done = true;
         log_info(NULL, "Ready: %zu devices", device_store_count(manager->store));
         if (manager->api)
-                api_settled(manager->api);
+                api_boot_pass_done(manager->api);
         (void)sd_notify(0, "READY=1");
         (void)look_for_disks(manager); /* now the disks of this ublkd are known */
 }
 
 static bool api_is_ready(void *userdata)
 {
-        return ((struct manager *)userdata)->settled;
+        return ((struct manager *)userdata)->boot_pass_done;
 }
 
 static int api_read_stats(void *userdata, const struct device_record *record, struct device_stats **ret)
@@ -456,7 +456,7 @@ static int open_reconciler(struct manager *manager)
                         .disk_timeout = manager->disk_timeout,
                         .path_watches = manager->path_watches,
                         .fd_store = manager->fd_store,
-                        .boot_pass_done = on_settled,
+                        .boot_pass_done = on_boot_pass_done,
                         .userdata = manager,
                 },
                 &manager->reconciler);

@@ -259,7 +259,7 @@ static int command_settled(struct server *server, char *arguments)
 {
         server->settled = strcmp(arguments, "on") == 0;
         if (server->settled)
-                api_settled(server->api);
+                api_boot_pass_done(server->api);
         return 0;
 }
 

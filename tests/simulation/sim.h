@@ -281,7 +281,7 @@ struct ublkd {
         bool control; /* the control plane has come */
         ublk_ctl_released released;
         void *released_userdata;
-        bool settled; /* it has said so */
+        bool boot_pass_done; /* it has said so */
         struct helper helpers[HELPERS];
         struct sd_event_source sources[SOURCES];
         struct disk_question questions[QUESTIONS];

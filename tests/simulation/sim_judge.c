@@ -153,7 +153,7 @@ void judge(struct world *world)
         int number = -1, worker;
         bool manual;
 
-        if (!world->ublkd.alive || !world->ublkd.settled) {
+        if (!world->ublkd.alive || !world->ublkd.boot_pass_done) {
                 world_break(world, "ublkd has not looked at every device");
                 return;
         }

@@ -92,13 +92,13 @@ void ublkd_bury(struct world *world)
 
 /* ---- its beginning ---- */
 
-static void on_settled(void *userdata)
+static void on_boot_pass_done(void *userdata)
 {
         struct world *world = userdata;
 
-        if (world->ublkd.settled)
+        if (world->ublkd.boot_pass_done)
                 world_break(world, "that all devices were seen is said twice");
-        world->ublkd.settled = true;
+        world->ublkd.boot_pass_done = true;
 }
 
 static int start(struct world *world)
@@ -114,7 +114,7 @@ static int start(struct world *world)
                 .disk_search = (struct disk_search *)world,
                 .disk_timeout = (struct disk_timeout *)world,
                 .fd_store = (struct fd_store *)world,
-                .boot_pass_done = on_settled,
+                .boot_pass_done = on_boot_pass_done,
                 .userdata = world,
         };
         struct reconciler_config with_store = config;

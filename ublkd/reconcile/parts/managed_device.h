@@ -60,7 +60,7 @@ struct reconciler {
         struct claim_table claims;
         struct lost_claims lost;
         size_t boot_pass_left;           /* devices in the store at the start without their first pass */
-        bool boot_pass_done;             /* the first pass has ended, and config.settled was called */
+        bool boot_pass_done;             /* the first pass has ended, and config.boot_pass_done was called */
         struct daemon_counters counters; /* steps by enum plan_action */
         struct event_journal *journal;
 };

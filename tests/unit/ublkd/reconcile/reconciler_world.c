@@ -8,7 +8,7 @@
 
 enum { WAIT_MS_MAX = 20000 };
 
-static void on_settled(void *userdata _unused_)
+static void on_boot_pass_done(void *userdata _unused_)
 {
 }
 
@@ -20,7 +20,7 @@ void world_start_reconciler(struct world *world)
                 .host = &world->host,
                 .disk_search = world->disk_search,
                 .fd_store = world->fd_store,
-                .boot_pass_done = on_settled};
+                .boot_pass_done = on_boot_pass_done};
 
         CHECK_INT(reconciler_new(&config, &world->reconciler), 0);
         reconciler_set_control(world->reconciler, (struct ublk_ctl *)world); /* the fakes do not look at it */
