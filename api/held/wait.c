@@ -85,7 +85,7 @@ bool wait_is_ready(const struct device_record *record)
 {
         if (record->spec && !record->spec->options.enabled)
                 return record->status.phase == PHASE_DISABLED;
-        return record->status.phase == PHASE_LIVE && record->status.settled;
+        return record->status.phase == PHASE_LIVE && record->status.converged;
 }
 
 /* A disk in service with its old size is recovered nevertheless. */

@@ -27,7 +27,7 @@ int api_test_set_status(struct device_store *store, uint64_t restarts, const str
                 .observed_generation = record->generation,
                 .observed_restart = record->restart,
                 .observed_asked = record->asked,
-                .settled = phase == PHASE_LIVE && reason != REASON_CANNOT_GROW,
+                .converged = phase == PHASE_LIVE && reason != REASON_CANNOT_GROW,
                 .number = record->number >= 0 ? record->number : 0,
                 .disk = phase == PHASE_LIVE || phase == PHASE_RECOVERING || phase == PHASE_QUIESCED,
                 .data_path = phase == PHASE_LIVE ? "copy" : NULL,

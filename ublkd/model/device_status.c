@@ -85,7 +85,7 @@ bool device_status_equal(const struct device_status *one, const struct device_st
 {
         return one->phase == other->phase && one->observed_generation == other->observed_generation
                && one->observed_restart == other->observed_restart
-               && one->observed_asked == other->observed_asked && one->settled == other->settled
+               && one->observed_asked == other->observed_asked && one->converged == other->converged
                && one->number == other->number && one->disk == other->disk && one->size == other->size
                && one->worker.pid == other->worker.pid && one->worker.restarts == other->worker.restarts
                && one->worker.started_at == other->worker.started_at

@@ -34,7 +34,7 @@ struct device_status {
         uint32_t observed_restart;   /* not shown: see device_record.restart */
         uint64_t observed_asked;     /* not shown: see device_record.asked */
         struct device_faults faults; /* shown as a token; the conditions describe them */
-        bool settled;                /* not shown: the disk is live, and no change is in progress */
+        bool converged;              /* not shown: the disk is live, and no change is in progress */
         int number;                  /* N of /dev/ublkbN, -1 while there is none */
         bool disk;                   /* /dev/ublkbN exists */
         uint64_t size;               /* of the disk, bytes; 0: no disk, or unknown */

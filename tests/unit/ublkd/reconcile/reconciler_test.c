@@ -245,7 +245,7 @@ static void a_disk_grows_after_its_worker(void)
         CHECK_INT(fake_worker_asked(fake_worker("data")), 2 << 20);
         CHECK_INT(fake_disks[0].size, 0);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_GROWING);
-        CHECK(!world_record(&world, "data")->status.settled);
+        CHECK(!world_record(&world, "data")->status.converged);
         fake_worker_grow(fake_worker("data"), "It is too small.");
         world_settle(&world, 5);
         CHECK_INT(fake_disks[0].size, 0);
@@ -259,7 +259,7 @@ static void a_disk_grows_after_its_worker(void)
         CHECK_INT(fake_disks[0].size, 2 << 20);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_LIVE);
         CHECK_INT(world_record(&world, "data")->status.size, 2 << 20);
-        CHECK(world_record(&world, "data")->status.settled);
+        CHECK(world_record(&world, "data")->status.converged);
         CHECK_INT(fake_kills, 0);
         world_free(&world);
 }

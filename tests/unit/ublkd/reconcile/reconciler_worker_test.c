@@ -34,7 +34,7 @@ static void a_restart_replaces_the_worker_once(void)
                 world_settle(&world, 20);
                 world_churn(&world, names, 2, "file:1");
                 CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
-                CHECK(world_record(&world, "data")->status.settled
+                CHECK(world_record(&world, "data")->status.converged
                         && !world_record(&world, "data")->recover_requested);
                 CHECK_INT(world_record(&world, "data")->status.worker.restarts, 1);
                 CHECK_INT(fake_kills, 1 + !quiesce); /* of the trial, too */

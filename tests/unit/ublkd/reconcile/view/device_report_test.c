@@ -299,7 +299,7 @@ static void shows_what_serves(struct device_spec *spec)
         struct device_status status;
 
         CHECK_INT(device_report(&view, &record, &status), 0);
-        CHECK(status.settled);
+        CHECK(status.converged);
         CHECK(status.disk);
         CHECK_INT(status.size, 4096);
         CHECK_INT(status.observed_generation, 5);
