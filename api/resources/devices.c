@@ -414,7 +414,7 @@ static const char *restart_harm(const struct device_record *record)
         case ON_CRASH_FAIL:
                 return "A restart fails all I/O meanwhile (recovery.onCrash is \"fail\")";
         case ON_CRASH_QUEUE:
-                return kernel_can(record->status.kernel_flags, KERNEL_ABILITY_QUIESCE)
+                return kernel_has_feature(record->status.kernel_flags, KERNEL_FEATURE_QUIESCE)
                                ? NULL
                                : "A restart fails the I/O in flight (recovery.onCrash is \"queue\", and "
                                  "this kernel has no QUIESCE_DEV; Linux 6.16 has)";

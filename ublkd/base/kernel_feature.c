@@ -31,16 +31,16 @@ static const char *const names[] = {
         [19] = "SHMEM_ZC",
 };
 
-bool kernel_can(uint64_t flags, enum kernel_ability ability)
+bool kernel_has_feature(uint64_t flags, enum kernel_feature feature)
 {
-        static const char *const needed[_KERNEL_ABILITY_MAX] = {
-                [KERNEL_ABILITY_GROW] = "UPDATE_SIZE",
-                [KERNEL_ABILITY_QUIESCE] = "QUIESCE",
-                [KERNEL_ABILITY_TRY_STOP] = "SAFE_STOP_DEV",
+        static const char *const needed[_KERNEL_FEATURE_MAX] = {
+                [KERNEL_FEATURE_GROW] = "UPDATE_SIZE",
+                [KERNEL_FEATURE_QUIESCE] = "QUIESCE",
+                [KERNEL_FEATURE_TRY_STOP] = "SAFE_STOP_DEV",
         };
 
         for (size_t bit = 0; bit < ARRAY_SIZE(names); bit++)
-                if (strcmp(names[bit], needed[ability]) == 0)
+                if (strcmp(names[bit], needed[feature]) == 0)
                         return flags >> bit & 1;
         return false;
 }

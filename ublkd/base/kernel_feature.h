@@ -7,14 +7,14 @@
 #include <stdint.h>
 
 /* What only some kernels can do to a live disk. */
-enum kernel_ability {
-        KERNEL_ABILITY_GROW,     /* UPDATE_SIZE */
-        KERNEL_ABILITY_QUIESCE,  /* QUIESCE_DEV */
-        KERNEL_ABILITY_TRY_STOP, /* TRY_STOP_DEV */
-        _KERNEL_ABILITY_MAX
+enum kernel_feature {
+        KERNEL_FEATURE_GROW,     /* UPDATE_SIZE */
+        KERNEL_FEATURE_QUIESCE,  /* QUIESCE_DEV */
+        KERNEL_FEATURE_TRY_STOP, /* TRY_STOP_DEV */
+        _KERNEL_FEATURE_MAX
 };
-/* Return whether a disk with these flags (as negotiated) has the ability. */
-bool kernel_can(uint64_t flags, enum kernel_ability ability);
+/* Return whether a disk with these flags (as negotiated) has the feature. */
+bool kernel_has_feature(uint64_t flags, enum kernel_feature feature);
 
 /* Return the driver's name of flag bit N without UBLK_F_, or NULL. */
 const char *kernel_feature_name(unsigned bit);

@@ -8,8 +8,8 @@
 #include "ublkd/reconcile/parts/device_step.h"
 #include "ublkd/reconcile/parts/device_worker.h"
 #include "ublkd/reconcile/parts/managed_device.h"
-#include "ublkd/reconcile/view/device_ability.h"
 #include "ublkd/reconcile/view/monotonic.h"
+#include "ublkd/reconcile/view/spec_features.h"
 
 #include "ublkd/driver/device_route.h"
 #include "ublkd/model/device_cookie.h"

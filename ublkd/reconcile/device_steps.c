@@ -242,7 +242,7 @@ static int stop_unless_used(struct managed_device *device, const struct device_r
 {
         struct ublk_ctl *ctl = device->env->ctl;
 
-        if (kernel_can(device->view.kernel.flags, KERNEL_ABILITY_TRY_STOP))
+        if (kernel_has_feature(device->view.kernel.flags, KERNEL_FEATURE_TRY_STOP))
                 return ublk_ctl_try_stop(
                         ctl, record->number, device_on_command_done, device, &device->step.call);
         device_shared_lift(device);
@@ -307,7 +307,7 @@ static void retire_worker(struct managed_device *device, int result)
         device_shared_lift(device); /* until the next worker starts */
         if (device_spec_on_crash(record->spec) != ON_CRASH_REISSUE)
                 device_space_end_waiting(device);
-        if (kernel_can(device->view.kernel.flags, KERNEL_ABILITY_QUIESCE)) {
+        if (kernel_has_feature(device->view.kernel.flags, KERNEL_FEATURE_QUIESCE)) {
                 device_command_sent(device,
                         ublk_ctl_quiesce(device->env->ctl, record->number, device_on_command_done, device,
                                 &device->step.call),

@@ -216,7 +216,7 @@ struct disk_now device_record_disk(const struct device_record *record)
         return (struct disk_now){
                 .number = record->number,
                 .size = record->status.disk ? record->status.size : 0,
-                .can_grow = kernel_can(record->status.kernel_flags, KERNEL_ABILITY_GROW),
+                .can_grow = kernel_has_feature(record->status.kernel_flags, KERNEL_FEATURE_GROW),
         };
 }
 

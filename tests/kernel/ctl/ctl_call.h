@@ -38,7 +38,7 @@ int finish(struct test *test, int r);
 /* The answer of CALL(get_info, NUMBER). */
 void check_device(struct test *test, enum kernel_state state);
 /* Whether the disk of the last get_info has it. */
-bool has(const struct test *test, enum kernel_ability ability);
+bool has(const struct test *test, enum kernel_feature feature);
 
 /* ctl_stop.c: when a disk in use is stopped, and when not. In the end it is. */
 void check_stop_unheld(struct test *test);

@@ -103,7 +103,7 @@ void check_stop(struct test *test)
         char path[32];
         int fd, r;
 
-        if (!has(test, KERNEL_ABILITY_TRY_STOP)) {
+        if (!has(test, KERNEL_FEATURE_TRY_STOP)) {
                 CHECK(CALL(try_stop, NUMBER) < 0);
                 CHECK_INT(stop_unheld_at_last(test), 0);
                 return;

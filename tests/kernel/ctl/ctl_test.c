@@ -433,14 +433,14 @@ static void adopt(struct test *test)
 }
 
 /* What a kernel has no flag for it refuses. */
-bool has(const struct test *test, enum kernel_ability ability)
+bool has(const struct test *test, enum kernel_feature feature)
 {
-        return kernel_can(test->device.flags, ability);
+        return kernel_has_feature(test->device.flags, feature);
 }
 
 static void check_quiesce(struct test *test)
 {
-        if (!has(test, KERNEL_ABILITY_QUIESCE)) {
+        if (!has(test, KERNEL_FEATURE_QUIESCE)) {
                 CHECK(CALL(quiesce, NUMBER) < 0);
                 return;
         }
@@ -450,7 +450,7 @@ static void check_quiesce(struct test *test)
 
 static void check_growth(struct test *test)
 {
-        bool grows = has(test, KERNEL_ABILITY_GROW);
+        bool grows = has(test, KERNEL_FEATURE_GROW);
 
         CHECK_INT(CALL(update_size, NUMBER, 2 * DISK_SIZE) == 0, grows);
         CHECK_INT(read_sysfs("size"), (grows ? 2 : 1) * DISK_SIZE / 512);

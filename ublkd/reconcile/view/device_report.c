@@ -2,14 +2,14 @@
 /* How what a turn has seen is reported to the user: a phase, a reason, and a sentence that says what happened and
  * what will be done next, and when. */
 #include "ublkd/reconcile/view/device_report.h"
-#include "ublkd/reconcile/view/device_ability.h"
 #include "ublkd/reconcile/view/monotonic.h"
+#include "ublkd/reconcile/view/spec_features.h"
 
 #include "ublkd/base/json_time.h"
 #include "ublkd/base/quantity.h"
 #include "ublkd/base/sentence.h"
-#include "ublkd/store/device_record.h"
 #include "ublkd/driver/device_route.h"
+#include "ublkd/store/device_record.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The input of plan_want(), from the record of a device and the view of a turn. */
 #include "ublkd/reconcile/view/device_wish.h"
-#include "ublkd/reconcile/view/device_ability.h"
+#include "ublkd/reconcile/view/spec_features.h"
 
 #include "ublkd/base/kernel_feature.h"
 #include "ublkd/model/device_cookie.h"
@@ -29,7 +29,8 @@ struct plan_wish device_wish(const struct device_record *record, const struct wi
                 .worker = turn->facts.worker,
                 .size_wanted = turn->geometry.wanted,
                 .size_of_worker = view->size_of_worker,
-                .size_of_disk = kernel_can(turn->kernel.flags, KERNEL_ABILITY_GROW) ? turn->geometry.size : 0,
+                .size_of_disk =
+                        kernel_has_feature(turn->kernel.flags, KERNEL_FEATURE_GROW) ? turn->geometry.size : 0,
                 .lost_since = view->lost_since,
                 .give_up_after = options ? options->recovery.give_up_after : 0,
                 .now = now,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The features that a spec needs of target and driver, and whether they have them. */
-#include "ublkd/reconcile/view/device_ability.h"
+#include "ublkd/reconcile/view/spec_features.h"
 
 #include "ublkd/base/data_path.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* device_ability: what specs need of a kernel, and which sentence a kernel without it gets. */
-#include "ublkd/reconcile/view/device_ability.h"
+/* spec_features: what specs need of a kernel, and which sentence a kernel without it gets. */
+#include "ublkd/reconcile/view/spec_features.h"
 
 #include "tests/unit/check.h"
 
