@@ -11,12 +11,12 @@
 void device_note_clear(struct managed_device *device)
 {
         free(device->note.sentence);
-        device->note = (struct trouble_note){};
+        device->note = (struct failure_note){};
 }
 
 void device_note(struct managed_device *device, enum condition_reason reason, const char *format, ...)
 {
-        struct trouble_note note = {.reason = reason};
+        struct failure_note note = {.reason = reason};
         va_list arguments;
 
         va_start(arguments, format);

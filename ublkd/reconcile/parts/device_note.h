@@ -4,7 +4,7 @@
 
 #include "ublkd/model/device_event.h"
 #include "ublkd/reconcile/parts/device_openers.h"
-#include "ublkd/reconcile/view/trouble_note.h"
+#include "ublkd/reconcile/view/failure_note.h"
 
 struct managed_device;
 

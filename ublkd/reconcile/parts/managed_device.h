@@ -36,7 +36,7 @@ struct managed_device {
         struct turn_view view;
         struct attempt attempt; /* device_turn.c and device_worker.c report events to it */
         struct device_step step;
-        struct trouble_note note; /* the last failure */
+        struct failure_note note; /* the last failure */
 
         struct device_process process;
         struct restart_trial trial;

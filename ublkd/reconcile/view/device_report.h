@@ -4,7 +4,7 @@
 
 #include "ublkd/plan/attempt.h"
 #include "ublkd/proto/device_region.h"
-#include "ublkd/reconcile/view/trouble_note.h"
+#include "ublkd/reconcile/view/failure_note.h"
 #include "ublkd/reconcile/view/turn_view.h"
 #include "ublkd/store/device_store.h"
 
@@ -19,7 +19,7 @@ struct report_worker {
 struct report_view {
         const struct turn_view *turn;
         const struct attempt *attempt;
-        const struct trouble_note *note;
+        const struct failure_note *note;
         const struct region_history *history;
         const struct problem_list *host_problems; /* why the driver cannot be used */
         const struct report_worker *worker;       /* NULL: there is none */

@@ -242,7 +242,7 @@ static void check_row(const struct row *row, struct device_spec *spec)
         const struct problem_list problems = {.items = &problem, .count = 1};
         const struct turn_view turn = {.facts = row->facts};
         const struct attempt attempt = {.deaths = row->deaths};
-        const struct trouble_note note = {.reason = row->note_reason, .sentence = (char *)row->note};
+        const struct failure_note note = {.reason = row->note_reason, .sentence = (char *)row->note};
         const struct region_history history = {};
         const struct report_view view = {
                 .turn = &turn,
@@ -287,7 +287,7 @@ static void shows_what_serves(struct device_spec *spec)
         const struct report_view view = {
                 .turn = &turn,
                 .attempt = &(const struct attempt){},
-                .note = &(const struct trouble_note){},
+                .note = &(const struct failure_note){},
                 .history = &history,
                 .host_problems = &(const struct problem_list){},
                 .worker = &worker,

@@ -5,7 +5,7 @@
 #include "ublkd/model/reason.h"
 
 /* The last failure. Other files may read it; only device_note.c writes it. */
-struct trouble_note {
+struct failure_note {
         enum condition_reason reason; /* REASON_NONE: no failure */
         char *sentence;               /* ends with a full stop; owned; NULL: no failure */
 };
