@@ -31,7 +31,7 @@ static void tell_unstable_path(const struct managed_device *device, const struct
         const struct device_condition *now)
 {
         if (now->status == CONDITION_FALSE && !sentence_equal(before->message, now->message))
-                device_tell(device, EVENT_WARNING, REASON_UNSTABLE_PATH, "%s", now->message);
+                device_emit(device, EVENT_WARNING, REASON_UNSTABLE_PATH, "%s", now->message);
 }
 
 /* Each function writes one condition beside Ready, or leaves *ret untouched if it does not apply. Returns 0 or

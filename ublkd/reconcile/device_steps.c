@@ -79,7 +79,7 @@ static void go_with_cpus(void *userdata, int result)
                 return;
         }
         if (result < 0)
-                device_tell(device, EVENT_WARNING, REASON_QUEUES_ANYWHERE,
+                device_emit(device, EVENT_WARNING, REASON_QUEUES_ANYWHERE,
                         "The kernel does not say where its queues should run: %s; they run anywhere.",
                         strerror(-result));
         device_step_done(device, first ? announce_and_go(device, record) : tell_go(device, record));

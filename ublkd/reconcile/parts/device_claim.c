@@ -209,7 +209,7 @@ static void tell_sharing(struct managed_device *device, const struct problem_lis
 
                 if (is_told(device, problem))
                         continue;
-                device_tell(device, EVENT_WARNING, reason_from_string(problem->reason), "%s%s",
+                device_emit(device, EVENT_WARNING, reason_from_string(problem->reason), "%s%s",
                         problem->detail,
                         problem->error != 0 ? " The disk exists already, and is served nevertheless." : "");
                 (void)problem_add(&device->claim.sharing_told, problem->error, problem->pointer,

@@ -74,7 +74,7 @@ static void tell_new(struct managed_device *device, int fd, enum region_fault fa
         if (report->number == 0 || report->number == report->told)
                 return;
         text = explain(fault, report);
-        device_tell(
+        device_emit(
                 device, EVENT_WARNING, reasons[fault], "%s", text ? text : "Acknowledged data may be lost.");
         report->told = report->number;
         (void)region_fault_mark_told(fd, fault, report->number);

@@ -53,7 +53,7 @@ void device_show_node(struct managed_device *device, const struct device_record 
         if (announced > 0 && r >= 0)
                 r = disk_node_notify(node.number);
         if (r < 0)
-                device_tell(device, EVENT_WARNING, REASON_NODE_NOT_SET,
+                device_emit(device, EVENT_WARNING, REASON_NODE_NOT_SET,
                         "Owner, mode or link of /dev/ublkb%d cannot be set: %s; the disk is served all the "
                         "same.",
                         record->number, strerror(-r));
@@ -71,7 +71,7 @@ void device_hide_node(struct managed_device *device, const struct device_record 
         int r = record->number < 0 ? 0 : withdraw(device, record);
 
         if (r < 0)
-                device_tell(device, EVENT_WARNING, REASON_LINK_NOT_REMOVED,
+                device_emit(device, EVENT_WARNING, REASON_LINK_NOT_REMOVED,
                         "Its link in /dev/ublk/by-name cannot be removed: %s; remove it by hand.",
                         strerror(-r));
 }

@@ -60,7 +60,7 @@ void device_note_openers(struct managed_device *device, int number, enum device_
                 note_openers(device);
 }
 
-void device_tell(const struct managed_device *device, enum event_type type, enum condition_reason reason,
+void device_emit(const struct managed_device *device, enum event_type type, enum condition_reason reason,
         const char *format, ...)
 {
         char sentence[EVENT_MESSAGE_MAX];

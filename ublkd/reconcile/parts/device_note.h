@@ -16,5 +16,5 @@ void device_note_clear(struct managed_device *device);
 void device_note_openers(struct managed_device *device, int number, enum device_hold hold);
 /* Report a decision: one event, and so one line of the log. The sentence says what happened and what ublkd does
  * next. */
-void device_tell(const struct managed_device *device, enum event_type type, enum condition_reason reason,
+void device_emit(const struct managed_device *device, enum event_type type, enum condition_reason reason,
         const char *format, ...) _printf_(4, 5);

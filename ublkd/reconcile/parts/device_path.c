@@ -81,7 +81,7 @@ static void on_changed(void *userdata, const struct path_view *view)
                 return;
         add_names(&facts, device, record);
         if (is_news(&device->path, state) && path_condition_explain(&facts, &sentence) >= 0) {
-                device_tell(device, path_condition_kind(state)->type, path_condition_kind(state)->reason,
+                device_emit(device, path_condition_kind(state)->type, path_condition_kind(state)->reason,
                         "%s", sentence);
                 device->path.announced = state;
         }

@@ -38,7 +38,7 @@ void device_shared_apply(struct managed_device *device, const struct device_reco
         int r = set_values(device, &values);
 
         if (r < 0)
-                device_tell(device, EVENT_WARNING, REASON_LIMITS_NOT_SET,
+                device_emit(device, EVENT_WARNING, REASON_LIMITS_NOT_SET,
                         "Its limits and busyPollUs cannot be passed on: %s; the next change of the device "
                         "tries again.",
                         strerror(-r));
@@ -50,7 +50,7 @@ void device_shared_lift(struct managed_device *device)
         int r = set_values(device, &(struct region_values){});
 
         if (r < 0)
-                device_tell(device, EVENT_WARNING, REASON_LIMITS_NOT_LIFTED,
+                device_emit(device, EVENT_WARNING, REASON_LIMITS_NOT_LIFTED,
                         "Its limits cannot be lifted: %s; stopping it takes until all I/O has passed.",
                         strerror(-r));
 }
@@ -77,7 +77,7 @@ int device_keep_record(struct managed_device *device)
         int r = config->record_keeper ? record_keeper_ensure(config->record_keeper, device->id.name) : 0;
 
         if (r < 0 && !device->shared.unkept)
-                device_tell(device, EVENT_WARNING, REASON_RECORD_NOT_KEPT,
+                device_emit(device, EVENT_WARNING, REASON_RECORD_NOT_KEPT,
                         "Its record cannot be written to %s: %s; if the database is lost, its disk cannot be "
                         "adopted. It is tried again at every look at the device.",
                         runtime_dir_path(config->runtime_dir), strerror(-r));

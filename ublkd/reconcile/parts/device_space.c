@@ -19,7 +19,7 @@ static void set_on_full(const struct managed_device *device, enum region_on_full
         int r = fd < 0 ? fd : region_space_set_on_full(fd, on_full);
 
         if (r < 0 && r != -ENOENT && r != -ENODATA && r != -EPROTO) /* no region yet, or an older worker's */
-                device_tell(device, EVENT_WARNING, REASON_ON_FULL_NOT_SET,
+                device_emit(device, EVENT_WARNING, REASON_ON_FULL_NOT_SET,
                         "Its onFull cannot be passed on: %s; the next change of the device tries again.",
                         strerror(-r));
 }
@@ -45,7 +45,7 @@ bool device_space_is_waited_for(const struct managed_device *device)
 
 static void tell_full(const struct managed_device *device, const struct region_space *space)
 {
-        device_tell(device, EVENT_WARNING, REASON_STORE_FULL,
+        device_emit(device, EVENT_WARNING, REASON_STORE_FULL,
                 "The backing store has no room for a write: %s.",
                 space->on_full == REGION_ON_FULL_WAIT
                         ? "writes that find none wait for it (onFull is \"wait\")"
@@ -67,7 +67,7 @@ void device_space_read(struct managed_device *device)
         if (space.full_since > 0)
                 tell_full(device, &space);
         else
-                device_tell(device, EVENT_NORMAL, REASON_STORE_HAS_ROOM,
+                device_emit(device, EVENT_NORMAL, REASON_STORE_HAS_ROOM,
                         "The backing store has room for writes again.");
         (void)region_space_mark_told(fd, space.full_since);
 }

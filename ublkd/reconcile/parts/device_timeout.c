@@ -11,7 +11,7 @@ enum { AFTER_RECOVERY_USEC = 1000 * 1000 };
 void device_timeout_failed(const struct managed_device *device, const struct device_record *record, int error)
 {
         if (record->status.disk)
-                device_tell(device, EVENT_WARNING, REASON_TIMEOUT_NOT_SET,
+                device_emit(device, EVENT_WARNING, REASON_TIMEOUT_NOT_SET,
                         "/sys/block/ublkb%d/queue/io_timeout cannot be set: %s; a recovery may take 30 s on "
                         "this kernel.",
                         record->number, strerror(-error));

@@ -68,7 +68,7 @@ static void refuse(struct managed_device *device, const char *sentence)
         /* On failure (a full disk) the next supervisor only tries the restart again. */
         (void)device_store_refuse_restart(device->env->config.store, device->id.name);
         device_faults_refuse(device);
-        device_tell(device, EVENT_WARNING, REASON_CANNOT_RESTART,
+        device_emit(device, EVENT_WARNING, REASON_CANNOT_RESTART,
                 "It is not restarted, because its next worker could not take over: %s%s The worker that it "
                 "has serves on.",
                 sentence, full_stop(sentence));

@@ -88,7 +88,7 @@ static void tell_kill(struct managed_device *device, enum worker_kill why)
                 return;
         device->process.kill_told = true;
         device_note(device, news->reason, "Worker %d %s.", pid, news->what);
-        device_tell(device, news->type, news->reason, "Worker %d %s; another one takes its place.", pid,
+        device_emit(device, news->type, news->reason, "Worker %d %s; another one takes its place.", pid,
                 news->what);
 }
 
@@ -112,7 +112,7 @@ static void tell_retired(struct managed_device *device)
         int pid = (int)worker_proc_pid(device->process.worker);
 
         device_note(device, reason, "Worker %d was told to leave, and %s.", pid, how);
-        device_tell(device, failed ? EVENT_WARNING : EVENT_NORMAL, reason,
+        device_emit(device, failed ? EVENT_WARNING : EVENT_NORMAL, reason,
                 "Worker %d was told to leave, and %s; another one takes its place.", pid, how);
 }
 
@@ -137,7 +137,7 @@ static void tell_death(const struct managed_device *device, bool served)
 {
         const struct problem_list *problems = worker_proc_problems(device->process.worker);
 
-        device_tell(device, EVENT_WARNING,
+        device_emit(device, EVENT_WARNING,
                 problems->count > 0 ? reason_from_string(problems->items[0].reason) : REASON_WORKER_DIED,
                 "%s %s.", device->note.sentence ? device->note.sentence : "The worker died.",
                 served ? "Its disk is recovered as the spec says"
@@ -221,7 +221,7 @@ void device_recovered(struct managed_device *device)
         device->process.history.recoveries++;
         device->process.died_at = 0;
         device_shared_keep_history(device, &device->process.history);
-        device_tell(device, EVENT_NORMAL, REASON_RECOVERED,
+        device_emit(device, EVENT_NORMAL, REASON_RECOVERED,
                 "Recovered %.1f ms after its worker was found dead.",
                 device->process.history.last_recovery_ms);
 }
@@ -232,7 +232,7 @@ static void report_notices(struct managed_device *device, struct worker_proc *wo
         struct problem_list *notices = worker_proc_notices(worker);
 
         for (size_t i = 0; i < notices->count; i++)
-                device_tell(device, EVENT_WARNING, reason_from_string(notices->items[i].reason), "%s%s",
+                device_emit(device, EVENT_WARNING, reason_from_string(notices->items[i].reason), "%s%s",
                         notices->items[i].detail, full_stop(notices->items[i].detail));
         problem_list_clear(notices);
 }
