@@ -96,7 +96,7 @@ static void on_params_set(void *userdata, int result, const struct kernel_device
         struct managed_device *device = userdata;
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
 
-        result = device_take_answer_for_worker(device, record, result);
+        result = device_take_result_for_worker(device, record, result);
         if (result >= 0) {
                 device_cpus_forget(&device->cpus); /* an earlier disk may have had other queues */
                 learn_cpus(device, record);
@@ -141,7 +141,7 @@ static void on_live(void *userdata, int result, const struct kernel_device *kern
         struct managed_device *device = userdata;
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
 
-        result = device_take_answer_for_worker(device, record, result);
+        result = device_take_result_for_worker(device, record, result);
         device_step_done(device, result < 0 ? result : mark_serving(device, record));
 }
 
@@ -166,7 +166,7 @@ static void on_recovery_begun(void *userdata, int result, const struct kernel_de
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
         int r = 0;
 
-        device_take_answer(device, record, result);
+        device_take_result(device, record, result);
         if (result >= 0 && !device->cpus.text && device->process.worker && record->spec) {
                 learn_cpus(device, record); /* of a disk that an earlier supervisor created */
                 return;

@@ -37,7 +37,7 @@ void device_step_done(struct managed_device *device, int result)
         device->step.done(device, result);
 }
 
-int device_take_answer(struct managed_device *device, const struct device_record *record, int result)
+int device_take_result(struct managed_device *device, const struct device_record *record, int result)
 {
         device->step.call = NULL;
         if (result == -ENODEV
@@ -48,10 +48,10 @@ int device_take_answer(struct managed_device *device, const struct device_record
         return result;
 }
 
-int device_take_answer_for_worker(
+int device_take_result_for_worker(
         struct managed_device *device, const struct device_record *record, int result)
 {
-        int r = device_take_answer(device, record, result);
+        int r = device_take_result(device, record, result);
 
         return r >= 0 && (!device->process.worker || !record->spec) ? -ECONNRESET : r;
 }
@@ -61,7 +61,7 @@ void device_on_command_done(void *userdata, int result, const struct kernel_devi
         struct managed_device *device = userdata;
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
 
-        device_step_done(device, device_take_answer(device, record, result));
+        device_step_done(device, device_take_result(device, record, result));
 }
 
 void device_command_sent(struct managed_device *device, int result, ublk_ctl_done done)

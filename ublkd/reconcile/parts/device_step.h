@@ -22,10 +22,10 @@ struct device_step {
 /* End the step of this turn. result: 0 or -errno. */
 void device_step_done(struct managed_device *device, int result);
 /* Note the result of a command if it failed, and return it. */
-int device_take_answer(struct managed_device *device, const struct device_record *record, int result);
+int device_take_result(struct managed_device *device, const struct device_record *record, int result);
 /* The same for a command before a message to the worker. Return also -ECONNRESET: the worker has exited, or is not
  * wanted any more. */
-int device_take_answer_for_worker(
+int device_take_result_for_worker(
         struct managed_device *device, const struct device_record *record, int result);
 /* A ublk_ctl_done for commands that are the end of their step; userdata is the device. */
 void device_on_command_done(void *userdata, int result, const struct kernel_device *kernel);
