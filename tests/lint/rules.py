@@ -305,7 +305,7 @@ PRIVATE_PARTS = {
     "claim": [],
     "faults": [],
     "first": ["device_publish.c", "device_turn.c", "reconciler.c"],
-    "heard": ["device_turn.c", "reconciler.c"],
+    "handled": ["device_turn.c", "reconciler.c"],
     "node": [],
     "openers": [],
     "path": [],

@@ -42,7 +42,7 @@ static void step_spawn(struct managed_device *device, const struct device_record
         device_step_done(device, r);
 }
 
-static int tell_go(struct managed_device *device, const struct device_record *record)
+static int send_go(struct managed_device *device, const struct device_record *record)
 {
         struct data_route route =
                 ublk_ctl_route(device->view.kernel.flags); /* the flags that the driver has accepted */
@@ -65,7 +65,7 @@ static int announce_and_go(struct managed_device *device, const struct device_re
                         runtime_dir_path(device->env->config.runtime_dir), strerror(-r));
                 return r;
         }
-        return tell_go(device, record);
+        return send_go(device, record);
 }
 
 static void go_with_cpus(void *userdata, int result)
@@ -82,7 +82,7 @@ static void go_with_cpus(void *userdata, int result)
                 device_emit(device, EVENT_WARNING, REASON_QUEUES_ANYWHERE,
                         "The kernel does not say where its queues should run: %s; they run anywhere.",
                         strerror(-result));
-        device_step_done(device, first ? announce_and_go(device, record) : tell_go(device, record));
+        device_step_done(device, first ? announce_and_go(device, record) : send_go(device, record));
 }
 
 static void learn_cpus(struct managed_device *device, const struct device_record *record)
@@ -172,7 +172,7 @@ static void on_recovery_begun(void *userdata, int result, const struct kernel_de
                 return;
         }
         if (attempt_says_go(result))
-                r = device->process.worker && record->spec ? tell_go(device, record) : -ECONNRESET;
+                r = device->process.worker && record->spec ? send_go(device, record) : -ECONNRESET;
         device_step_done(device, r < 0 ? r : result);
 }
 

@@ -262,8 +262,8 @@ static void device_decide(struct managed_device *device, const struct device_rec
 /* Note a new spec, or a new request to try or to recover: what failed before may succeed now. */
 static void device_take_request(struct managed_device *device, const struct device_record *record)
 {
-        bool new_words = !user_words_equal(device->heard.words, user_words_of(record));
-        bool new_request = record->recover_requested && !device->heard.recover;
+        bool new_words = !user_words_equal(device->handled.words, user_words_of(record));
+        bool new_request = record->recover_requested && !device->handled.recover;
 
         if (new_words) {
                 device_note_clear(device);
@@ -273,8 +273,8 @@ static void device_take_request(struct managed_device *device, const struct devi
                 attempt_reset(&device->attempt);
                 device_backing_retry(device);
         }
-        device->heard.words = user_words_of(record);
-        device->heard.recover = record->recover_requested;
+        device->handled.words = user_words_of(record);
+        device->handled.recover = record->recover_requested;
 }
 
 /* Report the status although the kernel has not answered: its facts stay as they were. */
@@ -360,7 +360,7 @@ static void device_leave_alone(struct managed_device *device, const struct devic
 /* Return whether the record can be erased without asking the kernel, which never got a command for the device. */
 static bool could_be_forgotten(const struct managed_device *device, const struct device_record *record)
 {
-        return record->deleting && (record->number < 0 || device->first.unheard) && !device->process.worker;
+        return record->deleting && (record->number < 0 || device->first.unasked) && !device->process.worker;
 }
 
 void device_turn_begin(struct managed_device *device)
@@ -392,6 +392,6 @@ void device_turn_begin(struct managed_device *device)
                         could_be_forgotten(device, record) ? monotonic_now() + ERASE_RETRY_USEC : UINT64_MAX);
                 return;
         }
-        device->first.unheard = false;
+        device->first.unasked = false;
         device_ask_kernel(device, record);
 }

@@ -161,13 +161,13 @@ static void on_store_event(void *userdata, const struct store_event *event)
                 return;
         }
         if (is_new)
-                device->first.unheard = true;
+                device->first.unasked = true;
         if (event->kind == STORE_ADOPTED) {
                 device->first.unseen = true;
                 device_find_again(device, event->record);
         }
         if (event->kind == STORE_INTENT && event->record->recover_requested)
-                device->heard.recover = false; /* a repeated request counts as a new one */
+                device->handled.recover = false; /* a repeated request counts as a new one */
         device_wake(device);
 }
 

@@ -38,7 +38,7 @@ static void trial_uid(const struct managed_device *device, char uid[static UID_T
         *last = *last == '2' ? '3' : '2';
 }
 
-static void tell(struct spec_trial *trial, bool tried, const char *refusal)
+static void call_back(struct spec_trial *trial, bool tried, const char *refusal)
 {
         spec_tried then = trial->then;
 
@@ -55,7 +55,7 @@ static void release_waiting(struct spec_trial *trial)
                 struct spec_trial *one = trial->waiting;
 
                 trial->waiting = one->next;
-                tell(one, false, NULL);
+                call_back(one, false, NULL);
                 free(one);
         }
 }
@@ -102,7 +102,7 @@ static void on_changed(void *userdata, struct worker_proc *worker)
                 return;
         }
         judge(worker, text, &refusal);
-        tell(device->spec_trial, true, refusal);
+        call_back(device->spec_trial, true, refusal);
         trial_free(device->spec_trial);
 }
 
@@ -113,7 +113,7 @@ static int on_limit(sd_event_source *source _unused_, uint64_t usec _unused_, vo
         worker_proc_kill(trial->worker); /* it dies when the call that it waits for returns */
         trial->hangs = true;
         release_waiting(trial);
-        tell(trial, true, "The backing store does not answer.");
+        call_back(trial, true, "The backing store does not answer.");
         return 0;
 }
 
@@ -191,6 +191,6 @@ void device_spec_trial_forget(struct managed_device *device)
 {
         if (!device->spec_trial)
                 return;
-        tell(device->spec_trial, false, NULL);
+        call_back(device->spec_trial, false, NULL);
         trial_free(device->spec_trial);
 }

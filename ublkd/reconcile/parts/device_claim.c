@@ -202,7 +202,7 @@ static bool is_told(const struct managed_device *device, const struct problem *p
 }
 
 /* Report each problem once in the life of a disk. */
-static void tell_sharing(struct managed_device *device, const struct problem_list *sharing)
+static void report_sharing(struct managed_device *device, const struct problem_list *sharing)
 {
         for (size_t i = 0; i < sharing->count; i++) {
                 const struct problem *problem = &sharing->items[i];
@@ -227,7 +227,7 @@ int device_claim_take(struct managed_device *device)
         if (r >= 0)
                 r = claims_set(device, &params->claims);
         if (r >= 0)
-                tell_sharing(device, &params->sharing);
+                report_sharing(device, &params->sharing);
         return r;
 }
 

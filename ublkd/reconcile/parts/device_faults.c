@@ -66,7 +66,7 @@ static char *explain(enum region_fault fault, const struct fault_report *report)
 
 /* Make the event, then write down that it was made: if the supervisor dies in between, the next one reports it
  * again. */
-static void tell_new(struct managed_device *device, int fd, enum region_fault fault)
+static void report_new(struct managed_device *device, int fd, enum region_fault fault)
 {
         struct fault_report *report = &device->faults.reports[fault];
         _cleanup_free_ char *text = NULL;
@@ -91,7 +91,7 @@ void device_faults_read(struct managed_device *device)
                 return;
         }
         for (unsigned i = 0; i < _REGION_FAULT_MAX; i++)
-                tell_new(device, fd, (enum region_fault)i);
+                report_new(device, fd, (enum region_fault)i);
 }
 
 void device_faults_accept(struct managed_device *device, const struct device_record *record)

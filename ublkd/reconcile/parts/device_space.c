@@ -43,7 +43,7 @@ bool device_space_is_waited_for(const struct managed_device *device)
         return fd >= 0 && region_space_read(fd, &space) >= 0 && space.waiting > 0;
 }
 
-static void tell_full(const struct managed_device *device, const struct region_space *space)
+static void report_full(const struct managed_device *device, const struct region_space *space)
 {
         device_emit(device, EVENT_WARNING, REASON_STORE_FULL,
                 "The backing store has no room for a write: %s.",
@@ -65,7 +65,7 @@ void device_space_read(struct managed_device *device)
         if (space.full_since == space.told)
                 return;
         if (space.full_since > 0)
-                tell_full(device, &space);
+                report_full(device, &space);
         else
                 device_emit(device, EVENT_NORMAL, REASON_STORE_HAS_ROOM,
                         "The backing store has room for writes again.");

@@ -79,14 +79,14 @@ static const struct kill_news {
 }
 
 /* Report the kill at once, not at the death: a process that waits for a disk dies when the disk answers. */
-static void tell_kill(struct managed_device *device, enum worker_kill why)
+static void report_kill(struct managed_device *device, enum worker_kill why)
 {
         const struct kill_news *news = news_of_kill(device, why);
         int pid = (int)worker_proc_pid(device->process.worker);
 
-        if (!news || device->process.kill_told)
+        if (!news || device->process.kill_reported)
                 return;
-        device->process.kill_told = true;
+        device->process.kill_reported = true;
         device_note(device, news->reason, "Worker %d %s.", pid, news->what);
         device_emit(device, news->type, news->reason, "Worker %d %s; another one takes its place.", pid,
                 news->what);
@@ -96,12 +96,12 @@ void device_kill_worker(struct managed_device *device, enum worker_kill why)
 {
         worker_proc_kill(device->process.worker);
         device->process.state = WORKER_KILLED;
-        tell_kill(device, why);
+        report_kill(device, why);
 }
 
 /* Report the exit of a worker that ublkd asked to exit and did not kill. How it exited is unknown if it is not a child
  * of ublkd. */
-static void tell_retired(struct managed_device *device)
+static void report_retired(struct managed_device *device)
 {
         const struct worker_death *death = worker_proc_death(device->process.worker);
         bool failed = death->by_us || death->by_signal || death->code > 0;
@@ -133,7 +133,7 @@ static void note_death(struct managed_device *device, bool served)
 }
 
 /* Report a death. For a worker that said why it cannot serve, report its reason instead. */
-static void tell_death(const struct managed_device *device, bool served)
+static void report_death(const struct managed_device *device, bool served)
 {
         const struct problem_list *problems = worker_proc_problems(device->process.worker);
 
@@ -153,7 +153,7 @@ static bool is_news(const struct managed_device *device, const char *sentence_be
 }
 
 /* Return whether an adopted worker died before its HELLO: treat it as dead before the start of ublkd. */
-static bool died_unheard(const struct managed_device *device)
+static bool died_silently(const struct managed_device *device)
 {
         return worker_proc_adopted(device->process.worker) && device->process.state != WORKER_KILLED
                && !worker_proc_params(device->process.worker)
@@ -166,26 +166,26 @@ void device_take_death(struct managed_device *device)
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
         bool served = device->view.facts.worker == PLAN_WORKER_SERVING, retired = device->attempt.retired;
         bool again_at_once = device_backing_refused(device);
-        bool unheard = died_unheard(device) || again_at_once;
+        bool silent = died_silently(device) || again_at_once;
         bool stale = record && !served && device_worker_is_stale(device, record);
-        bool wanted = !unheard && !retired && !stale && record && !record->deleting && record->spec
+        bool wanted = !silent && !retired && !stale && record && !record->deleting && record->spec
                       && record->spec->options.enabled
                       && worker_proc_epoch(device->process.worker) == record->epoch;
 
         if (wanted)
                 note_death(device, served);
         if (wanted && device->process.state != WORKER_KILLED && (served || is_news(device, before)))
-                tell_death(device, served);
-        if (retired && !device->process.kill_told)
-                tell_retired(device);
+                report_death(device, served);
+        if (retired && !device->process.kill_reported)
+                report_retired(device);
         if (served && wanted)
                 device->process.died_at = worker_proc_died_at(device->process.worker);
-        if (!unheard)
+        if (!silent)
                 attempt_worker_died(&device->attempt, monotonic_now());
         if (stale && device->process.words.generation > 0)
                 attempt_reset(&device->attempt); /* a later request of the user was not tried yet */
         device->process.worker = worker_proc_free(device->process.worker);
-        device->process.state = unheard ? WORKER_NONE : WORKER_DEAD;
+        device->process.state = silent ? WORKER_NONE : WORKER_DEAD;
         (void)runtime_dir_remove_worker(
                 device->env->config.runtime_dir, device->id.uid); /* a stale file is replaced */
 }
@@ -281,7 +281,7 @@ int device_spawn(struct managed_device *device, const struct device_record *reco
                 return r;
         device->process.words = user_words_of(record);
         device->process.size = record->spec->options.size;
-        device->process.kill_told = false;
+        device->process.kill_reported = false;
         if (device->process.state == WORKER_DEAD || was_lost_unseen(device))
                 count_restart(device);
         device->process.state = WORKER_HELD;
@@ -304,7 +304,7 @@ void device_adopt(struct managed_device *device)
                 device, &device->process.worker);
 
         device->process.words = (struct user_words){};
-        device->process.kill_told = false;
+        device->process.kill_reported = false;
         device->process.state = r >= 0 ? WORKER_HELD : r == -ENOENT ? WORKER_NONE : WORKER_UNKNOWN;
         if (device->process.state == WORKER_UNKNOWN)
                 device_note(device, REASON_WORKER_UNREACHABLE,

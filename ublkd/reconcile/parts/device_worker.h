@@ -31,7 +31,7 @@ struct device_process {
         enum worker_state state;
         struct user_words words; /* that it was started for; all 0 for one that was found */
         uint64_t size;           /* options.size of that spec */
-        bool kill_told;          /* that we killed it, and why, is reported already */
+        bool kill_reported;      /* the kill and its cause are reported already */
         uint64_t lost_since;     /* CLOCK_MONOTONIC: its disk's I/O waits since then; 0: it does not */
         uint64_t died_at; /* CLOCK_MONOTONIC: who served it last was seen to be dead; 0: recovered since */
         struct region_history history; /* as in its region, which keeps it for the next supervisor */

@@ -10,7 +10,7 @@
 #include "ublkd/reconcile/parts/device_claim_lost.h"
 #include "ublkd/reconcile/parts/device_cpus.h"
 #include "ublkd/reconcile/parts/device_faults.h"
-#include "ublkd/reconcile/parts/device_heard.h"
+#include "ublkd/reconcile/parts/device_handled.h"
 #include "ublkd/reconcile/parts/device_node.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_openers.h"
@@ -32,7 +32,7 @@ struct managed_device {
 
         struct device_turn turn;
         struct first_pass first;
-        struct heard heard;
+        struct handled_requests handled;
         struct turn_view view;
         struct attempt attempt; /* device_turn.c and device_worker.c report events to it */
         struct device_step step;
