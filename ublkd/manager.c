@@ -22,7 +22,7 @@
 #include "ublkd/reconcile/reconciler.h"
 #include "ublkd/reconcile/reconciler_events.h"
 #include "ublkd/reconcile/runtime_remade.h"
-#include "ublkd/reconcile/spec_trial.h"
+#include "ublkd/reconcile/spec_preflight.h"
 #include "ublkd/records/record_keeper.h"
 #include "ublkd/runtime_guard.h"
 

@@ -311,7 +311,7 @@ PRIVATE_PARTS = {
     "path": [],
     "shared": [],
     "space": [],
-    "trial": [],
+    "trial": ["parts/device_preflight.c"],
     "turn": ["device_turn.c", "parts/device_worker.c", "parts/reconciler_queue.c", "reconciler.c"],
 }
 # Parts that all may read, and who may change each.

@@ -8,7 +8,7 @@
 #include "ublkd/reconcile/parts/device_path.h"
 #include "ublkd/reconcile/parts/device_space.h"
 #include "ublkd/reconcile/parts/device_step.h"
-#include "ublkd/reconcile/parts/device_trial.h"
+#include "ublkd/reconcile/parts/device_preflight.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/view/device_report.h"
 #include "ublkd/reconcile/view/monotonic.h"

@@ -13,7 +13,7 @@
 #include "ublkd/reconcile/parts/device_space.h"
 #include "ublkd/reconcile/parts/device_step.h"
 #include "ublkd/reconcile/parts/device_timeout.h"
-#include "ublkd/reconcile/parts/device_trial.h"
+#include "ublkd/reconcile/parts/device_preflight.h"
 #include "ublkd/reconcile/parts/device_worker.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/view/user_words.h"

@@ -12,7 +12,7 @@
 #include "ublkd/reconcile/parts/device_path.h"
 #include "ublkd/reconcile/parts/device_shared.h"
 #include "ublkd/reconcile/parts/device_step.h"
-#include "ublkd/reconcile/parts/device_trial.h"
+#include "ublkd/reconcile/parts/device_preflight.h"
 #include "ublkd/reconcile/parts/device_worker.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"

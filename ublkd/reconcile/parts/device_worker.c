@@ -7,7 +7,7 @@
 #include "ublkd/reconcile/parts/device_launch.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_shared.h"
-#include "ublkd/reconcile/parts/device_trial.h"
+#include "ublkd/reconcile/parts/device_preflight.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
 #include "ublkd/reconcile/view/monotonic.h"

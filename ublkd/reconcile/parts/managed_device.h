@@ -18,7 +18,7 @@
 #include "ublkd/reconcile/parts/device_shared.h"
 #include "ublkd/reconcile/parts/device_space.h"
 #include "ublkd/reconcile/parts/device_step.h"
-#include "ublkd/reconcile/parts/device_trial.h"
+#include "ublkd/reconcile/parts/device_preflight.h"
 #include "ublkd/reconcile/parts/device_worker.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
@@ -40,7 +40,7 @@ struct managed_device {
 
         struct device_process process;
         struct restart_trial trial;
-        struct spec_trial *spec_trial; /* NULL: none is under way; see spec_trial.h */
+        struct spec_trial *spec_trial; /* NULL: none is under way; see spec_preflight.h */
 
         struct device_claim claim;
         struct device_backing backing;

@@ -5,7 +5,7 @@
 #include "tests/unit/ublkd/reconcile/reconciler_fake_worker.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 #include "ublkd/base/clock.h"
-#include "ublkd/reconcile/spec_trial.h"
+#include "ublkd/reconcile/spec_preflight.h"
 
 #include <sys/mman.h>
 

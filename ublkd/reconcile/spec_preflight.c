@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds out with a worker on trial whether a new disk could be created. */
-#include "ublkd/reconcile/spec_trial.h"
+#include "ublkd/reconcile/spec_preflight.h"
 #include "ublkd/reconcile/parts/device_launch.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"

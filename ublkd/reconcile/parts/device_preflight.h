@@ -7,7 +7,7 @@
 
 struct managed_device;
 
-/* Private to device_trial.c. Zeros: no trial so far. */
+/* Private to device_preflight.c. Zeros: no trial so far. */
 struct restart_trial {
         struct worker_proc *worker; /* NULL: none under way */
         sd_event_source *timer;

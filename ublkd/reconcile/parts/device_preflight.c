@@ -2,7 +2,7 @@
 /* A restart ends a disk's worker, and its requests then wait for the next one. Before that, a worker on trial opens the
  * backing store as the next worker will, and exits. If it cannot open the store, the disk keeps its worker. A worker
  * on trial serves nothing, claims nothing, and has a socket and a region of its own. */
-#include "ublkd/reconcile/parts/device_trial.h"
+#include "ublkd/reconcile/parts/device_preflight.h"
 #include "ublkd/reconcile/parts/device_backing.h"
 #include "ublkd/reconcile/parts/device_faults.h"
 #include "ublkd/reconcile/parts/device_launch.h"
