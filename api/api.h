@@ -19,7 +19,7 @@ struct api_times {
         uint64_t idle, head, body, reply;
 };
 
-struct spec_trial;
+struct spec_preflight;
 
 /* All pointers must outlive the api. The API calls the callbacks from the loop; none of them may block. */
 struct api_config {
@@ -36,14 +36,14 @@ struct api_config {
         /* Return whether ublkd can reach the backing store of the device without its disk. NULL: unknown. */
         enum backing_reach (*read_reach)(void *userdata, const struct device_record *record);
         /* Try whether a worker could serve the device with `spec`, before ublkd removes its present disk.
-         * Return 0 and a trial; the trial calls `then` once, from the loop. `refusal` is the cause, NULL if a
-         * worker can serve it, and valid during the call; `tried` is false if the caller must ask again.
-         * -EBUSY: the store of an earlier trial does not answer; other -errno. NULL: ublkd tries nothing. */
+         * Return 0 and a preflight; it calls `then` once, from the loop. `refusal` is the cause, NULL if a worker
+         * can serve the device, and valid during the call; `tried` is false if the caller must ask again.
+         * -EBUSY: the store of an earlier preflight does not answer; other -errno. NULL: ublkd tries nothing. */
         int (*try_spec)(void *userdata, const struct device_record *record, const struct device_spec *spec,
                 void (*then)(void *userdata, bool tried, const char *refusal), void *then_userdata,
-                struct spec_trial **ret);
-        /* Cancel a trial that has not called `then` yet. Return NULL. Set together with try_spec. */
-        struct spec_trial *(*end_trial)(struct spec_trial *trial);
+                struct spec_preflight **ret);
+        /* Cancel a preflight that has not called `then` yet. Return NULL. Set together with try_spec. */
+        struct spec_preflight *(*end_preflight)(struct spec_preflight *preflight);
         /* Refresh what `host` describes. Return true if api_host_seen() follows; false if the view is already
          * fresh, or cannot be refreshed. NULL: it never changes. */
         bool (*look_at_host)(void *userdata);

@@ -13,7 +13,6 @@
 #include "ublkd/base/log.h"
 #include "ublkd/disk_users/disk_search.h"
 #include "ublkd/disks/disk_watch.h"
-#include "ublkd/store/event_writer.h"
 #include "ublkd/host/foreign_scan.h"
 #include "ublkd/host/served_disk.h"
 #include "ublkd/host/state_look.h"
@@ -25,6 +24,7 @@
 #include "ublkd/reconcile/spec_preflight.h"
 #include "ublkd/records/record_keeper.h"
 #include "ublkd/runtime_guard.h"
+#include "ublkd/store/event_writer.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -339,12 +339,12 @@ static enum backing_reach api_read_reach(void *userdata, const struct device_rec
 
 static int api_try_spec(void *userdata, const struct device_record *record, const struct device_spec *spec,
         void (*then)(void *userdata, bool tried, const char *refusal), void *then_userdata,
-        struct spec_trial **ret)
+        struct spec_preflight **ret)
 {
         struct manager *manager = userdata;
 
         return manager->reconciler
-                       ? spec_trial_begin(manager->reconciler, record, spec, then, then_userdata, ret)
+                       ? spec_preflight_begin(manager->reconciler, record, spec, then, then_userdata, ret)
                        : -ENOENT;
 }
 
@@ -381,7 +381,7 @@ static int open_api(
                         .read_counters = api_read_counters,
                         .read_reach = api_read_reach,
                         .try_spec = api_try_spec,
-                        .end_trial = spec_trial_end,
+                        .end_preflight = spec_preflight_end,
                         .look_at_host = api_look_at_host,
                         .adopt = api_adopt,
                         .list_adoptable = api_list_adoptable,

@@ -12,7 +12,7 @@ struct spec_check {
         struct hold hold;        /* first member */
         char uid[UID_TEXT_SIZE]; /* of the device */
         uint64_t generation;     /* of the spec */
-        struct spec_trial *trial;
+        struct spec_preflight *preflight;
         bool answered;
         char *refusal; /* valid with `answered`; NULL: a worker can serve it. Owned */
 };
@@ -24,8 +24,8 @@ static struct hold *spec_check_free(struct hold *hold)
         if (!check)
                 return NULL;
         hold_release(hold);
-        if (check->trial)
-                check->trial = hold->request->api->config.end_trial(check->trial);
+        if (check->preflight)
+                check->preflight = hold->request->api->config.end_preflight(check->preflight);
         free(check->refusal);
         free(check);
         return NULL;
@@ -37,7 +37,7 @@ static void on_tried(void *userdata, bool tried, const char *refusal)
 {
         struct spec_check *check = userdata;
 
-        check->trial = NULL;
+        check->preflight = NULL;
         check->refusal = refusal ? strdup(refusal) : NULL;
         check->answered = tried && (!refusal || check->refusal); /* on ENOMEM: ask again */
         hold_end(&check->hold);
@@ -54,7 +54,7 @@ static int ask(struct request *request, const struct device_record *record, cons
         check->hold.request = request;
         check->generation = record->generation;
         strcpy(check->uid, record->uid);
-        r = config->try_spec(config->userdata, record, spec, on_tried, check, &check->trial);
+        r = config->try_spec(config->userdata, record, spec, on_tried, check, &check->preflight);
         if (r >= 0)
                 r = hold_attach(&check->hold, &spec_check_kind, request);
         if (r >= 0)
@@ -74,7 +74,7 @@ static bool judge(struct request *request, const struct device_record *record, c
         return !refusal;
 }
 
-/* Return the trial that the request was suspended for; NULL: it has none. */
+/* Return the preflight that the request was suspended for; NULL: it has none. */
 static const struct spec_check *answer_of(const struct request *request, const struct device_record *record)
 {
         const struct spec_check *check = request->hold && request->hold->kind == &spec_check_kind

@@ -46,7 +46,7 @@ struct reply {
         bool close;                                             /* the connection cannot be reused */
 };
 
-/* A device whose new spec passed its trial (held/spec_check.h). */
+/* A device whose new spec passed its preflight (held/spec_check.h). */
 struct tried {
         char uid[UID_TEXT_SIZE]; /* "": none yet */
         uint64_t generation;

@@ -91,33 +91,33 @@ def test_a_store_that_is_reachable_changes_nothing(live, reach):
 
 def test_a_disk_stays_if_the_new_one_cannot_be_created(live):
     """ublkd tries to open the new store before it removes the old disk."""
-    live.tell("trial /srv/typo.img is not there.")
+    live.tell("preflight /srv/typo.img is not there.")
     answer = ask(live, ("PATCH", "/devices/data", {"target": {"path": "/srv/typo.img"}}))
     detail = check_problem(answer, 422, "cannot-start")["detail"]
     assert "/srv/typo.img is not there. Nothing was changed, and /dev/ublkb5 stays in service." in detail
     assert live.ask("GET", "/devices/data").json["generation"] == 1
     check_problem(ask(live, IS_MADE_AGAIN["put"], "?wait=ready"), 422, "cannot-start")
-    assert live.tell("trials") == 2
-    live.tell("trial")
-    assert ask(live, OTHER_PATH).status == 200 and live.tell("trials") == 3
+    assert live.tell("preflights") == 2
+    live.tell("preflight")
+    assert ask(live, OTHER_PATH).status == 200 and live.tell("preflights") == 3
 
 
-def test_a_change_that_keeps_the_disk_has_no_trial(live):
-    live.tell("trial no.")
+def test_a_change_that_keeps_the_disk_has_no_preflight(live):
+    live.tell("preflight no.")
     assert ask(live, ("PATCH", "/devices/data", {"labels": {"a": "b"}})).status == 200
     assert ask(live, GOES["disable"]).status == 200
     assert ask(live, OTHER_PATH).status == 200, "without a disk the file may yet come"
-    assert live.tell("trials") == 0
+    assert live.tell("preflights") == 0
 
 
-def test_the_result_of_a_trial_is_about_its_generation(live):
-    """The search for users follows the trial, and the device has changed by then."""
+def test_the_result_of_a_preflight_is_about_its_generation(live):
+    """The search for users follows the preflight, and the device has changed by then."""
     live.tell("stop on")
     connection = live.connect()
     send(connection, "PATCH", "/devices/data", {"queueDepth": 64}, MERGE)
     live.until("searches", 1)
-    assert live.tell("trials") == 1
+    assert live.tell("preflights") == 1
     assert live.ask("PATCH", "/devices/data", {"labels": {"a": "b"}}, MERGE).status == 200
     live.tell("stop off")
     assert Answer(connection.getresponse()).status in (200, 409)
-    assert live.tell("trials") == 2
+    assert live.tell("preflights") == 2

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <systemd/sd-event.h>
 
-struct spec_trial {
+struct spec_preflight {
         sd_event_source *end;
         void (*then)(void *userdata, bool tried, const char *refusal);
         void *userdata;
 };
 
 static char the_refusal[256];
-static int trials;
+static int preflights;
 
 static enum backing_reach the_reach;
 
@@ -43,43 +43,43 @@ void api_test_refuse(const char *refusal)
         snprintf(the_refusal, sizeof(the_refusal), "%s", refusal);
 }
 
-int api_test_trials(void)
+int api_test_preflights(void)
 {
-        return trials;
+        return preflights;
 }
 
-struct spec_trial *api_test_end_trial(struct spec_trial *trial)
+struct spec_preflight *api_test_end_preflight(struct spec_preflight *preflight)
 {
-        sd_event_source_disable_unref(trial->end);
-        free(trial);
+        sd_event_source_disable_unref(preflight->end);
+        free(preflight);
         return NULL;
 }
 
 static int on_end(sd_event_source *source _unused_, void *userdata)
 {
-        struct spec_trial trial = *(struct spec_trial *)userdata;
+        struct spec_preflight preflight = *(struct spec_preflight *)userdata;
 
-        (void)api_test_end_trial(userdata);
-        trial.then(trial.userdata, true, *the_refusal ? the_refusal : NULL);
+        (void)api_test_end_preflight(userdata);
+        preflight.then(preflight.userdata, true, *the_refusal ? the_refusal : NULL);
         return 0;
 }
 
 int api_test_try(void *userdata _unused_, const struct device_record *record _unused_,
         const struct device_spec *spec _unused_,
         void (*then)(void *userdata, bool tried, const char *refusal), void *then_userdata,
-        struct spec_trial **ret)
+        struct spec_preflight **ret)
 {
-        struct spec_trial *trial = calloc(1, sizeof(*trial));
+        struct spec_preflight *preflight = calloc(1, sizeof(*preflight));
         sd_event *event;
-        int r = trial ? sd_event_default(&event) : -ENOMEM;
+        int r = preflight ? sd_event_default(&event) : -ENOMEM;
 
         if (r < 0)
                 return r;
-        trial->then = then;
-        trial->userdata = then_userdata;
-        trials++;
-        *ret = trial;
-        r = sd_event_add_defer(event, &trial->end, on_end, trial);
+        preflight->then = then;
+        preflight->userdata = then_userdata;
+        preflights++;
+        *ret = preflight;
+        r = sd_event_add_defer(event, &preflight->end, on_end, preflight);
         sd_event_unref(event);
         return r;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fakes of what the API asks the supervisor for: trials of specs, on the default event loop; the reach of
+/* Fakes of what the API asks the supervisor for: preflights of specs, on the default event loop; the reach of
  * stores; counters. */
 #pragma once
 
@@ -7,12 +7,12 @@
 #include "ublkd/model/daemon_counters.h"
 #include "ublkd/store/device_store.h"
 
-struct spec_trial;
+struct spec_preflight;
 
-/* Make trials fail with this refusal from now on; "": let them succeed. */
+/* Make preflights fail with this refusal from now on; "": let them succeed. */
 void api_test_refuse(const char *refusal);
-/* Return how many trials have begun. */
-int api_test_trials(void);
+/* Return how many preflights have begun. */
+int api_test_preflights(void);
 
 /* Set the reach of every store. */
 void api_test_reach(enum backing_reach reach);
@@ -22,5 +22,5 @@ enum backing_reach api_test_read_reach(void *userdata, const struct device_recor
 void api_test_counters(void *userdata, struct daemon_counters *ret);
 int api_test_try(void *userdata, const struct device_record *record, const struct device_spec *spec,
         void (*then)(void *userdata, bool tried, const char *refusal), void *then_userdata,
-        struct spec_trial **ret);
-struct spec_trial *api_test_end_trial(struct spec_trial *trial);
+        struct spec_preflight **ret);
+struct spec_preflight *api_test_end_preflight(struct spec_preflight *preflight);

@@ -14,8 +14,8 @@
  *   remove NAME                     report that the disk is gone
  *   busy NUMBER TEXT | idle         searches find that TEXT uses /dev/ublkbNUMBER
  *   reach NUMBER                    of every store: enum backing_reach
- *   trial [TEXT]                    trials of specs fail with TEXT from now on; without TEXT they succeed
- *   trials                          how many trials have begun
+ *   preflight [TEXT]                preflights of specs fail with TEXT from now on; without TEXT they succeed
+ *   preflights                      how many preflights have begun
  *   stop on|off                     searches for users stop at their start (SIGSTOP)
  *   searches                        how many searches have begun
  *   settled on|off                  the answer to /readyz
@@ -228,15 +228,15 @@ static int command_reach(struct server *server _unused_, char *arguments)
         return 0;
 }
 
-static int command_trial(struct server *server _unused_, char *arguments)
+static int command_preflight(struct server *server _unused_, char *arguments)
 {
         api_test_refuse(arguments);
         return 0;
 }
 
-static int command_trials(struct server *server _unused_, char *arguments _unused_)
+static int command_preflights(struct server *server _unused_, char *arguments _unused_)
 {
-        return api_test_trials();
+        return api_test_preflights();
 }
 
 static int command_stop(struct server *server _unused_, char *arguments)
@@ -395,8 +395,8 @@ static int run_command(struct server *server, char *line)
                 {"busy",         command_busy        },
                 {"idle",         command_idle        },
                 {"stop",         command_stop        },
-                {"trial",        command_trial       },
-                {"trials",       command_trials      },
+                {"preflight",    command_preflight   },
+                {"preflights",   command_preflights  },
                 {"reach",        command_reach       },
                 {"searches",     command_searches    },
                 {"checks",       command_checks      },
@@ -568,7 +568,7 @@ int main(int argc, char *argv[])
                 .read_counters = api_test_counters,
                 .read_reach = api_test_read_reach,
                 .try_spec = api_test_try,
-                .end_trial = api_test_end_trial,
+                .end_preflight = api_test_end_preflight,
                 .look_at_host = look_at_host,
                 .adopt = adopt,
                 .list_adoptable = list_adoptable,

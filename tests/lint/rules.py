@@ -309,9 +309,9 @@ PRIVATE_PARTS = {
     "node": [],
     "openers": [],
     "path": [],
+    "preflight": [],
     "shared": [],
     "space": [],
-    "trial": ["parts/device_preflight.c"],
     "turn": ["device_turn.c", "parts/device_worker.c", "parts/reconciler_queue.c", "reconciler.c"],
 }
 # Parts that all may read, and who may change each.

@@ -153,8 +153,8 @@ static void judge_kill(struct world *world, const struct worker_proc *worker)
         bool wanted =
                 facts->want == WANT_PRESENT || facts->want == WANT_EXTENDED || facts->want == WANT_GROWN;
 
-        if (!world->ublkd.decided || process_of(worker)->trial || !wanted || facts->trouble != TROUBLE_NONE
-                || worker->stage == WORKER_STAGE_LEAVING)
+        if (!world->ublkd.decided || process_of(worker)->preflight || !wanted
+                || facts->trouble != TROUBLE_NONE || worker->stage == WORKER_STAGE_LEAVING)
                 return;
         if (facts->kernel == KERNEL_LIVE && facts->worker == PLAN_WORKER_SERVING)
                 world_break(world, "a worker that serves is killed");
@@ -421,7 +421,7 @@ static void judge_go(struct world *world, const struct worker_proc *worker)
         const struct process *process = process_of(worker);
         const struct database *database = &world->database;
 
-        if (!database->exists || process->trial)
+        if (!database->exists || process->preflight)
                 world_break(world, "a worker goes that has no device");
         else if (!worker->opened)
                 world_break(world, "a worker goes that has not opened its store");
@@ -493,15 +493,15 @@ static int new_worker(int index, worker_proc_changed changed, void *userdata, st
         return 0;
 }
 
-static void judge_spawn(struct world *world, bool trial)
+static void judge_spawn(struct world *world, bool preflight)
 {
         const struct device_record *record = ublkd_record(world);
 
         for (int i = 0; i < world->process_count; i++)
                 if (world->processes[i].alive && world->processes[i].connection == world->ublkd.incarnation
-                        && world->processes[i].trial == trial)
+                        && world->processes[i].preflight == preflight)
                         world_break(world, "a second worker is started beside one that listens to us");
-        if (!trial && record && record->spec && record->spec->options.recovery.trigger == TRIGGER_MANUAL
+        if (!preflight && record && record->spec && record->spec->options.recovery.trigger == TRIGGER_MANUAL
                 && !record->recover_requested
                 && (ublkd_is_held(record) || world->ublkd.facts.kernel == KERNEL_DOWN))
                 world_break(world, "a manual device is recovered unasked");
@@ -528,7 +528,7 @@ int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_st
         struct world *world = sim;
         struct process process = {
                 .alive = true,
-                .trial = config->config.lock == WORKER_LOCK_NEVER,
+                .preflight = config->config.lock == WORKER_LOCK_NEVER,
                 .epoch = config->config.epoch,
                 .restart = config->config.restart,
                 .connection = world->ublkd.incarnation,
@@ -544,7 +544,7 @@ int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_st
         if (!ublkd_acts(world))
                 return -EPIPE;
         ublkd_count(world, true);
-        judge_spawn(world, process.trial);
+        judge_spawn(world, process.preflight);
         if (world_bad_luck(world))
                 return -EAGAIN;
         if (store >= 0 && process.given == NO_STORE)
@@ -554,7 +554,7 @@ int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_st
         index = process_spawn(world, &process);
         if (index == NO_PROCESS)
                 return -EAGAIN;
-        TRACE(world, "ublkd: starts worker %d%s", index, process.trial ? ", on trial" : "");
+        TRACE(world, "ublkd: starts worker %d%s", index, process.preflight ? ", preflight" : "");
         r = new_worker(index, changed, userdata, ret);
         if (r < 0)
                 return r;

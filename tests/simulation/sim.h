@@ -186,9 +186,9 @@ enum refusal { REFUSAL_NONE, REFUSAL_BROKEN, REFUSAL_GONE, REFUSAL_CHANGED, _REF
 
 struct process {
         bool alive, hung;
-        bool trial;   /* it only looks whether it could serve */
-        bool listens; /* has booted: who comes later can find it */
-        bool going;   /* has got GO */
+        bool preflight; /* it only looks whether it could serve */
+        bool listens;   /* has booted: who comes later can find it */
+        bool going;     /* has got GO */
         enum process_stage stage;
         char uid[UID_TEXT_SIZE]; /* of the device that its socket is of */
         unsigned epoch, restart;

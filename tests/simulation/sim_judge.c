@@ -30,7 +30,8 @@ static int living_workers(const struct world *world, int *ret_worker)
         int count = 0;
 
         for (int i = 0; i < world->process_count; i++)
-                if (world->processes[i].alive && !world->processes[i].trial && !is_out_of_reach(world, i)) {
+                if (world->processes[i].alive && !world->processes[i].preflight
+                        && !is_out_of_reach(world, i)) {
                         *ret_worker = i;
                         count++;
                 }

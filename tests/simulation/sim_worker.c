@@ -30,7 +30,7 @@ int process_spawn(struct world *world, const struct process *process)
         }
         world->process_count++;
         world->processes[index] = *process;
-        if (!process->trial)
+        if (!process->preflight)
                 world->socket_owner = index;
         step_later(world, index);
         return index;
@@ -230,8 +230,8 @@ static void go(struct world *world, int index, int number)
 
         if (process->going)
                 return;
-        if (process->trial)
-                world_break(world, "a worker on trial gets GO");
+        if (process->preflight)
+                world_break(world, "a preflight worker gets GO");
         for (int i = 0; i < world->process_count; i++)
                 if (world->processes[i].alive && world->processes[i].going && i != index)
                         world_break(world, "two workers are past GO");

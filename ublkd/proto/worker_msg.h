@@ -142,7 +142,7 @@ struct worker_msg {
                         bool reissue; /* requests in flight will be replayed by the kernel after a death */
                         enum worker_lock lock; /* an older program does not say it: TO_OPEN */
                         bool exists; /* the kernel has the disk: its I/O waits for this worker, or another worker
-                                        serves it while this one is on trial */
+                                        serves it during a preflight */
                         /* The store that it was made on, as BACKING told it; NULL: any store will do. */
                         char *expected_boot, *expected_lasting;
                         int expected_basis;

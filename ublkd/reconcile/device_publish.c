@@ -6,9 +6,9 @@
 #include "ublkd/reconcile/parts/device_faults.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_path.h"
+#include "ublkd/reconcile/parts/device_preflight.h"
 #include "ublkd/reconcile/parts/device_space.h"
 #include "ublkd/reconcile/parts/device_step.h"
-#include "ublkd/reconcile/parts/device_preflight.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/view/device_report.h"
 #include "ublkd/reconcile/view/monotonic.h"
@@ -94,7 +94,7 @@ static int make_status(const struct managed_device *device, const struct device_
                         .host_problems = &device->env->config.host->problems,
                         .worker = device->process.worker ? &worker : NULL,
                         .growth_refusal = growth_refusal(device, record),
-                        .restart_refusal = device_trial_refusal(device, record),
+                        .restart_refusal = device_preflight_refusal(device, record),
                         .features = device_features(device),
                         .action = device->step.action,
                         .has_control = device->env->ctl,

@@ -9,11 +9,11 @@
 #include "ublkd/reconcile/parts/device_faults.h"
 #include "ublkd/reconcile/parts/device_node.h"
 #include "ublkd/reconcile/parts/device_note.h"
+#include "ublkd/reconcile/parts/device_preflight.h"
 #include "ublkd/reconcile/parts/device_shared.h"
 #include "ublkd/reconcile/parts/device_space.h"
 #include "ublkd/reconcile/parts/device_step.h"
 #include "ublkd/reconcile/parts/device_timeout.h"
-#include "ublkd/reconcile/parts/device_preflight.h"
 #include "ublkd/reconcile/parts/device_worker.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/view/user_words.h"
@@ -320,7 +320,7 @@ static void retire_worker(struct managed_device *device, int result)
 
 static void step_retire_worker(struct managed_device *device, const struct device_record *record)
 {
-        device_trial_begin(device, record, retire_worker);
+        device_preflight_begin(device, record, retire_worker);
 }
 
 /* The answer of the worker arrives between turns. */

@@ -10,9 +10,9 @@
 #include "ublkd/reconcile/parts/device_node.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_path.h"
+#include "ublkd/reconcile/parts/device_preflight.h"
 #include "ublkd/reconcile/parts/device_shared.h"
 #include "ublkd/reconcile/parts/device_step.h"
-#include "ublkd/reconcile/parts/device_preflight.h"
 #include "ublkd/reconcile/parts/device_worker.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
@@ -197,7 +197,7 @@ static const struct disk_params *params_of(const struct managed_device *device)
 static bool worker_is_outdated(const struct managed_device *device, const struct device_record *record)
 {
         return device->process.worker && worker_proc_restart(device->process.worker) != record->restart
-               && !device_trial_refusal(device, record);
+               && !device_preflight_refusal(device, record);
 }
 
 static struct plan_wish wish_of(

@@ -10,8 +10,8 @@
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_openers.h"
 #include "ublkd/reconcile/parts/device_path.h"
-#include "ublkd/reconcile/parts/device_shared.h"
 #include "ublkd/reconcile/parts/device_preflight.h"
+#include "ublkd/reconcile/parts/device_shared.h"
 #include "ublkd/reconcile/parts/device_worker.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
@@ -55,8 +55,8 @@ static struct managed_device *device_free(struct managed_device *device)
         device_claim_forget(device);
         device_backing_forget(device);
         device_path_forget(device);
-        device_trial_forget(device);
-        device_spec_trial_forget(device);
+        device_preflight_forget(device);
+        device_spec_preflight_forget(device);
         device_openers_forget(&device->openers);
         free(device->id.name);
         free(device);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds out with a worker on trial whether a new disk could be created. */
+/* Finds out with a preflight worker whether a new disk could be created. */
 #include "ublkd/reconcile/spec_preflight.h"
 #include "ublkd/reconcile/parts/device_launch.h"
 #include "ublkd/reconcile/parts/managed_device.h"
@@ -11,25 +11,25 @@
 #include <string.h>
 
 enum {
-        TRIAL_LIMIT_USEC = 30 * 1000 * 1000, /* the same limit as for a worker that opens its store */
+        PREFLIGHT_LIMIT_USEC = 30 * 1000 * 1000, /* the same limit as for a worker that opens its store */
         REFUSAL_SIZE = 1024,
 };
 
 /* It lives as long as its worker, which may wait for a store that does not answer. */
-struct spec_trial {
+struct spec_preflight {
         struct managed_device *device;
         struct worker_proc *worker;
         sd_event_source *timer;
-        spec_tried then; /* NULL: called already, or the caller has ended the trial */
+        spec_tried then; /* NULL: called already, or the caller has ended the preflight */
         void *userdata;
-        bool hangs;                 /* the store has not answered in time */
-        struct spec_trial *waiting; /* of the trial under way: the first one that waits for its end */
-        struct spec_trial *next;    /* of a waiting trial, which has no worker */
+        bool hangs;                     /* the store has not answered in time */
+        struct spec_preflight *waiting; /* of the preflight under way: the first one that waits for its end */
+        struct spec_preflight *next;    /* of a waiting preflight, which has no worker */
 };
 
-/* Write a uid that differs from that of a restart's trial. It is the same each time, so that a file left behind is
+/* Write a uid that differs from that of a restart's preflight. It is the same each time, so that a file left behind is
  * replaced. */
-static void trial_uid(const struct managed_device *device, char uid[static UID_TEXT_SIZE])
+static void preflight_uid(const struct managed_device *device, char uid[static UID_TEXT_SIZE])
 {
         char *last;
 
@@ -38,41 +38,41 @@ static void trial_uid(const struct managed_device *device, char uid[static UID_T
         *last = *last == '2' ? '3' : '2';
 }
 
-static void call_back(struct spec_trial *trial, bool tried, const char *refusal)
+static void call_back(struct spec_preflight *preflight, bool tried, const char *refusal)
 {
-        spec_tried then = trial->then;
+        spec_tried then = preflight->then;
 
-        trial->then = NULL;
-        trial->timer = sd_event_source_disable_unref(trial->timer);
+        preflight->then = NULL;
+        preflight->timer = sd_event_source_disable_unref(preflight->timer);
         if (then)
-                then(trial->userdata, tried, refusal);
+                then(preflight->userdata, tried, refusal);
 }
 
 /* Let each waiting caller ask again: its spec may have changed. */
-static void release_waiting(struct spec_trial *trial)
+static void release_waiting(struct spec_preflight *preflight)
 {
-        while (trial->waiting) {
-                struct spec_trial *one = trial->waiting;
+        while (preflight->waiting) {
+                struct spec_preflight *one = preflight->waiting;
 
-                trial->waiting = one->next;
+                preflight->waiting = one->next;
                 call_back(one, false, NULL);
                 free(one);
         }
 }
 
-static void trial_free(struct spec_trial *trial)
+static void preflight_free(struct spec_preflight *preflight)
 {
-        struct runtime_dir *dir = trial->device->env->config.runtime_dir;
+        struct runtime_dir *dir = preflight->device->env->config.runtime_dir;
         char uid[UID_TEXT_SIZE];
 
-        trial_uid(trial->device, uid);
-        release_waiting(trial);
-        trial->device->spec_trial = NULL;
-        sd_event_source_disable_unref(trial->timer);
-        worker_proc_free(trial->worker);
-        (void)runtime_dir_remove_worker(dir, uid); /* a file that stays is replaced by the next trial */
+        preflight_uid(preflight->device, uid);
+        release_waiting(preflight);
+        preflight->device->spec_preflight = NULL;
+        sd_event_source_disable_unref(preflight->timer);
+        worker_proc_free(preflight->worker);
+        (void)runtime_dir_remove_worker(dir, uid); /* a file that stays is replaced by the next preflight */
         (void)runtime_dir_remove_region(dir, uid);
-        free(trial);
+        free(preflight);
 }
 
 /* Write a sentence into *ret; NULL: the worker could serve. */
@@ -98,99 +98,100 @@ static void on_changed(void *userdata, struct worker_proc *worker)
         if (!worker_proc_death(worker)) {
                 if (worker_proc_stage(worker) == WORKER_STAGE_OPEN)
                         worker_proc_kill(
-                                worker); /* the trial is done; a dead worker does not hold the store */
+                                worker); /* the preflight is done; a dead worker does not hold the store */
                 return;
         }
         judge(worker, text, &refusal);
-        call_back(device->spec_trial, true, refusal);
-        trial_free(device->spec_trial);
+        call_back(device->spec_preflight, true, refusal);
+        preflight_free(device->spec_preflight);
 }
 
 static int on_limit(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
-        struct spec_trial *trial = userdata;
+        struct spec_preflight *preflight = userdata;
 
-        worker_proc_kill(trial->worker); /* it dies when the call that it waits for returns */
-        trial->hangs = true;
-        release_waiting(trial);
-        call_back(trial, true, "The backing store does not answer.");
+        worker_proc_kill(preflight->worker); /* it dies when the call that it waits for returns */
+        preflight->hangs = true;
+        release_waiting(preflight);
+        call_back(preflight, true, "The backing store does not answer.");
         return 0;
 }
 
-/* Begin `trial`; free it on failure. */
-static int start(struct spec_trial *trial, const struct device_record *record, const struct device_spec *spec)
+/* Begin `preflight`; free it on failure. */
+static int start(struct spec_preflight *preflight, const struct device_record *record,
+        const struct device_spec *spec)
 {
-        struct managed_device *device = trial->device;
+        struct managed_device *device = preflight->device;
         char uid[UID_TEXT_SIZE];
         int r;
 
-        trial_uid(device, uid);
-        device->spec_trial = trial;
-        r = device_launch_trial(device, record, spec, uid, on_changed, &trial->worker);
+        preflight_uid(device, uid);
+        device->spec_preflight = preflight;
+        r = device_launch_preflight(device, record, spec, uid, on_changed, &preflight->worker);
         if (r >= 0)
-                r = sd_event_add_time_relative(device->env->config.event, &trial->timer, CLOCK_MONOTONIC,
-                        TRIAL_LIMIT_USEC, 0, on_limit, trial);
+                r = sd_event_add_time_relative(device->env->config.event, &preflight->timer, CLOCK_MONOTONIC,
+                        PREFLIGHT_LIMIT_USEC, 0, on_limit, preflight);
         if (r < 0)
-                trial_free(trial);
+                preflight_free(preflight);
         return r;
 }
 
-int spec_trial_begin(struct reconciler *reconciler, const struct device_record *record,
-        const struct device_spec *spec, spec_tried then, void *userdata, struct spec_trial **ret)
+int spec_preflight_begin(struct reconciler *reconciler, const struct device_record *record,
+        const struct device_spec *spec, spec_tried then, void *userdata, struct spec_preflight **ret)
 {
         struct managed_device *device = reconciler_find(reconciler, record->name);
-        struct spec_trial *trial;
+        struct spec_preflight *preflight;
         int r = 0;
 
         if (!device)
                 return -ENOENT;
-        if (device->spec_trial && device->spec_trial->hangs)
+        if (device->spec_preflight && device->spec_preflight->hangs)
                 return -EBUSY;
-        trial = calloc(1, sizeof(*trial));
-        if (!trial)
+        preflight = calloc(1, sizeof(*preflight));
+        if (!preflight)
                 return -ENOMEM;
-        trial->device = device;
-        if (device->spec_trial) {
-                trial->next = device->spec_trial->waiting;
-                device->spec_trial->waiting = trial;
+        preflight->device = device;
+        if (device->spec_preflight) {
+                preflight->next = device->spec_preflight->waiting;
+                device->spec_preflight->waiting = preflight;
         } else
-                r = start(trial, record, spec);
+                r = start(preflight, record, spec);
         if (r < 0)
                 return r;
-        trial->then = then;
-        trial->userdata = userdata;
-        *ret = trial;
+        preflight->then = then;
+        preflight->userdata = userdata;
+        *ret = preflight;
         return 0;
 }
 
-static void stop_waiting(struct spec_trial *trial)
+static void stop_waiting(struct spec_preflight *preflight)
 {
-        struct spec_trial **link = &trial->device->spec_trial->waiting;
+        struct spec_preflight **link = &preflight->device->spec_preflight->waiting;
 
-        while (*link != trial)
+        while (*link != preflight)
                 link = &(*link)->next;
-        *link = trial->next;
-        free(trial);
+        *link = preflight->next;
+        free(preflight);
 }
 
-struct spec_trial *spec_trial_end(struct spec_trial *trial)
+struct spec_preflight *spec_preflight_end(struct spec_preflight *preflight)
 {
-        if (!trial)
+        if (!preflight)
                 return NULL;
-        if (!trial->worker) {
-                stop_waiting(trial);
+        if (!preflight->worker) {
+                stop_waiting(preflight);
                 return NULL;
         }
-        trial->then = NULL;
-        trial->timer = sd_event_source_disable_unref(trial->timer);
-        worker_proc_kill(trial->worker);
+        preflight->then = NULL;
+        preflight->timer = sd_event_source_disable_unref(preflight->timer);
+        worker_proc_kill(preflight->worker);
         return NULL;
 }
 
-void device_spec_trial_forget(struct managed_device *device)
+void device_spec_preflight_forget(struct managed_device *device)
 {
-        if (!device->spec_trial)
+        if (!device->spec_preflight)
                 return;
-        call_back(device->spec_trial, false, NULL);
-        trial_free(device->spec_trial);
+        call_back(device->spec_preflight, false, NULL);
+        preflight_free(device->spec_preflight);
 }

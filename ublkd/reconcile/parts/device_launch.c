@@ -29,7 +29,7 @@ static int set_number(cJSON *object, const char *name, double value)
         return -ENOMEM;
 }
 
-/* Return whether there is a disk. It is live only during a trial. */
+/* Return whether there is a disk. It is live only during a preflight. */
 static bool has_disk(const struct managed_device *device)
 {
         return device->view.facts.kernel == KERNEL_DOWN || device->view.facts.kernel == KERNEL_LIVE;
@@ -90,7 +90,7 @@ int device_launch_worker(struct managed_device *device, const struct device_reco
                 config->event, config->runtime_dir, config->worker_start, &msg, store, changed, device, ret);
 }
 
-int device_launch_trial(struct managed_device *device, const struct device_record *record,
+int device_launch_preflight(struct managed_device *device, const struct device_record *record,
         const struct device_spec *spec, const char *uid, worker_proc_changed changed,
         struct worker_proc **ret)
 {
@@ -100,7 +100,7 @@ int device_launch_trial(struct managed_device *device, const struct device_recor
 
         if (!text)
                 return -ENOMEM;
-        msg.config.name = (char *)WORKER_TRIAL_NAME; /* not changed either */
+        msg.config.name = (char *)WORKER_PREFLIGHT_NAME; /* not changed either */
         msg.config.uid = (char *)uid;
         msg.config.spec = text;
         msg.config.epoch = record->epoch;

@@ -7,8 +7,8 @@
 
 struct managed_device;
 
-/* What ps(1) shows of a worker on trial. */
-#define WORKER_TRIAL_NAME "(trial)"
+/* What ps(1) shows of a preflight worker. */
+#define WORKER_PREFLIGHT_NAME "(trial)"
 
 /* Start a worker for the existing disk or for a new one. ps(1) shows it as `name`; its files in the runtime directory
  * are of `uid`. Return 0 and a worker that the caller frees, or -errno. */
@@ -16,6 +16,6 @@ int device_launch_worker(struct managed_device *device, const struct device_reco
         const char *uid, enum worker_lock lock, worker_proc_changed changed, struct worker_proc **ret);
 /* Start a worker that opens the store as `spec` wants it, for a disk that is not there, and is to be killed
  * then. It is known as `uid`, and is the caller's. */
-int device_launch_trial(struct managed_device *device, const struct device_record *record,
+int device_launch_preflight(struct managed_device *device, const struct device_record *record,
         const struct device_spec *spec, const char *uid, worker_proc_changed changed,
         struct worker_proc **ret);

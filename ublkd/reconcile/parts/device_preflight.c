@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A restart ends a disk's worker, and its requests then wait for the next one. Before that, a worker on trial opens the
- * backing store as the next worker will, and exits. If it cannot open the store, the disk keeps its worker. A worker
- * on trial serves nothing, claims nothing, and has a socket and a region of its own. */
+/* A restart ends a disk's worker, and its requests then wait for the next one. Before that, a preflight worker opens
+ * the backing store as the next worker will, and exits. If it cannot open the store, the disk keeps its worker. A
+ * preflight worker serves nothing, claims nothing, and has a socket and a region of its own. */
 #include "ublkd/reconcile/parts/device_preflight.h"
 #include "ublkd/reconcile/parts/device_backing.h"
 #include "ublkd/reconcile/parts/device_faults.h"
@@ -15,11 +15,11 @@
 
 #include <string.h>
 
-enum { TRIAL_LIMIT_USEC = 30 * 1000 * 1000 }; /* the same limit as for a worker that opens its store */
+enum { PREFLIGHT_LIMIT_USEC = 30 * 1000 * 1000 }; /* the same limit as for a worker that opens its store */
 
 /* Write a uid that no device has: uids are random. It is the same each time, so that a file left behind is replaced.
  */
-static void trial_uid(const struct managed_device *device, char uid[static UID_TEXT_SIZE])
+static void preflight_uid(const struct managed_device *device, char uid[static UID_TEXT_SIZE])
 {
         char *last;
 
@@ -33,28 +33,28 @@ static void forget_process(struct managed_device *device)
         struct runtime_dir *dir = device->env->config.runtime_dir;
         char uid[UID_TEXT_SIZE];
 
-        if (!device->trial.worker)
+        if (!device->preflight.worker)
                 return;
-        trial_uid(device, uid);
-        device->trial.worker = worker_proc_free(device->trial.worker);
-        (void)runtime_dir_remove_worker(dir, uid); /* a file that stays is replaced by the next trial */
+        preflight_uid(device, uid);
+        device->preflight.worker = worker_proc_free(device->preflight.worker);
+        (void)runtime_dir_remove_worker(dir, uid); /* a file that stays is replaced by the next preflight */
         (void)runtime_dir_remove_region(dir, uid);
 }
 
-void device_trial_forget(struct managed_device *device)
+void device_preflight_forget(struct managed_device *device)
 {
-        device->trial.timer = sd_event_source_disable_unref(device->trial.timer);
+        device->preflight.timer = sd_event_source_disable_unref(device->preflight.timer);
         forget_process(device);
-        free(device->trial.sentence);
-        device->trial = (struct restart_trial){};
+        free(device->preflight.sentence);
+        device->preflight = (struct restart_preflight){};
 }
 
 static void conclude(struct managed_device *device, int result)
 {
-        void (*then)(struct managed_device *, int) = device->trial.then;
+        void (*then)(struct managed_device *, int) = device->preflight.then;
 
-        device->trial.then = NULL;
-        device->trial.timer = sd_event_source_disable_unref(device->trial.timer);
+        device->preflight.then = NULL;
+        device->preflight.timer = sd_event_source_disable_unref(device->preflight.timer);
         then(device, result);
 }
 
@@ -62,9 +62,9 @@ static void refuse(struct managed_device *device, const char *sentence)
 {
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
 
-        free(device->trial.sentence);
-        device->trial.sentence = strdup(sentence); /* on ENOMEM the status lacks the cause */
-        device->trial.refused = record->restart;
+        free(device->preflight.sentence);
+        device->preflight.sentence = strdup(sentence); /* on ENOMEM the status lacks the cause */
+        device->preflight.refused = record->restart;
         /* On failure (a full disk) the next supervisor only tries the restart again. */
         (void)device_store_refuse_restart(device->env->config.store, device->id.name);
         device_faults_refuse(device);
@@ -75,7 +75,7 @@ static void refuse(struct managed_device *device, const char *sentence)
         conclude(device, -ECANCELED);
 }
 
-/* A trial of an older spec does not decide about the spec that has come since. */
+/* A preflight of an older spec does not decide about the spec that has come since. */
 static void ask_again(struct managed_device *device)
 {
         device_note_clear(device);
@@ -85,47 +85,47 @@ static void ask_again(struct managed_device *device)
 static void judge(struct managed_device *device)
 {
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
-        const struct problem_list *problems = worker_proc_problems(device->trial.worker);
-        const struct disk_params *params = worker_proc_params(device->trial.worker);
+        const struct problem_list *problems = worker_proc_problems(device->preflight.worker);
+        const struct disk_params *params = worker_proc_params(device->preflight.worker);
 
         bool refused = problems->count > 0 || !params
                        || device_backing_check_geometry(device, record, params) < 0
                        || device_backing_check_frozen(device, params) < 0;
 
-        if (refused && !user_words_equal(device->trial.words, user_words_of(record)))
+        if (refused && !user_words_equal(device->preflight.words, user_words_of(record)))
                 ask_again(device);
         else if (problems->count > 0)
                 refuse(device, problems->items[0].detail);
         else if (!params)
-                refuse(device, worker_proc_death(device->trial.worker)->sentence);
+                refuse(device, worker_proc_death(device->preflight.worker)->sentence);
         else if (refused)
                 refuse(device, device->note.sentence ? device->note.sentence : "");
         else {
-                device->trial.passed = record->restart;
+                device->preflight.passed = record->restart;
                 conclude(device, 0);
         }
 }
 
-static void on_trial_changed(void *userdata, struct worker_proc *worker)
+static void on_preflight_changed(void *userdata, struct worker_proc *worker)
 {
         struct managed_device *device = userdata;
 
         if (!worker_proc_death(worker)) {
                 if (worker_proc_stage(worker) == WORKER_STAGE_OPEN)
                         worker_proc_kill(
-                                worker); /* the trial is done; a dead worker does not hold the store */
+                                worker); /* the preflight is done; a dead worker does not hold the store */
                 return;
         }
-        if (device->trial.then)
+        if (device->preflight.then)
                 judge(device);
         forget_process(device);
 }
 
-static int on_trial_limit(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+static int on_preflight_limit(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
         struct managed_device *device = userdata;
 
-        worker_proc_kill(device->trial.worker); /* it dies when the call that it waits for returns */
+        worker_proc_kill(device->preflight.worker); /* it dies when the call that it waits for returns */
         refuse(device, "The backing store does not answer.");
         return 0;
 }
@@ -136,15 +136,15 @@ static bool would_fail_writes(const struct managed_device *device, const struct 
         return device_spec_on_crash(record->spec) != ON_CRASH_REISSUE && device_space_is_waited_for(device);
 }
 
-void device_trial_begin(struct managed_device *device, const struct device_record *record,
+void device_preflight_begin(struct managed_device *device, const struct device_record *record,
         void (*then)(struct managed_device *device, int result))
 {
         char uid[UID_TEXT_SIZE];
         int r;
 
-        device->trial.then = then;
-        if (device->trial.passed == record->restart
-                && user_words_equal(device->trial.words, user_words_of(record))) {
+        device->preflight.then = then;
+        if (device->preflight.passed == record->restart
+                && user_words_equal(device->preflight.words, user_words_of(record))) {
                 conclude(device, 0);
                 return;
         }
@@ -153,40 +153,41 @@ void device_trial_begin(struct managed_device *device, const struct device_recor
                                "recovery.onCrash is not \"reissue\"; make room first.");
                 return;
         }
-        if (device->trial.worker) {
+        if (device->preflight.worker) {
                 refuse(device,
                         "The backing store did not answer when it was tried last, and that try has not "
                         "ended yet.");
                 return;
         }
-        device->trial.words = user_words_of(record);
-        trial_uid(device, uid);
-        r = device_launch_worker(device, record, WORKER_TRIAL_NAME, uid, WORKER_LOCK_NEVER, on_trial_changed,
-                &device->trial.worker);
+        device->preflight.words = user_words_of(record);
+        preflight_uid(device, uid);
+        r = device_launch_worker(device, record, WORKER_PREFLIGHT_NAME, uid, WORKER_LOCK_NEVER,
+                on_preflight_changed, &device->preflight.worker);
         if (r >= 0)
-                r = sd_event_add_time_relative(device->env->config.event, &device->trial.timer,
-                        CLOCK_MONOTONIC, TRIAL_LIMIT_USEC, 0, on_trial_limit, device);
+                r = sd_event_add_time_relative(device->env->config.event, &device->preflight.timer,
+                        CLOCK_MONOTONIC, PREFLIGHT_LIMIT_USEC, 0, on_preflight_limit, device);
         if (r >= 0)
                 return;
         forget_process(device);
         refuse(device, strerror(-r));
 }
 
-void device_trial_give_up(struct managed_device *device)
+void device_preflight_give_up(struct managed_device *device)
 {
-        if (!device->trial.then)
+        if (!device->preflight.then)
                 return;
-        worker_proc_kill(device->trial.worker);
+        worker_proc_kill(device->preflight.worker);
         conclude(device, -ECONNRESET);
 }
 
-const char *device_trial_refusal(const struct managed_device *device, const struct device_record *record)
+const char *device_preflight_refusal(const struct managed_device *device, const struct device_record *record)
 {
-        bool told = device->trial.refused == record->restart || record->restart_refused == record->restart;
-        bool refused = told && device->process.worker
+        bool reported = device->preflight.refused == record->restart
+                        || record->restart_refused == record->restart;
+        bool refused = reported && device->process.worker
                        && worker_proc_restart(device->process.worker) != record->restart;
 
         if (!refused)
                 return NULL;
-        return device->trial.sentence ? device->trial.sentence : "Its events say why.";
+        return device->preflight.sentence ? device->preflight.sentence : "Its events say why.";
 }

@@ -6,8 +6,8 @@
 #include "ublkd/reconcile/parts/device_found.h"
 #include "ublkd/reconcile/parts/device_launch.h"
 #include "ublkd/reconcile/parts/device_note.h"
-#include "ublkd/reconcile/parts/device_shared.h"
 #include "ublkd/reconcile/parts/device_preflight.h"
+#include "ublkd/reconcile/parts/device_shared.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
 #include "ublkd/reconcile/view/monotonic.h"
@@ -240,7 +240,7 @@ static void report_notices(struct managed_device *device, struct worker_proc *wo
 static void on_worker_changed(void *userdata, struct worker_proc *worker)
 {
         if (worker_proc_death(worker))
-                device_trial_give_up(userdata);
+                device_preflight_give_up(userdata);
         device_judge_found(userdata);
         device_claim_note_worker(userdata);
         report_notices(userdata, worker);

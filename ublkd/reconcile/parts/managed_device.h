@@ -15,10 +15,10 @@
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_openers.h"
 #include "ublkd/reconcile/parts/device_path.h"
+#include "ublkd/reconcile/parts/device_preflight.h"
 #include "ublkd/reconcile/parts/device_shared.h"
 #include "ublkd/reconcile/parts/device_space.h"
 #include "ublkd/reconcile/parts/device_step.h"
-#include "ublkd/reconcile/parts/device_preflight.h"
 #include "ublkd/reconcile/parts/device_worker.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
@@ -39,8 +39,8 @@ struct managed_device {
         struct failure_note note; /* the last failure */
 
         struct device_process process;
-        struct restart_trial trial;
-        struct spec_trial *spec_trial; /* NULL: none is under way; see spec_preflight.h */
+        struct restart_preflight preflight;
+        struct spec_preflight *spec_preflight; /* NULL: none is under way; see spec_preflight.h */
 
         struct device_claim claim;
         struct device_backing backing;

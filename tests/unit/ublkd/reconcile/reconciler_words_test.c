@@ -170,7 +170,7 @@ static void a_refusal_of_an_adopted_worker_is_not_final(void)
         world_free(&world);
 }
 
-static void a_trial_does_not_apply_to_a_later_spec(void)
+static void a_preflight_does_not_apply_to_a_later_spec(void)
 {
         struct world world;
 
@@ -295,7 +295,7 @@ int main(void)
         asking_again_skips_the_back_off();
         a_worker_of_another_store_or_size_is_not_waited_for();
         a_refusal_of_an_adopted_worker_is_not_final();
-        a_trial_does_not_apply_to_a_later_spec();
+        a_preflight_does_not_apply_to_a_later_spec();
         a_growth_is_judged_by_its_own_try();
         a_growth_that_is_asked_for_again_is_judged_by_that_try();
         the_event_says_how_a_worker_exited_that_ublkd_asked_to();

@@ -37,14 +37,14 @@ static void a_restart_replaces_the_worker_once(void)
                 CHECK(world_record(&world, "data")->status.converged
                         && !world_record(&world, "data")->recover_requested);
                 CHECK_INT(world_record(&world, "data")->status.worker.restarts, 1);
-                CHECK_INT(fake_kills, 1 + !quiesce); /* of the trial, too */
+                CHECK_INT(fake_kills, 1 + !quiesce); /* of the preflight, too */
                 CHECK_INT(fake_quiesces, quiesce);
                 check_no_warning(&world);
                 world_free(&world);
         }
 }
 
-static void a_restart_whose_trial_fails_leaves_the_worker_alone(void)
+static void a_restart_whose_preflight_fails_leaves_the_worker_alone(void)
 {
         struct worker_proc *serving;
         struct world world;
@@ -74,7 +74,7 @@ static void a_restart_whose_trial_fails_leaves_the_worker_alone(void)
         world_free(&world);
 }
 
-/* A worker on trial that could not take the disk over keeps the one that serves from being stopped. */
+/* A preflight worker that could not take the disk over keeps the one that serves from being stopped. */
 static void a_restart_of_a_disk_that_cannot_be_served_as_before(void)
 {
         struct worker_proc *serving;
@@ -140,18 +140,18 @@ static void note_verdict(void *userdata, bool tried, const char *refusal)
         snprintf(verdict, sizeof(verdict), "%s", !tried ? "ask again" : refusal ? refusal : "good");
 }
 
-static int try_spec(struct world *world, struct spec_trial **ret)
+static int try_spec(struct world *world, struct spec_preflight **ret)
 {
         const struct device_record *record = world_record(world, "data");
 
-        return spec_trial_begin(world->reconciler, record, record->spec, note_verdict, NULL, ret);
+        return spec_preflight_begin(world->reconciler, record, record->spec, note_verdict, NULL, ret);
 }
 
 /* Before the disk is taken away that is served. */
 static void a_spec_is_tried(void)
 {
         struct worker_proc *serving;
-        struct spec_trial *trial, *second, *third;
+        struct spec_preflight *preflight, *second, *third;
         struct world world;
 
         world_new(&world);
@@ -159,30 +159,30 @@ static void a_spec_is_tried(void)
         world_bring_up(&world, "data", "file:1");
         serving = fake_worker("data");
         verdicts = 0;
-        CHECK_INT(try_spec(&world, &trial), 0);
+        CHECK_INT(try_spec(&world, &preflight), 0);
         CHECK_INT(fake_worker_lock(fake_worker("(trial)")), WORKER_LOCK_NEVER);
         CHECK_INT(fake_worker_given(fake_worker("(trial)")), -1);
         fake_worker_open(fake_worker("(trial)"), "file:1");
         fake_worker_die(fake_worker("(trial)"));
         CHECK_STR(verdict, "good");
-        CHECK_INT(try_spec(&world, &trial), 0);
+        CHECK_INT(try_spec(&world, &preflight), 0);
         fake_worker_refuse(fake_worker("(trial)"), "BackingFileMissing", "It is not there");
         CHECK_STR(verdict, "It is not there.");
-        CHECK_INT(try_spec(&world, &trial), 0);
+        CHECK_INT(try_spec(&world, &preflight), 0);
         fake_worker_die(fake_worker("(trial)"));
         CHECK(strstr(verdict, "The worker that tried it "));
         CHECK_INT(verdicts, 3);
-        CHECK_INT(try_spec(&world, &trial), 0);
+        CHECK_INT(try_spec(&world, &preflight), 0);
         CHECK_INT(try_spec(&world, &second), 0);
         CHECK_INT(try_spec(&world, &third), 0);
-        (void)spec_trial_end(trial);
-        (void)spec_trial_end(second);
+        (void)spec_preflight_end(preflight);
+        (void)spec_preflight_end(second);
         CHECK_INT(verdicts, 3);
         fake_worker_die(fake_worker("(trial)")); /* who has waited for that is told so */
         CHECK_INT(verdicts, 4);
         CHECK_STR(verdict, "ask again");
         CHECK(!fake_worker("(trial)"));
-        CHECK_INT(try_spec(&world, &trial), 0);
+        CHECK_INT(try_spec(&world, &preflight), 0);
         CHECK_INT(try_spec(&world, &second), 0);
         CHECK(fake_worker("data") == serving);
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
@@ -571,7 +571,7 @@ int main(void)
         requests_of_a_dead_worker_are_reported_until_they_are_done();
         a_recovery_that_was_given_up_does_not_affect_the_next_disk();
         a_restart_replaces_the_worker_once();
-        a_restart_whose_trial_fails_leaves_the_worker_alone();
+        a_restart_whose_preflight_fails_leaves_the_worker_alone();
         a_restart_of_a_disk_that_cannot_be_served_as_before();
         a_restart_that_was_refused_stays_refused();
         a_spec_is_tried();
