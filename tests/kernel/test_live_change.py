@@ -461,7 +461,7 @@ def test_a_new_trigger_holds_for_the_disk_that_is_there(api, daemon):
 
 @pytest.mark.parametrize("wrong", ["missing", "small", "a directory"])
 def test_a_disk_stays_while_its_new_path_cannot_be_opened(daemon, ext4, file_of, wrong):
-    """A typing error takes no disk away: the new store is opened on trial first."""
+    """A typing error takes no disk away: the new store is opened by a preflight worker first."""
     api, path = daemon.api, file_of(where=ext4)
     api.create(loop_spec("data", path, size="64MiB"))
     disk, other = Disk(api.get("data")["status"]["id"]), path.with_suffix(".other")

@@ -272,7 +272,7 @@ def test_dying_while_a_disk_grows(mortal, file_of):
 @pytest.mark.long
 @pytest.mark.storm
 def test_dying_while_a_worker_is_restarted(mortal, file_of):
-    """What was acknowledged is done; a write meanwhile is answered, and no worker on trial is left."""
+    """What was acknowledged is done; a write meanwhile is answered, and no preflight worker is left."""
     if not _has("QUIESCE"):
         return
     api = mortal.api
