@@ -10,7 +10,7 @@
 
 struct runtime_guard {
         struct runtime_guard_config config;
-        struct runtime_watch *watch; /* NULL: it cannot be watched */
+        struct runtime_watch *watch; /* NULL: the directory cannot be watched */
         struct runtime_loss loss;
 };
 

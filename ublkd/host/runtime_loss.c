@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The loss of the runtime directory, in words. */
+/* Reports the loss of the runtime directory. */
 #include "ublkd/host/runtime_loss.h"
 
 #include "ublkd/base/clock.h"
@@ -9,7 +9,7 @@
 
 enum { NAMES_SIZE = 256 };
 
-/* Its worker was started before, and so has a socket and a region that nothing leads to any more. */
+/* Return whether the worker was started before the loss: no path leads to its socket and region any more. */
 static bool is_cut_off(const struct runtime_loss *loss, const struct device_record *record)
 {
         return record->age == RECORD_CURRENT && record->status.worker.pid > 0
@@ -37,7 +37,7 @@ void runtime_loss_note(struct runtime_loss *loss, struct device_store *store, co
                                 path, (int)record->status.worker.pid, record->name);
 }
 
-/* "a b c", as far as they fit. How many there are. */
+/* Write "a b c", as many names as fit. Return how many devices there are. */
 static size_t list_names(
         const struct runtime_loss *loss, const struct device_store *store, char names[static NAMES_SIZE])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which device a process serves, in words. */
+/* Describes the device that a process serves, for people. */
 #include "ublkd/host/served_disk.h"
 
 #include "ublkd/store/device_store.h"

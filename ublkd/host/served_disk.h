@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Which device a process serves, in words. */
+/* Describes the device that a process serves, for people. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-/* As disk_users_roots.describe: "the device NAME (/dev/ublkbN, served by process PID)", without the
- * node of a worker that has none yet. `store`: a struct device_store; in a
- * process apart, what it was when that process began. */
+/* For disk_users_roots.describe: write "the device NAME (/dev/ublkbN, served by process PID)", without the
+ * node while the worker has none. Return false if no worker has this pid. `store`: a struct device_store; in
+ * another process, the copy of it from when that process was forked. */
 bool served_disk_describe(const void *store, pid_t pid, char *text, size_t size);

@@ -93,8 +93,8 @@ static struct record_file file_of(const struct record_keeper *keeper, const stru
         return file;
 }
 
-/* Write the copy of a record. A record that is not current, or quarantined, must not replace a copy that may be
- * newer or valid. */
+/* Write the copy of a record. A record that is not current, or quarantined, must not replace a copy that may
+ * be newer or valid. */
 static int keep(struct record_keeper *keeper, const struct device_record *record)
 {
         const struct record_file file = file_of(keeper, record);
@@ -408,7 +408,7 @@ int record_keeper_list(struct record_keeper *keeper, size_t most, struct adoptab
 
 /* ---- the disks of outdated records ---- */
 
-/* NULL: it was not found. */
+/* Return the disk of the device, or NULL if the scan did not find it. */
 static const struct foreign_disk *find_disk(const struct foreign_disks *found, const char *uid)
 {
         for (size_t i = 0; i < found->count; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps a copy of every record in the runtime directory, and finds with it what a database has lost. Runs on the
- * supervisor's loop; subscribes to the store, before the reconciler does. */
+/* Keeps a copy of every record in the runtime directory, and finds with it what a database has lost. Runs on
+ * the supervisor's loop; subscribes to the store, before the reconciler does. */
 #pragma once
 
 #include "ublkd/host/adoptable.h"
@@ -16,20 +16,20 @@ int record_keeper_new(
 /* NULL is fine. */
 struct record_keeper *record_keeper_free(struct record_keeper *keeper);
 
-/* Ensure that the copy of the device equals its record. Call it before the first command to the driver about its
- * disk. Return 0 or -errno. */
+/* Ensure that the copy of the device equals its record. Call it before the first command to the driver about
+ * its disk. Return 0 or -errno. */
 int record_keeper_ensure(struct record_keeper *keeper, const char *name);
 
-/* Write everything into the runtime directory again, after it was removed. What cannot be written now is tried again,
- * like in record_keeper_ensure(). Return 0 or -errno. */
+/* Write mark and copies again into a runtime directory that was recreated. record_keeper_ensure() tries again
+ * what cannot be written now. Return 0 or -errno. */
 int record_keeper_rewrite(struct record_keeper *keeper);
 
-/* Replace `ret` by a list of up to `most` copies that can be adopted: copies without a current record. Return 0
- * or -errno. */
+/* Replace `ret` by a list of up to `most` copies that can be adopted: copies without a current record. Return
+ * 0 or -errno. */
 int record_keeper_list(struct record_keeper *keeper, size_t most, struct adoptables *ret);
 
-/* Write the disk that a scan found (number, worker) into the status of each device whose record is older than its
- * copy. Return 0 or -errno. */
+/* Write the disk that a scan found (number, worker) into the status of each device whose record is older than
+ * its copy. Return 0 or -errno. */
 int record_keeper_show_disks(struct record_keeper *keeper, const struct foreign_disks *found);
 
 /* Adopt the record of `uid` into the store, under `name` (NULL: its own). Return the result, whose texts the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The claims of a disk on its backing store, kept in the runtime directory. For each a line with its range,
- * whether the disk writes, and " 1" if it is mapped; then a line with its key. */
+/* The claims of a disk on its backing store, kept in the runtime directory. Each claim has two lines: its
+ * range, whether the disk writes, and " 1" if it is mapped; then its key. */
 #include "ublkd/runtime/claim_file.h"
 
 #include <inttypes.h>
@@ -36,7 +36,7 @@ int claim_file_write(struct runtime_dir *dir, const char *uid, const struct back
         return r < 0 ? r : runtime_dir_write(dir, uid, RUNTIME_CLAIM, text);
 }
 
-/* Cuts the next line out of `*text`. NULL: there is none that ends. */
+/* Cut the next line out of `*text`. Return NULL if no line is left that ends with a newline. */
 static char *take_line(char **text)
 {
         char *line = *text, *end = strchr(line, '\n');

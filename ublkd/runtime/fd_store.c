@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptors that the service manager keeps for us while ublkd is away.
+/* Descriptors that the service manager keeps while ublkd does not run.
  *
- * The name of each tells the disk, with the epoch: a descriptor of a disk that was recreated since is another
- * one. It is not a failure if the service manager does not take one: it is a second way, the first is to ask the
- * worker that lives. */
+ * The name of a descriptor has the uid and the epoch of its disk: a disk that was recreated has another one.
+ * It is not a failure if the service manager keeps none, because the next ublkd first asks the living
+ * worker. */
 #include "ublkd/runtime/fd_store.h"
 
 #include "ublkd/base/cleanup.h"
@@ -99,7 +99,7 @@ unsigned fd_store_sockets(const struct fd_store *store)
         return store ? store->sockets : 0;
 }
 
-/* The first whose name does not sort before `name`. */
+/* Return the index of the first descriptor whose name does not sort before `name`. */
 static size_t find_from(const struct fd_store *store, const char *name)
 {
         size_t low = 0, high = store->count;
@@ -126,7 +126,7 @@ static struct kept_fd *find_name(struct fd_store *store, const char *name)
         return NULL;
 }
 
-/* The one of the newest disk of the device; NULL: there is none. Those of one device are beside each other. */
+/* Return the descriptor of the device's newest disk, or NULL. Descriptors of one device are neighbours. */
 static struct kept_fd *find_newest(struct fd_store *store, const char *uid, uint16_t *ret_epoch)
 {
         struct kept_fd *newest = NULL;
@@ -164,9 +164,9 @@ static void keep_named(struct fd_store *store, const char *name, int fd)
 {
         char text[NAME_SIZE + 64];
 
-        /* Of two with one name the next ublkd could take the older one, whose device may be gone. */
+        /* With two descriptors of one name, the next ublkd could take the older one. */
         forget_named(store, name);
-        /* The file of a disk cannot be polled, and must not be dropped because of that. */
+        /* FDPOLL=0: the service manager would drop a file that cannot be polled. */
         snprintf(text, sizeof(text), "FDSTORE=1\nFDNAME=%s\nFDPOLL=0", name);
         (void)sd_pid_notify_with_fds(0, false, text, &fd, 1);
 }

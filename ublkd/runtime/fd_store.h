@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptors that the service manager keeps for us while ublkd is away (systemd's FDSTORE=,
- * sd_pid_notify_with_fds(3)): those of the stores of disks. Without a service manager nothing is kept, and
- * the living worker is asked instead. On the supervisor's loop; nothing suspends. All functions take NULL for
- * the store: there is none. */
+/* Descriptors of backing stores that the service manager keeps while ublkd does not run (systemd's FDSTORE=,
+ * sd_pid_notify_with_fds(3)). Without a service manager, the supervisor asks the living worker instead. On
+ * the supervisor's loop; nothing suspends. In every function `store` may be NULL: there is no service
+ * manager. */
 #pragma once
 
 #include <stdint.h>
 
 struct fd_store;
 
-/* Takes over what the service manager has passed to this process. 0 or -errno. */
+/* Take over what the service manager has passed to this process. Return 0 or -errno. */
 int fd_store_new(struct fd_store **ret);
-/* Closes what was not asked for; the service manager keeps its own copies. Returns NULL. */
+/* Close what was not taken; the service manager keeps its own copies. Return NULL. */
 struct fd_store *fd_store_free(struct fd_store *store);
 
-/* How many listening sockets were passed beside them, from SD_LISTEN_FDS_START on. */
+/* Return how many listening sockets the service manager has passed, from SD_LISTEN_FDS_START on. */
 unsigned fd_store_sockets(const struct fd_store *store);
 
-/* The descriptor that was kept for the disk of the device, the caller's from now on; -1: none. *ret_epoch: of
- * that disk, which is older than the record where that was changed since. */
+/* Return the kept descriptor of the device's disk, which the caller closes; -1: none. *ret_epoch: of that
+ * disk; it is lower than the record's if the record has changed since. */
 int fd_store_take(struct fd_store *store, const char *uid, uint16_t *ret_epoch);
-/* Has a copy of `fd` kept for the disk, in place of the one that was kept before. */
+/* Ask the service manager to keep a copy of `fd` for the disk, instead of an earlier one. */
 void fd_store_keep(struct fd_store *store, const char *uid, uint16_t epoch, int fd);
-/* Has the copy closed. */
+/* Ask the service manager to close the copy. */
 void fd_store_forget(struct fd_store *store, const char *uid, uint16_t epoch);
 
-/* The same of an exclusive open of a block device that another device has left to this one, beside the
- * device's own descriptor of that block device. It is the device's whatever its epoch. */
+/* The same for an exclusive open of a block device, which this device has inherited from another device. The
+ * device has it beside its own descriptor of the block device, in every epoch. */
 int fd_store_take_claim(struct fd_store *store, const char *uid);
 void fd_store_keep_claim(struct fd_store *store, const char *uid, int fd);
 void fd_store_forget_claim(struct fd_store *store, const char *uid);

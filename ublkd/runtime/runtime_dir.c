@@ -35,14 +35,14 @@ static_assert(ARRAY_SIZE(text_suffixes) == _RUNTIME_TEXT_MAX, "every text has a 
 struct runtime_dir {
         char *path;
         int fd;
-        int lock_fd; /* PATH/lock: a file of its own, because a directory may be locked by others for reasons
-                        of theirs */
+        int lock_fd; /* PATH/lock: a file of its own, because other programs may lock the directory for their
+                        own reasons */
         int workers_fd; /* PATH/workers */
 };
 
 DEFINE_CLEANUP(struct runtime_dir, runtime_dir_free);
 
-/* What went wrong with the directory itself, in words. Returns -error. */
+/* Add a problem for an error of the directory itself. Return -error. */
 static int explain(struct problem_list *problems, int error, const char *path)
 {
         static const struct {
@@ -69,8 +69,8 @@ static int explain(struct problem_list *problems, int error, const char *path)
         return -error;
 }
 
-/* Makes the directory unless it is there, and returns a descriptor for it, or -errno. One that belongs to
- * another user is refused. A link to it is followed only in the path that the administrator gave. */
+/* Create the directory unless it exists. Return a descriptor of it, or -errno; -EPERM: it belongs to another
+ * user. A symbolic link is followed only in the path that the administrator gave. */
 static int open_dir_at(int parent_fd, const char *name, mode_t mode, bool force_mode)
 {
         _cleanup_close_ int fd = -1;
@@ -90,7 +90,7 @@ static int open_dir_at(int parent_fd, const char *name, mode_t mode, bool force_
         return TAKE_FD(fd);
 }
 
-/* Others could put a socket, a link or a lock of theirs in the place of ours. */
+/* Refuse a directory that other users can write to: they could replace a socket, a link or the lock. */
 static int check_mode(int fd, const char *path, struct problem_list *problems)
 {
         struct stat st;
@@ -126,9 +126,9 @@ static int in_use(const char *path, pid_t holder, struct problem_list *problems)
         return -EBUSY;
 }
 
-/* The holder's pid in the file is for people; the lock alone counts. It is the process's: with flock(2) a
- * child that a killed ublkd leaves between fork and exec would hold it for a moment, and the next one be
- * refused. */
+/* The pid in the file is for people; only the lock counts. The lock belongs to the process: with flock(2), a
+ * child that a killed ublkd leaves between fork and exec would hold it for a moment, and the next ublkd would
+ * fail. */
 static int lock(const char *path, int dir_fd, int *ret_fd, struct problem_list *problems)
 {
         _cleanup_close_ int fd = openat(dir_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -204,8 +204,8 @@ static void replace_fd(int *fd, int fresh)
         *fd = fresh;
 }
 
-/* Of a file that a process has locked it closes no descriptor before it unlocks it: a lock that is still there stays
- * as it is. */
+/* A process loses its lock when it closes any descriptor of the file. So this opens the lock file only if it
+ * does not have it yet: a lock that still exists is not touched. */
 int runtime_dir_remake(struct runtime_dir *dir)
 {
         _cleanup_problems_ struct problem_list problems = {};
@@ -244,7 +244,7 @@ struct file_name {
         char name[FILE_NAME_MAX + 1];
 };
 
-/* What comes from a database may not lead out of the directory. */
+/* Refuse a uid of the database that leads out of the directory. */
 static int file_name(const char *uid, const char *suffix, struct file_name *ret)
 {
         size_t length = strlen(uid);
@@ -262,7 +262,7 @@ static void socket_address(const struct runtime_dir *dir, const char *name, stru
                 FILE_NAME_MAX, name);
 }
 
-/* The file of a device that is being made, and a descriptor of it. */
+/* A file of a device that is being created, and a descriptor of it. */
 struct making {
         const struct runtime_dir *dir;
         const struct device_region_key *key; /* of a region */
@@ -334,7 +334,7 @@ int runtime_dir_open_region(struct runtime_dir *dir, const char *uid)
         return fd < 0 ? -errno : fd;
 }
 
-/* A region that is fit to be used again, or -errno: there is none such. */
+/* Return a descriptor of a region that a new worker can use, or -errno if there is none. */
 static int open_region_for(struct runtime_dir *dir, const char *uid, const struct device_region_key *key)
 {
         _cleanup_close_ int fd = runtime_dir_open_region(dir, uid);
@@ -435,7 +435,7 @@ int runtime_dir_remove_region(struct runtime_dir *dir, const char *uid)
 
 /* ---- all records ---- */
 
-/* The uid that the name of a record's file begins with. */
+/* Write the uid at the beginning of a record's file name. */
 static bool uid_of_record(const char *name, char ret[static UID_LENGTH_MAX + 1])
 {
         size_t length = strlen(name), suffix = strlen(record_suffix);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* /run/ublkd: what is ours while the machine is up. One supervisor holds it at a time. */
+/* /run/ublkd: files of ublkd that a reboot clears. One supervisor at a time has it locked. */
 #pragma once
 
 #include "ublkd/base/problem.h"
@@ -7,45 +7,48 @@
 
 struct runtime_dir;
 
-/* Creates (mode 0755) and locks PATH, and PATH/workers (0700). Returns 0; -errno with one problem (in use by
- * another ublkd, not permitted, writable for others, read-only, not a directory). The lock goes with the
- * process, whatever children it leaves; open it once in a process, which would not be in its own way. */
+/* Create (mode 0755) and lock PATH, and create PATH/workers (0700). Return 0; -errno with one problem (in use
+ * by another ublkd, not permitted, writable for others, read-only, not a directory). The lock ends with the
+ * process, even if it leaves children. Open it once in a process: a lock does not keep its own process
+ * out. */
 int runtime_dir_open(const char *path, struct runtime_dir **ret, struct problem_list *problems);
 struct runtime_dir *runtime_dir_free(struct runtime_dir *dir);
 
-/* 0; -ENOLINK: what is open is not what is at the path any more. It was removed, moved or replaced, and what is written
- * to it is lost. */
+/* Return 0; -ENOLINK: the directory at the path is not the open one, which was removed, moved or replaced.
+ * What ublkd writes to the open one is lost. */
 int runtime_dir_check(const struct runtime_dir *dir);
-/* Makes and locks what is missing of the directory, without what was in it. 0; -errno, with nothing changed. */
+/* Create and lock what is missing of the directory, without its old entries. Return 0; -errno: nothing
+ * changed. */
 int runtime_dir_remake(struct runtime_dir *dir);
 
-/* As it was given to runtime_dir_open(). Valid as long as `dir`. */
+/* Return the path that runtime_dir_open() got. Valid as long as `dir`. */
 const char *runtime_dir_path(const struct runtime_dir *dir);
 
-/* PATH/disks (0755), which is made where it is missing. A descriptor (the caller's) or -errno; -EPERM: it
- * belongs to another user. */
+/* Open PATH/disks (0755), and create it if it is missing. Return a descriptor that the caller closes, or
+ * -errno; -EPERM: it belongs to another user. */
 int runtime_dir_open_disks(const struct runtime_dir *dir);
 
-/* A new non-blocking SOCK_SEQPACKET socket bound to workers/UID.sock, not listening yet (the worker does
- * that, so that SO_PEERCRED names it); an old file is replaced. Works for paths of any length. fd or -errno.
- */
+/* Bind a new non-blocking SOCK_SEQPACKET socket to workers/UID.sock, and replace an old file. The worker
+ * calls listen(), so that SO_PEERCRED names it. Works for paths of any length. Return a descriptor or
+ * -errno. */
 int runtime_dir_bind_worker(struct runtime_dir *dir, const char *uid);
-/* A non-blocking connection to the worker of `uid`. fd; -EAGAIN: it lives but accepts no connection; -ENOENT: no
- * worker lives there; other -errno. */
+/* Connect to the worker of `uid`, non-blocking. Return a descriptor; -EAGAIN: it lives but does not accept
+ * connections; -ENOENT: no worker lives there; other -errno. */
 int runtime_dir_connect_worker(struct runtime_dir *dir, const char *uid);
-/* Removes the socket file of a worker that is gone. 0 or -errno; 0 when there is none. */
+/* Remove the socket file of a worker that has exited. Return 0, also if there is none, or -errno. */
 int runtime_dir_remove_worker(struct runtime_dir *dir, const char *uid);
 
-/* The region that the workers of `uid` share (proto/device_region.h), for reading and writing. fd; -ENOENT:
- * there is none; other -errno. */
+/* Open the region that the workers of `uid` share (proto/device_region.h), for reading and writing. Return a
+ * descriptor; -ENOENT: there is none; other -errno. */
 int runtime_dir_open_region(struct runtime_dir *dir, const char *uid);
-/* The same, and when there is none that fits `key`, a new empty one takes its place: what an older worker has
- * mapped stays as it is. Only while no worker of `uid` is to live on. fd or -errno (ENOSPC). */
+/* The same, but if there is no region that fits `key`, create a new empty one in its place: what an older
+ * worker has mapped does not change. Only while no worker of `uid` is to stay. Return a descriptor or -errno
+ * (ENOSPC). */
 int runtime_dir_ensure_region(struct runtime_dir *dir, const char *uid, const struct device_region_key *key);
-/* 0 or -errno; 0 when there is none. */
+/* Remove the region. Return 0, also if there is none, or -errno. */
 int runtime_dir_remove_region(struct runtime_dir *dir, const char *uid);
 
-/* What is kept of a device beside its region and its record. */
+/* The files of a device beside its region and its record. */
 enum runtime_text {
         RUNTIME_BACKING, /* workers/UID.backing */
         RUNTIME_CLAIM,   /* workers/UID.claim: claim_file.h */
@@ -53,24 +56,25 @@ enum runtime_text {
         _RUNTIME_TEXT_MAX
 };
 
-/* Replaces the text (mode 0600), whole or not at all. 0 or -errno. */
+/* Replace the text (mode 0600), whole or not at all. Return 0 or -errno. */
 int runtime_dir_write(struct runtime_dir *dir, const char *uid, enum runtime_text which, const char *text);
-/* *ret: the caller's. 0; -ENOENT: there is none; -EFBIG; other -errno. */
+/* Return 0 and a text that the caller frees; -ENOENT: there is none; -EFBIG; other -errno. */
 int runtime_dir_read(struct runtime_dir *dir, const char *uid, enum runtime_text which, char **ret);
-/* 0 or -errno; 0 when there is none. */
+/* Remove the text. Return 0, also if there is none, or -errno. */
 int runtime_dir_remove(struct runtime_dir *dir, const char *uid, enum runtime_text which);
 
-/* Puts `text` in the place of workers/UID.record (mode 0600), as a whole or not at all. 0 or -errno. */
+/* Replace workers/UID.record (mode 0600) by `text`, whole or not at all. Return 0 or -errno. */
 int runtime_dir_write_record(struct runtime_dir *dir, const char *uid, const char *text);
-/* 0 and an owned text of `size_max` bytes at most. -ENOENT: there is none; -EFBIG; other -errno. */
+/* Return 0 and a text of `size_max` bytes at most, which the caller frees; -ENOENT: there is none; -EFBIG;
+ * other -errno. */
 int runtime_dir_read_record(struct runtime_dir *dir, const char *uid, size_t size_max, char **ret);
-/* 0 or -errno; 0 when there is none. */
+/* Remove the record. Return 0, also if there is none, or -errno. */
 int runtime_dir_remove_record(struct runtime_dir *dir, const char *uid);
-/* Calls `each` with the uid of every record that is there, until it returns below 0. What that returns, or
+/* Call `each` with the uid of every record, until it returns a negative value. Return that value, or 0 or
  * -errno. */
 int runtime_dir_each_record(
         struct runtime_dir *dir, int (*each)(void *userdata, const char *uid), void *userdata);
 
-/* workers/database: which database ran here last, and how far it was (one line, the caller's to write). A
- * descriptor for reading and writing, or -errno. */
+/* Open workers/database: which database ran here last, and its revision (one line, which the caller writes).
+ * Return a descriptor for reading and writing, or -errno. */
 int runtime_dir_open_database_mark(struct runtime_dir *dir);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Watches the entries of the runtime directory, of which none goes away while ublkd runs.
+/* Watches the entries of the runtime directory: none of them is removed while ublkd runs.
  *
- * A process that removes a directory first removes what is in it. So the directory is looked at when that has been quiet for
- * a while: one that is made again too early would only be removed as well. */
+ * A process that removes a directory removes its entries first. So the watch checks the directory after a
+ * quiet period: that process would also remove a directory that the watch recreates too early. */
 #include "ublkd/runtime/runtime_watch.h"
 
 #include <sys/inotify.h>

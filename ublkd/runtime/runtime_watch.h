@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Notices that the runtime directory was removed under a running supervisor, and makes it again. Runs on the
+/* Notices that the runtime directory of a running supervisor was removed, and recreates it. Runs on the
  * supervisor's loop. */
 #pragma once
 
@@ -8,18 +8,18 @@
 #include <systemd/sd-event.h>
 
 enum runtime_change {
-        RUNTIME_KEPT,   /* something in it was removed, but not what ublkd has open */
-        RUNTIME_REMADE, /* it was removed, and is there again, empty */
-        RUNTIME_GONE,   /* it was removed, and cannot be made again, for `error`; it is tried again */
+        RUNTIME_KEPT,   /* an entry was removed that ublkd does not have open */
+        RUNTIME_REMADE, /* the directory was removed, and the watch has recreated it, empty */
+        RUNTIME_GONE,   /* the directory was removed; recreating failed with `error`; the watch tries again */
         _RUNTIME_CHANGE_MAX
 };
 
 struct runtime_watch;
 
-/* `changed` is called some time after the last change, from the loop; error: 0 or -errno. 0 or -errno. `dir` outlives
- * the watch. */
+/* Create a watch, which calls `changed` some time after the last change, from the loop; error: 0 or -errno.
+ * `dir` outlives the watch. Return 0 or -errno. */
 int runtime_watch_new(sd_event *event, struct runtime_dir *dir,
         void (*changed)(void *userdata, enum runtime_change change, int error), void *userdata,
         struct runtime_watch **ret);
-/* NULL is fine. Returns NULL. */
+/* NULL is fine. Return NULL. */
 struct runtime_watch *runtime_watch_free(struct runtime_watch *watch);
