@@ -159,7 +159,7 @@ static void on_state_seen(void *userdata, const struct state_seen *seen)
                 event_writer_retry(manager->event_writer);
                 (void)tell_state(manager, &seen->room);
         }
-        (void)runtime_guard_tell(manager->runtime_guard, &manager->host.state);
+        (void)runtime_guard_report(manager->runtime_guard, &manager->host.state);
         answer_host(manager);
 }
 

@@ -69,7 +69,7 @@ struct runtime_guard *runtime_guard_free(struct runtime_guard *guard)
         return NULL;
 }
 
-int runtime_guard_tell(struct runtime_guard *guard, struct problem_list *problems)
+int runtime_guard_report(struct runtime_guard *guard, struct problem_list *problems)
 {
-        return runtime_loss_tell(&guard->loss, guard->config.store, problems);
+        return runtime_loss_report(&guard->loss, guard->config.store, problems);
 }

@@ -26,4 +26,4 @@ int runtime_guard_new(const struct runtime_guard_config *config, struct runtime_
 /* NULL is fine. Return NULL. */
 struct runtime_guard *runtime_guard_free(struct runtime_guard *guard);
 /* Add the problem of the host that the loss has left, if there is one. Return 0 or -ENOMEM. */
-int runtime_guard_tell(struct runtime_guard *guard, struct problem_list *problems);
+int runtime_guard_report(struct runtime_guard *guard, struct problem_list *problems);

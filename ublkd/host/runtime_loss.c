@@ -59,7 +59,7 @@ static size_t list_names(
         return count;
 }
 
-int runtime_loss_tell(
+int runtime_loss_report(
         struct runtime_loss *loss, const struct device_store *store, struct problem_list *problems)
 {
         char names[NAMES_SIZE];

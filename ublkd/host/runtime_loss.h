@@ -16,6 +16,6 @@ struct runtime_loss {
  * served device, once, and keep the loss for runtime_loss_report(). error: -errno, as above. */
 void runtime_loss_note(struct runtime_loss *loss, struct device_store *store, const char *path, int error);
 /* Add the problem of the host, if there is one. Return 0 or -ENOMEM. */
-int runtime_loss_tell(
+int runtime_loss_report(
         struct runtime_loss *loss, const struct device_store *store, struct problem_list *problems);
 void runtime_loss_clear(struct runtime_loss *loss);

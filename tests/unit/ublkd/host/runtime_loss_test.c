@@ -53,7 +53,7 @@ static void check_told(struct runtime_loss *loss, const char *words)
 {
         _cleanup_problems_ struct problem_list problems = {};
 
-        CHECK_INT(runtime_loss_tell(loss, store, &problems), 0);
+        CHECK_INT(runtime_loss_report(loss, store, &problems), 0);
         CHECK_INT(problems.count, words ? 1 : 0);
         if (words && problems.count > 0 && !CHECK(strstr(problems.items[0].detail, words)))
                 fprintf(stderr, "it says: %s\n", problems.items[0].detail);
