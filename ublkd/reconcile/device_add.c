@@ -81,7 +81,7 @@ static void take_number(struct managed_device *device, int number)
                 device_step_done(device, r);
                 return;
         }
-        device->view.foreign = false; /* it was about the last number */
+        device->view.foreign = false; /* that was about the last number */
         add_device(device, device_store_get(store, device->id.name));
 }
 
@@ -92,7 +92,7 @@ static void on_candidate(void *userdata, int result, const struct kernel_device 
         struct managed_device *device = userdata;
 
         device->step.call = NULL;
-        if (number_is_reserved(device, device->step.candidate)) { /* another device was faster */
+        if (number_is_reserved(device, device->step.candidate)) { /* another device took it first */
                 try_candidate(device);
                 return;
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes the status of a device, from the view of a turn (device_report.c) and from each part of the device, and stores
- * it. */
+/* Makes the status of a device, from the view of a turn (device_report.c) and from each part of the device,
+ * and stores it. */
 #include "ublkd/reconcile/device_publish.h"
 #include "ublkd/reconcile/parts/device_backing.h"
 #include "ublkd/reconcile/parts/device_faults.h"
@@ -26,7 +26,7 @@ static int stable_path(
         return stable_path_condition(record, params, device->view.facts.kernel, ret);
 }
 
-/* Make it an event when it is about to become what it was not. */
+/* Make an event before the condition becomes False, or gets another message. */
 static void tell_unstable_path(const struct managed_device *device, const struct device_condition *before,
         const struct device_condition *now)
 {
@@ -34,8 +34,8 @@ static void tell_unstable_path(const struct managed_device *device, const struct
                 device_emit(device, EVENT_WARNING, REASON_UNSTABLE_PATH, "%s", now->message);
 }
 
-/* Each function writes one condition beside Ready, or leaves *ret untouched if it does not apply. Returns 0 or
- * -ENOMEM. */
+/* Each function writes one condition beside Ready, or leaves *ret untouched if it does not apply. Returns 0
+ * or -ENOMEM. */
 static int (*const tellers[_CONDITION_MAX])(const struct managed_device *device,
         const struct device_record *record, struct device_condition *ret) = {
         [CONDITION_PATH_LEADS_TO_STORE] = device_path_condition,

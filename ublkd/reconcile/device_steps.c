@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Carries out each step. A step is one change of the world. The facts of the next turn show whether it worked; its
- * result only affects the back-off and the sentence in the status. */
+/* Carries out each step. A step is one change of the world. The facts of the next turn show whether it
+ * worked; its result only affects the back-off and the sentence in the status. */
 #include "ublkd/reconcile/device_steps.h"
 #include "ublkd/reconcile/device_add.h"
 #include "ublkd/reconcile/parts/device_backing.h"
@@ -30,7 +30,7 @@ static void step_spawn(struct managed_device *device, const struct device_record
         int r;
 
         if (device->view.facts.kernel
-                == KERNEL_ABSENT) /* somebody may have deleted the disk behind our back */
+                == KERNEL_ABSENT) /* another program may have deleted the disk */
                 device_hide_node(device, record);
         device_faults_begin(device, record);
         r = device_spawn(device, record);
@@ -120,8 +120,8 @@ static void step_set_params(struct managed_device *device, const struct device_r
                 on_params_set);
 }
 
-/* A recovered disk keeps its node. Setting up the node comes last: it shares the CPUs with the I/O that has waited.
- */
+/* A recovered disk keeps its node. Setting up the node comes last: it shares the CPUs with the I/O that has
+ * waited. */
 static int mark_serving(struct managed_device *device, const struct device_record *record)
 {
         int r;
@@ -216,8 +216,8 @@ static void step_end_recovery(struct managed_device *device, const struct device
 
 /* ---- taking down ---- */
 
-/* The client has learned that the disk has no openers, but one may have come since. A disk without a worker may be
- * held by openers that wait for it, and opening it could wait, too. */
+/* The client has learned that the disk has no openers, but one may have come since. A disk without a worker
+ * may be held by openers that wait for it, and opening it could wait, too. */
 static bool may_refuse(const struct managed_device *device, const struct device_record *record)
 {
         return device->view.facts.want == WANT_ABSENT && !record->forced
@@ -236,8 +236,8 @@ static void on_stop_unheld(void *userdata, int result, const struct kernel_devic
         device_on_command_done(userdata, result, kernel);
 }
 
-/* The driver refuses TRY_STOP_DEV while the disk has an opener. An older driver is asked by an exclusive open, which
- * does not see a non-exclusive opener that came after the search. */
+/* The driver refuses TRY_STOP_DEV while the disk has an opener. An older driver is asked by an exclusive
+ * open, which does not see a non-exclusive opener that came after the search. */
 static int stop_unless_used(struct managed_device *device, const struct device_record *record)
 {
         struct ublk_ctl *ctl = device->env->ctl;
@@ -289,8 +289,8 @@ static void step_stop_worker(struct managed_device *device, const struct device_
         device_step_done(device, 0);
 }
 
-/* Without QUIESCE_DEV the requests in flight are lost with the worker. With onCrash "reissue" the kernel replays
- * them; otherwise ublkd has refused a restart of a disk with openers. */
+/* Without QUIESCE_DEV the requests in flight are lost with the worker. With onCrash "reissue" the kernel
+ * replays them; otherwise ublkd has refused a restart of a disk with openers. */
 static void retire_worker(struct managed_device *device, int result)
 {
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
@@ -299,7 +299,8 @@ static void retire_worker(struct managed_device *device, int result)
                 device_step_done(device, result);
                 return;
         }
-        /* Writes that wait for room would never end QUIESCE_DEV: they are replayed if possible, else they fail. */
+        /* Writes that wait for room would never end QUIESCE_DEV: they are replayed if possible, else they
+         * fail. */
         if (device_space_is_waited_for(device) && device_spec_on_crash(record->spec) == ON_CRASH_REISSUE) {
                 step_stop_worker(device, record);
                 return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One turn of a device: ask the kernel, look at the worker, plan(), carry out one step. An event meanwhile only queues
- * another turn. History (how often, since when) is in struct attempt; decisions read facts. */
+/* One turn of a device: ask the kernel, look at the worker, plan(), carry out one step. An event meanwhile
+ * only queues another turn. History (how often, since when) is in struct attempt; decisions read facts. */
 #include "ublkd/reconcile/device_turn.h"
 #include "ublkd/reconcile/device_publish.h"
 #include "ublkd/reconcile/device_steps.h"
@@ -89,8 +89,8 @@ static void report(struct managed_device *device, const struct device_record *re
                         "Its status cannot be updated: %s; the next change tries again", strerror(-r));
 }
 
-/* Erase the record, and with it free `device`: the reconciler, a subscriber of the store, does that. Return false if
- * the record could not be erased. */
+/* Erase the record, and with it free `device`: the reconciler, a subscriber of the store, does that. Return
+ * false if the record could not be erased. */
 static bool device_forget(struct managed_device *device)
 {
         int r;
@@ -114,7 +114,8 @@ static bool is_served(const struct managed_device *device)
                && device->view.facts.worker == PLAN_WORKER_SERVING;
 }
 
-/* Store what must survive the supervisor, for a device that is as wanted. Return false if `device` was freed. */
+/* Store what must survive the supervisor, for a device that is as wanted. Return false if `device` was
+ * freed. */
 static bool device_settle(struct managed_device *device, const struct device_record *record, uint64_t due)
 {
         struct device_store *store = device->env->config.store;
@@ -123,7 +124,7 @@ static bool device_settle(struct managed_device *device, const struct device_rec
         int r = 0;
 
         device_faults_settle(device, record);
-        if (device->view.facts.want == WANT_ABSENT) /* somebody may have deleted the disk behind our back */
+        if (device->view.facts.want == WANT_ABSENT) /* another program may have deleted the disk */
                 device_hide_node(device, record);
         if (is_served(device)) {
                 device_recovered(device);
@@ -343,8 +344,8 @@ static void log_unusable(const struct managed_device *device, const struct devic
                         "%s", record->status.message);
 }
 
-/* Return whether ublkd must not touch the device: an older database must not stop or start a disk, nor give it another
- * number. The record of a removed device may be erased. */
+/* Return whether ublkd must not touch the device: an older database must not stop or start a disk, nor give
+ * it another number. The record of a removed device may be erased. */
 static bool is_left_alone(const struct device_record *record)
 {
         return record->age == RECORD_OUTDATED || (record->age == RECORD_REMOVED && !record->deleting);
@@ -357,7 +358,8 @@ static void device_leave_alone(struct managed_device *device, const struct devic
         device_rest(device, UINT64_MAX);
 }
 
-/* Return whether the record can be erased without asking the kernel, which never got a command for the device. */
+/* Return whether the record can be erased without asking the kernel, which never got a command for the
+ * device. */
 static bool could_be_forgotten(const struct managed_device *device, const struct device_record *record)
 {
         return record->deleting && (record->number < 0 || device->first.unasked) && !device->process.worker;

@@ -4,10 +4,10 @@
 
 struct reconciler;
 
-/* Udev has handled /dev/ublkbN: if that is the disk of a device, set its owner and mode again. */
+/* Handle a uevent of /dev/ublkbN: if it is the disk of a device, set its owner and mode again. */
 void reconciler_disk_changed(struct reconciler *reconciler, int number);
-/* The timeout of /dev/ublkbN could not be set: report that for the device whose disk that is. */
+/* Report for the device with /dev/ublkbN that the timeout of its disk could not be set. */
 void reconciler_timeout_failed(struct reconciler *reconciler, int number, int error);
-/* A ublk_ctl_released; userdata is the reconciler. A command that was given up has returned: the device that waited
- * for it continues. */
+/* A ublk_ctl_released; userdata is the reconciler. A command that was given up has returned: the device that
+ * waited for it continues. */
 void reconciler_number_released(void *userdata, int number);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The runtime directory was removed, and made again: what was written down of each device is written once more. The
- * records are the record keeper's; what workers have (their sockets, and the regions that they count in) cannot be
- * made again, and comes back with the next worker. */
+/* Writes the files of each device again after the runtime directory was removed and recreated. The record
+ * keeper writes the records. Sockets and regions of running workers cannot be recreated: the next worker of
+ * each device gets new ones. */
 #include "ublkd/reconcile/runtime_remade.h"
 #include "ublkd/reconcile/parts/device_backing.h"
 #include "ublkd/reconcile/parts/device_claim.h"
@@ -15,7 +15,7 @@ void reconciler_runtime_remade(struct reconciler *reconciler)
         MANAGED_DEVICE_FOREACH (device, reconciler) {
                 device_claim_rewrite(device);
                 device_backing_rewrite(device);
-                (void)device_node_changed(device); /* what udev reads of it is gone */
+                (void)device_node_changed(device); /* the file that udev reads was removed */
                 device_wake(device);
         }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What is done for each device when the runtime directory was removed and made again. */
+/* Writes the files of each device again after the runtime directory was removed and recreated. */
 #pragma once
 
 struct reconciler;
 
-/* Write into the new runtime directory what is known, and queue all devices. */
+/* Write claims, backing stores and nodes into the new runtime directory, and queue all devices. */
 void reconciler_runtime_remade(struct reconciler *reconciler);

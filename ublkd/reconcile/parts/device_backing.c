@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-/* What is written down of a disk beside its region, each one message of the worker (proto/worker_msg.h). */
+/* The files of a disk beside its region. Each holds one message of the worker (proto/worker_msg.h). */
 
 static struct runtime_dir *runtime_dir_of(const struct managed_device *device)
 {
@@ -114,8 +114,8 @@ void device_backing_load(struct managed_device *device, const struct device_reco
         load_backing(device);
         load_params(device);
         backing->epoch = record->epoch;
-        /* Also the descriptor of an older disk that ublkd will remove: hold it until then, and remove it from the
-         * service manager, or its lock would keep the next worker from the store for ever. */
+        /* Also the descriptor of an older disk that ublkd will remove: hold it until then, and remove it from
+         * the service manager, or its lock would keep the next worker from the store for ever. */
         backing->fd = fd_store_take(fd_store_of(device), record->uid, &backing->epoch);
         backing->held = backing->fd >= 0;
         backing->claim = fd_store_take_claim(fd_store_of(device), record->uid);
@@ -138,7 +138,8 @@ int device_backing_freeze(struct managed_device *device, const struct disk_param
 
 /* ---- held ---- */
 
-/* Return whether `fd` is the store in `at`. Reads what the kernel has in memory, so it waits for no server. */
+/* Return whether `fd` is the store in `at`. Reads what the kernel has in memory, so it waits for no
+ * server. */
 static bool is_at(int fd, const struct worker_store *at)
 {
         struct statx info;
@@ -168,8 +169,9 @@ static void hold(struct managed_device *device, int fd)
         fd_store_keep(fd_store_of(device), device->id.uid, backing->epoch, fd);
 }
 
-/* Take the descriptor that a worker has opened, in place of one whose device was removed. From an adopted worker,
- * take only the store that an earlier ublkd has written down: the worker may be under an attacker's control. */
+/* Take the descriptor that a worker has opened, in place of one whose device was removed. From an adopted
+ * worker, take only the store that an earlier ublkd has written down: the worker may be under an attacker's
+ * control. */
 static void take_from_worker(struct managed_device *device)
 {
         struct device_backing *backing = &device->backing;
@@ -269,7 +271,8 @@ void device_backing_release(struct managed_device *device)
         backing->changed = changed;
 }
 
-/* Return whether the store stays held for the next disk: the spec is the same, and SET_PARAMS had frozen a disk. */
+/* Return whether the store stays held for the next disk: the spec is the same, and SET_PARAMS had frozen a
+ * disk. */
 static bool outlives_disk(const struct managed_device *device, const struct device_record *record)
 {
         const struct device_backing *backing = &device->backing;
@@ -298,7 +301,7 @@ void device_backing_follow(struct managed_device *device, const struct device_re
         }
         if (device->process.worker && worker_proc_number(device->process.worker) >= 0)
                 take_from_worker(device);
-        if (has_right_store(device, record)) /* nobody can accept what an earlier worker found instead */
+        if (has_right_store(device, record)) /* what an earlier worker found cannot be accepted any more */
                 device->backing.refused = (struct backing_identity){};
         if (device->view.facts.kernel == KERNEL_LIVE && device->view.facts.worker == PLAN_WORKER_SERVING)
                 device_backing_retry(device);
@@ -448,8 +451,8 @@ int device_backing_expect(
         return backing->held ? backing->fd : -1;
 }
 
-/* Return whether another device of this ublkd has claimed the block device: this one can use another range of it
- * (device_claim.c). */
+/* Return whether another device of this ublkd has claimed the block device: this one can use another range of
+ * it (device_claim.c). */
 static bool learn_share(struct managed_device *device, const struct worker_store *store)
 {
         struct reconciler *reconciler = device->reconciler;
@@ -483,7 +486,7 @@ bool device_backing_refused(struct managed_device *device)
         return false;
 }
 
-/* Reads what the kernel has in memory, so it waits for no server. */
+/* Read what the kernel has in memory: that does not wait for a server. */
 bool device_backing_is_unnamed(const struct device_backing *backing)
 {
         struct statx info;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Two writers on one backing store would destroy each other's data. So a disk claims its store from before ADD_DEV
- * until its removal, also without a worker, because the next worker will write the waiting requests. A worker that
- * has only opened the store writes nothing, and has no claim: of two such workers, the first disk wins. */
+/* Two writers on one backing store would destroy each other's data. So a disk claims its store from before
+ * ADD_DEV until its removal, also without a worker, because the next worker will write the waiting requests.
+ * A worker that has only opened the store writes nothing, and has no claim: of two such workers, the first
+ * disk wins. */
 #include "ublkd/reconcile/parts/device_claim.h"
 #include "ublkd/reconcile/parts/device_claim_lost.h"
 #include "ublkd/reconcile/parts/device_note.h"
@@ -14,7 +15,8 @@
 
 #include <stdio.h>
 
-/* A worker that has got GO writes, even if nothing else is known of it (it may be adopted just now). */
+/* Return whether the worker writes: it does from GO on, even if it was adopted just now and sent nothing
+ * yet. */
 static const struct backing_claims *writing_claims(const struct managed_device *device)
 {
         const struct disk_params *params =
@@ -106,7 +108,7 @@ void device_claim_load(struct managed_device *device)
 
         device_claim_forget(device);
         if (claim_file_read(runtime_dir_of(device), device->id.uid, &claims)
-                < 0) /* none: the worker will send them */
+                < 0) /* no claims: the worker will send them */
                 return;
         held = held_claims_new(&claims, device);
         if (!held)
@@ -121,7 +123,7 @@ static void note_holder(struct managed_device *device, const struct managed_devi
         const struct device_record *record = device_store_get(holder->env->config.store, holder->id.name);
         char node[32] = "";
 
-        if (record && record->number >= 0) /* one that has opened its store may have none yet */
+        if (record && record->number >= 0) /* without a disk it may have no number yet */
                 snprintf(node, sizeof(node), " (/dev/ublkb%d)", record->number);
         device_note(device, REASON_BACKING_IN_USE,
                 "The backing store is in use by the device \"%s\"%s; two disks that write to one store would "
@@ -146,7 +148,7 @@ void device_claim_name_holder(struct managed_device *device, pid_t holder)
         device_claim_name_lost_holder(device, holder);
 }
 
-/* Only few devices have claims that are not written down: their next turn does it. */
+/* Few devices have claims that are not written down yet; their next turn writes them. */
 static struct managed_device *find_unclaimed_holder(
         struct managed_device *device, const struct backing_claims *claims)
 {
@@ -180,8 +182,8 @@ static int check_others(struct managed_device *device, const struct backing_clai
         return -EBUSY;
 }
 
-/* If another process writes to the store, or that is unknown, refuse a new disk. Do not keep an existing disk from
- * its recovery, because its I/O waits. */
+/* If another process writes to the store, or that is unknown, refuse a new disk. Do not keep an existing disk
+ * from its recovery, because its I/O waits. */
 static int check_sharing(struct managed_device *device, const struct problem_list *sharing)
 {
         for (size_t i = 0; device->view.facts.kernel == KERNEL_ABSENT && i < sharing->count; i++)
@@ -253,7 +255,7 @@ void device_claim_follow(struct managed_device *device)
         bool is_gone =
                 device->view.facts.kernel == KERNEL_ABSENT && device->view.facts.worker == PLAN_WORKER_NONE;
 
-        if (is_gone && !device->backing.held) /* a store that is kept is that of the next disk */
+        if (is_gone && !device->backing.held) /* the next disk gets a store that is held */
                 device_claim_release(device);
         else if (device->claim.claims.count == 0 && writing)
                 (void)claims_set(device, writing); /* on ENOMEM: in the next turn */

@@ -64,8 +64,8 @@ static char *explain(enum region_fault fault, const struct fault_report *report)
         return explainers[fault](report, &text) < 0 ? NULL : text;
 }
 
-/* Make the event, then write down that it was made: if the supervisor dies in between, the next one reports it
- * again. */
+/* Make the event, then write down that it was made: if the supervisor dies in between, the next one reports
+ * it again. */
 static void report_new(struct managed_device *device, int fd, enum region_fault fault)
 {
         struct fault_report *report = &device->faults.reports[fault];
@@ -85,7 +85,7 @@ void device_faults_read(struct managed_device *device)
         _cleanup_close_ int fd = open_region(device);
 
         if (fd == -ENOENT && device->view.facts.worker == PLAN_WORKER_SERVING)
-                return; /* it was removed under the worker, which goes on failing I/O as it did */
+                return; /* a process removed the file; the worker still fails the I/O */
         if (fd < 0 || region_faults_read(fd, device->faults.reports) < 0) {
                 memset(device->faults.reports, 0, sizeof(device->faults.reports));
                 return;
@@ -137,7 +137,7 @@ static void clear(struct managed_device *device, bool (*which)(const struct faul
 
 void device_faults_begin(struct managed_device *device, const struct device_record *record)
 {
-        device_faults_accept(device, record); /* if that failed when it was asked for */
+        device_faults_accept(device, record); /* if that failed at the request */
         clear(device, is_accepted);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Watches whether the path of a device's spec still leads to the store of its disk.
  *
- * A disk keeps its store, so nothing changes for its openers when the path leads elsewhere. But after a reboot
- * ublkd has only the path: the administrator has to know while the right file can still be found. */
+ * A disk keeps its store, so nothing changes for its openers when the path leads elsewhere. But after a
+ * reboot ublkd has only the path: the administrator must know while the right file can still be found. */
 #include "ublkd/reconcile/parts/device_path.h"
 #include "ublkd/reconcile/parts/device_backing.h"
 #include "ublkd/reconcile/parts/device_note.h"
@@ -26,7 +26,7 @@ static struct path_facts facts_of(const struct managed_device *device, const str
         };
 }
 
-/* What a sentence says beside the state. */
+/* Facts that a sentence names beside the state. */
 static void add_names(
         struct path_facts *facts, const struct managed_device *device, const struct device_record *record)
 {

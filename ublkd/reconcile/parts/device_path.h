@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Watches whether the path of a device's spec still leads to the store of its disk. What is reported of it:
- * path_condition.h. */
+/* Watches whether the path of a device's spec still leads to the store of its disk. path_condition.h makes
+ * the report. */
 #pragma once
 
 #include "ublkd/paths/path_watch.h"

@@ -9,18 +9,19 @@ struct managed_device;
 
 /* Private to device_shared.c. */
 struct device_shared {
-        bool unkept; /* its record is not in the runtime directory as it is, which was reported */
+        bool unkept; /* reported: the runtime directory does not have the current record */
 };
 
 /* Pass the limits and busyPollUs of the spec to the worker, if there is one. */
 void device_shared_apply(struct managed_device *device, const struct device_record *record);
 /* Lift the limits before the disk is stopped: stopping waits for the requests that they hold back. */
 void device_shared_lift(struct managed_device *device);
-/* Write the history to the region, and read it from there. It is only shown: a missing region is not a failure. */
+/* Write the history to the region, and read it from there. It is only shown: a missing region is not a
+ * failure. */
 void device_shared_keep_history(const struct managed_device *device, const struct region_history *history);
 void device_shared_recall_history(const struct managed_device *device, struct region_history *ret);
-/* Ensure that the record is in the runtime directory: without it a ublkd that has lost its database cannot adopt the
- * disk. Return 0, or -errno, which one event reports. */
+/* Ensure that the record is in the runtime directory: without it a ublkd that has lost its database cannot
+ * adopt the disk. Return 0, or -errno, which one event reports. */
 int device_keep_record(struct managed_device *device);
 /* Remove the region that the workers shared, and the record beside it. */
 void device_shared_forget(struct managed_device *device);

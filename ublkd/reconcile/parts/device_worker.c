@@ -35,8 +35,8 @@ static bool is_opening(const struct managed_device *device)
         return stage == PLAN_WORKER_STARTING || stage == PLAN_WORKER_PARAMS;
 }
 
-/* The epoch and size of a worker that this ublkd has started are known before its HELLO. A new size without a disk
- * needs no new epoch. */
+/* The epoch and size of a worker that this ublkd has started are known before its HELLO. A new size without a
+ * disk needs no new epoch. */
 bool device_worker_is_old(const struct managed_device *device, const struct device_record *record)
 {
         if (observe_worker_is_old(device->process.worker, record->epoch))
@@ -52,7 +52,7 @@ bool device_worker_is_old(const struct managed_device *device, const struct devi
 static const struct kill_news {
         enum event_type type;
         enum condition_reason reason;
-        const char *what; /* after "Worker N" */
+        const char *what; /* follows "Worker N" */
 } *news_of_kill(const struct managed_device *device, enum worker_kill why)
 {
         static const struct kill_news
@@ -99,8 +99,8 @@ void device_kill_worker(struct managed_device *device, enum worker_kill why)
         report_kill(device, why);
 }
 
-/* Report the exit of a worker that ublkd asked to exit and did not kill. How it exited is unknown if it is not a child
- * of ublkd. */
+/* Report the exit of a worker that ublkd asked to exit and did not kill. How it exited is unknown if it is
+ * not a child of ublkd. */
 static void report_retired(struct managed_device *device)
 {
         const struct worker_death *death = worker_proc_death(device->process.worker);
@@ -226,7 +226,7 @@ void device_recovered(struct managed_device *device)
                 device->process.history.last_recovery_ms);
 }
 
-/* A worker that reports the same again and again makes one event with a count. */
+/* A worker that repeats a notice makes one event with a count. */
 static void report_notices(struct managed_device *device, struct worker_proc *worker)
 {
         struct problem_list *notices = worker_proc_notices(worker);
@@ -247,9 +247,9 @@ static void on_worker_changed(void *userdata, struct worker_proc *worker)
         device_wake(userdata);
 }
 
-/* In a recovery the requests of the dead worker may be in flight, and keep its lock, until the driver reports their
- * end; then the worker locks later. If another worker has found the store in use since, lock at once: a disk whose
- * recovery was begun once too often is given up. */
+/* In a recovery, requests of the dead worker may be in flight until the driver reports their end, and keep
+ * its lock. So the next worker locks later. If a worker has found the store in use since, lock at once: each
+ * recovery that begins and fails counts until ublkd gives up the disk. */
 static enum worker_lock wanted_lock(const struct managed_device *device)
 {
         bool in_use = device->note.reason == REASON_BACKING_IN_USE;
@@ -258,7 +258,7 @@ static enum worker_lock wanted_lock(const struct managed_device *device)
                                                                    : WORKER_LOCK_TO_OPEN;
 }
 
-/* Its disk has lost its worker, and no supervisor was there to see it. */
+/* Return whether the disk has lost its worker while no supervisor ran. */
 static bool was_lost_unseen(const struct managed_device *device)
 {
         return device->process.state == WORKER_NONE && device->view.facts.kernel == KERNEL_DOWN;
@@ -267,7 +267,7 @@ static bool was_lost_unseen(const struct managed_device *device)
 static void count_restart(struct managed_device *device)
 {
         if (was_lost_unseen(device) && device->process.died_at == 0)
-                device->process.died_at = device->turn.began; /* since when is not known: from now on */
+                device->process.died_at = device->turn.began; /* time of death unknown: count from now */
         device->process.history.restarts++;
         device_shared_keep_history(device, &device->process.history);
 }

@@ -25,7 +25,8 @@ enum worker_state {
         WORKER_DEAD,   /* NULL: it died */
 };
 
-/* Written by device_worker.c alone. Others may read which worker there is, `state`, `lost_since` and the history. */
+/* Written by device_worker.c alone. Others may read which worker there is, `state`, `lost_since` and the
+ * history. */
 struct device_process {
         struct worker_proc *worker;
         enum worker_state state;
@@ -33,20 +34,20 @@ struct device_process {
         uint64_t size;           /* options.size of that spec */
         bool kill_reported;      /* the kill and its cause are reported already */
         uint64_t lost_since;     /* CLOCK_MONOTONIC: its disk's I/O waits since then; 0: it does not */
-        uint64_t died_at; /* CLOCK_MONOTONIC: who served it last was seen to be dead; 0: recovered since */
+        uint64_t died_at; /* CLOCK_MONOTONIC: ublkd saw the last serving worker dead; 0: recovered since */
         struct region_history history; /* as in its region, which keeps it for the next supervisor */
 };
 
-/* Adopt the worker that serves the device, if there is one. ublkd must not start another one before it knows that:
- * that one would wait for the queues of the first. */
+/* Adopt the worker that serves the device, if there is one. ublkd must know that before it starts a worker,
+ * which would wait for the queues of the first one. */
 void device_adopt(struct managed_device *device);
-/* Return until when (CLOCK_MONOTONIC) ublkd waits for the HELLO of an adopted worker, before which a report about the
- * disk would be a guess; 0: it does not wait. */
+/* Return until when (CLOCK_MONOTONIC) ublkd waits for the HELLO of an adopted worker, before which a report
+ * about the disk would be a guess; 0: it does not wait. */
 uint64_t device_speaks_by(const struct managed_device *device);
-/* Start a worker, for the disk that is there or for a new one, and count a restart. 0 or -errno. */
+/* Start a worker, for the existing disk or for a new one, and count a restart. Return 0 or -errno. */
 int device_spawn(struct managed_device *device, const struct device_record *record);
-/* Return whether the worker was started for an older spec or request than the record has now: its failure does not
- * count for the newer one. False without a worker. */
+/* Return whether the worker was started for an older spec or request than the record has now: its failure
+ * does not count for the newer one. False without a worker. */
 bool device_worker_is_stale(const struct managed_device *device, const struct device_record *record);
 /* Return whether the worker was started for another disk than the record wants. False without a worker. */
 bool device_worker_is_old(const struct managed_device *device, const struct device_record *record);
@@ -56,7 +57,8 @@ void device_kill_worker(struct managed_device *device, enum worker_kill why);
 void device_take_death(struct managed_device *device);
 /* Note since when the I/O of its disk waits, by the facts of this turn. */
 void device_note_loss(struct managed_device *device, uint64_t now);
-/* Free what is held of its worker, which lives on. */
+/* Free the supervisor's side of the worker, which keeps running. */
 void device_worker_forget(struct managed_device *device);
-/* Count and report a recovery, with the time since the death. Does nothing if the device has not lost a worker. */
+/* Count and report a recovery, with the time since the death. Does nothing if the device has not lost a
+ * worker. */
 void device_recovered(struct managed_device *device);

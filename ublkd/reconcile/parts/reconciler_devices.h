@@ -8,7 +8,7 @@
 struct managed_device;
 struct reconciler;
 
-/* By what a device is found. Set when it is made. */
+/* The keys of a device. Set when it is created. */
 struct device_identity {
         char *name; /* owned */
         char uid[UID_TEXT_SIZE];

@@ -11,16 +11,17 @@ struct managed_device;
 struct reconciler;
 
 enum turn_state {
-        TURN_IDLE,      /* until something reports or the timer fires */
+        TURN_IDLE,      /* until an event, or until the timer fires */
         TURN_QUEUED,    /* in the reconciler's queue */
-        TURN_OBSERVING, /* the kernel is being asked */
+        TURN_OBSERVING, /* waits for the kernel's answer */
         TURN_STEPPING,  /* a step is under way */
 };
 
-/* When a device has its turn. Private to reconciler_queue.c and device_turn.c, but that a step may read `began`. */
+/* When a device has its turn. Private to reconciler_queue.c and device_turn.c, but a step may read
+ * `began`. */
 struct device_turn {
         enum turn_state state;
-        bool again; /* something happened during a turn: take another one after it */
+        bool again; /* an event came during a turn: take another turn after it */
         TAILQ_ENTRY(managed_device) of_queue;
         uint64_t began; /* CLOCK_MONOTONIC; 0: not in a turn */
         sd_event_source *timer;
@@ -30,7 +31,7 @@ struct device_turn {
 struct turn_queue {
         TAILQ_HEAD(, managed_device) devices;
         size_t waiting;       /* devices in it */
-        sd_event_source *run; /* enabled while it holds something */
+        sd_event_source *run; /* enabled while the queue is not empty */
 };
 
 /* Take the device that is due next, or NULL. */

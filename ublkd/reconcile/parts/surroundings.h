@@ -32,6 +32,6 @@ struct reconciler_config {
 /* Only reconciler.c writes it. */
 struct surroundings {
         struct reconciler_config config;
-        struct ublk_ctl *ctl; /* NULL: not there (yet) */
+        struct ublk_ctl *ctl; /* NULL: not open */
         char boot_id[UID_TEXT_SIZE];
 };

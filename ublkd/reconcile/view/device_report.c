@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How what a turn has seen is reported to the user: a phase, a reason, and a sentence that says what happened and
- * what will be done next, and when. */
+/* Reports the view of a turn to the user: a phase, a reason, and a sentence that says what happened, what
+ * ublkd does next, and when. */
 #include "ublkd/reconcile/view/device_report.h"
 #include "ublkd/reconcile/view/monotonic.h"
 #include "ublkd/reconcile/view/spec_features.h"
@@ -29,8 +29,8 @@ static bool is_manual(const struct device_record *record)
         return record->spec && record->spec->options.recovery.trigger == TRIGGER_MANUAL;
 }
 
-/* Return whether the last worker has exited or is exiting because ublkd asked it to, and nothing has failed since.
- * (The disk may be down before the worker has exited.) */
+/* Return whether the last worker has exited or is exiting because ublkd asked it to, and nothing has failed
+ * since. (The disk may be down before the worker has exited.) */
 static bool is_handed_over(const struct report_view *view)
 {
         enum condition_reason reason = view->note->reason;
@@ -96,8 +96,8 @@ static enum condition_reason live_reason(const struct report_view *view)
         return !grows(view) ? REASON_LIVE : growth_refusal(view) ? REASON_CANNOT_GROW : REASON_GROWING;
 }
 
-/* Recovery is manual: wait for POST …/recover. A live disk that has lost its worker is DOWN, unless it cannot be
- * recovered: the driver is about to remove that. */
+/* Recovery is manual: wait for POST …/recover. A live disk that has lost its worker is DOWN, unless it cannot
+ * be recovered: the driver is about to remove that. */
 static struct told tell_held(const struct report_view *view, bool down)
 {
         bool recoverable = !ublk_ctl_missing(ublk_ctl_flags(KERNEL_RECOVERY_QUEUE), view->turn->kernel.flags);
@@ -118,8 +118,8 @@ static bool cannot_be_made(const struct report_view *view)
         return view->attempt->error < 0 && makes[view->attempt->failed];
 }
 
-/* Return whether a step failed and has not succeeded since. A disk that cannot be created does not always wait for the
- * next try. */
+/* Return whether a step failed and has not succeeded since. A disk that cannot be created does not always
+ * wait for the next try. */
 static bool is_in_trouble(const struct report_view *view, bool down)
 {
         if (view->note->reason == REASON_NONE || is_handed_over(view)

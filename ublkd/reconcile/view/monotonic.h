@@ -4,7 +4,7 @@
 
 #include "ublkd/base/clock.h"
 
-/* Microseconds since some time in the past, which no change of the date moves. */
+/* Return CLOCK_MONOTONIC in microseconds. */
 static inline uint64_t monotonic_now(void)
 {
         return clock_usec(CLOCK_MONOTONIC);

@@ -8,16 +8,17 @@
 #include "ublkd/store/device_store.h"
 #include "ublkd/workers/worker_proc.h"
 
-/* What the kernel's answer to GET_DEV_INFO means for the device `uid` whose worker is that far. `device`:
- * NULL when there is none. *ret_foreign: the number is taken by a device that is not ours. */
+/* Return what the kernel's answer to GET_DEV_INFO means for the device `uid` and the state of its worker.
+ * device: NULL if the kernel has none. *ret_foreign: a foreign disk has the number. */
 enum plan_kernel observe_kernel(
         const struct kernel_device *device, const char *uid, enum plan_worker worker, bool *ret_foreign);
 
-/* `worker` may be NULL. */
+/* Return the state of the worker, which may be NULL. */
 enum plan_worker observe_worker(const struct worker_proc *worker);
 
-/* Return whether the worker was started for another epoch. False for a worker before its HELLO, and for an exiting
- * one: it may never have sent its epoch, and the kernel knows whether the disk is old. `worker` may be NULL. */
+/* Return whether the worker was started for another epoch. False for a worker before its HELLO, and for an
+ * exiting one: it may never have sent its epoch, and the kernel knows whether the disk is old. `worker` may
+ * be NULL. */
 bool observe_worker_is_old(const struct worker_proc *worker, uint16_t epoch);
 
 /* Read size and block size of the disk from /sys, in bytes. Return 0 or -errno. */

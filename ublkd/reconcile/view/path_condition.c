@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the path of a device's spec still leads to what its disk is served from: what is reported of it. */
+/* Reports whether the path of a device's spec still leads to the store of its disk. */
 #include "ublkd/reconcile/view/path_condition.h"
 
 #include "ublkd/base/cleanup.h"
@@ -12,7 +12,7 @@
 
 enum { STORE_TEXT_SIZE = 80 };
 
-/* What each state is called, as a condition and as an event. */
+/* Condition and event of each state. */
 static const struct path_kind kinds[_PATH_STATE_MAX] = {
         [PATH_UNKNOWN] = {CONDITION_UNKNOWN, REASON_PATH_UNKNOWN,         false, EVENT_NORMAL },
         [PATH_SAME] = {CONDITION_TRUE,    REASON_PATH_LEADS_TO_STORE,  true,  EVENT_NORMAL },
@@ -20,14 +20,15 @@ static const struct path_kind kinds[_PATH_STATE_MAX] = {
         [PATH_GONE] = {CONDITION_FALSE,   REASON_PATH_GONE,            true,  EVENT_WARNING},
 };
 
-/* While it is open its inode number, or its number as a disk, cannot be given to another one. */
+/* Return whether the store is open: the kernel does not give its inode or device number to another one
+ * then. */
 static bool is_open(const struct path_facts *facts)
 {
         return facts->held || facts->serving;
 }
 
-/* A number that is the same says nothing once nobody has the store open: then the next worker compares what
- * cannot be given out again. */
+/* An equal number proves nothing once the store is not open: then the next worker compares an identity that
+ * is never reused. */
 enum path_state path_condition_state(const struct path_facts *facts)
 {
         if (facts->view->state != PATH_SAME || is_open(facts))
@@ -40,13 +41,13 @@ const struct path_kind *path_condition_kind(enum path_state state)
         return &kinds[state];
 }
 
-/* What the administrator has to know of the store to do the right thing. */
+/* What the administrator must know of the store to act. */
 enum fate {
         FATE_DISK,    /* a block device */
         FATE_NAMED,   /* a file that is open, and has a name somewhere */
         FATE_UNNAMED, /* a file that only the disk still has */
-        FATE_UNKNOWN, /* a file that is open; whether it has a name is not known */
-        FATE_CLOSED,  /* a file that nobody has open: what has no name is gone */
+        FATE_UNKNOWN, /* a file that is open; unknown whether it has a name */
+        FATE_CLOSED,  /* a file that is not open: without a name it would be deleted */
         _FATE_MAX
 };
 
@@ -78,8 +79,7 @@ static const char *store_text(const struct path_store *store, char text[static S
         return text;
 }
 
-/* What becomes of the disk, and what the administrator can do about it. After a reboot the path is all that
- * ublkd has. */
+/* What happens to the disk, and what the administrator can do. After a reboot ublkd has only the path. */
 static const char *const advice[_FATE_MAX] = {
         [FATE_DISK] =
                 "Let this path lead to that block device again before the next reboot, or, once the disk "

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The condition of a path that may lead to another disk after the next boot. Only the worker can see that: it opens
- * the store. */
+/* The condition of a path that may lead to another disk after the next boot. Only the worker can see that: it
+ * opens the store. */
 #include "ublkd/reconcile/view/stable_path.h"
 
-/* What an earlier worker of the same disk said is still so: the next one may follow no path at all. */
+/* Keep the report of an earlier worker of the same disk: the next worker may open the store without the
+ * path. */
 static int keep(const struct device_record *record, enum plan_kernel kernel, struct device_condition *ret)
 {
         const struct device_condition *before = &record->status.conditions.of[CONDITION_STABLE_PATH];

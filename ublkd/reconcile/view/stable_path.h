@@ -6,7 +6,7 @@
 #include "ublkd/proto/worker_msg.h"
 #include "ublkd/store/device_store.h"
 
-/* CONDITION_STABLE_PATH, as the worker with these parameters sees it (NULL: there is none that has reported them). 0,
- * with *ret untouched where it is not about the device, or -ENOMEM. */
+/* Write CONDITION_STABLE_PATH from the parameters of the worker (NULL: not reported), or leave *ret untouched
+ * if it does not apply to the device. Return 0 or -ENOMEM. */
 int stable_path_condition(const struct device_record *record, const struct disk_params *params,
         enum plan_kernel kernel, struct device_condition *ret);

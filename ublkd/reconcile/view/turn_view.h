@@ -7,18 +7,19 @@
 #include "ublkd/reconcile/view/device_geometry.h"
 #include "ublkd/store/device_store.h"
 
-/* Written by device_turn.c alone, at the beginning of a turn (device_add.c clears `foreign` when it takes another
- * number); all other files only read it. Where the kernel could
- * not be asked it is that of the turn before, but for the worker. */
+/* Only device_turn.c writes it, at the beginning of a turn, but device_add.c clears `foreign` when it takes
+ * another number. Without an answer of the kernel, it is the view of the turn before with the new facts of
+ * the worker. */
 struct turn_view {
         struct plan_facts facts;
-        enum plan_worker worker_seen; /* when the kernel was asked */
+        enum plan_worker worker_seen; /* when ublkd asked the kernel */
         struct kernel_device kernel;  /* meaningful unless facts.kernel is KERNEL_ABSENT */
         struct device_geometry geometry;
         bool foreign; /* another server's disk has the number of the device */
 };
 
-/* Rebuild it for the device of `record`. params: of the worker, or NULL; kernel: the answer, NULL: no such disk. */
+/* Rebuild the view of the device of `record`. params: of the worker, or NULL; kernel: the answer, NULL: no
+ * such disk. */
 void turn_view_see(struct turn_view *view, const struct device_record *record,
         const struct disk_params *params, const struct kernel_device *kernel);
 /* The same without an answer of the kernel: the facts of the disk stay. */

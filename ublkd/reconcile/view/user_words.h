@@ -6,7 +6,7 @@
 
 /* Identifies the spec and the request that a try was made for: its failure does not count for later ones. */
 struct user_words {
-        uint64_t generation; /* 0: not known, which is as good as older */
+        uint64_t generation; /* 0: unknown, which counts as older */
         uint64_t asked;      /* device_record.asked */
 };
 
