@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- What wrk sends for bench/api, and its figures as one line of JSON.
--- Arguments: TOKEN, then "get" and how many devices there are, or "list" and a path.
+-- The requests of wrk for bench/api; prints its figures as one line of JSON.
+-- Arguments: TOKEN, then "get" and the number of devices, or "list" and a path.
 
 local headers, kind, count, path
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Enters a coroutine ROUNDS times and leaves it again: two switches a round. Prints wall-clock ns a switch.
- */
+/* Enters and leaves a coroutine ROUNDS times: two switches a round. Prints wall-clock ns per switch. */
 #include "targets/worker/io/co.h"
 
 #include <stdio.h>

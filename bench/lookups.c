@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What the supervisor does with one of many devices: the real reconciler and the store in memory, with the
- * kernel and the workers of the unit tests.
+/* Runs what the supervisor does with one of many devices: the real reconciler and the store in memory, with
+ * the fake kernel and workers of the unit tests.
  *
  * usage: lookups COUNT
  *
- * Under callgrind with --instr-atstart=no it dumps the instructions of each operation, ROUNDS times, under the
- * name of the operation. See bench/lookups, which makes a table of them. */
+ * Under callgrind with --instr-atstart=no it dumps the instructions of each operation, ROUNDS times, under
+ * the name of the operation. bench/lookups makes a table of them. */
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/reconcile/reconciler_many.h"
 

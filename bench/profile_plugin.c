@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* A plugin of QEMU's emulation: counts the instructions that run while a file is there.
+/* A plugin of QEMU: counts the instructions that the emulation runs while a file exists.
  *
  * usage: -plugin profile_plugin.so,folder=DIR
  *
- * While DIR/on exists, every block of instructions that runs is counted by (address space, address). When it
- * is gone, DIR/counts has a line for each: CR3, address, instructions, in hex, hex and decimal.
+ * While DIR/on exists, the plugin counts every block of instructions by (address space, address). When DIR/on
+ * is removed, it writes DIR/counts with a line for each block: CR3, address, instructions, in hex, hex and
+ * decimal.
  *
- * Debian has no header for plugins: what is used of QEMU's API (version 4, QEMU 9.2 and later) and of GLib,
- * which QEMU has loaded, is declared here. For one emulated CPU: the counters have no lock. */
+ * Debian has no header for plugins. So this file declares the parts that it uses of QEMU's API (version 4,
+ * QEMU 9.2 and later) and of GLib, which QEMU has loaded. For one emulated CPU: the counters have no lock. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -69,7 +70,7 @@ struct block {
 static struct {
         const char *folder;
         volatile bool on;
-        struct slot *slots; /* a hash table; when it is full, what is new is lost */
+        struct slot *slots; /* a hash table; when it is full, it drops new entries */
         unsigned used;
         struct qemu_plugin_register *cr3;
         GByteArray *bytes;
@@ -178,7 +179,7 @@ static void *watch(void *userdata)
                 }
                 profile.on = wanted;
                 if (!wanted) {
-                        usleep(SETTLE_US); /* a block may be at it */
+                        usleep(SETTLE_US); /* a block may be counting */
                         write_counts();
                 }
         }

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* Kills the server of a ublk disk and tells when the disk is back, all on one monotonic clock.
+/* Kills the server of a ublk disk and measures when the disk is back, all on one monotonic clock.
  *
  * usage: recovery_probe NUMBER PID [SOCKET DEVICE] [-- RECOVER-COMMAND...]
  *
- * NUMBER is the disk's, PID that of its server. The load is watched for a while; then the server is killed at
- * a moment when more than half of the most that was seen is in flight. With SOCKET and DEVICE, ublkd's REST
- * API is asked as well. With a command, this is the supervisor: it runs the command when the server is dead,
- * again until it succeeds. Prints one line of JSON: milliseconds since the kill.
+ * NUMBER is the disk's, PID that of its server. The probe watches the load for a while. It then kills the
+ * server when more than half of the highest number of requests is in flight. With SOCKET and DEVICE, it also
+ * asks ublkd's REST API. With a command, the probe is the supervisor: when the server is dead, it runs the
+ * command until that succeeds. Prints one line of JSON: milliseconds since the kill.
  *
- *   killedAt   when that was: CLOCK_MONOTONIC, in milliseconds
- *   inFlight   requests that the driver had been given and had not completed, right before the kill
+ *   killedAt   time of the kill: CLOCK_MONOTONIC, in milliseconds
+ *   inFlight   requests that the driver had got and not completed, right before the kill
  *   dead       the server's process is gone
  *   live       the kernel says LIVE, and another process serves
- *   firstIo    a request of an opener was completed (its completion count moved)
- *   ownRead    a direct read that was begun when the server was dead is done
+ *   firstIo    a request of an opener completed (the count of completions changed)
+ *   ownRead    a direct read completed that began when the server was dead
  *   restLive   GET /devices/DEVICE says Live, and another pid
  *   tries      how often the command ran
  *
- * The first three are polled once a millisecond by one thread, REST every five by another, so that on two
- * CPUs the watching is little beside what is watched; the read blocks in a thread of its own. */
+ * One thread polls the first three once a millisecond, another thread REST every five milliseconds: on two
+ * CPUs that costs little beside the recovery. The read blocks in its own thread. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What the header of Debian 12 lacks. */
+/* Definitions that the header of Debian 12 lacks. */
 #define GET_DEV_INFO _IOR('u', 0x02, struct ublksrv_ctrl_cmd)
 
 enum {
@@ -64,13 +64,13 @@ struct probe {
         pid_t pid;
         const char *socket_path; /* NULL without REST */
         const char *device;
-        char **recover; /* NULL: somebody else recovers */
+        char **recover; /* NULL: another supervisor recovers */
 
         struct io_uring ring;
         int control_fd, stat_fd, inflight_fd;
         int64_t killed_ns;
 
-        /* Results, each written by one thread and read when that was joined; 0 is "not seen". */
+        /* Results. One thread writes each; main() reads it after pthread_join(). 0: not seen. */
         double dead_ms, live_ms, first_io_ms, own_read_ms, rest_live_ms;
         int tries, in_flight;
 };
@@ -116,7 +116,7 @@ static void open_control(struct probe *probe)
         }
 }
 
-/* What the kernel says of the disk. */
+/* Ask the kernel about the disk. */
 static struct ublksrv_ctrl_dev_info disk_info(struct probe *probe)
 {
         struct ublksrv_ctrl_dev_info info = {};
@@ -171,7 +171,7 @@ static int in_flight(const struct probe *probe)
         return reads + writes;
 }
 
-/* Until at least `wanted` are in flight, or the time is over. The most that was seen. */
+/* Wait until at least `wanted` requests are in flight, or the time is over. Return the highest number. */
 static int await_in_flight(struct probe *probe, int wanted, int patience_ms)
 {
         int64_t end = now_ns() + patience_ms * INT64_C(1000000);
@@ -188,7 +188,7 @@ static int await_in_flight(struct probe *probe, int wanted, int patience_ms)
         return most;
 }
 
-/* A server that is faster than its load is idle at most moments: this finds one at which it is not. */
+/* A server that is faster than its load is mostly idle: find a moment when it is not. */
 static void await_load(struct probe *probe)
 {
         int most = await_in_flight(probe, INT_MAX, LOAD_OBSERVED_MS);
@@ -196,7 +196,7 @@ static void await_load(struct probe *probe)
         (void)await_in_flight(probe, most / 2 + 1, LOAD_PATIENCE_MS);
 }
 
-/* Reads and writes that were completed. */
+/* Return the number of completed reads and writes. */
 static unsigned long long completions(const struct probe *probe)
 {
         unsigned long long reads = 0, writes = 0;
@@ -264,7 +264,7 @@ static int connect_rest(const struct probe *probe)
         return fd;
 }
 
-/* One GET on its own connection, which the server closes after it; the answer as a string. */
+/* Send a GET on a new connection, which the server closes afterwards. Read the answer as a string. */
 static void ask_rest(const struct probe *probe, char answer[ANSWER_MAX])
 {
         int fd = connect_rest(probe);
@@ -368,7 +368,7 @@ static void watch_recovery(struct probe *probe)
                 recover(probe);
         pthread_join(kernel, NULL);
         if (probe->live_ms > 0)
-                pthread_join(reader, NULL); /* without a recovery it would wait for ever */
+                pthread_join(reader, NULL); /* without a recovery it would never return */
         if (probe->socket_path)
                 pthread_join(rest, NULL);
 }

@@ -2,8 +2,8 @@
 # Cross-compile for arm64 with Debian's compiler:
 #   cmake -B build-arm64 -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64-linux-gnu.cmake [-DCMAKE_SYSROOT=DIR]
 # Without CMAKE_SYSROOT the libraries are those of the foreign architecture arm64 of this machine (dpkg
-# --add-architecture arm64). tests/build/arm64-sysroot makes a sysroot without changing this machine. What is built runs
-# in QEMU where qemu-aarch64 is installed: ublkctl while building, and the tests.
+# --add-architecture arm64). tests/build/arm64-sysroot makes a sysroot without changing this machine. If qemu-aarch64 is
+# installed, the build runs ublkctl in QEMU, and ctest the tests.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# How everything is compiled. CMAKE_C_FLAGS and CMAKE_C_FLAGS_<CONFIG> belong to the builder: nothing here sets them.
+# Compiler flags of all targets. CMAKE_C_FLAGS and CMAKE_C_FLAGS_<CONFIG> belong to the builder: nothing here sets them.
 
 # Without a build type the build would have no optimisation. A builder who wants only CMAKE_C_FLAGS gives "None".
 get_property(multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
@@ -45,11 +45,11 @@ if(UBLKD_FUZZ) # coverage for tests/fuzz
   target_link_options(ublkd_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# ublkd_link_time(TARGET...): optimise the target together with the rest of the program that it is linked into: the
-# worker, whose instructions are counted. The objects have ordinary code as well, for the tests, which are not worth the
-# time. Not for clang, which cannot have both before version 17. Not with the sanitizers, whose reports are to name
-# functions. A builder who sets CMAKE_INTERPROCEDURAL_OPTIMIZATION, to ON or OFF, has the last word: then CMake does it
-# for everything, or nothing is done.
+# ublkd_link_time(TARGET...): optimise the target together with the rest of its program at link time. For the worker,
+# whose instructions bench/ counts. The objects have ordinary code as well, for the tests: optimising each test would
+# take too long. clang cannot put both into an object before version 17, so it does without. So do the sanitizers, whose
+# reports must name functions. If the builder sets CMAKE_INTERPROCEDURAL_OPTIMIZATION, ON makes CMake optimise
+# everything, and OFF nothing.
 function(ublkd_link_time)
   if(DEFINED CMAKE_INTERPROCEDURAL_OPTIMIZATION
      OR NOT CMAKE_C_COMPILER_ID STREQUAL "GNU"

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-# Where things are installed: GNUInstallDirs, and the directories that systemd and udev read.
+# Directories for the installation: GNUInstallDirs, and those that systemd and udev read.
 include(GNUInstallDirs)
 
-# The programs name each other: ublkd the worker, the unit ublkd.
+# Installed files name others: ublkd the worker, the unit ublkd.
 set(UBLKD_PROGRAM_PATH ${CMAKE_INSTALL_FULL_SBINDIR}/ublkd)
 set(UBLKD_WORKER_PATH ${CMAKE_INSTALL_FULL_LIBEXECDIR}/ublkd/ublkd-worker)
 
-# ublkd_service_directory(NAME MODULE VARIABLE SUFFIX OTHERWISE DOC): set NAME, unless the builder has, to VARIABLE of
-# the pkg-config module MODULE with SUFFIX. systemd and udev also read /usr/local, so that prefix keeps its files to
-# itself. OTHERWISE is relative to the prefix.
+# ublkd_service_directory(NAME MODULE VARIABLE SUFFIX OTHERWISE DOC): set NAME, unless the builder has set it. The value
+# is VARIABLE of the pkg-config module MODULE, followed by SUFFIX. With the prefix /usr/local, which systemd and udev
+# also read, it is OTHERWISE, relative to the prefix.
 function(ublkd_service_directory name module variable suffix otherwise doc)
   set(directory ${otherwise})
   if(NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr/local")
