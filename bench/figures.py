@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the results of guest/instructions.py say, and their tables."""
+"""Evaluates the results of guest/instructions.py, and makes their tables."""
 
 import statistics
 
@@ -50,7 +50,7 @@ def _line(name, results, instructions):
 
 
 def case_markdown(case, results, instructions=True):
-    """Return the table of one case, and what of it was not measured."""
+    """Return the table of one case, and the cells without a figure."""
     header = ["server/data path", "ns an I/O", "server's ns", "spread"]
     if instructions:
         header = ["server/data path", "ns an I/O", "instructions", "server's ns", "server's instructions", "spread"]

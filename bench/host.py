@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the benchmarks share on this side of the guest: programs, guest, results."""
+"""Parts that the benchmarks share outside the guest: programs, guest, results."""
 
 import datetime
 import json
@@ -21,7 +21,7 @@ _OWN_PROGRAMS = ("ublkd", "ublkd-worker", "ublkd-worker-without-statistics", "ub
 
 
 def add_options(parser, name, guest=True):
-    """Add the options that all benchmarks have; `guest`: it runs in one."""
+    """Add the options that all benchmarks have; `guest`: the benchmark runs in a guest."""
     add = parser.add_argument
     add("--build", default=os.path.join(ROOT, "build"), metavar="DIR",
         help="where ublkd was built: default %(default)s")
@@ -32,8 +32,8 @@ def add_options(parser, name, guest=True):
 
 
 class Workspace:
-    """A folder that the guest may write, with our programs copied into it, so
-    that a build that goes on meanwhile changes nothing."""
+    """A folder that the guest may write, with copies of our programs, so that a
+    build meanwhile has no effect."""
 
     def __enter__(self):
         self.path = tempfile.mkdtemp(prefix="ublkd-bench-")
@@ -106,7 +106,7 @@ def _qemu_version():
 
 
 def about(versions, lines, guest=True):
-    """Return what a result must say of how it came about; `guest`: in one."""
+    """Return the conditions that a result must name; `guest`: it ran in a guest."""
     facts = {
         "date": datetime.date.today().isoformat(),
         "command": f"bench/{' '.join([os.path.basename(sys.argv[0]), *sys.argv[1:]])}",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Draw what servers need for an I/O: one panel for each case, one bar for each row."""
+"""Draw the time of an I/O by server: one panel for each case, one bar for each row."""
 
 import fnmatch
 import math
@@ -8,7 +8,7 @@ import os
 import cases
 import figures
 
-# Debian's matplotlib is to leave no settings behind, and needs no screen.
+# Debian's matplotlib must not leave settings behind, and must not need a screen.
 os.environ.setdefault("MPLCONFIGDIR", "/tmp/ublkd-bench-matplotlib")
 
 _COLUMNS = 2

@@ -46,7 +46,7 @@ class Symbols:
     """The functions of one process and of the kernel under it."""
 
     def __init__(self, kallsyms, maps, folders):
-        """`folders` hold, under the same names, what the guest ran from its memory."""
+        """`folders` hold, under the same names, the programs that the guest ran from its memory."""
         self._folders = folders
         self._kernel = _kernel_table(kallsyms)
         self._programs = {}
@@ -80,8 +80,8 @@ class Symbols:
 
 
 def by_function(counts, symbols):
-    """Return {function: instructions} of the address space that the process's
-    own code runs in, from the file that the plugin wrote."""
+    """Return {function: instructions} of the process's address space, from the
+    file that the plugin wrote."""
     spaces = collections.defaultdict(collections.Counter)
     with open(counts, encoding="ascii") as source:
         for line in source:

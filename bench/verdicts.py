@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is asked of ublkd beside its peers, and whether the figures of one run meet it.
+"""The limits for ublkd beside its peers, and whether the figures of one run meet them.
 
 Pure: it takes the results of guest/instructions.py, and runs nothing.
 """
@@ -17,7 +17,7 @@ _AS_FAST = 1.01  # what `auto` may lose to the fastest of our own paths: about t
 
 @dataclass(frozen=True)
 class Asked:
-    """At most `limit` times what the best of `peers` needs in the same run."""
+    """At most `limit` times the figure of the best of `peers` in the same run."""
 
     measure: str
     case: str
@@ -68,7 +68,7 @@ class Verdict:
 
 
 def _known(results, case, patterns, figure):
-    """Return [(figure, row)] of the rows that are named so, the smallest first."""
+    """Return [(figure, row)] of the rows with that name, the smallest first."""
     rows = dict.fromkeys(result["row"] for result in results if result["case"] == case)
     rows = [row for row in rows if any(fnmatch.fnmatch(row, pattern) for pattern in patterns)]
     found = [(figures.figure(figures.of_cell(results, case, row), figure), row) for row in rows]
@@ -76,7 +76,7 @@ def _known(results, case, patterns, figure):
 
 
 def _data_path(results, case, row):
-    """Return the path that a row says it serves on, or None."""
+    """Return the path that a row reports, or None."""
     for result in figures.of_cell(results, case, row):
         if result.get("facts", {}).get("dataPath"):
             return result["facts"]["dataPath"]
@@ -102,7 +102,7 @@ def _beside_peers(asked, results):
 
 
 def _choice(case, results):
-    """Tell whether `auto` chose the fastest of our paths, or one that is as fast."""
+    """Return whether `auto` chose the fastest of our paths, or one that is as fast."""
     measure = f"`auto` takes the fastest of ublkd's paths: {case}"
     auto = _known(results, case, ("ublkd/auto",), _TOTAL)
     paths = _known(results, case, ("ublkd/copy", "ublkd/user-copy", "ublkd/zero-copy"), _TOTAL)
@@ -117,7 +117,7 @@ def _choice(case, results):
 
 
 def _recovery(lines):
-    """Return the verdict on what bench/recovery measured, or on why there is nothing."""
+    """Return the verdict on the results of bench/recovery, or why there are none."""
     asked = f"at most {RECOVERY_LIMIT_MS} ms"
     times = {}
     for line in lines or ():

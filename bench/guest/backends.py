@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a loop target is put on: null_blk disks, files on tmpfs and on ext4."""
+"""The backing stores of loop targets: null_blk disks, files on tmpfs and on ext4."""
 
 import os
 
@@ -13,7 +13,7 @@ _NULL_BLK_NAMES = ("ublkd-bench", "ublkd-bench-ext4")  # as folders of configfs,
 
 
 class Backends:
-    """Each backend is made when it is first asked for and stays until close()."""
+    """Creates each backend at its first use, and keeps it until close()."""
 
     def __init__(self):
         self._paths = {}
@@ -24,7 +24,7 @@ class Backends:
         return self._paths[name]
 
     def close(self):
-        """Remove what was made: it may be no guest that this runs on."""
+        """Remove the backends: this may not run in a guest."""
         for folder in (_TMPFS, _EXT4):
             if os.path.ismount(folder):
                 run("umount", folder)
@@ -67,7 +67,7 @@ def null_blk(name, size_mib, memory_backed=False):
 
 
 def use_no_scheduler(path):
-    """Take an I/O scheduler out of a disk's way, so that all disks are alike."""
+    """Switch off the I/O scheduler of a disk, so that all disks are alike."""
     write(f"/sys/block/{os.path.basename(path)}/queue/scheduler", "none")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is measured: kinds of I/O, and the cases that combine them with targets."""
+"""Kinds of I/O, and the cases that combine them with targets."""
 
 from dataclasses import dataclass
 
@@ -67,7 +67,7 @@ CASES = {
     )
 }
 
-# What is measured unless cases are named.
+# The cases of a run that names none.
 DEFAULT = (
     "null/randread-4k",
     "loop-null_blk/randread-4k",

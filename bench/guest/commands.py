@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Run a command in the guest, and say why it failed."""
+"""Runs a command in the guest, and reports why it failed."""
 
 import subprocess
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Put I/O on a disk with fio, and read what it says."""
+"""Puts I/O on a disk with fio, and reads its results."""
 
 import json
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ def command(path, workload, seconds, size):
 
 
 def measure(path, workload, seconds, size):
-    """Run a workload, and return what came of it."""
+    """Run a workload, and return its results."""
     text = run(*command(path, workload, seconds, size), timeout=600)
     job = json.loads(text[text.index("{") :])["jobs"][0]
     done = [job[kind] for kind in ("read", "write") if job[kind]["total_ios"]]

@@ -30,15 +30,15 @@ def _disk_facts(path):
 
 
 def _tidy_memory():
-    """Give every row the same memory: a large copy is much cheaper between
-    pages that lie side by side, and that would be luck."""
+    """Give every row the same memory: a large copy between neighbouring pages is
+    much cheaper, and which row gets them would be luck."""
     run("sync")
     write("/proc/sys/vm/drop_caches", 3)
     write("/proc/sys/vm/compact_memory", 1)
 
 
 def _load(disk, case, seconds):
-    """Return (what fio says, {thread: nanoseconds run meanwhile})."""
+    """Return (the results of fio, {thread: nanoseconds run meanwhile})."""
     before = disk.times()
     outcome = fio.measure(disk.path, cases.WORKLOADS[case.workload], seconds, _SMALLEST)
     return outcome, processes.spent(before, disk.times())
@@ -47,8 +47,8 @@ def _load(disk, case, seconds):
 def _share(disk, case, seconds, outcome, spent):
     """Return {thread: nanoseconds for each request}.
 
-    The kernel's workers also work for fio's start: what a load of twice the
-    length costs more is what the disk costs."""
+    The kernel's workers also work for the start of fio: the cost of the disk is
+    what a load of twice the length costs more."""
     requests = outcome.requests
     if disk.kernel_workers:
         longer, more = _load(disk, case, 2 * seconds)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A load of random reads and writes that goes on while something else happens."""
+"""A load of random reads and writes that runs in the background."""
 
 import subprocess
 import time
@@ -26,7 +26,7 @@ _OPTIONS = (
 
 class Load:
     """fio, one job per CPU at the full depth of a queue; use it in a `with` statement.
-    An I/O error ends it, unless the disk's server lets what is in flight fail."""
+    An I/O error ends it, unless the disk's server fails requests in flight."""
 
     def __init__(self, path, jobs, depth, size, errors_allowed=False):
         self._stat = f"/sys/block/{path.rsplit('/', 1)[1]}/stat"

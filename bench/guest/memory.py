@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""In the guest: the private memory of every server that has served nothing yet, and after a load.
+"""In the guest: the private memory of every server before its first request, and after a load.
 
 usage: memory.py CONFIGURATION, a JSON file that bench/memory wrote.
 """

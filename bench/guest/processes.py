@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the kernel tells about the processes of a server."""
+"""What /proc shows of the processes of a server."""
 
 import glob
 import os

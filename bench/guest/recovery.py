@@ -44,7 +44,7 @@ def _ublkd(environment, want):
 
 @contextlib.contextmanager
 def _ublkd_unasked(environment, want):
-    """The same, and REST is not asked while the disk recovers."""
+    """The same, without requests to REST while the disk recovers."""
     with _ublkd(environment, want) as (path, pid, _, after):
         yield path, pid, [], after
 
@@ -59,14 +59,14 @@ def _peer(row, environment, want):
 
 @contextlib.contextmanager
 def _kublk(environment, want):
-    """kublk under a supervisor that does the least: waits for the death, runs `kublk recover`."""
+    """kublk under a minimal supervisor: it waits for the death, and runs `kublk recover`."""
     with _peer("kublk/copy", environment, want) as (disk, _, pid):
         yield disk.path, pid, ["--", *disk.facts["recover"]], dict
 
 
 @contextlib.contextmanager
 def _rublk(environment, want):
-    """rublk likewise; it has no REISSUE, so the first I/O that is completed is one that failed."""
+    """rublk likewise; it has no REISSUE, so the first completed I/O is a failed one."""
     with _peer("rublk/copy", environment, want) as (disk, number, pid):
         command = ["--", environment.program("rublk"), "recover", "-n", number]
         yield disk.path, pid, command, lambda: {"firstIo": None}

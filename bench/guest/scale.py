@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""In the guest: make, list and remove many disks over files, with ublkd, losetup and LIO.
+"""In the guest: create, list and remove many disks over files, with ublkd, losetup and LIO.
 
 usage: scale.py CONFIGURATION, a JSON file that bench/scale wrote.
 """
@@ -40,13 +40,13 @@ def _files(count):
 
 
 def _available():
-    """Return the KiB of memory that are left."""
+    """Return the KiB of available memory."""
     line = next(line for line in read("/proc/meminfo").splitlines() if line.startswith("MemAvailable:"))
     return int(line.split()[1])
 
 
 def _await_count(what, count_now, wanted):
-    """Wait until as many are there; return nothing."""
+    """Wait until there are so many."""
     deadline = time.monotonic() + _LIMIT
     while (found := count_now()) != wanted:
         if time.monotonic() > deadline:
@@ -69,7 +69,7 @@ def _feed(command, text):
 
 
 class _Health:
-    """Asks for /healthz again and again, and keeps the longest time that an answer took."""
+    """Asks for /healthz again and again, and keeps the longest answer time."""
 
     def __init__(self, daemon):
         self._daemon = daemon
@@ -156,7 +156,7 @@ class Ublkd:
             _await_count("disks of ublkd", lambda: len(glob.glob("/sys/block/ublkb*")), 0)
 
     def after(self):
-        """What was seen by the way."""
+        """Further observations."""
         return {"healthz_ms": self._health.longest_ms}
 
     def close(self):

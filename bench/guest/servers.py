@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The servers that are measured side by side: a table of (server, data path) rows.
+"""The servers of the benchmarks: a table of (server, data path) rows.
 
 A row's start() is a context manager: it puts a disk for a target and yields it.
 A row that cannot do something raises NotApplicable with the reason.
@@ -29,7 +29,7 @@ class NotApplicable(Exception):
 
 @dataclass
 class Want:
-    """The disk that a server is to make."""
+    """The disk that a server must create."""
 
     target: str  # null or loop
     backing: str  # path of what loop is on
@@ -41,7 +41,7 @@ class Want:
 
 @dataclass
 class Disk:
-    """A disk that a server has made."""
+    """A disk that a server has created."""
 
     path: str
     pids: list = field(default_factory=list)  # the processes that serve it
@@ -49,7 +49,7 @@ class Disk:
     facts: dict = field(default_factory=dict)  # what the server tells of it
 
     def times(self):
-        """Return what its threads have run: of the kernel's, all workers, whichever process they work for."""
+        """Return the run time of its threads; of the kernel's, all workers, because they work for any process."""
         return processes.kernel_worker_times() if self.kernel_workers else processes.thread_times(self.pids)
 
 
@@ -67,9 +67,8 @@ class Row:
 
 
 def copy_programs(programs):
-    """Copy programs and their libraries into memory: in the guest, whatever
-    comes from the host takes the host's time. Whoever is started finds the
-    libraries there, too."""
+    """Copy programs and their libraries into memory: reading a file of the host
+    takes time of the host. A copied program uses the copied libraries."""
     os.makedirs(_PROGRAMS, exist_ok=True)
     libraries = set()
     for program in programs.values():
@@ -85,7 +84,7 @@ def copy_programs(programs):
 
 
 class Environment:
-    """What servers are made of: programs, backends, one ublkd for all rows of a worker."""
+    """The parts of servers: programs, backends, one ublkd for all rows of a worker."""
 
     def __init__(self, programs, missing, in_memory=True):
         self.backends = backends.Backends()
@@ -99,7 +98,7 @@ class Environment:
         return self._programs[name]
 
     def daemon(self, worker="ublkd-worker"):
-        """Return the ublkd that starts this program of its build as workers."""
+        """Return the ublkd that starts this program of its build as its workers."""
         if worker not in self._daemons:
             program = self.program("ublkd")
             options = ("--worker", os.path.join(os.path.dirname(program), worker))
@@ -107,7 +106,7 @@ class Environment:
         return self._daemons[worker]
 
     def close(self):
-        """Stop and remove all that was started or made."""
+        """Stop and remove everything."""
         while self._daemons:
             self._daemons.popitem()[1].close()
         self.backends.close()
@@ -132,7 +131,7 @@ _KUBLK_OPTIONS = {
     "batch zero-copy": ("-b", "-z"),
     "batch auto-zero-copy": ("-b", "--auto_zc"),
 }
-# Seen as a `kublk add` that does not return; the rest is read from the sources of 7.2.
+# `kublk add` did not return. The sources of 7.2 show why.
 _KUBLK_BATCH_USER_COPY = (
     "kublk announces buffer addresses (ublk_batch_prepare() in its batch.c) in elements that have no room for them "
     "(ublk_commit_elem_buf_size()); the driver's ublk_check_batch_cmd() refuses that with EINVAL, so nothing is fetched"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the kernel traces while a disk recovers."""
+"""Traces the kernel while a disk recovers."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ _EVENTS = (
     "workqueue/workqueue_execute_start",
     "workqueue/workqueue_execute_end",
 )
-# What the ublk driver and io_uring do of it: name, place; "r" is at the return. Not every kernel has all.
+# Functions of the ublk driver and io_uring: name, place; "r" is at the return. Not every kernel has all.
 _PROBES = (
     "p:kill_and_free io_ring_ctx_wait_and_kill",
     "p:refs_atomic percpu_ref_switch_to_atomic_rcu",
@@ -65,7 +65,7 @@ def _prepare():
 
 @contextlib.contextmanager
 def recording(folder, number):
-    """Save a trace of what happens meanwhile as FOLDER/trace-NUMBER; nothing without a folder."""
+    """Save a trace of the kernel meanwhile as FOLDER/trace-NUMBER; without a folder, do nothing."""
     if not folder:
         yield
         return

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""In the guest: what each server makes of a backing file that is cut off under its disk.
+"""In the guest: truncate the backing file of a live disk, and record what each server answers.
 
 usage: truncation.py CONFIGURATION, a JSON file that bench/truncation wrote.
 """
@@ -49,7 +49,7 @@ def _write(path, offset):
 
 
 def _read(path, offset, length=_BLOCK):
-    """Read, and return what the client takes for the last block of its data."""
+    """Read, and return what the client gets as the last block of its data."""
     buffer = _buffer(_MEMORY, length)
     result = _io(path, os.O_RDONLY, lambda descriptor: os.preadv(descriptor, [buffer], offset))
     if result != length:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Talk to ublkd over its Unix socket."""
+"""A client of ublkd over its Unix socket."""
 
 import http.client
 import json
@@ -46,12 +46,12 @@ class Daemon:
         self._await_ready()
 
     def close(self):
-        """End it and forget its folder; its devices are to be deleted before."""
+        """Stop it and remove its folder; the caller has deleted its devices."""
         self.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def stop(self):
-        """End it; what it keeps in its folder stays."""
+        """Stop it; its folder stays."""
         self._process.terminate()
         self._process.wait(_LIMIT)
 
@@ -92,8 +92,8 @@ class Daemon:
     def create(self, spec):
         """Create a device and return it once it is live.
 
-        This polls, where a client would say ?wait=ready: a fault there is for
-        the tests to find, and must not stand in the way of a measurement."""
+        Polls instead of using ?wait=ready: a fault of that is for the tests to find,
+        and must not spoil a measurement."""
         self._must(201, "POST", "/devices", spec)
         body = self._poll(spec["name"], lambda body: body and body["status"]["phase"] in ("Live", "Failed", "Backoff"))
         if body["status"]["phase"] != "Live":
@@ -110,7 +110,7 @@ class Daemon:
         return body if status == 200 else None
 
     def delete(self, name):
-        """Remove a device, in use or not, and return once it is gone."""
+        """Remove a device, in use or not, and return when it is removed."""
         self._must(202, "DELETE", f"/devices/{name}?force=true")
         self._poll(name, lambda body: body is None)
 

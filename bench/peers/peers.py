@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Build the peers that ublkd is measured beside, and keep them in the cache.
+"""Builds the peers of the benchmarks, and keeps them in the cache.
 
 Each peer is a bundle of the download cache of tests/vm (see cache.py there),
 under $CACHE/peers: the program, and a file `versions` with one line for each
@@ -24,7 +24,7 @@ _KUBLK_RECIPE = 1
 _RUBLK_RECIPE = 1
 _JOBS = 2
 
-# What of the kernel's source kublk and `make headers` need: a tenth of it.
+# The part of the kernel's source that kublk and `make headers` need: a tenth of it.
 _KERNEL_PARTS = (
     "Makefile",
     "*/Makefile",
@@ -56,7 +56,7 @@ class Peer:
 
 
 def _run(*command, **options):
-    """Run a step of a build; on failure say which, and its last words."""
+    """Run a step of a build; on failure report the step and the end of its output."""
     try:
         done = subprocess.run(
             command,
@@ -96,7 +96,7 @@ def _build_kublk(directory, scratch):
     """kublk wants the kernel's own headers, and a liburing that is newer than
     Debian 12's: that of Debian 13, unpacked here, linked statically."""
     kernel, kernel_version = _unpack_kernel_source(Suite("trixie-backports", scratch), scratch)
-    # headers_install wants rsync, and only copies what this has made.
+    # headers_install needs rsync, and only copies what `make headers` has made.
     _run("make", f"-j{_JOBS}", "-C", kernel, "headers")
     newer = Suite("trixie", scratch)
     liburing = os.path.join(scratch, "liburing")
@@ -144,7 +144,7 @@ _RECIPES = {
 }
 NAMES = tuple(_RECIPES)
 
-# Wanted, and not to be had by the means above.
+# Peers that these steps cannot build.
 UNAVAILABLE = {
     "ublksrv": "no Debian package, and on no registry: its source is only in its git repository",
 }
