@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A device whose record is older than its disk is left alone; one that is adopted is found as at a start. */
+/* ublkd leaves a device alone whose record is older than its disk. It finds the disk of an adopted device as
+ * at a start. */
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 
 #include "tests/unit/check.h"
@@ -7,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* The disk of `data` was made for the epoch after the one that the store knows. */
+/* Create the disk of `data` for the epoch after that of the store. */
 static void make_outdated(struct world *world, enum record_age age)
 {
         world_new(world);
@@ -24,7 +25,7 @@ static void make_outdated(struct world *world, enum record_age age)
 
 static void check_left_alone(const struct world *world, enum condition_reason reason)
 {
-        CHECK_INT(fake_looks, 0); /* nothing that is not asked about is acted upon */
+        CHECK_INT(fake_looks, 0); /* ublkd does not act without asking */
         CHECK_INT(fake_kills, 0);
         CHECK(!fake_worker("data"));
         CHECK(fake_disks[0].there && fake_disks[0].device.state == KERNEL_STATE_LIVE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which store a disk goes on with: the reconciler over a pretended kernel and pretended workers. */
+/* Which store serves a disk: the reconciler over a fake kernel and fake workers. */
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 #include "tests/unit/ublkd/service_manager.h"
@@ -24,7 +24,7 @@ static bool is_same_file(int one, int other)
         return fstat(one, &a) == 0 && fstat(other, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
 }
 
-/* Its worker has opened the store `fd`, which stays the caller's. */
+/* Let its worker open the store `fd`, which the caller closes. */
 static void bring_up_on(struct world *world, const char *identity, int fd)
 {
         world_settle(world, 0);
@@ -32,7 +32,7 @@ static void bring_up_on(struct world *world, const char *identity, int fd)
         world_bring_up(world, "data", "file:1");
 }
 
-/* ublkd and the worker die; the next ublkd has nobody to ask. */
+/* ublkd and the worker die: the next ublkd cannot ask a worker. */
 static void lose_the_store(struct world *world)
 {
         int number = world_record(world, "data")->number;
@@ -89,7 +89,8 @@ static void an_adopted_worker_gives_the_store(void)
         close_fd(store);
 }
 
-/* It may have been taken over since: it is not believed that the disk was made on another store. */
+/* An attacker may control the worker by now: ublkd does not accept that the disk was created on another
+ * store. */
 static void an_adopted_worker_cannot_give_another_store(void)
 {
         int store = new_store(), other = new_store();
@@ -235,7 +236,7 @@ static void another_target_may_be_on_another_store(void)
         close_fd(store);
 }
 
-/* Until the disk is gone and a worker for the next one is there. No worker recovers the disk. */
+/* Wait until the disk is removed and a worker of the next disk has started. No worker recovers the disk. */
 static void wait_for_the_next_disk(struct world *world)
 {
         int number = world_record(world, "data")->number;
@@ -253,7 +254,7 @@ static void wait_for_the_next_disk(struct world *world)
         CHECK(!"no worker was started for another disk");
 }
 
-/* Its file may have been deleted meanwhile: nothing else would have its data. */
+/* Its file may have been deleted meanwhile: then only the descriptor has the data. */
 static void a_disk_that_dies_with_its_worker_is_made_on_its_store(void)
 {
         int store = new_store();
@@ -263,7 +264,7 @@ static void a_disk_that_dies_with_its_worker_is_made_on_its_store(void)
         world_put_loop(&world, "data", ",\"recovery\":{\"onCrash\":\"none\"}");
         bring_up_on(&world, "file:a", store);
         fake_worker_die(fake_worker("data"));
-        fake_disks[0].device.state = KERNEL_STATE_DEAD; /* the driver takes it away */
+        fake_disks[0].device.state = KERNEL_STATE_DEAD; /* the driver stops it */
         wait_for_the_next_disk(&world);
         CHECK(is_same_file(fake_worker_given(fake_worker("data")), store));
         world_bring_up(&world, "data", "file:1"); /* it reports no store: it has the one that it was given */
@@ -317,7 +318,7 @@ static void a_disk_that_was_given_up_is_made_on_its_store(void)
         close_fd(store);
 }
 
-/* ublkd was away when the target was changed: what serves is the store of the spec before. */
+/* The target changed while ublkd did not run: the worker serves the store of the old spec. */
 static void the_store_of_an_older_spec_is_not_that_of_the_next_disk(void)
 {
         int store = new_store();
@@ -343,7 +344,7 @@ static void the_store_of_an_older_spec_is_not_that_of_the_next_disk(void)
         close_fd(store);
 }
 
-/* While a file has a name its data outlive the disk. */
+/* While a file has a name, its data survive the disk. */
 static void a_store_without_a_name_is_known_for_it(void)
 {
         char path[] = "/tmp/reach-XXXXXX";
@@ -373,7 +374,7 @@ static void bring_up_part(struct world *world, const char *name, uint64_t offset
         world_bring_up(world, name, key);
 }
 
-/* The next ublkd would not have it, and mkfs would get the block device. */
+/* Otherwise the next ublkd would lack it, and mkfs could open the block device. */
 static void an_inherited_claim_is_kept_by_the_service_manager(void)
 {
         int manager = fake_service_manager(), store = new_store();

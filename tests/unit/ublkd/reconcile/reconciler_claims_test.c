@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whom a backing store belongs to: the reconciler over a pretended kernel and pretended workers. */
+/* Which device has a backing store: the reconciler over a fake kernel and fake workers. */
 #include "tests/unit/check.h"
 #include "reconciler_fake_worker.h"
 #include "reconciler_world.h"
@@ -78,7 +78,7 @@ static void a_disk_does_not_grow_into_another(void)
         world_free(&world);
 }
 
-/* What waits in a disk without a worker will be written: nobody else may have its store meanwhile. */
+/* The requests that wait in a disk without a worker will be written: no other device may get its store. */
 static void a_disk_without_a_worker_keeps_its_store(void)
 {
         static const char *const names[] = {"thief"};
@@ -93,7 +93,7 @@ static void a_disk_without_a_worker_keeps_its_store(void)
         world_free(&world);
 }
 
-/* The same over a restart of ublkd: nobody is there who could tell what the disk writes to. */
+/* The same after a restart of ublkd: no worker can report what the disk writes to. */
 static void a_disk_without_a_worker_keeps_its_store_over_a_restart(void)
 {
         static const char *const names[] = {"athief"};
@@ -163,7 +163,7 @@ static void a_worker_that_is_found_keeps_the_claim_that_was_written_down(void)
         }
 }
 
-/* A worker that names the store of another disk takes it from nobody. */
+/* A worker that names the store of another disk does not take it away. */
 static void a_worker_that_is_found_takes_no_store_of_another_disk(void)
 {
         struct world world;
@@ -201,7 +201,7 @@ static void a_recovery_does_not_join_another_writer(void)
         world_free(&world);
 }
 
-/* Whether an event holds the words. A status of a back-off that is short may be gone already. */
+/* Return whether an event contains the words. The status of a short back-off may be over already. */
 static bool was_told(const struct world *world, const char *words)
 {
         const struct event_log *log = device_store_events(world->store);
@@ -212,7 +212,8 @@ static bool was_told(const struct world *world, const char *words)
         return false;
 }
 
-/* "data" is served; the worker of "thief" finds its store locked by `holder`, and says so in these words. */
+/* "data" is served; the worker of "thief" finds its store locked by `holder`, and reports it in these
+ * words. */
 static void world_new_with_thief(struct world *world, pid_t holder, const char *words)
 {
         world_new(world);
@@ -225,7 +226,7 @@ static void world_new_with_thief(struct world *world, pid_t holder, const char *
         world_settle(world, 5);
 }
 
-/* It is a device of ours, not a process that could be killed. */
+/* The message names the device, not a process to kill. */
 static void a_store_that_a_worker_of_ours_has_locked_is_its_devices(void)
 {
         struct world world;
@@ -257,7 +258,7 @@ static void world_new_with_lost_worker(struct world *world, const char *lost_nam
         CHECK(!was_told(world, "end it"));
 }
 
-/* The advice was to end the worker, which would have taken the disk from its users. */
+/* Advice to end the worker would take the disk from its openers. */
 static void a_store_that_the_worker_of_a_lost_disk_has_locked_is_to_be_adopted(void)
 {
         struct world world;
@@ -281,7 +282,7 @@ static void lie_on(struct worker_proc *worker, const char *key, bool mapped)
         CHECK_INT(backing_claims_add(&fake_worker_params(worker)->claims, &claim), 0);
 }
 
-/* Somebody else uses its store (error), or that cannot be known (0). */
+/* Another program uses its store (error), or that is unknown (0). */
 static void share(struct worker_proc *worker, int error, const char *reason, const char *sentence)
 {
         CHECK_INT(problem_add(&fake_worker_params(worker)->sharing, error, "/target/path", reason, "%s",
@@ -327,7 +328,7 @@ static bool has_event(const struct world *world, enum condition_reason reason)
         return false;
 }
 
-/* A new disk, whose worker opens its store when it is told. */
+/* A new disk, whose worker opens its store when the test says so. */
 static struct worker_proc *world_new_with_opener(struct world *world)
 {
         world_new(world);
@@ -399,7 +400,7 @@ static void leave_lost_disk(struct world *world)
         lost_disk_is_there = true;
 }
 
-/* The look at foreign disks has not ended yet. */
+/* The scan for foreign disks has not ended yet. */
 static void the_store_of_a_lost_disk_is_its_own(void)
 {
         static const char *const names[] = {"again"};
@@ -409,7 +410,7 @@ static void the_store_of_a_lost_disk_is_its_own(void)
         world_stop_reconciler(&world);
         leave_lost_disk(&world);
         world_start_reconciler(&world);
-        /* A record with that number, whose disk has another one, says nothing of the lost disk. */
+        /* A record with that number, whose disk has another one, does not describe the lost disk. */
         world_put_loop(&world, "other", ",\"enabled\":false");
         world_settle(&world, 0);
         CHECK_INT(device_store_assign_number(world.store, "other", LOST_NUMBER), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a pretended worker tells of itself. */
+/* The getters of a fake worker. */
 #include "reconciler_fake_worker.h"
 #include "reconciler_fakes.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A pretended worker, for reconciler_fakes.c and tests that have it say what is unusual. */
+/* A fake worker, for reconciler_fakes.c and for tests that let it send unusual messages. */
 #pragma once
 
 #include "ublkd/workers/worker_proc.h"
@@ -19,11 +19,11 @@ struct worker_proc {
         uint64_t asked; /* to grow to */
         struct problem_list problems, refusal, notices;
         pid_t holder;
-        int given;           /* the descriptor of the store that it was started with */
-        bool exists, shared; /* likewise */
+        int given;           /* the descriptor of the store in CONFIG */
+        bool exists, shared; /* as in CONFIG */
         struct worker_store store;
         enum worker_lock lock;
-        const char *fault; /* why it was killed, where that was said */
+        const char *fault; /* why ublkd killed it; NULL: unknown */
         struct worker_death death;
         worker_proc_changed changed;
         void *userdata;

@@ -98,7 +98,7 @@ static int submit(int (*act)(struct ublk_ctl_call *call, struct kernel_device *r
         return 0;
 }
 
-/* ublk_ctl_NAME() without parameters of its own: what `act` does, when the test lets it be answered. */
+/* ublk_ctl_NAME() without own parameters: does `act` when the test answers it. */
 #define COMMAND(name, act)                                                                                   \
         int ublk_ctl_##name(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done, void *userdata,   \
                 struct ublk_ctl_call **ret)                                                                  \
@@ -204,7 +204,7 @@ int ublk_ctl_end_recovery(struct ublk_ctl *ctl _unused_, int number, pid_t worke
         return submit(act_live, number, NULL, done, userdata, ret);
 }
 
-/* Its worker leaves. */
+/* Its worker exits. */
 static int act_stop(struct ublk_ctl_call *call, struct kernel_device *ret _unused_)
 {
         struct worker_proc *worker;
@@ -234,7 +234,7 @@ static int act_stop_unheld(struct ublk_ctl_call *call, struct kernel_device *ret
 
 COMMAND(stop_unheld, act_stop_unheld)
 
-/* Its worker finishes and leaves. */
+/* Its worker finishes and exits. */
 static int act_quiesce(struct ublk_ctl_call *call, struct kernel_device *ret _unused_)
 {
         struct worker_proc *worker;
@@ -267,7 +267,7 @@ int ublk_ctl_update_size(struct ublk_ctl *ctl _unused_, int number, uint64_t siz
         return r;
 }
 
-/* Of a disk that has gone since it was asked for, there is nothing to delete, and nothing to come back. */
+/* Fails for a disk that was removed since DEL_DEV was sent. An open disk stays until it is closed. */
 static int act_del(struct ublk_ctl_call *call, struct kernel_device *ret _unused_)
 {
         struct fake_disk *disk = &fake_disks[call->number];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Faults that lose acknowledged data: shown once, cleared with the next worker, and only what was accepted.
- */
+/* Faults that lose acknowledged data: reported once, and cleared with the next worker if they were
+ * accepted. */
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 #include "ublkd/proto/region_faults.h"
@@ -97,7 +97,7 @@ static void cleared_with_the_worker_that_follows(void)
         bring_up(&world, &control);
         fail_a_flush(&world, control);
         CHECK_INT(device_store_request_restart(world.store, "data", true), 0);
-        CHECK(region_fault_is_latched(control, REGION_FAULT_FLUSH)); /* the old worker serves still */
+        CHECK(region_fault_is_latched(control, REGION_FAULT_FLUSH)); /* the old worker still serves */
         world_settle(&world, 20);
         world_churn(&world, names, 2, "file:1");
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
@@ -141,7 +141,7 @@ static void not_by_a_restart_that_was_refused(void)
         world_free(&world);
 }
 
-/* The region is removed with the runtime directory; the worker goes on failing flushes. */
+/* The region is removed with the runtime directory; the worker still fails flushes. */
 static void kept_while_the_region_is_gone(void)
 {
         struct region_control *control;

@@ -45,7 +45,7 @@ static void put(struct world *world, unsigned i)
         world_put_loop(world, name_of(i, name), "");
 }
 
-/* What happens by itself, without waiting for a timer. */
+/* Run the loop until only timers are left. */
 void many_settle(struct world *world)
 {
         while (sd_event_run(world->event, 0) > 0 || fake_ctl_answer()) {}
@@ -89,7 +89,7 @@ static bool is_gone(const struct world *world, const char *name)
         return !world_record(world, name);
 }
 
-/* Other devices may have something to do as well: it is left to many_settle(). */
+/* Other devices may be due as well: many_settle() runs them. */
 static void run_until(
         struct world *world, bool (*done)(const struct world *world, const char *name), const char *name)
 {
@@ -109,7 +109,7 @@ static void add(struct world *world, unsigned i)
         run_until(world, is_live, name);
 }
 
-/* One after the other: a worker that is not looked at in time would be killed. */
+/* One after the other: ublkd kills a worker that does not report in time. */
 void many_begin(struct world *world, unsigned count)
 {
         char name[NAME_SIZE];
@@ -131,7 +131,7 @@ static void remove_one(struct world *world, unsigned i)
         run_until(world, is_gone, name);
 }
 
-/* As handle_device_list() goes through them. */
+/* In the order of handle_device_list(). */
 static void page(const struct world *world, const char *after)
 {
         const struct device_record *record = device_store_next(world->store, after);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* A world with many live devices, and what the supervisor does with one of them: for the test of how the work
- * grows, and for bench/lookups. */
+/* A world with many live devices, and operations of the supervisor on one of them: for
+ * reconciler_scale_test.c and bench/lookups. */
 #pragma once
 
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 
 enum many_operation {
-        MANY_STORE_EVENT, /* a change of one device in the store is announced */
-        MANY_EVENT,       /* an event of one device is kept and announced */
-        MANY_UEVENT,      /* udev was at one disk */
+        MANY_STORE_EVENT, /* the store announces a change of one device */
+        MANY_EVENT,       /* the store keeps an event of one device and announces it */
+        MANY_UEVENT,      /* udev has handled one disk */
         MANY_TURN,        /* a turn of one device: from the queue until its status is as it is */
         MANY_PAGE,        /* the records of a page of GET /devices, 100 at most */
         MANY_ADD,         /* one more device, from its put until it is live */
@@ -18,11 +18,11 @@ enum many_operation {
 
 const char *many_operation_to_string(enum many_operation operation);
 
-/* Make `count` live devices. */
+/* Create `count` live devices. */
 void many_begin(struct world *world, unsigned count);
-/* Do what must be done before the `round`th many_measured() of this operation. */
+/* Prepare the `round`th many_measured() of this operation. */
 void many_prepare(struct world *world, enum many_operation operation, unsigned count, unsigned round);
-/* The operation itself. */
+/* Run the operation. */
 void many_measured(struct world *world, enum many_operation operation, unsigned count, unsigned round);
-/* Let everything happen that it has caused. */
+/* Run the loop until all its effects are done. */
 void many_settle(struct world *world);

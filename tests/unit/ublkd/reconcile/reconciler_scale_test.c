@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What is done with one device takes as much work among 10,000 devices as among 100, but for a logarithm. Work is
- * counted in instructions, so neither the machine nor its load matters. */
+/* An operation on one device takes as much work among 10,000 devices as among 100, except for a logarithm.
+ * The test counts instructions, so neither the machine nor its load matters. */
 #include "tests/unit/check.h"
 #include "tests/unit/step_count.h"
 #include "tests/unit/ublkd/reconcile/reconciler_many.h"
 
 #include <stdlib.h>
 
-enum { FEW = 100, MANY = 10000 }; /* as many as the API lets there be */
+enum { FEW = 100, MANY = 10000 }; /* the limit of the API */
 
 static const enum many_operation operations[] = {
         MANY_STORE_EVENT, MANY_EVENT, MANY_UEVENT, MANY_TURN, MANY_PAGE};
@@ -47,7 +47,7 @@ int main(void)
         struct figures few = {.count = FEW}, many = {.count = MANY};
         int r = step_count(run, counted, &few);
 
-        if (r == CHECK_SKIP) /* nobody may trace here */
+        if (r == CHECK_SKIP) /* tracing is not permitted here */
                 return CHECK_SKIP;
         CHECK_INT(r, 0);
         CHECK_INT(step_count(run, counted, &many), 0);

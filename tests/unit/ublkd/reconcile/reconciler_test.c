@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How a disk comes to be, changes and goes: the reconciler over a pretended kernel and pretended workers. */
+/* Creating, changing and removing a disk: the reconciler over a fake kernel and fake workers. */
 #include "tests/unit/check.h"
 #include "ublkd/plan/attempt.h"
 
@@ -33,7 +33,7 @@ static void many_devices_that_choose_a_number_at_once(void)
         world_free(&world);
 }
 
-/* A number of its own is no sign that the kernel has heard of it. */
+/* A device with a number may be unknown to the kernel. */
 static void what_never_had_a_driver_is_forgotten_without_one(void)
 {
         struct world world;
@@ -62,7 +62,7 @@ static void a_stranger_that_is_faster_gets_another_number(void)
         world_free(&world);
 }
 
-/* From when a deleted disk is not found any more to when its number is free, some milliseconds pass. */
+/* The number of a deleted disk is free some milliseconds after the kernel does not find the disk any more. */
 static void a_number_that_is_being_released_is_waited_for(void)
 {
         struct world world;
@@ -96,7 +96,7 @@ static void a_number_that_is_not_released_is_reported(void)
         world_free(&world);
 }
 
-/* Not for a moment does it look as if nothing were wrong, also while another worker is tried with. */
+/* The status shows the failure all the time, also while ublkd tries another worker. */
 static void a_foreign_number_is_reported_all_the_time(void)
 {
         struct world world;
@@ -124,7 +124,7 @@ static void a_foreign_number_is_reported_all_the_time(void)
         world_free(&world);
 }
 
-/* What was found at one number is not told of the next. */
+/* A failure at one number is not reported for the next one. */
 static void a_number_that_is_being_released_is_not_foreign(void)
 {
         struct world world;
@@ -135,7 +135,7 @@ static void a_number_that_is_being_released_is_not_foreign(void)
         fake_releases = 1;
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(world_record(&world, "data")->number, 1);
-        CHECK_INT(fake_adds, 3); /* a stranger's, one too early, and one */
+        CHECK_INT(fake_adds, 3); /* another program was first; too early; done */
         world_free(&world);
 }
 
@@ -151,7 +151,7 @@ static void a_failed_question_to_the_kernel_is_reported_during_the_release(void)
         world_free(&world);
 }
 
-/* An ADD_DEV that was given up makes its disk after the user has chosen another number. */
+/* An ADD_DEV that ublkd gave up creates its disk after the user has chosen another number. */
 static void a_late_disk_is_not_forgotten_for_another_number(void)
 {
         static const char *const names[] = {"data"};
@@ -202,7 +202,7 @@ static void nothing_is_reported_of_a_disk_before_the_kernel_answers(void)
         for (unsigned i = 0; i < 100 && world_phase(&world, "data") != PHASE_LIVE; i++)
                 world_settle(&world, 20);
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
-        fake_get_info_error = -EIO; /* what was seen is known */
+        fake_get_info_error = -EIO; /* ublkd knows what it saw before */
         world_put_loop(&world, "data", ",\"labels\":{\"a\":\"b\"}");
         world_settle(&world, 5);
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
@@ -223,14 +223,14 @@ static void what_the_kernel_leaves_out_is_not_asked_for_again(void)
         CHECK_INT(world_phase(&world, "data"), PHASE_FAILED);
         CHECK(!fake_disks[0].there && !fake_worker("data"));
         fake_dropped_flags = 0;
-        world_put_loop(&world, "data", ",\"queueDepth\":3"); /* the user has another idea */
+        world_put_loop(&world, "data", ",\"queueDepth\":3"); /* the user changes the spec */
         world_settle(&world, 0);
         world_churn(&world, names, 1, "file:1");
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
         world_free(&world);
 }
 
-/* First the worker, then the disk; and what the worker cannot do is told, and asked again. */
+/* The worker grows first, then the disk. ublkd reports a refusal of the worker, and asks again. */
 static void a_disk_grows_after_its_worker(void)
 {
         struct world world;
@@ -252,7 +252,7 @@ static void a_disk_grows_after_its_worker(void)
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_CANNOT_GROW);
         CHECK(strstr(world_record(&world, "data")->status.message, "with 1MiB; it cannot grow to 2MiB"));
         CHECK(!strstr(
-                world_record(&world, "data")->status.message, "resize")); /* it may have grown by then */
+                world_record(&world, "data")->status.message, "resize")); /* it may have grown already */
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
         fake_worker_grow(fake_worker("data"), NULL);
         world_settle(&world, 5);
@@ -264,7 +264,7 @@ static void a_disk_grows_after_its_worker(void)
         world_free(&world);
 }
 
-/* Somebody came between the question whether the disk is in use and its end. */
+/* A process opens the disk after the question whether it is in use, before the disk is stopped. */
 static void a_disk_that_was_opened_since_stays_until_it_is_closed(void)
 {
         struct world world;
@@ -274,7 +274,7 @@ static void a_disk_that_was_opened_since_stays_until_it_is_closed(void)
                 world.host.features = WORLD_TRIES_TO_STOP;
                 world_put_loop(&world, "data", "");
                 world_bring_up(&world, "data", "file:1");
-                fake_disks[0].device.flags |= WORLD_TRIES_TO_STOP; /* which the driver adds unasked */
+                fake_disks[0].device.flags |= WORLD_TRIES_TO_STOP; /* the driver adds it by itself */
                 fake_disks[0].open = true;
                 CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
                 world_wait_told(&world, "data", "/dev/ublkb0 is in use: somebody.");
@@ -296,8 +296,8 @@ static void a_disk_that_was_opened_since_stays_until_it_is_closed(void)
         }
 }
 
-/* A kernel without TRY_STOP_DEV is asked by an exclusive open. Not being able to ask is as good as a user,
- * however often it is tried: it is no reason to kill the worker, and to stop the disk then. */
+/* Without TRY_STOP_DEV, ublkd asks the kernel by an exclusive open. If it cannot ask, however often it tries,
+ * it assumes an opener: it does not kill the worker and stop the disk. */
 static void a_disk_that_may_be_mounted_is_stopped_by_force_only(void)
 {
         enum { ROUNDS = 2 * ATTEMPT_TRIES };
@@ -332,8 +332,7 @@ static void a_disk_that_may_be_mounted_is_stopped_by_force_only(void)
         }
 }
 
-/* The same question whatever takes the disk away; and none about a disk that nobody serves, whose open may
- * wait. */
+/* ublkd asks before every removal, but not about a disk without a worker, where the open could wait. */
 static void every_removal_of_a_disk_asks_the_kernel(void)
 {
         struct world world;
@@ -368,7 +367,7 @@ static void every_removal_of_a_disk_asks_the_kernel(void)
         world_free(&world);
 }
 
-/* As one does whose last user goes: DEL_DEV was asked for before, and takes effect now. */
+/* The last opener closes the disk: the DEL_DEV of before takes effect now. */
 static void a_disk_that_is_removed_before_it_is_deleted(void)
 {
         struct world world;
@@ -385,7 +384,7 @@ static void a_disk_that_is_removed_before_it_is_deleted(void)
         world_free(&world);
 }
 
-/* The answer of the question who has the disk may come when nobody wants to know any more. */
+/* The search for openers may end after the removal. */
 static void a_disk_that_is_removed_during_the_search_of_its_openers(void)
 {
         struct world world;
@@ -410,7 +409,7 @@ static void a_disk_that_is_removed_during_the_search_of_its_openers(void)
         }
 }
 
-/* Those who had the disk first may not be those who have it last; and it may be that nobody can tell. */
+/* The openers may change during the wait, and the search may fail. */
 static void users_are_looked_for_again(void)
 {
         struct world world;
@@ -430,7 +429,7 @@ static void users_are_looked_for_again(void)
         world_free(&world);
 }
 
-/* What goes by itself within moments is no news. */
+/* A wait that ends within moments is not reported. */
 static void a_disk_that_lingers_for_a_moment_is_not_held(void)
 {
         struct world world;
@@ -443,7 +442,7 @@ static void a_disk_that_lingers_for_a_moment_is_not_held(void)
         began = clock_msec(CLOCK_MONOTONIC);
         CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
         world_settle(&world, 100);
-        if (clock_msec(CLOCK_MONOTONIC) - began < 1000) { /* else this process was stopped for longer */
+        if (clock_msec(CLOCK_MONOTONIC) - began < 1000) { /* otherwise this process was stopped for longer */
                 CHECK_INT(world_record(&world, "data")->status.reason, REASON_DELETING);
                 CHECK_INT(disk_search_count(world.disk_search), 0);
         }
@@ -468,7 +467,7 @@ static void a_record_that_could_not_be_erased_is_erased_later(void)
         world_free(&world);
 }
 
-/* Neither Live for a spec that is not served, nor the old spec's reason for the new one. */
+/* Report neither Live for a spec that is not served, nor the old spec's reason for the new one. */
 static void a_result_of_the_old_spec_is_not_reported_for_the_new_one(void)
 {
         struct world world;
@@ -484,7 +483,7 @@ static void a_result_of_the_old_spec_is_not_reported_for_the_new_one(void)
         world_free(&world);
 }
 
-/* The number may be somebody else's next, and udev would make that disk look like ours. */
+/* Another program may get the number next, and udev would set up its disk like ours. */
 static void the_file_for_udev_is_removed_with_the_disk(void)
 {
         struct world world;
@@ -495,7 +494,7 @@ static void the_file_for_udev_is_removed_with_the_disk(void)
         world_put_loop(&world, "data", "");
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(access(path, F_OK), 0);
-        fake_disks[0].there = false; /* somebody else deleted it */
+        fake_disks[0].there = false; /* another program deleted it */
         fake_worker_die(fake_worker("data"));
         world_settle(&world, 5);
         CHECK(access(path, F_OK) < 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What a try came to is told of the words of the user that it was made for, and of no others: the reconciler
- * over a pretended kernel and pretended workers. */
+/* ublkd reports the result of a try only for the request of the user that it was made for: the reconciler
+ * over a fake kernel and fake workers. */
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 
-/* How often it happened to the device. */
+/* Return how many such events the device has. */
 static unsigned count_events(const struct world *world, enum condition_reason reason)
 {
         const struct event_log *log = device_store_events(world->store);
@@ -16,7 +16,7 @@ static unsigned count_events(const struct world *world, enum condition_reason re
         return count;
 }
 
-/* The last event of that reason holds `words`. */
+/* Check that the last event of that reason contains `words`. */
 static void check_event(
         const struct world *world, enum condition_reason reason, enum event_type type, const char *words)
 {
@@ -32,7 +32,7 @@ static void check_event(
                 fprintf(stderr, "it says: %s\n", event_log_at(log, i - 1)->message);
 }
 
-/* A new spec is there, the worker of the one before refuses, and the one for the new spec is at its part. */
+/* After a new spec: the worker of the old spec refuses, and the worker of the new spec opens its store. */
 static void check_not_judged(struct world *world)
 {
         const struct device_record *record;
@@ -47,7 +47,7 @@ static void check_not_judged(struct world *world)
         CHECK(fake_worker("data"));
 }
 
-/* Every refusal makes the back-off longer, so in the end it is seen however busy the machine is. */
+/* Every refusal makes the back-off longer, so the test sees it in the end even on a busy machine. */
 static void refuse_until_back_off(struct world *world)
 {
         for (unsigned deaths = 0; fake_worker("data") && deaths < 20; deaths++) {
@@ -69,7 +69,7 @@ static void a_refusal_does_not_apply_to_a_later_spec(void)
         world_put_loop(&world, "data", ",\"labels\":{\"a\":\"b\"}");
         check_not_judged(&world);
         refuse_until_back_off(&world);
-        CHECK(strstr(world_record(&world, "data")->status.message, "It is too small.")); /* that is one */
+        CHECK(strstr(world_record(&world, "data")->status.message, "It is too small.")); /* one refusal */
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_BACKING_TOO_SMALL);
         CHECK_INT(world_record(&world, "data")->status.observed_generation, 2);
         world_free(&world);
@@ -100,7 +100,7 @@ static void a_refusal_does_not_answer_a_later_request(void)
         check_not_judged(&world);
         CHECK_INT(world_record(&world, "data")->status.observed_asked, 1);
         world_bring_up(&world, "data", "file:1");
-        CHECK_INT(device_store_try_again(world.store, "data"), 0); /* of a disk that is well */
+        CHECK_INT(device_store_try_again(world.store, "data"), 0); /* of a disk without a failure */
         world_settle(&world, 5);
         CHECK_INT(world_record(&world, "data")->status.observed_asked, 2);
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
@@ -123,7 +123,7 @@ static void asking_again_skips_the_back_off(void)
         world_free(&world);
 }
 
-/* A worker opens a store that is not wanted any more, or with another size, and may do so for long. */
+/* A worker may still open a store that the spec does not want any more, or with an old size. */
 static void a_worker_of_another_store_or_size_is_not_waited_for(void)
 {
         static const char *const changes[] = {",\"size\":\"1MiB\"", ",\"readOnly\":true"};
@@ -148,7 +148,7 @@ static void a_worker_of_another_store_or_size_is_not_waited_for(void)
         }
 }
 
-/* It was started by an earlier ublkd: for which spec is not known. */
+/* An earlier ublkd has started the worker, for an unknown spec. */
 static void a_refusal_of_an_adopted_worker_is_not_final(void)
 {
         struct world world;
@@ -184,7 +184,7 @@ static void a_preflight_does_not_apply_to_a_later_spec(void)
         fake_worker_refuse(fake_worker("(trial)"), "BackingFileMissing", "It is missing.");
         world_settle(&world, 200);
         CHECK_INT(count_events(&world, REASON_CANNOT_RESTART), 0);
-        if (CHECK(fake_worker("(trial)"))) /* another one */
+        if (CHECK(fake_worker("(trial)"))) /* another preflight */
                 fake_worker_refuse(fake_worker("(trial)"), "BackingFileMissing", "It is missing.");
         world_settle(&world, 20);
         CHECK(count_events(&world, REASON_CANNOT_RESTART) > 0);
@@ -192,7 +192,8 @@ static void a_preflight_does_not_apply_to_a_later_spec(void)
         world_free(&world);
 }
 
-/* Tried, told that the file is too small, taken back, the file was grown, tried again. */
+/* The user tries a size, learns that the file is too small, takes it back, grows the file, and tries
+ * again. */
 static void a_growth_is_judged_by_its_own_try(void)
 {
         struct world world;
@@ -221,7 +222,7 @@ static void a_growth_is_judged_by_its_own_try(void)
         world_free(&world);
 }
 
-/* The same spec once more. */
+/* Store the same spec again. */
 static void a_growth_that_is_asked_for_again_is_judged_by_that_try(void)
 {
         struct world world;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When a worker is started, replaced and mourned: the reconciler over a pretended kernel and pretended
- * workers. */
+/* Starting, replacing and reaping a worker: the reconciler over a fake kernel and fake workers. */
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/reconcile/reconciler_fake_worker.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
@@ -9,7 +8,7 @@
 
 #include <sys/mman.h>
 
-/* What was asked for is nothing to warn of. */
+/* A requested restart makes no warning. */
 static void check_no_warning(const struct world *world)
 {
         const struct event_log *log = device_store_events(world->store);
@@ -65,10 +64,10 @@ static void a_restart_whose_preflight_fails_leaves_the_worker_alone(void)
         CHECK_INT(fake_quiesces, 0);
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_CANNOT_RESTART);
-        CHECK_INT(device_store_request_restart(world.store, "data", false), 0); /* asked again, tried again */
+        CHECK_INT(device_store_request_restart(world.store, "data", false), 0); /* a new request, a new try */
         world_settle(&world, 20);
         CHECK(fake_worker("(trial)"));
-        fake_worker_die(serving); /* and what is lost is recovered at once */
+        fake_worker_die(serving); /* and ublkd recovers the disk at once */
         world_settle(&world, 20);
         CHECK(fake_worker("data"));
         world_free(&world);
@@ -100,7 +99,7 @@ static void a_restart_of_a_disk_that_cannot_be_served_as_before(void)
         world_free(&world);
 }
 
-/* Who asked has been told so, and may have gone: a later supervisor does not do it all the same. */
+/* The client got the refusal, and may be gone: a later supervisor does not restart the worker after all. */
 static void a_restart_that_was_refused_stays_refused(void)
 {
         struct world world;
@@ -147,7 +146,7 @@ static int try_spec(struct world *world, struct spec_preflight **ret)
         return spec_preflight_begin(world->reconciler, record, record->spec, note_verdict, NULL, ret);
 }
 
-/* Before the disk is taken away that is served. */
+/* Try the spec before the served disk is removed. */
 static void a_spec_is_tried(void)
 {
         struct worker_proc *serving;
@@ -178,7 +177,7 @@ static void a_spec_is_tried(void)
         (void)spec_preflight_end(preflight);
         (void)spec_preflight_end(second);
         CHECK_INT(verdicts, 3);
-        fake_worker_die(fake_worker("(trial)")); /* who has waited for that is told so */
+        fake_worker_die(fake_worker("(trial)")); /* the waiting callers get !tried */
         CHECK_INT(verdicts, 4);
         CHECK_STR(verdict, "ask again");
         CHECK(!fake_worker("(trial)"));
@@ -190,7 +189,7 @@ static void a_spec_is_tried(void)
         CHECK_INT(verdicts, 6);
 }
 
-/* How often the log says so, while recovery is asked for once more for each `again`. */
+/* Return how many such events there are, after one request to recover for each `again`. */
 static unsigned count_lines(const char *words, unsigned again)
 {
         int stderr_then = dup(STDERR_FILENO), file = memfd_create("log", MFD_CLOEXEC);
@@ -203,7 +202,7 @@ static unsigned count_lines(const char *words, unsigned again)
         world_put_loop(&world, "data", "");
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(device_store_request_restart(world.store, "data", false),
-                0); /* which asks for a recovery, too */
+                0); /* this requests a recovery, too */
         for (unsigned i = 0; i < again; i++) {
                 CHECK_INT(device_store_request_recover(world.store, "data"), 0);
                 world_settle(&world, 5);
@@ -225,8 +224,9 @@ static void what_is_asked_for_again_is_one_line(void)
         CHECK_INT(count_lines("Serving /dev/ublkb0.", 3), 1);
 }
 
-/* In a recovery the dead worker may have the lock until the driver says that its requests are done; but who
- * has once found somebody else at the store must not have the driver told of another recovery for nothing. */
+/* In a recovery the dead worker may have the lock until the driver reports that its requests are done. But
+ * once a worker has found the store in use, the next worker locks first: ublkd must not begin another
+ * recovery in vain. */
 static void a_worker_gets_the_time_to_lock_its_store(void)
 {
         struct world world;
@@ -260,7 +260,7 @@ static void a_worker_gets_the_time_to_lock_its_store(void)
         world_free(&world);
 }
 
-/* Every death makes the back-off longer, so in the end it is seen however busy the machine is. */
+/* Every death makes the back-off longer, so the test sees it in the end even on a busy machine. */
 static void die_until_back_off(struct world *world, const char *name)
 {
         for (unsigned deaths = 0; fake_worker(name) && deaths < 20; deaths++) {
@@ -286,7 +286,7 @@ static void a_second_request_to_recover_skips_the_back_off_again(void)
         world_free(&world);
 }
 
-/* Another worker beside one that lives would wait for its queues for ever. */
+/* A second worker would wait forever for the queues of the living one. */
 static void no_worker_is_started_while_one_may_live(void)
 {
         struct world world;
@@ -299,16 +299,16 @@ static void no_worker_is_started_while_one_may_live(void)
         world_settle(&world, 5);
         CHECK(!fake_worker("data"));
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_WORKER_UNREACHABLE);
-        CHECK_INT(world_phase(&world, "data"), PHASE_UNKNOWN); /* of its disk nothing is said */
+        CHECK_INT(world_phase(&world, "data"), PHASE_UNKNOWN); /* the status says nothing about the disk */
         fake_adopt_error = -ENOENT;
-        world_put_loop(&world, "data", ",\"labels\":{\"a\":\"b\"}"); /* looks again at once */
+        world_put_loop(&world, "data", ",\"labels\":{\"a\":\"b\"}"); /* starts a turn at once */
         world_settle(&world, 5);
         CHECK(fake_worker("data"));
         world_free(&world);
 }
 
-/* One that a supervisor started as it died leaves without having said whom it was made for. That says nothing
- * about the disk, whose I/O waits for the next worker. */
+/* A worker that a dying supervisor has started may exit without sending HELLO. That shows nothing about the
+ * disk, whose I/O waits for the next worker. */
 static void a_worker_that_leaves_without_a_word_does_not_take_the_disk_along(void)
 {
         struct world world;
@@ -331,7 +331,7 @@ static void a_worker_that_leaves_without_a_word_does_not_take_the_disk_along(voi
         world_free(&world);
 }
 
-/* While a try is under way, its deadline is not the time of the next one. */
+/* During a try, its deadline is not the time of the next try. */
 static void a_next_try_is_reported_only_during_the_back_off(void)
 {
         struct world world;
@@ -340,7 +340,7 @@ static void a_next_try_is_reported_only_during_the_back_off(void)
         world_put_loop(&world, "data", "");
         world_settle(&world, 5);
         fake_worker_die(fake_worker("data"));
-        world_settle(&world, 5); /* the second starts at once, and does not say anything */
+        world_settle(&world, 5); /* the second starts at once, and sends nothing */
         CHECK(fake_worker("data"));
         CHECK(!strstr(world_record(&world, "data")->status.message, "next try"));
         die_until_back_off(&world, "data");
@@ -364,7 +364,7 @@ static void restarts_and_recoveries_are_counted_on_by_the_next_supervisor(void)
 
         world_new(&world);
         world_put_loop(&world, "data", "");
-        /* which a real worker is given */
+        /* CONFIG has it for a real worker */
         close_fd(runtime_dir_ensure_region(world.dir, world_record(&world, "data")->uid, &key));
         world_bring_up(&world, "data", "file:1");
         fake_worker_die(fake_worker("data"));
@@ -381,7 +381,7 @@ static void restarts_and_recoveries_are_counted_on_by_the_next_supervisor(void)
         world_settle(&world, 0);
         check_counts(&world, 1, 1);
         world_stop_reconciler(&world);
-        fake_adopt_error = -ENOENT; /* it dies while nobody looks */
+        fake_adopt_error = -ENOENT; /* it dies unseen */
         fake_disks[0].device.state = KERNEL_STATE_QUIESCED;
         world_start_reconciler(&world);
         world_settle(&world, 0);
@@ -389,7 +389,7 @@ static void restarts_and_recoveries_are_counted_on_by_the_next_supervisor(void)
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
         check_counts(&world, 2, 2);
         world_stop_reconciler(&world);
-        fake_adopt_error = 0; /* it dies while it is found */
+        fake_adopt_error = 0; /* it dies during the adoption */
         world_start_reconciler(&world);
         fake_adopt_error = -ENOENT;
         world_settle(&world, 0);
@@ -403,7 +403,7 @@ static void restarts_and_recoveries_are_counted_on_by_the_next_supervisor(void)
         world_free(&world);
 }
 
-/* A disk that is served was said to be recovered until the worker that serves it had the CPU. */
+/* A served disk was reported as Recovering until its worker got the CPU. */
 static void nothing_is_reported_before_the_adopted_worker_has_answered(void)
 {
         struct world world;
@@ -423,7 +423,7 @@ static void nothing_is_reported_before_the_adopted_worker_has_answered(void)
         world_free(&world);
 }
 
-/* The driver takes its time: a disk that it is about to remove does not wait for anything. */
+/* The driver is about to remove the disk: no request waits there. */
 static void a_disk_that_cannot_be_recovered_is_not_reported_as_waiting(void)
 {
         struct world world;
@@ -445,7 +445,7 @@ static void a_disk_that_cannot_be_recovered_is_not_reported_as_waiting(void)
         world_free(&world);
 }
 
-/* Requests of the dead worker hold it up. */
+/* Requests of the dead worker delay the recovery. */
 static void begin_recovery_that_is_held(struct world *world, const char *more)
 {
         world_new(world);
@@ -458,7 +458,7 @@ static void begin_recovery_that_is_held(struct world *world, const char *more)
         fake_worker_open(fake_worker("data"), "file:1");
 }
 
-/* A backing store that hangs holds the recovery up; nothing else would say so. */
+/* A hanging backing store delays the recovery; only the status reports it. */
 static void requests_of_a_dead_worker_are_reported_until_they_are_done(void)
 {
         struct world world;
@@ -475,7 +475,7 @@ static void requests_of_a_dead_worker_are_reported_until_they_are_done(void)
         world_free(&world);
 }
 
-/* What kept a disk from being recovered, which is told before that, has nothing to do with the next one. */
+/* The cause that kept a disk from its recovery does not apply to the next disk. */
 static void a_recovery_that_was_given_up_does_not_affect_the_next_disk(void)
 {
         struct world world;
@@ -488,7 +488,7 @@ static void a_recovery_that_was_given_up_does_not_affect_the_next_disk(void)
         world_free(&world);
 }
 
-/* Each look costs a CPU that the worker could have, in the midst of a recovery. */
+/* During a recovery, each turn takes CPU time from the worker. */
 static void a_worker_that_has_got_go_is_not_asked_about_for_a_while(void)
 {
         struct world world;
@@ -511,7 +511,7 @@ static void a_worker_that_has_got_go_is_not_asked_about_for_a_while(void)
         world_free(&world);
 }
 
-/* How many events of this reason there are. */
+/* Return the number of events with this reason. */
 static unsigned count_events(const struct world *world, enum condition_reason reason)
 {
         const struct event_log *log = device_store_events(world->store);

@@ -31,7 +31,7 @@ void world_stop_reconciler(struct world *world)
         world->reconciler = reconciler_free(world->reconciler);
 }
 
-/* In a process of its own, which knows what was so when it began. */
+/* Runs in another process, which has a copy of the world. */
 static int find_fake_user(
         const struct disk_users_roots *roots _unused_, struct disk_users *disks, size_t count)
 {
@@ -118,7 +118,7 @@ void world_put_size(struct world *world, const char *name, uint64_t kib, uint64_
         put(world, text);
 }
 
-/* True: something happened; false: not within a millisecond. */
+/* Return whether something happened within a millisecond. */
 static bool step(struct world *world)
 {
         return sd_event_run(world->event, 0) > 0 || fake_ctl_answer() || sd_event_run(world->event, 1000) > 0;
@@ -197,7 +197,7 @@ void world_churn(struct world *world, const char *const *names, size_t count, co
         }
 }
 
-/* ---- what /sys tells of the disks ---- */
+/* ---- what /sys shows of the disks ---- */
 
 int __wrap_observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size);
 int __wrap_observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size)

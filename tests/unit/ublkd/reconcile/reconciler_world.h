@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A world for a reconciler: a store in memory, a runtime directory, and the kernel and workers of
- * reconciler_fakes.h. One at a time, since the fakes are the process's. */
+ * reconciler_fakes.h. One at a time, because the fakes are global. */
 #pragma once
 
 #include "tests/unit/ublkd/reconcile/reconciler_fakes.h"
@@ -8,7 +8,7 @@
 #include "ublkd/reconcile/view/observe.h"
 #include "ublkd/reconcile/reconciler.h"
 
-/* What world.host.features may say that the kernel has; as in <linux/ublk_cmd.h>. */
+/* Values of world.host.features; as in <linux/ublk_cmd.h>. */
 enum {
         WORLD_GROWS = 1 | 1 << 10, /* UPDATE_SIZE */
         WORLD_QUIESCES = 1 | 1 << 12,
@@ -21,7 +21,7 @@ struct world {
         struct device_store *store;
         struct runtime_dir *dir;
         struct disk_search *disk_search; /* finds fake_user */
-        struct fd_store *fd_store;       /* the test's; NULL: no service manager keeps anything */
+        struct fd_store *fd_store;       /* of the test; NULL: no service manager */
         struct host host;
         struct reconciler *reconciler;
         char path[64]; /* of the runtime directory */
@@ -29,29 +29,28 @@ struct world {
 
 void world_new(struct world *world);
 void world_free(struct world *world);
-/* ublkd dies, and comes again: kernel, workers, store and directory stay. */
+/* Stop and start ublkd: kernel, workers, store and directory stay. */
 void world_stop_reconciler(struct world *world);
 void world_start_reconciler(struct world *world);
 
-/* Creates or replaces a loop device; `more` is "" or ",KEY:VALUE..." of its spec. */
+/* Create or replace a loop device; `more` is "" or ",KEY:VALUE..." of its spec. */
 void world_put_loop(struct world *world, const char *name, const char *more);
 /* The same, with `kib` KiB of its backing store from byte `offset` on. */
 void world_put_size(struct world *world, const char *name, uint64_t kib, uint64_t offset);
 
-/* Lets the loop and the kernel do all that they do by themselves, until nothing happens for `milliseconds`
- * in all. */
+/* Run the loop, and answer control commands, until nothing happens for `milliseconds` in total. */
 void world_settle(struct world *world, unsigned milliseconds);
-/* Until there is no such record; a check fails when it stays. */
+/* Wait until the record is erased; a check fails if it stays. */
 void world_wait_gone(struct world *world, const char *name);
 
-/* Until its status says so; a check fails when it does not. */
+/* Wait until the message of its status contains `words`; a check fails otherwise. */
 void world_wait_told(struct world *world, const char *name, const char *words);
 
-/* NULL: no such device. */
+/* Return the record; NULL: no such device. */
 const struct device_record *world_record(const struct world *world, const char *name);
 enum device_phase world_phase(const struct world *world, const char *name);
 
-/* From a worker that has just been started to a live disk; its backing store is `key`. */
+/* Make the disk of a worker that has just been started live; its backing store is `key`. */
 void world_bring_up(struct world *world, const char *name, const char *key);
-/* Whoever was killed is dead, and whoever was started opens the store, for some rounds. */
+/* For some rounds: killed workers die, and started workers open the store. */
 void world_churn(struct world *world, const char *const *names, size_t count, const char *key);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* device_cpus: the questions, the text that comes of them, and what goes wrong. The control plane is pretended. */
+/* device_cpus: the questions, the resulting text, and failures. The control plane is a fake. */
 #include "ublkd/reconcile/parts/device_cpus.h"
 
 #include "tests/unit/check.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* device_openers: when they are looked for, and what is said of them. The search is pretended. */
+/* device_openers: when ublkd searches the openers, and how it reports them. The search is a fake. */
 #include "ublkd/reconcile/parts/device_openers.h"
 
 #include "ublkd/base/clock.h"
@@ -75,7 +75,7 @@ static void test_names_are_awaited_and_reported(void)
         CHECK(device_openers_are_of(&openers, 1000) && !device_openers_are_of(&openers, 2000));
         CHECK_INT(device_openers_reason(&openers), REASON_IN_USE);
         check_sentence(&openers, "process 47 (cat)");
-        CHECK(holds(&openers, true, HOLD_BEFORE_STOP, 1000)); /* known, and not asked again so soon */
+        CHECK(holds(&openers, true, HOLD_BEFORE_STOP, 1000)); /* known: not searched again so soon */
         CHECK_INT(search.asked, 1);
         CHECK(!holds(&openers, true, HOLD_BEFORE_STOP, 2000)); /* another wait: other openers */
         CHECK_INT(search.asked, 2);
@@ -83,7 +83,7 @@ static void test_names_are_awaited_and_reported(void)
         CHECK(!device_openers_are_of(&openers, 0));
 }
 
-/* Whoever read to end the worker of the other device, and ublkd, lost that device's disk. */
+/* Advice to end the worker of another device, or ublkd, would cost that device its disk. */
 static void test_nobody_is_told_to_end_a_worker(void)
 {
         static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* device_path: whether the file still has a name is asked of its descriptor. What a look finds is pretended. */
+/* device_path: the descriptor shows whether the file still has a name. The path watcher is a fake. */
 #include "ublkd/reconcile/parts/device_path.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 
@@ -35,7 +35,7 @@ const struct path_store *__wrap_path_watch_store(const struct path_watch *watch)
         return &served;
 }
 
-/* Two words that the message has, and one that it has not (NULL: none). */
+/* The message must contain two words, and must not contain a third (NULL: none). */
 static void check_told(const struct managed_device *device, enum condition_status status, const char *reason,
         const char *words, const char *more, const char *lie)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* device_geometry: the size that is wanted, and whether a worker fits a disk. */
+/* device_geometry: the wanted size, and whether a worker fits a disk. */
 #include "ublkd/reconcile/view/device_geometry.h"
 
 #include "ublkd/base/cleanup.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* device_report: "why is it not Live?" has an answer in each phase: one text of whole sentences that says
- * what happened, and what is done next or who has to do it. */
+/* device_report: "why is it not Live?" has an answer in each phase. The message has whole sentences: what
+ * happened, and what ublkd does next or the user must do. */
 #include "ublkd/reconcile/view/device_report.h"
 
 #include "tests/unit/check.h"
@@ -14,7 +14,7 @@ static const struct row {
         const char *what;
         enum device_phase phase;
         enum condition_reason reason;
-        const char *words[3]; /* that the message has */
+        const char *words[3]; /* in the message */
         struct plan_facts facts;
         bool without_control, deleting, disabled, quarantined;
         bool unseen;

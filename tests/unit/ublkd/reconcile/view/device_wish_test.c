@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* device_wish: each field of the wish follows what it is about, and nothing else. */
+/* device_wish: each field of the wish depends on its facts, and on nothing else. */
 #include "ublkd/reconcile/view/device_wish.h"
 
 #include "ublkd/base/cleanup.h"

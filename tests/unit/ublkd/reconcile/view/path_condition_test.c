@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* path_condition: what is reported of a path is true, whatever process has the store open. */
+/* path_condition: the report of a path is true, whichever process has the store open. */
 #include "ublkd/reconcile/view/path_condition.h"
 
 #include "ublkd/base/cleanup.h"
@@ -26,10 +26,10 @@ static const struct row {
         struct path_facts facts;
         enum path_state state;
         enum condition_status status;
-        const char *words[2]; /* that the message has */
-        const char *lie;      /* that it has not; NULL: none */
+        const char *words[2]; /* in the message */
+        const char *lie;      /* not in the message; NULL: none */
 } rows[] = {
-        /* an inode number is given to the next file once nobody has the old one open */
+        /* the file system reuses an inode number once the old file is closed */
         {"the same number, and no process has it open",           {.view = &same, .store = &file},                                PATH_UNKNOWN,
          CONDITION_UNKNOWN,                                                                                                                                      {"found out by its next worker", "has no worker"},              "goes on"                         },
         {"the same number, and a worker has found another store",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spec_features: what specs need of a kernel, and which sentence a kernel without it gets. */
+/* spec_features: the features that specs need of a kernel, and the sentence about a kernel without them. */
 #include "ublkd/reconcile/view/spec_features.h"
 
 #include "tests/unit/check.h"

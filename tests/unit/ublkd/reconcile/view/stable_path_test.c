@@ -33,7 +33,7 @@ int main(void)
         CHECK_INT(now.reason, REASON_UNSTABLE_PATH);
         CHECK(strstr(now.message, "/dev/disk/by-id/x"));
 
-        /* the next worker follows no path: what the one before reported is still so, while the disk is there */
+        /* the next worker does not follow the path: the earlier report holds while the disk exists */
         *before = now;
         now = (struct device_condition){};
         CHECK_INT(stable_path_condition(&record, NULL, KERNEL_DOWN, &now), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* turn_view: what the kernel answers is seen, and what it does not answer stays. What /sys shows is pretended. */
+/* turn_view: takes the kernel's answer, and keeps the old facts without one. /sys is a fake. */
 #include "ublkd/reconcile/view/turn_view.h"
 #include "ublkd/reconcile/view/observe.h"
 
@@ -38,7 +38,7 @@ int main(void)
         CHECK_INT(looks, 1);
         CHECK(!view.foreign);
 
-        /* the kernel does not answer; the worker is gone */
+        /* the kernel does not answer; the worker has exited */
         view.worker_seen = PLAN_WORKER_NONE;
         turn_view_stay(&view, &record, NULL);
         CHECK_INT(view.facts.kernel, KERNEL_LIVE);
