@@ -12,8 +12,8 @@
  * other events wait in the log for device_store_save_events(). */
 #include "ublkd/store/device_store_internal.h"
 
-#include "ublkd/store/device_news.h"
 #include "ublkd/store/device_record.h"
+#include "ublkd/store/event_draft.h"
 #include "ublkd/store/put_check.h"
 #include "ublkd/store/store_numbers.h"
 
@@ -56,7 +56,7 @@ static int note_write(struct device_store *store, int r)
 }
 
 int device_store_save(struct device_store *store, struct device_record *record, const char *text,
-        const struct device_news *news, const struct device_event **ret)
+        const struct event_draft *draft, const struct device_event **ret)
 {
         uint64_t revision = store->revision + 1;
         const struct device_record old = *record;
@@ -64,7 +64,7 @@ int device_store_save(struct device_store *store, struct device_record *record, 
         int r;
 
         assert(!store->subscribers.announcing);
-        r = news_make(store->events, record, news, revision, &event);
+        r = draft_make(store->events, record, draft, revision, &event);
         if (r < 0)
                 return r;
         record->revision = record->stored_revision = revision;
@@ -80,8 +80,8 @@ int device_store_save(struct device_store *store, struct device_record *record, 
         return 0;
 }
 
-/* Use the next revision for a change that is not written at once. A full disk must not keep clients from seeing
- * it; at worst a revision is used twice after a crash. It does not make a record newer. */
+/* Use the next revision for a change that is not written at once. A full disk must not keep clients from
+ * seeing it; at worst a revision is used twice after a crash. It does not make a record newer. */
 static uint64_t next_revision(struct device_store *store)
 {
         uint64_t revision = ++store->revision;
@@ -91,15 +91,15 @@ static uint64_t next_revision(struct device_store *store)
         return revision;
 }
 
-/* The same, with the event of `news`. Return the event, or NULL: no event, or ENOMEM, which loses the event but
- * not the change. */
+/* The same, with the event of `draft`. Return the event, or NULL: no event, or ENOMEM, which loses the event
+ * but not the change. */
 static const struct device_event *step_revision(
-        struct device_store *store, struct store_entry *entry, const struct device_news *news)
+        struct device_store *store, struct store_entry *entry, const struct event_draft *draft)
 {
         struct device_event *event;
         uint64_t revision = next_revision(store);
 
-        if (news_make(store->events, &entry->record, news, revision, &event) < 0)
+        if (draft_make(store->events, &entry->record, draft, revision, &event) < 0)
                 return NULL;
         event_log_take(store->events, event, false);
         return event;
@@ -108,12 +108,12 @@ static const struct device_event *step_revision(
 int device_store_update(struct device_store *store, struct store_entry *entry, struct device_record *changed,
         enum condition_reason reason, const char *message)
 {
-        struct device_news news = news_of(&entry->record, EVENT_NORMAL, reason, message);
+        struct event_draft draft = draft_of(&entry->record, EVENT_NORMAL, reason, message);
         const struct device_event *event;
         int r;
 
-        news.asked = true;
-        r = device_store_save(store, changed, entry->text, &news, &event);
+        draft.asked = true;
+        r = device_store_save(store, changed, entry->text, &draft, &event);
         if (r < 0)
                 return r;
         entry->record = *changed;
@@ -286,7 +286,7 @@ static int create_entry(
 {
         _cleanup_store_entry_ struct store_entry *entry = calloc(1, sizeof(*entry));
         const struct device_event *event;
-        struct device_news news;
+        struct event_draft draft;
         int r;
 
         if (!entry)
@@ -295,8 +295,8 @@ static int create_entry(
         if (r < 0)
                 return r;
         entry->record.number = (int)spec->options.id;
-        news = news_of_spec(NULL, spec, true);
-        r = device_store_save(store, &entry->record, text, &news, &event);
+        draft = draft_of_spec(NULL, spec, true);
+        r = device_store_save(store, &entry->record, text, &draft, &event);
         if (r < 0)
                 return r;
         entry->record.spec = spec;
@@ -312,7 +312,7 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
 {
         struct device_record *record = &entry->record, changed = *record;
         const struct device_event *event;
-        struct device_news news;
+        struct event_draft draft;
         const struct disk_now disk = device_record_disk(record);
         int r;
 
@@ -335,8 +335,8 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
                 if (r < 0)
                         return r;
         }
-        news = news_of_spec(record, spec, changed.epoch != record->epoch);
-        r = device_store_save(store, &changed, text, &news, &event);
+        draft = draft_of_spec(record, spec, changed.epoch != record->epoch);
+        r = device_store_save(store, &changed, text, &draft, &event);
         if (r < 0) {
                 if (record->quarantine)
                         device_status_clear(&changed.status);
@@ -397,15 +397,15 @@ int device_store_remove(struct device_store *store, const char *name)
         struct store_entry *entry = store_entries_find(&store->entries, name);
         uint64_t revision = store->revision + 1;
         struct device_event *event = NULL;
-        struct device_news news;
+        struct event_draft draft;
         int r;
 
         assert(!store->subscribers.announcing);
         if (!entry)
                 return -ENOENT;
-        news = news_of(
+        draft = draft_of(
                 &entry->record, EVENT_NORMAL, REASON_REMOVED, "ublkd removed the disk and the record.");
-        r = news_make(store->events, &entry->record, &news, revision, &event);
+        r = draft_make(store->events, &entry->record, &draft, revision, &event);
         if (r >= 0)
                 r = note_write(store, store->backend->erase(store->context, name, revision, event));
         if (r < 0) {
@@ -425,7 +425,7 @@ int device_store_set_status(struct device_store *store, const char *name, const 
         struct store_entry *entry = store_entries_find(&store->entries, name);
         const struct device_event *event;
         struct device_status copy;
-        struct device_news news;
+        struct event_draft draft;
         int r;
 
         if (!entry)
@@ -439,8 +439,8 @@ int device_store_set_status(struct device_store *store, const char *name, const 
                 device_status_clear(&copy);
                 return 0;
         }
-        news = news_of_status(&entry->record, &copy);
-        event = step_revision(store, entry, &news);
+        draft = draft_of_status(&entry->record, &copy);
+        event = step_revision(store, entry, &draft);
         device_status_clear(&entry->record.status);
         entry->record.status = copy;
         entry->record.revision = store->revision;
@@ -453,7 +453,7 @@ int device_store_note(struct device_store *store, const char *name, enum event_t
 {
         struct store_entry *entry = store_entries_find(&store->entries, name);
         char message[EVENT_MESSAGE_MAX];
-        struct device_news news;
+        struct event_draft draft;
         va_list arguments;
 
         if (!entry)
@@ -461,8 +461,8 @@ int device_store_note(struct device_store *store, const char *name, enum event_t
         va_start(arguments, format);
         (void)vsnprintf(message, sizeof(message), format, arguments);
         va_end(arguments);
-        news = news_of(&entry->record, type, reason, message);
-        device_store_announce(store, STORE_NOTED, entry, step_revision(store, entry, &news));
+        draft = draft_of(&entry->record, type, reason, message);
+        device_store_announce(store, STORE_NOTED, entry, step_revision(store, entry, &draft));
         return 0;
 }
 
@@ -471,11 +471,11 @@ void device_store_note_disk(struct device_store *store, int number, enum event_t
 {
         char name[32];
         const struct device_record no_device = {.name = name, .uid = "00000000-0000-0000-0000-000000000000"};
-        const struct device_news news = {.type = type, .reason = reason, .message = message};
+        const struct event_draft draft = {.type = type, .reason = reason, .message = message};
         struct device_event *event = NULL;
 
         snprintf(name, sizeof(name), "/dev/ublkb%d", number);
-        if (news_make(store->events, &no_device, &news, next_revision(store), &event) >= 0)
+        if (draft_make(store->events, &no_device, &draft, next_revision(store), &event) >= 0)
                 event_log_take(store->events, event, false);
         store_subscribers_announce(&store->subscribers, &(const struct store_event){
                                                                 .kind = STORE_NOTED,

@@ -3,8 +3,8 @@
  */
 #pragma once
 
-#include "ublkd/store/device_news.h"
 #include "ublkd/store/device_store.h"
+#include "ublkd/store/event_draft.h"
 #include "ublkd/store/store_entries.h"
 #include "ublkd/store/store_subscribers.h"
 
@@ -23,10 +23,10 @@ struct device_store {
 void device_store_announce(struct device_store *store, enum store_event_kind kind,
         const struct store_entry *entry, const struct device_event *event);
 
-/* Make `record` and the event of `news` durable, and set record->revision to the next revision. *ret is the
- * event, or NULL without news. Return 0, or -errno: nothing has changed. */
+/* Make `record` and the event of `draft` durable, and set record->revision to the next revision. *ret is the
+ * event, or NULL without an event. Return 0, or -errno: nothing has changed. */
 int device_store_save(struct device_store *store, struct device_record *record, const char *text,
-        const struct device_news *news, const struct device_event **ret);
+        const struct event_draft *draft, const struct device_event **ret);
 
 /* Save `changed`, a copy of the entry's record with other values, then replace the record by it and announce
  * it. reason, message: of the event, which counts as caused by a client; REASON_NONE: no event. Return 0, or

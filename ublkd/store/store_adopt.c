@@ -96,7 +96,7 @@ int device_store_adopt(struct device_store *store, const struct device_record *r
         _cleanup_store_entry_ struct store_entry *entry = calloc(1, sizeof(*entry));
         struct store_entry *old = store_entries_find_uid(&store->entries, record->uid);
         const struct device_event *event;
-        struct device_news news;
+        struct event_draft draft;
         int r = entry ? fill_entry(entry, record, text, old ? old->record.name : name) : -ENOMEM;
 
         if (r >= 0)
@@ -104,10 +104,10 @@ int device_store_adopt(struct device_store *store, const struct device_record *r
         if (r < 0)
                 return r;
         assert(old || !store_entries_find(&store->entries, name));
-        news = news_of(&entry->record, EVENT_NORMAL, REASON_ADOPTED,
+        draft = draft_of(&entry->record, EVENT_NORMAL, REASON_ADOPTED,
                 "ublkd took the record from the runtime directory, and manages the device from now on.");
-        news.asked = true;
-        r = device_store_save(store, &entry->record, entry->text, &news, &event);
+        draft.asked = true;
+        r = device_store_save(store, &entry->record, entry->text, &draft, &event);
         if (r < 0)
                 return r;
         if (old)

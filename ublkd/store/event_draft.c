@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Makes the events of changes that the store itself sees: of a spec, and of a status. */
-#include "ublkd/store/device_news.h"
+#include "ublkd/store/event_draft.h"
 
 #include "ublkd/store/device_record.h"
 
@@ -9,10 +9,10 @@
 #include <assert.h>
 #include <string.h>
 
-struct device_news news_of(const struct device_record *record, enum event_type type,
+struct event_draft draft_of(const struct device_record *record, enum event_type type,
         enum condition_reason reason, const char *message)
 {
-        return (struct device_news){
+        return (struct event_draft){
                 .type = type,
                 .reason = reason,
                 .message = message,
@@ -20,10 +20,10 @@ struct device_news news_of(const struct device_record *record, enum event_type t
         };
 }
 
-struct device_news news_of_spec(
+struct event_draft draft_of_spec(
         const struct device_record *before, const struct device_spec *spec, bool new_disk)
 {
-        return (struct device_news){
+        return (struct event_draft){
                 .reason = before ? REASON_SPEC_CHANGED : REASON_CREATED,
                 .message = !before                ? "ublkd stored the device; it creates the disk next."
                            : !before->status.disk ? "A client changed the spec; the disk does not exist yet "
@@ -59,38 +59,38 @@ static enum event_type type_of(enum device_phase phase, enum condition_reason re
 
 /* Only a change of phase or reason makes an event: the sentence alone changes with every step and every retry.
  * The log and GET /host report a problem of the host once; it makes no event for each device. */
-struct device_news news_of_status(const struct device_record *record, const struct device_status *to)
+struct event_draft draft_of_status(const struct device_record *record, const struct device_status *to)
 {
         const struct device_status *from = &record->status;
 
         if ((from->phase == to->phase && from->reason == to->reason) || reason_info(to->reason)->of_host)
-                return (struct device_news){};
-        return news_of(record, type_of(to->phase, to->reason), reason_from_string(device_status_reason(to)),
+                return (struct event_draft){};
+        return draft_of(record, type_of(to->phase, to->reason), reason_from_string(device_status_reason(to)),
                 to->message ? to->message : "");
 }
 
-int news_make(struct event_log *log, const struct device_record *record, const struct device_news *news,
+int draft_make(struct event_log *log, const struct device_record *record, const struct event_draft *draft,
         uint64_t revision, struct device_event **ret)
 {
         _cleanup_free_ char *labels = NULL;
         struct device_event happened;
 
         *ret = NULL;
-        if (!news || news->reason == REASON_NONE)
+        if (!draft || draft->reason == REASON_NONE)
                 return 0;
-        if (news->labels && news->labels->child) {
-                labels = json_print(news->labels);
+        if (draft->labels && draft->labels->child) {
+                labels = json_print(draft->labels);
                 if (!labels)
                         return -ENOMEM;
         }
         happened = (struct device_event){
-                .type = news->type,
+                .type = draft->type,
                 .device = record->name,
                 .uid = (char *)record->uid, /* not changed */
-                .reason = news->reason,
-                .message = (char *)news->message,
+                .reason = draft->reason,
+                .message = (char *)draft->message,
                 .labels = labels,
-                .asked = news->asked,
+                .asked = draft->asked,
                 .last_at = device_record_now(),
         };
         return event_log_make(log, &happened, revision, ret);
