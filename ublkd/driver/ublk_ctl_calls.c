@@ -133,7 +133,7 @@ static int on_delivery(sd_event_source *source, void *userdata)
 
 /* ---- calls that were given up ---- */
 
-static bool is_held(const struct ctl_calls *calls, uint32_t number)
+static bool has_given_up(const struct ctl_calls *calls, uint32_t number)
 {
         for (size_t i = 0; i < ARRAY_SIZE(calls->helpers); i++) {
                 const struct given_up *given_up;
@@ -444,7 +444,7 @@ int ctl_calls_submit(struct ctl_calls *calls, struct ctl_call *call, uint64_t de
 {
         int r;
 
-        if (call->changes && is_held(calls, call->request.number))
+        if (call->changes && has_given_up(calls, call->request.number))
                 return -EALREADY;
         /* From now, not from when this turn of the loop began: a delay of ublkd is not the helper's fault. */
         r = sd_event_add_time(calls->event, &call->deadline, CLOCK_MONOTONIC,

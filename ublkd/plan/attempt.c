@@ -199,7 +199,7 @@ static void note_refusal(struct attempt *attempt)
 static void note_failure(struct attempt *attempt, enum plan_action action, int error, uint64_t now)
 {
         if (error == -EALREADY) { /* what it waits for stays the error */
-                attempt->held = true;
+                attempt->blocked = true;
                 attempt->tries++;
                 attempt->retry_at = now + HELD_DELAY;
                 return;
@@ -230,14 +230,14 @@ static void note_failure(struct attempt *attempt, enum plan_action action, int e
 
 void attempt_released(struct attempt *attempt, uint64_t now)
 {
-        if (attempt->held)
+        if (attempt->blocked)
                 attempt->retry_at = now;
-        attempt->held = false;
+        attempt->blocked = false;
 }
 
 void attempt_done(struct attempt *attempt, enum plan_action action, int result, uint64_t now)
 {
-        attempt->held = false;
+        attempt->blocked = false;
         /* It was not refused: every queue had fetched, so that this disk can be recovered. It may even have
          * been live, and down again before anybody looked. */
         if (action == ACTION_END_RECOVERY && result != -EINVAL && result != -EALREADY)

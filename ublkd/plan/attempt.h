@@ -39,7 +39,7 @@ struct attempt {
         unsigned refusals;       /* workers for which a recovery of this disk was refused (EINVAL) */
         bool refused;            /* it was refused for this worker */
         bool retired;            /* this worker was asked to exit */
-        bool held;               /* the last step could not be sent: EALREADY */
+        bool blocked;            /* a command that was given up kept the last step from being sent: EALREADY */
         int error;               /* of the last step that failed, -errno, or 0: for the status */
         enum plan_action failed; /* that step; meaningless while error is 0 */
 };
@@ -79,7 +79,7 @@ bool attempt_is_unsure(const struct attempt *attempt, uint64_t now);
  * Call it before the next attempt_observe(). */
 void attempt_done(struct attempt *attempt, enum plan_action action, int result, uint64_t now);
 
-/* A command that was given up is out of the way: a step that it held up (EALREADY) is due at once. */
+/* A command that was given up is out of the way: a step that it blocked (EALREADY) is due at once. */
 void attempt_released(struct attempt *attempt, uint64_t now);
 
 /* A worker is gone, by whatever cause. Once for each. */
