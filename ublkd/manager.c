@@ -105,7 +105,7 @@ static int open_event_writer(struct manager *manager)
                 &manager->event_writer);
 }
 
-static void tell_foreign_disks(struct manager *manager)
+static void report_foreign_disks(struct manager *manager)
 {
         const struct foreign_disks *disks = &manager->host.foreign;
 
@@ -136,11 +136,11 @@ static void on_foreign_seen(void *userdata)
         manager->scanning = false;
         (void)adoptables_join(&manager->host.adoptable, &manager->host.foreign);
         (void)record_keeper_show_disks(manager->record_keeper, &manager->host.foreign);
-        tell_foreign_disks(manager);
+        report_foreign_disks(manager);
         answer_host(manager);
 }
 
-static int tell_state(struct manager *manager, const struct state_room *room)
+static int report_state(struct manager *manager, const struct state_room *room)
 {
         return host_tell_state(&manager->host, manager->state_dir, room,
                 device_store_is_gone(manager->store) ? -ENOLINK : manager->events_error);
@@ -154,10 +154,10 @@ static void on_state_seen(void *userdata, const struct state_seen *seen)
         manager->looking = false;
         if (seen->database != DATABASE_NOT_SEEN)
                 device_store_set_gone(manager->store, seen->database == DATABASE_GONE);
-        if (tell_state(manager, &seen->room) == 0 && seen->room.answer == STATE_ANSWERS
+        if (report_state(manager, &seen->room) == 0 && seen->room.answer == STATE_ANSWERS
                 && manager->events_error < 0) {
                 event_writer_retry(manager->event_writer);
-                (void)tell_state(manager, &seen->room);
+                (void)report_state(manager, &seen->room);
         }
         (void)runtime_guard_report(manager->runtime_guard, &manager->host.state);
         answer_host(manager);
@@ -204,7 +204,7 @@ static bool api_look_at_host(void *userdata)
 
         manager->looking = r > 0;
         if (r < 0)
-                (void)tell_state(manager, &(const struct state_room){.answer = STATE_NOT_SEEN});
+                (void)report_state(manager, &(const struct state_room){.answer = STATE_NOT_SEEN});
         manager->scanning = look_for_disks(manager);
         return manager->looking || manager->scanning;
 }

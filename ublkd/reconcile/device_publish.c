@@ -27,7 +27,7 @@ static int stable_path(
 }
 
 /* Make an event before the condition becomes False, or gets another message. */
-static void tell_unstable_path(const struct managed_device *device, const struct device_condition *before,
+static void report_unstable_path(const struct managed_device *device, const struct device_condition *before,
         const struct device_condition *now)
 {
         if (now->status == CONDITION_FALSE && !sentence_equal(before->message, now->message))
@@ -107,7 +107,7 @@ static int make_status(const struct managed_device *device, const struct device_
                 record, ret);
 
         device_backing_show(device, record, ret);
-        device_faults_tell(device, &ret->faults);
+        device_faults_list(device, &ret->faults);
         return r < 0 ? r : fill_conditions(device, record, &ret->conditions);
 }
 
@@ -117,7 +117,7 @@ int device_publish(const struct managed_device *device, const struct device_reco
         int r = make_status(device, record, next_try, &status);
 
         if (r >= 0)
-                tell_unstable_path(device, &record->status.conditions.of[CONDITION_STABLE_PATH],
+                report_unstable_path(device, &record->status.conditions.of[CONDITION_STABLE_PATH],
                         &status.conditions.of[CONDITION_STABLE_PATH]);
         if (r >= 0)
                 r = device_store_set_status(device->env->config.store, device->id.name, &status);

@@ -157,7 +157,7 @@ void device_faults_settle(struct managed_device *device, const struct device_rec
         device_space_read(device);
 }
 
-void device_faults_tell(const struct managed_device *device, struct device_faults *ret)
+void device_faults_list(const struct managed_device *device, struct device_faults *ret)
 {
         *ret = (struct device_faults){
                 .flush = device->faults.reports[REGION_FAULT_FLUSH].number,
@@ -180,7 +180,7 @@ static int condition(const struct managed_device *device, enum region_fault faul
         text = explain(fault, report);
         if (!text)
                 return -ENOMEM;
-        device_faults_tell(device, &faults);
+        device_faults_list(device, &faults);
         write_errors_token(&faults, token);
         return device_condition_set(ret, CONDITION_FALSE, reasons[fault],
                 "%s %s 'ublkctl restart --accept-write-errors=%s %s' (POST "

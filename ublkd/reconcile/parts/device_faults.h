@@ -27,7 +27,7 @@ void device_faults_refuse(struct managed_device *device);
 /* Clear the accepted faults, without a worker and before the next one starts. */
 void device_faults_begin(struct managed_device *device, const struct device_record *record);
 /* Return the numbers of the faults in force, for the status. */
-void device_faults_tell(const struct managed_device *device, struct device_faults *ret);
+void device_faults_list(const struct managed_device *device, struct device_faults *ret);
 
 /* For device_report.c. */
 int device_faults_durable(const struct managed_device *device, const struct device_record *record,
