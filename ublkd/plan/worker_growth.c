@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which sizes of a worker the supervisor believes. */
+/* Which sizes of a worker the supervisor accepts. */
 #include "ublkd/plan/worker_growth.h"
 
 #include <errno.h>

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* PURE: which sizes of a worker the supervisor believes. A worker may lie; what it says of its size goes to
- * the kernel, and decides which part of the backing store belongs to its disk. */
+/* PURE: which sizes of a worker the supervisor accepts. A worker under an attacker's control may send any
+ * size; the size goes to the kernel, and decides which part of the backing store belongs to the disk. */
 #pragma once
 
 #include "ublkd/proto/worker_msg.h"
 
-/* What a worker was asked. Zero-initialise. */
+/* The GROWs that a worker got. Zero-initialise. */
 struct worker_growth {
         unsigned asked; /* GROWs that it has not answered */
-        uint64_t size;  /* the largest that it was ever asked for, bytes */
+        uint64_t size;  /* of the largest GROW, bytes */
 };
 
-/* Why these PARAMS cannot be true, as a clause for worker_death ("it ..."), or NULL. */
+/* Return why these PARAMS are invalid, as a clause for worker_death ("it ..."), or NULL. */
 const char *worker_params_fault(const struct disk_params *params);
 
-/* Whether a disk of these parameters can have `size` bytes; then notes that it is asked for them. 0 or
- * -EFBIG. */
+/* Check that a disk with these parameters can have `size` bytes, and note the GROW. Return 0 or -EFBIG. */
 int worker_growth_ask(struct worker_growth *growth, const struct disk_params *params, uint64_t size);
 
-/* Why this GROWN is not believed, as a clause, or NULL: then it is the answer to a GROW, and counted so.
- * `params`: NULL before PARAMS. */
+/* Return why this GROWN is invalid, as a clause, or NULL: then count it as the answer to a GROW. params: NULL
+ * before PARAMS. */
 const char *worker_growth_answer(
         struct worker_growth *growth, const struct disk_params *params, const struct worker_msg *grown);

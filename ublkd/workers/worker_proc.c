@@ -25,7 +25,7 @@
 enum {
         PRIORITY_MESSAGE = -20,
         PRIORITY_DEATH = -10,
-        /* How long a worker may take to leave after it said that it failed, or closed its channel. */
+        /* How long a worker may take to exit after it has reported a failure, or closed its channel. */
         LEAVE_GRACE_USEC = 5 * 1000 * 1000,
 };
 
@@ -38,10 +38,10 @@ void worker_proc_kill(struct worker_proc *worker)
         if (worker->died_at)
                 return;
         worker->stage = WORKER_STAGE_LEAVING;
-        (void)pidfd_send_signal(worker->pidfd, SIGKILL, NULL, 0); /* ESRCH: it is dead, and will be told so */
+        (void)pidfd_send_signal(worker->pidfd, SIGKILL, NULL, 0); /* ESRCH: it is dead; on_death() follows */
 }
 
-/* Kills it for a reason that goes into the sentence about its death. The first reason counts. */
+/* Kill the worker for a reason that the sentence about its death names. The first reason counts. */
 static _printf_(2, 3) void kill_for(struct worker_proc *worker, const char *format, ...)
 {
         va_list arguments;
@@ -71,7 +71,7 @@ static void note_death(struct worker_proc *worker)
         worker->stage = WORKER_STAGE_LEAVING;
 }
 
-/* ---- what it says ---- */
+/* ---- its messages ---- */
 
 static void close_channel(struct worker_proc *worker)
 {
@@ -103,13 +103,13 @@ static void raise_stage(struct worker_proc *worker, enum worker_stage stage)
                 worker->stage = stage;
 }
 
-/* Ours may greet before it has read CONFIG, and know no uid yet; its epoch is what we gave it. */
+/* Return whether the worker of this ublkd has sent HELLO before it read CONFIG: it has no uid yet, and its
+ * epoch is known. */
 static bool is_unconfigured(const struct worker_proc *worker, const struct worker_msg *hello)
 {
         return !worker->adopted && hello->hello.uid[0] == '\0';
 }
 
-/* Takes the message for true. */
 static void accept_hello(struct worker_proc *worker, const struct worker_msg *msg)
 {
         worker->greeted = true;
@@ -154,7 +154,7 @@ static void on_backing(struct worker_proc *worker, const struct worker_msg *msg,
                 worker_store_read(msg, TAKE_FD(*fd), &worker->store);
 }
 
-/* Takes the message over. */
+/* Takes over the message. */
 static void on_params(struct worker_proc *worker, struct worker_msg *msg)
 {
         const char *fault;
@@ -185,7 +185,7 @@ static void on_ready(struct worker_proc *worker)
 static void on_failed(struct worker_proc *worker, const struct worker_msg *msg)
 {
         (void)problem_list_append(
-                &worker->problems, &msg->failed.problems); /* on ENOMEM its death will tell */
+                &worker->problems, &msg->failed.problems); /* on ENOMEM its death shows it */
         worker->holder = msg->failed.holder;
         expect_to_leave(worker);
 }
@@ -202,20 +202,20 @@ static void on_grown(struct worker_proc *worker, const struct worker_msg *msg)
         params->size = msg->grown.size;
         params->size_max = msg->grown.size_max;
         backing_claims_resize(&params->claims, params->size);
-        if (worker->growth.asked > 0) /* the answer to the last GROW tells */
+        if (worker->growth.asked > 0) /* the answer to the last GROW counts */
                 return;
         problem_list_clear(&worker->refusal);
-        (void)problem_list_append(&worker->refusal, &msg->grown.problems); /* on ENOMEM it is asked again */
+        (void)problem_list_append(&worker->refusal, &msg->grown.problems); /* on ENOMEM ublkd asks again */
 }
 
-/* Kept until the device takes them; what is too much is counted by the list. */
+/* Keep the notice until the device takes it; the list counts those that are too many. */
 static void on_notice(struct worker_proc *worker, const struct worker_msg *msg)
 {
         (void)problem_list_append(
                 &worker->notices, &msg->notice); /* on ENOMEM the log of the worker has it */
 }
 
-/* fd: what came beside the message, or -1; set to -1 where it is taken over. */
+/* fd: the descriptor beside the message, or -1; set to -1 if it is taken over. */
 static void handle_message(struct worker_proc *worker, struct worker_msg *msg, int *fd)
 {
         if (!worker->greeted && msg->type != WORKER_MSG_HELLO) {
@@ -256,15 +256,14 @@ static bool expects_store(const struct worker_proc *worker)
         return !worker->store.known && worker->params.type != WORKER_MSG_PARAMS;
 }
 
-/* Reads and hears one message. 1: there may be more; 0: none for now; -errno: the channel is of no more use.
- */
+/* Receive and handle one message. Return 1: there may be more; 0: none for now; -errno: the channel is
+ * broken. */
 static int receive_next(struct worker_proc *worker)
 {
         _cleanup_worker_msg_ struct worker_msg msg = {};
         int fds[_CONFIG_FD_MAX] = {[0 ... _CONFIG_FD_MAX - 1] = -1}, r;
 
-        /* Descriptors are taken only while the store is not known: the kernel drops those of a later message.
-         */
+        /* Take descriptors only while the store is unknown: the kernel drops those of later messages. */
         r = expects_store(worker) ? worker_msg_receive_fds(worker->channel, &msg, fds)
                                   : worker_msg_receive(worker->channel, &msg);
         if (r == -EAGAIN)
@@ -276,10 +275,10 @@ static int receive_next(struct worker_proc *worker)
         handle_message(worker, &msg, &fds[0]);
         for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
                 close_away(fds[i]);
-        return worker->fault[0] ? -EBADMSG : 1; /* not another word from one that is to be killed */
+        return worker->fault[0] ? -EBADMSG : 1; /* read nothing more from a worker that will be killed */
 }
 
-/* A HELLO of one that we have started tells nothing to act upon: PARAMS or FAILED is next. */
+/* A HELLO of a worker that this ublkd has started needs no turn: PARAMS or FAILED follows. */
 static bool is_news(const struct worker_proc *worker, bool was_greeted, enum worker_stage before)
 {
         return worker->stage != before || worker->adopted || was_greeted || worker->notices.count > 0;
@@ -295,7 +294,7 @@ static int on_message(
 
         if (r < 0) {
                 close_channel(worker);
-                if (worker->stage != WORKER_STAGE_SERVING) /* to that one there is nothing left to be said */
+                if (worker->stage != WORKER_STAGE_SERVING) /* a serving worker needs no further messages */
                         expect_to_leave(worker);
         }
         if (r > 0 ? is_news(worker, was_greeted, before) : worker->stage != before)
@@ -433,7 +432,7 @@ int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, struct worker_st
         worker->adopted = true;
         worker->channel = runtime_dir_connect_worker(dir, uid);
         if (worker->channel == -ENOENT)
-                (void)runtime_dir_remove_worker(dir, uid); /* it died while no ublkd was there to see it */
+                (void)runtime_dir_remove_worker(dir, uid); /* it died while no ublkd ran */
         if (worker->channel < 0)
                 return worker->channel;
         worker->pidfd = worker_peer_find(worker->channel, &worker->pid);
@@ -473,7 +472,7 @@ struct worker_proc *worker_proc_free(struct worker_proc *worker)
 
 /* ---- orders ---- */
 
-/* `stage`: that it has reached by being told. */
+/* stage: that the worker reaches with this message. */
 static int tell(struct worker_proc *worker, const struct worker_msg *msg, enum worker_stage stage)
 {
         int r = worker->channel < 0 ? -EPIPE : worker_msg_send(worker->channel, msg);
