@@ -94,9 +94,9 @@ static void judge_command(struct world *world, const struct command *command)
         ublkd_count(world, true);
         if (!record || record->number != command->number)
                 world_break(world, "a disk of another number is handled");
-        if (command->type != COMMAND_ADD && disk->exists && disk->stranger
+        if (command->type != COMMAND_ADD && disk->exists && disk->foreign
                 && disk->instance == command->instance)
-                world_break(world, "a stranger's disk is touched");
+                world_break(world, "a foreign disk is touched");
         if (is_stop(command->type))
                 judge_stop(world);
         if (command->type != COMMAND_ADD && !world->ublkd.seen.exists)

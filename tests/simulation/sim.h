@@ -33,7 +33,7 @@
 #include <stddef.h>
 
 enum {
-        NUMBERS = 5,    /* kernel numbers; strangers come to the first three only */
+        NUMBERS = 5,    /* kernel numbers; foreign disks have the first three only */
         WORKERS = 4096, /* processes in one schedule, dead ones included */
         COMMANDS = 64,  /* control commands not forgotten yet */
         HELPERS = 4,    /* processes for control commands that a ublkd may have, dying ones included */
@@ -70,7 +70,7 @@ enum disk_state { DISK_DEAD, DISK_LIVE, DISK_QUIESCED, DISK_FAIL_IO };
 enum disk_recovery { RECOVERY_NONE, RECOVERY_QUEUE, RECOVERY_FAIL, _RECOVERY_MAX };
 
 struct disk {
-        bool exists, stranger;
+        bool exists, foreign;
         uint64_t free_at;  /* it no longer exists, and its number is not free before */
         unsigned instance; /* each ADD_DEV makes another */
         uint64_t cookie, flags;

@@ -9,7 +9,7 @@ static int our_disks(const struct world *world, int *ret_number)
         int count = 0;
 
         for (int i = 0; i < NUMBERS; i++)
-                if (world->disks[i].exists && !world->disks[i].stranger) {
+                if (world->disks[i].exists && !world->disks[i].foreign) {
                         *ret_number = i;
                         count++;
                 }

@@ -46,7 +46,7 @@ static void admin_stops(struct world *world)
 {
         int number = world->database.exists ? world->database.record.number : -1;
 
-        if (number >= 0 && !world->disks[number].stranger) {
+        if (number >= 0 && !world->disks[number].foreign) {
                 TRACE(world, "administrator: STOP_DEV %d", number);
                 (void)kernel_stop(world, number);
         }
@@ -56,7 +56,7 @@ static void admin_deletes(struct world *world)
 {
         int number = world->database.exists ? world->database.record.number : -1;
 
-        if (number >= 0 && !world->disks[number].stranger) {
+        if (number >= 0 && !world->disks[number].foreign) {
                 TRACE(world, "administrator: DEL_DEV %d", number);
                 (void)kernel_delete(world, number);
         }
@@ -83,22 +83,22 @@ static void block_device_is_opened(struct world *world)
         kernel_open_block_device(world, number);
 }
 
-static void stranger_comes_or_goes(struct world *world)
+static void foreign_comes_or_goes(struct world *world)
 {
         int number = (int)world_random(world, 3); /* the others stay free */
         struct disk *disk = &world->disks[number];
 
         if (!disk->exists)
                 *disk = (struct disk){.exists = true,
-                        .stranger = true,
+                        .foreign = true,
                         .instance = ++world->instances,
                         .cookie = 1, /* of no uid */
                         .state = DISK_LIVE,
                         .holder = NO_PROCESS};
-        else if (disk->stranger)
+        else if (disk->foreign)
                 disk->exists = false;
-        TRACE(world, "stranger: disk %d %s", number,
-                disk->exists ? disk->stranger ? "comes" : "is ours" : "goes");
+        TRACE(world, "foreign: disk %d %s", number,
+                disk->exists ? disk->foreign ? "comes" : "is ours" : "goes");
 }
 
 /* Another file is at the path, or none; or the one that was there. */
@@ -138,7 +138,7 @@ static const struct {
         {2, path_leads_elsewhere     },
         {2, block_device_is_opened   },
         {2, command_fails_from_now_on},
-        {2, stranger_comes_or_goes   },
+        {2, foreign_comes_or_goes    },
         {1, machine_reboots          },
         {1, user_replaces            },
         {2, user_toggles             },
@@ -204,8 +204,8 @@ static void calm_down(struct world *world)
         world->backend_broken = false;
         world->failing = -1;
         restore_path(world);
-        /* a stranger that sits on a number that is ours for good may sit there for good */
-        if (number >= 0 && world->disks[number].exists && world->disks[number].stranger)
+        /* a foreign disk may keep a number of ours for good */
+        if (number >= 0 && world->disks[number].exists && world->disks[number].foreign)
                 world->disks[number].exists = false;
 }
 
@@ -238,7 +238,7 @@ static void begin(struct world *world)
         for (int i = 0; i < NUMBERS; i++)
                 world->disks[i].holder = NO_PROCESS;
         if (world_chance(world, 300))
-                stranger_comes_or_goes(world);
+                foreign_comes_or_goes(world);
         world_at(world, world->now, EVENT_UBLKD_STARTS, 0, 0, 0);
         world_at(world, world->now + world_random(world, 20 * MS), EVENT_FAULT, 0, 0, 0);
 }

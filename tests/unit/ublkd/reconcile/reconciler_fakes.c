@@ -126,7 +126,7 @@ static int act_add(struct ublk_ctl_call *call, struct kernel_device *ret)
         fake_adds++;
         if (fake_hurried)
                 *disk = (struct fake_disk){
-                        .there = true, .device = {.number = call->number, .cookie = FAKE_STRANGER}
+                        .there = true, .device = {.number = call->number, .cookie = FAKE_FOREIGN}
                 };
         fake_hurried = false;
         if (disk->there)

@@ -6,7 +6,7 @@
 #include "ublkd/driver/ublk_ctl.h"
 #include "ublkd/workers/worker_proc.h"
 
-enum { FAKE_NUMBERS = 1 << 14, FAKE_STRANGER = 1 /* a cookie */ };
+enum { FAKE_NUMBERS = 1 << 14, FAKE_FOREIGN = 1 /* a cookie */ };
 
 /* The kernel's devices, by number. */
 struct fake_disk {

@@ -58,7 +58,7 @@ static void a_stranger_that_is_faster_gets_another_number(void)
         fake_hurried = true;
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(world_record(&world, "data")->number, 1);
-        CHECK_INT(fake_disks[0].device.cookie, FAKE_STRANGER);
+        CHECK_INT(fake_disks[0].device.cookie, FAKE_FOREIGN);
         world_free(&world);
 }
 
@@ -103,7 +103,7 @@ static void a_foreign_number_is_reported_all_the_time(void)
 
         world_new(&world);
         fake_disks[3] = (struct fake_disk){
-                .there = true, .device = {.number = 3, .cookie = FAKE_STRANGER}
+                .there = true, .device = {.number = 3, .cookie = FAKE_FOREIGN}
         };
         world_put_loop(&world, "data", ",\"id\":3");
         world_settle(&world, 0);
