@@ -36,9 +36,10 @@ struct api_config {
         /* Return whether ublkd can reach the backing store of the device without its disk. NULL: unknown. */
         enum backing_reach (*read_reach)(void *userdata, const struct device_record *record);
         /* Try whether a worker could serve the device with `spec`, before ublkd removes its present disk.
-         * Return 0 and a preflight; it calls `then` once, from the loop. `refusal` is the cause, NULL if a worker
-         * can serve the device, and valid during the call; `tried` is false if the caller must ask again.
-         * -EBUSY: the store of an earlier preflight does not answer; other -errno. NULL: ublkd tries nothing. */
+         * Return 0 and a preflight; it calls `then` once, from the loop. `refusal` is the cause, NULL if a
+         * worker can serve the device, and valid during the call; `tried` is false if the caller must ask
+         * again. -EBUSY: the store of an earlier preflight does not answer; other -errno. NULL: ublkd tries
+         * nothing. */
         int (*try_spec)(void *userdata, const struct device_record *record, const struct device_spec *spec,
                 void (*then)(void *userdata, bool tried, const char *refusal), void *then_userdata,
                 struct spec_preflight **ret);

@@ -61,9 +61,9 @@ uint64_t attempt_due(const struct attempt *attempt, enum plan_action action, uin
  * the same. */
 bool attempt_says_go(int result);
 
-/* What ADD_DEV's `result` means, now that GET_DEV_INFO has answered whether a foreign disk has the number. EEXIST
- * without a disk is -EINPROGRESS and lasts milliseconds: the kernel does not find a disk whose last reference is
- * gone, but the number is free only at the end of its release, which waits for SRCU readers
+/* What ADD_DEV's `result` means, now that GET_DEV_INFO has answered whether a foreign disk has the number.
+ * EEXIST without a disk is -EINPROGRESS and lasts milliseconds: the kernel does not find a disk whose last
+ * reference is gone, but the number is free only at the end of its release, which waits for SRCU readers
  * (ublk_get_device_from_id(), ublk_cdev_rel() in ublk_drv.c; blk_mq_free_tag_set()). */
 int attempt_add_result(int result, bool foreign);
 

@@ -27,8 +27,8 @@ struct spec_preflight {
         struct spec_preflight *next;    /* of a waiting preflight, which has no worker */
 };
 
-/* Write a uid that differs from that of a restart's preflight. It is the same each time, so that a file left behind is
- * replaced. */
+/* Write a uid that differs from that of a restart's preflight. It is the same each time, so that a file left
+ * behind is replaced. */
 static void preflight_uid(const struct managed_device *device, char uid[static UID_TEXT_SIZE])
 {
         char *last;

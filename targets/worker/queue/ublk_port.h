@@ -160,7 +160,8 @@ static inline bool ublk_port_is_stuck(const struct ublk_port *port)
         return port->unsent.count > 0;
 }
 
-/* Call io_data_keep_uncommitted() for every answer that the driver may not have taken. Just before io_data_tick(). */
+/* Call io_data_keep_uncommitted() for every answer that the driver may not have taken. Just before
+ * io_data_tick(). */
 void ublk_port_keep_uncommitted(const struct ublk_port *port);
 
 /* For class->fetch: submits all, and looks for completions that are there already. Returns the first negative

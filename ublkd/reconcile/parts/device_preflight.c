@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A restart ends a disk's worker, and its requests then wait for the next one. Before that, a preflight worker opens
- * the backing store as the next worker will, and exits. If it cannot open the store, the disk keeps its worker. A
- * preflight worker serves nothing, claims nothing, and has a socket and a region of its own. */
+/* A restart ends a disk's worker, and its requests then wait for the next one. Before that, a preflight
+ * worker opens the backing store as the next worker will, and exits. If it cannot open the store, the disk
+ * keeps its worker. A preflight worker serves nothing, claims nothing, and has a socket and a region of its
+ * own. */
 #include "ublkd/reconcile/parts/device_preflight.h"
 #include "ublkd/reconcile/parts/device_backing.h"
 #include "ublkd/reconcile/parts/device_faults.h"
@@ -17,8 +18,8 @@
 
 enum { PREFLIGHT_LIMIT_USEC = 30 * 1000 * 1000 }; /* the same limit as for a worker that opens its store */
 
-/* Write a uid that no device has: uids are random. It is the same each time, so that a file left behind is replaced.
- */
+/* Write a uid that no device has: uids are random. It is the same each time, so that a file left behind is
+ * replaced. */
 static void preflight_uid(const struct managed_device *device, char uid[static UID_TEXT_SIZE])
 {
         char *last;

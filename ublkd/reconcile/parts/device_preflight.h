@@ -17,8 +17,9 @@ struct restart_preflight {
         char *sentence;           /* why it was refused; owned */
 };
 
-/* Try whether the next worker could take over, unless that is known. Then call `then` once, possibly before this
- * returns: 0; -ECANCELED: it could not, and the restart is refused and reported; -ECONNRESET: given up. */
+/* Try whether the next worker could take over, unless that is known. Then call `then` once, possibly before
+ * this returns: 0; -ECANCELED: it could not, and the restart is refused and reported; -ECONNRESET: given
+ * up. */
 void device_preflight_begin(struct managed_device *device, const struct device_record *record,
         void (*then)(struct managed_device *device, int result));
 /* End the preflight: the serving worker has died, so the result does not matter. */
