@@ -278,8 +278,8 @@ static void place_geometry_of(const struct opening *opening, struct target_geome
         dev_t number = is_disk(opening) ? opening->stat.st_rdev : opening->stat.st_dev;
         struct page_limits limits = block_device_page_limits(number);
 
-        geometry->prefers_zero_copy = opening->direct
-                                      && !is_in_memory(opening); /* O_DIRECT has no effect in memory */
+        geometry->prefers_zero_copy =
+                opening->direct && !is_in_memory(opening); /* O_DIRECT has no effect in memory */
         geometry->dma_alignment =
                 limits.dma_alignment > opening->memory_align ? limits.dma_alignment : opening->memory_align;
         geometry->max_segment_size = limits.max_segment_size;

@@ -24,23 +24,23 @@ enum {
 
 /* Zero-initialise for a device that is new, or new to this supervisor. */
 struct attempt {
-        struct plan_facts seen;  /* the situation: all but trouble */
-        uint64_t seen_since;     /* 0: nothing seen yet */
-        uint64_t retry_at;       /* no step before, while the situation lasts */
-        uint64_t spawn_at;       /* no SPAWN before */
-        uint64_t unsure_until;   /* an ADD_DEV that was given up may still make a disk */
-        uint64_t grow_at;        /* no UPDATE_SIZE before: one that was given up may yet take effect */
-        unsigned deaths;         /* of workers, since one served long enough */
-        uint64_t wait_since;     /* waiting began: with the situation, or with the last way out of it */
-        unsigned tries;          /* steps in this situation that had no effect */
-        unsigned tried_out;      /* how many of them were followed by a way out (STOP_WORKER) */
-        unsigned busy;           /* in a row: EBUSY from START_USER_RECOVERY, EINPROGRESS from ADD_DEV */
-        unsigned blind;          /* failures in a row to get an answer from the kernel */
-        unsigned refusals;       /* workers for which a recovery of this disk was refused (EINVAL) */
-        bool refused;            /* it was refused for this worker */
-        bool retired;            /* this worker was asked to exit */
-        bool blocked;            /* a command that was given up kept the last step from being sent: EALREADY */
-        int error;               /* of the last step that failed, -errno, or 0: for the status */
+        struct plan_facts seen; /* the situation: all but trouble */
+        uint64_t seen_since;    /* 0: nothing seen yet */
+        uint64_t retry_at;      /* no step before, while the situation lasts */
+        uint64_t spawn_at;      /* no SPAWN before */
+        uint64_t unsure_until;  /* an ADD_DEV that was given up may still make a disk */
+        uint64_t grow_at;       /* no UPDATE_SIZE before: one that was given up may yet take effect */
+        unsigned deaths;        /* of workers, since one served long enough */
+        uint64_t wait_since;    /* waiting began: with the situation, or with the last way out of it */
+        unsigned tries;         /* steps in this situation that had no effect */
+        unsigned tried_out;     /* how many of them were followed by a way out (STOP_WORKER) */
+        unsigned busy;          /* in a row: EBUSY from START_USER_RECOVERY, EINPROGRESS from ADD_DEV */
+        unsigned blind;         /* failures in a row to get an answer from the kernel */
+        unsigned refusals;      /* workers for which a recovery of this disk was refused (EINVAL) */
+        bool refused;           /* it was refused for this worker */
+        bool retired;           /* this worker was asked to exit */
+        bool blocked;           /* a command that was given up kept the last step from being sent: EALREADY */
+        int error;              /* of the last step that failed, -errno, or 0: for the status */
         enum plan_action failed; /* that step; meaningless while error is 0 */
 };
 

@@ -29,8 +29,7 @@ static void step_spawn(struct managed_device *device, const struct device_record
 {
         int r;
 
-        if (device->view.facts.kernel
-                == KERNEL_ABSENT) /* another program may have deleted the disk */
+        if (device->view.facts.kernel == KERNEL_ABSENT) /* another program may have deleted the disk */
                 device_hide_node(device, record);
         device_faults_begin(device, record);
         r = device_spawn(device, record);

@@ -118,8 +118,8 @@ static int on_limit(sd_event_source *source _unused_, uint64_t usec _unused_, vo
 }
 
 /* Begin `preflight`; free it on failure. */
-static int start(struct spec_preflight *preflight, const struct device_record *record,
-        const struct device_spec *spec)
+static int start(
+        struct spec_preflight *preflight, const struct device_record *record, const struct device_spec *spec)
 {
         struct managed_device *device = preflight->device;
         char uid[UID_TEXT_SIZE];

@@ -183,8 +183,8 @@ void device_preflight_give_up(struct managed_device *device)
 
 const char *device_preflight_refusal(const struct managed_device *device, const struct device_record *record)
 {
-        bool reported = device->preflight.refused == record->restart
-                        || record->restart_refused == record->restart;
+        bool reported =
+                device->preflight.refused == record->restart || record->restart_refused == record->restart;
         bool refused = reported && device->process.worker
                        && worker_proc_restart(device->process.worker) != record->restart;
 
