@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Each verb: what it does, what it prints when it fails, and its exit status."""
 import os
-import shutil
 import socket
 import subprocess
 import threading
 
 import pytest
-from api_listen_test import free_port
-from api_server import Server
-from ctl import (FAILED, NO_DAEMON, NOT_ALLOWED, NOT_FOUND, PROGRAM, REFUSED, TIMED_OUT, USAGE, Ctl)
+from ctl import FAILED, NO_DAEMON, NOT_FOUND, REFUSED, TIMED_OUT, USAGE, Ctl
 
 NULL = ["target.type=null", "size=1MiB"]
 
@@ -475,74 +472,6 @@ def test_host_shows_problems(ctl, server):
 def test_targets(ctl):
     assert {"loop", "null"} <= set(ctl("targets", "-o", "name").lines)
     assert {row[0] for row in ctl("targets").rows} >= {"loop", "null"}
-
-
-# ---- where the daemon is ----
-
-def test_a_missing_daemon_is_one_sentence_with_advice(tmp_path):
-    run = Ctl(str(tmp_path / "none.sock"))("list", status=NO_DAEMON)
-    assert run.err.count("\n") == 1 and "ublkd is not running" in run.err and "systemctl start ublkd" in run.err
-
-
-def test_a_dead_socket(tmp_path):
-    path = str(tmp_path / "dead.sock")
-    with socket.socket(socket.AF_UNIX) as dead:
-        dead.bind(path)
-    assert "ublkd is not running" in Ctl(path)("list", status=NO_DAEMON).err
-
-
-def test_not_a_socket_and_a_path_that_is_too_long(tmp_path):
-    (tmp_path / "file").touch()
-    Ctl(str(tmp_path / "file"))("list", status=NO_DAEMON)
-    assert "too long" in Ctl("/" + "x" * 200)("list", status=NO_DAEMON).err
-
-
-NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}
-
-
-@pytest.fixture
-def public(open_server):
-    """ublkctl, where every user may run it."""
-    return Ctl(open_server.path, program=shutil.copy(PROGRAM, open_server.directory))
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs a user who may less")
-def test_permission_denied_is_one_sentence(public):
-    os.chmod(public.socket, 0o600)
-    run = public("list", status=NOT_ALLOWED, **NOBODY)
-    assert run.err.count("\n") == 1 and "Permission denied for the socket" in run.err
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs a user who may less")
-def test_a_user_who_may_read_may_not_change(public):
-    public("list", **NOBODY)
-    run = public("create", "data", *NULL, status=NOT_ALLOWED, **NOBODY)
-    assert run.err.count("\n") == 1
-
-
-def test_the_option_overrides_the_environment(server):
-    lost = Ctl("/nowhere")
-    lost("list", status=NO_DAEMON)
-    lost("list", "--socket", server.path)
-    lost("-s", server.path, "list")
-    lost("list", "-s", server.path, environment={"UBLKD_URL": "http://127.0.0.1:1"})
-    lost("list", "-s", server.path, "--url", "http://127.0.0.1:1", status=USAGE)
-
-
-def test_tcp_needs_the_token(tmp_path):
-    port = free_port()
-    server = Server(tmp_path, listen=[f"tcp://127.0.0.1:{port}"])
-    assert server.started
-    url = f"http://127.0.0.1:{port}"
-    ctl = Ctl()
-    ctl("--url", url, "create", "data", *NULL, status=NOT_ALLOWED)
-    ctl("--url", url + "/", "--token-file", str(tmp_path / "api-token"), "create", "data", *NULL)
-    ctl("list", environment={"UBLKD_URL": url, "UBLKD_TOKEN_FILE": str(tmp_path / "api-token")})
-    said = ctl("--url", url, "--token-file", "/nowhere", "list", status=FAILED).err
-    assert "cannot read the token from /nowhere" in said and "name its file with --token-file" in said
-    server.stop()
-    said = ctl("--url", url, "list", status=NO_DAEMON).err
-    assert "cannot reach ublkd" in said and "check the address" in said
 
 
 # ---- the command line ----
