@@ -32,8 +32,8 @@ void runtime_loss_note(struct runtime_loss *loss, struct device_store *store, co
                                 REASON_RUNTIME_DIRECTORY_GONE,
                                 "The runtime directory %s was removed while ublkd ran. The disk is served "
                                 "on, but its statistics are lost, and a ublkd that is restarted cannot adopt "
-                                "its worker %d. 'ublkctl restart %s' replaces the worker without an I/O "
-                                "error; do that before ublkd is restarted.",
+                                "its worker %d. 'ublkctl restart %s' replaces the worker; do that before "
+                                "ublkd is restarted.",
                                 path, (int)record->status.worker.pid, record->name);
 }
 
@@ -82,7 +82,7 @@ int runtime_loss_report(
                 "The runtime directory %s was removed while ublkd ran, and was made again. All disks are "
                 "served on. But of %zu worker%s that ran then, statistics are lost, new limits and faults of "
                 "the store are not passed on, and a ublkd that is restarted cannot adopt %s. Before ublkd is "
-                "restarted, replace %s without an I/O error: 'ublkctl restart %s'",
+                "restarted, replace %s: 'ublkctl restart %s'",
                 loss->path, count, count == 1 ? "" : "s", count == 1 ? "it" : "them",
                 count == 1 ? "it" : "them", names);
 }
