@@ -143,14 +143,12 @@ static int choose_worker(struct arguments *arguments)
         if (r == -ENOENT && !named)
                 log_error(NULL,
                         "The program ublkd-worker was not found beside ublkd, nor at %s; install it there, "
-                        "or name it "
-                        "with --worker",
+                        "or name it with --worker",
                         UBLKD_WORKER_PATH);
         else if (r < 0)
                 log_error(NULL,
                         "The worker %s cannot be executed: %s; name the ublkd-worker that belongs to this "
-                        "ublkd "
-                        "with --worker",
+                        "ublkd with --worker",
                         manager->worker, strerror(-r));
         return r;
 }

@@ -437,8 +437,7 @@ static void open_disk_watch(struct manager *manager)
         if (r < 0)
                 log_errno(LOG_WARNING, NULL, r,
                         "Listening to udev failed: %s; without the udev rule of ublkd, new disks may belong "
-                        "to "
-                        "root:disk",
+                        "to root:disk",
                         strerror(-r));
 }
 

@@ -179,8 +179,7 @@ static void write_detail(struct foreign_disk *disk, const char *name)
         if (disk->maker == FOREIGN_BY_OTHER)
                 snprintf(disk->detail, sizeof(disk->detail),
                         "/dev/ublkb%d was created by another ublk server than ublkd, and %s. ublkd does not "
-                        "touch "
-                        "it; that server can remove it.",
+                        "touch it; that server can remove it.",
                         number, server);
         else if (name)
                 snprintf(disk->detail, sizeof(disk->detail),
@@ -191,22 +190,19 @@ static void write_detail(struct foreign_disk *disk, const char *name)
         else if (!disk->looked)
                 snprintf(disk->detail, sizeof(disk->detail),
                         "/dev/ublkb%d belongs to no device here: another ublkd created it, and %s. ublkd "
-                        "does not "
-                        "touch it; whether that ublkd is running is unknown.",
+                        "does not touch it; whether that ublkd is running is unknown.",
                         number, server);
         else if (disk->server.managed)
                 snprintf(disk->detail, sizeof(disk->detail),
                         "/dev/ublkb%d belongs to another ublkd, which is running, and %s. This ublkd does "
-                        "not touch "
-                        "it; change or remove it there ('ublkctl --socket').",
+                        "not touch it; change or remove it there ('ublkctl --socket').",
                         number, server);
         else
                 snprintf(disk->detail, sizeof(disk->detail),
-                        "/dev/ublkb%d belongs to no device here: a ublkd with another database (--state-dir) "
-                        "created "
-                        "it, and %s. ublkd does not touch it, and its backing store is in use. 'ublkctl "
-                        "adopt' cannot take it over: the runtime directory has no record of it. Start ublkd "
-                        "with the directories of the ublkd that created it.",
+                        "/dev/ublkb%d belongs to no device here: a ublkd with another database "
+                        "(--state-dir) created it, and %s. ublkd does not touch it, and its backing store "
+                        "is in use. 'ublkctl adopt' cannot take it over: the runtime directory has no "
+                        "record of it. Start ublkd with the directories of the ublkd that created it.",
                         number, server);
 }
 

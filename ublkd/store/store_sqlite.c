@@ -386,8 +386,8 @@ static int sqlite_load(void *context, load_each each, void *userdata, struct sto
                 return r;
         result = sqlite3_prepare_v2(store->db,
                 "SELECT name, uid, generation, revision, epoch, number, deleting, recover_requested, "
-                "held_boot,"
-                " created_at, spec, restart, restart_refused, backing_basis, backing_is_disk, backing_now,"
+                "held_boot, created_at, spec, restart, restart_refused, backing_basis, backing_is_disk, "
+                "backing_now,"
                 " backing_lasting, backing_boot FROM device ORDER BY name",
                 -1, &rows, NULL);
         if (result != SQLITE_OK)

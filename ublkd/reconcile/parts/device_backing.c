@@ -322,12 +322,9 @@ static int refuse_other(struct managed_device *device, const struct device_recor
         device->backing.changed = true;
         device_note(device, REASON_BACKING_CHANGED,
                 "The store at the path is %s (%s), and the disk was made on %s (%s). Put that one back, and "
-                "the "
-                "disk goes on, or, once the disk is unmounted, change the path in the spec to where it is. "
-                "To give "
-                "it up and go on with the store at the path, unmount the disk first, then: ublkctl recover "
-                "%s "
-                "--accept-backing '%s' (in the API: accept-backing).",
+                "the disk goes on, or, once the disk is unmounted, change the path in the spec to where it "
+                "is. To give it up and go on with the store at the path, unmount the disk first, then: "
+                "ublkctl recover %s --accept-backing '%s' (in the API: accept-backing).",
                 backing_identity_text(found), backing_basis_to_string(found->basis),
                 backing_identity_text(&record->backing), backing_basis_to_string(record->backing.basis),
                 record->name, backing_identity_text(found));
@@ -399,9 +396,8 @@ int device_backing_check_frozen(struct managed_device *device, const struct disk
                 return 0;
         device->backing.changed = true;
         device_note(device, REASON_BACKING_CHANGED,
-                "The backing store cannot do any more what the disk promises to its openers: %s is %llu, and "
-                "the disk "
-                "was made with %llu; restore it, and the disk is recovered.",
+                "The backing store cannot do any more what the disk promises to its openers: %s is %llu, "
+                "and the disk was made with %llu; restore it, and the disk is recovered.",
                 field, (unsigned long long)now, (unsigned long long)frozen);
         return -ESTALE;
 }

@@ -23,18 +23,14 @@ static int warn(
         path = path ? path : "The path";
         if (params->stable_path)
                 return device_condition_set(ret, CONDITION_FALSE, REASON_UNSTABLE_PATH,
-                        "%s may be another disk after a reboot: the kernel gives such names out in the order "
-                        "in "
-                        "which it finds disks. %s is this disk, and stays so: when nobody uses the device, "
-                        "give "
-                        "that as target.path.",
+                        "%s may be another disk after a reboot: the kernel gives such names out in the "
+                        "order in which it finds disks. %s is this disk, and stays so: when nobody uses the "
+                        "device, give that as target.path.",
                         path, params->stable_path);
         return device_condition_set(ret, CONDITION_FALSE, REASON_UNSTABLE_PATH,
                 "%s may be another disk after a reboot: the kernel gives such names out in the order in "
-                "which it "
-                "finds disks. No name in /dev/disk/by-id, /dev/disk/by-partuuid, /dev/mapper or /dev/md "
-                "stands "
-                "for this one.",
+                "which it finds disks. No name in /dev/disk/by-id, /dev/disk/by-partuuid, /dev/mapper or "
+                "/dev/md stands for this one.",
                 path);
 }
 
