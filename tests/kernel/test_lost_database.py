@@ -298,6 +298,7 @@ def test_ublkctl_names_and_adopts(api, daemon):
     assert daemon.worker_pid("data") == pid
     assert _ctl(daemon, "adopt", "--all") == "off adopted\n"
     assert api.phase("off") == "Disabled"
+    wait_until(lambda: not _adoptable(api), "nothing to adopt")
     assert " adopted" not in _ctl(daemon, "adopt", "--all")
     _ctl(daemon, "host")
 
