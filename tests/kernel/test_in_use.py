@@ -123,7 +123,7 @@ def test_a_held_disk_names_its_openers(api, mounted):  # pylint: disable=redefin
         def says(*words):
             return lambda seen: all(word in condition_of(seen)["message"] for word in words)
 
-        api.wait_for("data", says("waits for the last who use it", f"process {os.getpid()} (", f"mounted at {mounted}"),
+        api.wait_for("data", says("waits for its last users", f"process {os.getpid()} (", f"mounted at {mounted}"),
                      "naming both")
         assert condition_of(api.get("data"))["reason"] == "StillHeld"
         (event,) = [event for event in _events(api) if event["reason"] == "StillHeld"]

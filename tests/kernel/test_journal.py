@@ -4,7 +4,6 @@
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 
@@ -144,13 +143,7 @@ def test_a_try_that_fails_like_the_last_one_is_not_logged_again(make_daemon, jou
     daemon = make_daemon(prefix=_AS_A_SERVICE).start()
     path = directory / "not-yet"
     daemon.api.create(loop_spec("data", path), wait=None)
-    tries = re.compile(r"That was try (\d+) in a row")
-
-    def tried_often(device):
-        said = tries.search(condition_of(device)["message"])
-        return said and int(said[1]) >= 4
-
-    daemon.api.wait_for("data", tried_often, "tried four times")
+    daemon.api.wait_for("data", lambda device: device["status"]["attempts"] >= 4, "tried four times")
     why = condition_of(daemon.api.get("data"))["reason"]
     draft = directory / "draft"
     with open(draft, "wb") as file:

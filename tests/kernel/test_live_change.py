@@ -63,7 +63,7 @@ def test_restarts_under_load_without_an_error(ext4, file_of, daemon, directory, 
     assert daemon.api.get("data")["generation"] == 1
     listed = daemon.api.ask("GET", "/events?device=data", 200, headers={"Accept": "application/json"})["items"]
     # What was asked for is nothing to warn of, except that I/O of the worker that left takes long.
-    warned = [event for event in listed if event["type"] != "Normal" and "still under way" not in event["message"]]
+    warned = [event for event in listed if event["type"] != "Normal" and "still in flight" not in event["message"]]
     assert not warned, warned
 
 
@@ -356,7 +356,7 @@ def test_a_worker_that_did_not_exit_is_reported_as_killed(make_daemon, file_of):
     assert write.result() is None
     items = api.ask("GET", "/events?device=data", 200, headers={"Accept": "application/json"})["items"]
     (told,) = [item for item in items if item["reason"] in ("WorkerRetired", "WorkerKilled", "WorkerDied")]
-    assert "killed" in told["message"] and "has left" not in told["message"] and str(pid) in told["message"]
+    assert "killed" in told["message"] and "has exited" not in told["message"] and str(pid) in told["message"]
     quiesces = ublk.features()["QUIESCE"]
     assert (told["reason"], told["type"]) == (("WorkerKilled", "Warning") if quiesces else ("WorkerRetired", "Normal"))
 

@@ -41,12 +41,12 @@ def test_a_fixed_number_that_a_stranger_has(strangers, daemon):
     before = ublk.info(5)
     api = daemon.api
     problem = api.create(null_spec("data", id=5), status=(409, 422))
-    assert "5" in problem["detail"] and "not ours" in problem["detail"]
+    assert "5" in problem["detail"] and problem["reason"] == "NumberTaken"
     holds_for(lambda: ublk.info(5) == before, 1, "the stranger is left alone")
     _assert_untouched(5, before)
     device = api.get("data")
     assert device["status"]["phase"] in ("Backoff", "Starting")
-    assert "not ours" in condition_of(device)["message"]
+    assert condition_of(device)["reason"] == "NumberTaken"
     stranger.close()
     assert api.wait_phase("data", "Live")["status"]["id"] == 5
 
@@ -61,7 +61,7 @@ def test_a_stranger_that_took_our_number_while_we_were_away(strangers, daemon):
     stranger = strangers(number)
     before = ublk.info(number)
     daemon.start()
-    api.wait_for("data", lambda device: "not ours" in condition_of(device)["message"], "says who is in the way")
+    api.wait_for("data", lambda device: condition_of(device)["reason"] == "NumberTaken", "without its number")
     _assert_untouched(number, before)
     api.ask("DELETE", "/devices/data?wait&timeout=60s", 204)
     _assert_untouched(number, before)

@@ -56,7 +56,7 @@ def test_ten_deaths_in_a_row_back_off_and_disturb_no_other_disk(doomed, make_dae
     api.create(null_spec("doomed"), wait=None)
     wait_until(lambda: len(doomed.deaths()) >= _DEATHS, lambda: f"{_DEATHS} deaths, not {len(doomed.deaths())}", 120)
     # The phase is Backoff while a try is under way, too: its worker may be dead and not yet reaped.
-    device = api.wait_for("doomed", lambda seen: "next try" in condition_of(seen)["message"], "waiting for its next try")
+    device = api.wait_for("doomed", lambda seen: seen["status"]["nextTryAt"], "waiting for its next try")
     assert device["status"]["phase"] == "Backoff" and "SIGKILL" in condition_of(device)["message"]
     assert device["status"]["worker"] is None and device["status"]["device"] is None
     times = doomed.deaths()

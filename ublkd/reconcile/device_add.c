@@ -102,7 +102,7 @@ static void on_candidate(void *userdata, int result, const struct kernel_device 
         }
         if (result < 0) {
                 device_note(device, REASON_CONTROL_PLANE,
-                        "The kernel does not say whether /dev/ublkb%d is free: %s.", device->step.candidate,
+                        "Asking the kernel whether /dev/ublkb%d is free failed: %s.", device->step.candidate,
                         strerror(-result));
                 device_step_done(device, result);
                 return;
@@ -117,7 +117,8 @@ static void try_candidate(struct managed_device *device)
                 device->env->config.store, device->step.candidate, device->id.name, &device->step.candidate);
 
         if (r < 0) {
-                device_note(device, REASON_STORE_FAILED, "No number can be chosen: %s.", strerror(-r));
+                device_note(
+                        device, REASON_STORE_FAILED, "A kernel number cannot be chosen: %s.", strerror(-r));
                 device_step_done(device, r);
                 return;
         }
@@ -145,8 +146,8 @@ void device_step_add(struct managed_device *device, const struct device_record *
         } else if (((wanted >= 0 && wanted != record->number) || snatched)
                    && attempt_is_unsure(&device->attempt, monotonic_now())) {
                 device_note(device, REASON_NUMBER_UNSURE,
-                        "The kernel has not answered when it was asked for /dev/ublkb%d, and may yet make "
-                        "it; the device gets another number when that can happen no more.",
+                        "The kernel did not answer the request to create /dev/ublkb%d in time, and may still "
+                        "create it; ublkd chooses another number when that can no longer happen.",
                         record->number);
                 device_step_done(device, -EAGAIN);
         } else if (wanted >= 0 && wanted != record->number) {

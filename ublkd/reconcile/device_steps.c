@@ -49,8 +49,8 @@ static int send_go(struct managed_device *device, const struct device_record *re
 
         device_claim_note_worker(device);
         if (r < 0)
-                device_note(
-                        device, REASON_WORKER_UNREACHABLE, "The worker does not listen: %s.", strerror(-r));
+                device_note(device, REASON_WORKER_UNREACHABLE, "The worker does not receive messages: %s.",
+                        strerror(-r));
         return r;
 }
 
@@ -79,7 +79,7 @@ static void go_with_cpus(void *userdata, int result)
         }
         if (result < 0)
                 device_emit(device, EVENT_WARNING, REASON_QUEUES_ANYWHERE,
-                        "The kernel does not say where its queues should run: %s; they run anywhere.",
+                        "Asking the kernel for the CPUs of the queues failed: %s; the queues run on any CPU.",
                         strerror(-result));
         device_step_done(device, first ? announce_and_go(device, record) : send_go(device, record));
 }
@@ -337,8 +337,8 @@ static void step_extend_worker(struct managed_device *device, const struct devic
         if (r >= 0)
                 r = worker_proc_grow(device->process.worker, size);
         if (r < 0 && r != -EBUSY)
-                device_note(
-                        device, REASON_WORKER_UNREACHABLE, "The worker does not listen: %s.", strerror(-r));
+                device_note(device, REASON_WORKER_UNREACHABLE, "The worker does not receive messages: %s.",
+                        strerror(-r));
         device_step_done(device, r);
 }
 

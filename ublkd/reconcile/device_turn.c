@@ -86,7 +86,7 @@ static void report(struct managed_device *device, const struct device_record *re
         device_seen(device);
         if (r < 0)
                 log_errno(LOG_ERR, device->id.name, r,
-                        "Its status cannot be updated: %s; the next change tries again", strerror(-r));
+                        "The status cannot be updated: %s; retrying at the next change", strerror(-r));
 }
 
 /* Erase the record, and with it free `device`: the reconciler, a subscriber of the store, does that. Return
@@ -98,9 +98,8 @@ static bool device_forget(struct managed_device *device)
         device_shared_forget(device);
         r = device_store_remove(device->env->config.store, device->id.name);
         if (r < 0)
-                log_errno(LOG_ERR, device->id.name, r,
-                        "Its record cannot be erased: %s; trying again in %d s", strerror(-r),
-                        ERASE_RETRY_USEC / 1000000);
+                log_errno(LOG_ERR, device->id.name, r, "The record cannot be erased: %s; retrying in %d s",
+                        strerror(-r), ERASE_RETRY_USEC / 1000000);
         return r >= 0;
 }
 
@@ -143,7 +142,7 @@ static bool device_settle(struct managed_device *device, const struct device_rec
                 r = device_store_set_held(store, device->id.name, false);
         if (r < 0)
                 log_errno(LOG_ERR, device->id.name, r,
-                        "The database cannot be written: %s; trying again at the next change", strerror(-r));
+                        "The database cannot be written: %s; retrying at the next change", strerror(-r));
         return true;
 }
 
@@ -284,7 +283,7 @@ static void device_stay_blind(struct managed_device *device, const struct device
         uint64_t now = monotonic_now(), next_try = attempt_blind(&device->attempt, now);
         struct plan_wish wish;
 
-        device_note(device, REASON_CONTROL_PLANE, "The kernel does not say what /dev/ublkb%d is: %s.",
+        device_note(device, REASON_CONTROL_PLANE, "Asking the kernel about /dev/ublkb%d failed: %s.",
                 record->number, strerror(-error));
         turn_view_stay(&device->view, record, params_of(device));
         wish = wish_of(device, record, now);

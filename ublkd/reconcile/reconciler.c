@@ -157,7 +157,8 @@ static void on_store_event(void *userdata, const struct store_event *event)
         }
         is_new = !device && event->record->generation == 1 && event->kind == STORE_SPEC;
         if (!device && device_new(reconciler, event->name, event->uid, &device) < 0) {
-                log_error(event->name, "Out of memory: it is not started; change it again, or restart ublkd");
+                log_error(event->name,
+                        "The device cannot be started: out of memory; change it again, or restart ublkd");
                 return;
         }
         if (is_new)

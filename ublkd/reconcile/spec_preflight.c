@@ -85,8 +85,7 @@ static void judge(const struct worker_proc *worker, char text[static REFUSAL_SIZ
         if (detail)
                 snprintf(text, REFUSAL_SIZE, "%s%s", detail, full_stop(detail));
         else if (*ret)
-                snprintf(text, REFUSAL_SIZE, "The worker that tried it %s.",
-                        worker_proc_death(worker)->sentence);
+                snprintf(text, REFUSAL_SIZE, "The preflight worker %s.", worker_proc_death(worker)->sentence);
 }
 
 static void on_changed(void *userdata, struct worker_proc *worker)

@@ -321,10 +321,10 @@ static int refuse_other(struct managed_device *device, const struct device_recor
         device->backing.refused = *found;
         device->backing.changed = true;
         device_note(device, REASON_BACKING_CHANGED,
-                "The store at the path is %s (%s), and the disk was made on %s (%s). Put that one back, and "
-                "the disk goes on, or, once the disk is unmounted, change the path in the spec to where it "
-                "is. To give it up and go on with the store at the path, unmount the disk first, then: "
-                "ublkctl recover %s --accept-backing '%s' (in the API: accept-backing).",
+                "The store at the path is %s (%s), but the disk was created on %s (%s). Put that store back, "
+                "and ublkd recovers the disk; or unmount the disk, and set the path in the spec to where "
+                "that store is. To give up that store and continue with the store at the path, unmount the "
+                "disk first, then: ublkctl recover %s --accept-backing '%s' (in the API: accept-backing).",
                 backing_identity_text(found), backing_basis_to_string(found->basis),
                 backing_identity_text(&record->backing), backing_basis_to_string(record->backing.basis),
                 record->name, backing_identity_text(found));
@@ -364,7 +364,7 @@ static int store_identity(struct managed_device *device, const struct device_rec
                 device->env->config.store, device->id.name, &store->identity, device->env->boot_id);
         if (r < 0)
                 device_note(device, REASON_NOT_STORED,
-                        "The identity of the backing store cannot be written down: %s.", strerror(-r));
+                        "The identity of the backing store cannot be stored: %s.", strerror(-r));
         return r;
 }
 
@@ -396,8 +396,8 @@ int device_backing_check_frozen(struct managed_device *device, const struct disk
                 return 0;
         device->backing.changed = true;
         device_note(device, REASON_BACKING_CHANGED,
-                "The backing store cannot do any more what the disk promises to its openers: %s is %llu, "
-                "and the disk was made with %llu; restore it, and the disk is recovered.",
+                "The backing store no longer supports what the disk promises to its openers: %s is %llu, and "
+                "the disk was created with %llu; restore the store, and ublkd recovers the disk.",
                 field, (unsigned long long)now, (unsigned long long)frozen);
         return -ESTALE;
 }
@@ -411,13 +411,15 @@ int device_backing_check_geometry(
         if (r == -ESTALE) {
                 device->backing.changed = true;
                 device_note(device, REASON_BACKING_CHANGED,
-                        "The backing store is no longer what the disk was made from (%llu bytes in blocks of "
-                        "%u, the disk has %llu in blocks of %u); restore it, and the disk is recovered.",
+                        "The backing store no longer has the size of the disk: it has %llu bytes in blocks "
+                        "of %u, and the disk has %llu in blocks of %u; restore the store, and ublkd recovers "
+                        "the disk.",
                         (unsigned long long)params->size, params->logical_block_size,
                         (unsigned long long)disk->size, disk->block_size);
         } else if (r < 0)
-                device_note(device, REASON_CONTROL_PLANE, "/sys does not tell the size of /dev/ublkb%d: %s.",
-                        record->number, strerror(-r));
+                device_note(device, REASON_CONTROL_PLANE,
+                        "The size of /dev/ublkb%d cannot be read from /sys: %s.", record->number,
+                        strerror(-r));
         return r;
 }
 

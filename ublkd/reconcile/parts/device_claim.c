@@ -127,7 +127,7 @@ static void note_holder(struct managed_device *device, const struct managed_devi
                 snprintf(node, sizeof(node), " (/dev/ublkb%d)", record->number);
         device_note(device, REASON_BACKING_IN_USE,
                 "The backing store is in use by the device \"%s\"%s; two disks that write to one store would "
-                "destroy its data. Use another range of it, make both read-only, or go on with that "
+                "destroy its data. Use another range of the store, make both devices read-only, or use that "
                 "device instead of this one.",
                 holder->id.name, node);
 }
@@ -213,7 +213,8 @@ static void report_sharing(struct managed_device *device, const struct problem_l
                         continue;
                 device_emit(device, EVENT_WARNING, reason_from_string(problem->reason), "%s%s",
                         problem->detail,
-                        problem->error != 0 ? " The disk exists already, and is served nevertheless." : "");
+                        problem->error != 0 ? " The disk exists already, and ublkd continues to serve it."
+                                            : "");
                 (void)problem_add(&device->claim.sharing_told, problem->error, problem->pointer,
                         problem->reason, "%s", problem->detail); /* on ENOMEM it is reported once more */
         }

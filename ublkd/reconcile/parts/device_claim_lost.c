@@ -52,21 +52,21 @@ static void note_lost(struct managed_device *device, const char *name, const cha
 
         if (!of_name || strcmp(of_name->uid, uid) == 0)
                 device_note(device, REASON_BACKING_IN_USE,
-                        "The backing store belongs to the disk of the device %s, of which this database has "
-                        "lost the record: 'ublkctl adopt %s' takes that disk over. %s",
+                        "The backing store belongs to the disk of the device %s, whose record this database "
+                        "has lost; 'ublkctl adopt %s' adopts that disk. %s",
                         name, name, danger);
         else if (strcmp(name, device->id.name) == 0 && device->view.facts.kernel == KERNEL_ABSENT)
                 device_note(device, REASON_BACKING_IN_USE,
-                        "The backing store belongs to the disk of an earlier device %s, of which this "
-                        "database has lost the record: 'ublkctl adopt --name NAME %s' takes that disk over "
-                        "under another name. To keep the name, remove this device first, which has no disk: "
-                        "'ublkctl delete %s', then 'ublkctl adopt %s'. %s",
+                        "The backing store belongs to the disk of an earlier device %s, whose record this "
+                        "database has lost; 'ublkctl adopt --name NAME %s' adopts that disk under another "
+                        "name. To keep the name, remove this device first, which has no disk: 'ublkctl "
+                        "delete %s', then 'ublkctl adopt %s'. %s",
                         name, uid, name, name, danger);
         else
                 device_note(device, REASON_BACKING_IN_USE,
-                        "The backing store belongs to the disk of an earlier device %s, of which this "
-                        "database has lost the record: 'ublkctl adopt --name NAME %s' takes that disk over "
-                        "under another name. %s",
+                        "The backing store belongs to the disk of an earlier device %s, whose record this "
+                        "database has lost; 'ublkctl adopt --name NAME %s' adopts that disk under another "
+                        "name. %s",
                         name, uid, danger);
 }
 

@@ -199,8 +199,7 @@ int device_faults_whole(const struct managed_device *device, const struct device
         struct device_condition *ret)
 {
         return condition(device, REGION_FAULT_CUT,
-                "Unmount the disk, and restore the file from a copy, if there is one (what is only grown to "
-                "its size reads as zeroes); "
-                "then accept the loss with",
+                "Unmount the disk, and restore the file from a copy, if there is one (a file that is only "
+                "extended to its old size reads as zeroes there); then accept the loss with",
                 ret);
 }

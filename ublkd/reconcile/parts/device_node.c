@@ -54,8 +54,8 @@ void device_show_node(struct managed_device *device, const struct device_record 
                 r = disk_node_notify(node.number);
         if (r < 0)
                 device_emit(device, EVENT_WARNING, REASON_NODE_NOT_SET,
-                        "Owner, mode or link of /dev/ublkb%d cannot be set: %s; the disk is served all the "
-                        "same.",
+                        "Owner, mode or link of /dev/ublkb%d cannot be set: %s; ublkd serves the disk "
+                        "nevertheless.",
                         record->number, strerror(-r));
 }
 
@@ -72,6 +72,6 @@ void device_hide_node(struct managed_device *device, const struct device_record 
 
         if (r < 0)
                 device_emit(device, EVENT_WARNING, REASON_LINK_NOT_REMOVED,
-                        "Its link in /dev/ublk/by-name cannot be removed: %s; remove it by hand.",
+                        "The link in /dev/ublk/by-name cannot be removed: %s; remove it by hand.",
                         strerror(-r));
 }

@@ -15,9 +15,9 @@ enum {
         STILL_HELD_USEC = 1000 * 1000,
 };
 
-#define FORCED " A forced removal does so at once, and its users get I/O errors."
-#define IN_USE "/dev/ublkb%d is in use: %s. %s, and it is taken away." FORCED
-#define WAITS_FOR_LAST "The kernel has been told to delete /dev/ublkb%d, and waits for the last who use it: "
+#define FORCED " A forced removal removes it at once, and its openers get I/O errors."
+#define IN_USE "/dev/ublkb%d is in use: %s. %s, and ublkd removes the disk." FORCED
+#define WAITS_FOR_LAST "Deletion of /dev/ublkb%d is pending; the kernel waits for its last users: "
 
 /* clang-format off */
 static const struct {
@@ -28,17 +28,15 @@ static const struct {
         [HOLD_BEFORE_STOP] = {
                 .reason = REASON_IN_USE,
                 .known = IN_USE,
-                .unknown = "Somebody has /dev/ublkb%d open, or a file system on it mounted; it is taken away once "
-                           "nobody has." FORCED },
+                .unknown = "/dev/ublkb%d is open or mounted; ublkd removes the disk when its last opener has closed it." FORCED },
         [HOLD_UNKNOWN] = {
                 .reason = REASON_IN_USE,
                 .known = IN_USE,
-                .unknown = "/dev/ublkb%d cannot be opened, so that it is not known whether it is in use; it is tried "
-                           "again, and the disk is taken away once nobody uses it." FORCED },
+                .unknown = "/dev/ublkb%d cannot be opened, so ublkd does not know whether it is in use; ublkd tries again, and removes the disk when it is not in use." FORCED },
         [HOLD_AFTER_DELETE] = {
                 .reason = REASON_STILL_HELD,
                 .known = WAITS_FOR_LAST "%s.",
-                .unknown = WAITS_FOR_LAST "an opener, or requests under way in the backing store." },
+                .unknown = WAITS_FOR_LAST "an opener, or requests in flight in the backing store." },
 };
 /* clang-format on */
 

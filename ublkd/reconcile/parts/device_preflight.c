@@ -70,8 +70,8 @@ static void refuse(struct managed_device *device, const char *sentence)
         (void)device_store_refuse_restart(device->env->config.store, device->id.name);
         device_faults_refuse(device);
         device_emit(device, EVENT_WARNING, REASON_CANNOT_RESTART,
-                "It is not restarted, because its next worker could not take over: %s%s The worker that it "
-                "has serves on.",
+                "The restart was refused, because the next worker could not take over: %s%s The old worker "
+                "continues to serve.",
                 sentence, full_stop(sentence));
         conclude(device, -ECANCELED);
 }
@@ -150,14 +150,13 @@ void device_preflight_begin(struct managed_device *device, const struct device_r
                 return;
         }
         if (would_fail_writes(device, record)) {
-                refuse(device, "Writes wait for room in its backing store, and a restart would fail them, as "
-                               "recovery.onCrash is not \"reissue\"; make room first.");
+                refuse(device, "Writes wait for room in the backing store, and a restart would fail them, "
+                               "because recovery.onCrash is not \"reissue\"; make room first.");
                 return;
         }
         if (device->preflight.worker) {
-                refuse(device,
-                        "The backing store did not answer when it was tried last, and that try has not "
-                        "ended yet.");
+                refuse(device, "The backing store did not answer the last preflight worker, which has not "
+                               "exited yet.");
                 return;
         }
         device->preflight.words = user_words_of(record);
@@ -190,5 +189,5 @@ const char *device_preflight_refusal(const struct managed_device *device, const 
 
         if (!refused)
                 return NULL;
-        return device->preflight.sentence ? device->preflight.sentence : "Its events say why.";
+        return device->preflight.sentence ? device->preflight.sentence : "The events of the device say why.";
 }

@@ -39,8 +39,8 @@ void device_shared_apply(struct managed_device *device, const struct device_reco
 
         if (r < 0)
                 device_emit(device, EVENT_WARNING, REASON_LIMITS_NOT_SET,
-                        "Its limits and busyPollUs cannot be passed on: %s; the next change of the device "
-                        "tries again.",
+                        "The limits and busyPollUs cannot be passed to the worker: %s; ublkd retries at the "
+                        "next change of the device.",
                         strerror(-r));
         device_space_apply(device, record);
 }
@@ -51,7 +51,8 @@ void device_shared_lift(struct managed_device *device)
 
         if (r < 0)
                 device_emit(device, EVENT_WARNING, REASON_LIMITS_NOT_LIFTED,
-                        "Its limits cannot be lifted: %s; stopping it takes until all I/O has passed.",
+                        "The limits cannot be lifted: %s; stopping the disk takes until all its I/O has "
+                        "passed them.",
                         strerror(-r));
 }
 
@@ -78,8 +79,8 @@ int device_keep_record(struct managed_device *device)
 
         if (r < 0 && !device->shared.unkept)
                 device_emit(device, EVENT_WARNING, REASON_RECORD_NOT_KEPT,
-                        "Its record cannot be written to %s: %s; if the database is lost, its disk cannot be "
-                        "adopted. It is tried again at every look at the device.",
+                        "The record cannot be written to %s: %s; if the database is lost, the disk cannot be "
+                        "adopted. ublkd retries whenever it handles the device.",
                         runtime_dir_path(config->runtime_dir), strerror(-r));
         device->shared.unkept = r < 0;
         return r;

@@ -20,7 +20,8 @@ static void set_on_full(const struct managed_device *device, enum region_on_full
 
         if (r < 0 && r != -ENOENT && r != -ENODATA && r != -EPROTO) /* no region yet, or an older worker's */
                 device_emit(device, EVENT_WARNING, REASON_ON_FULL_NOT_SET,
-                        "Its onFull cannot be passed on: %s; the next change of the device tries again.",
+                        "onFull cannot be passed to the worker: %s; ublkd retries at the next change of the "
+                        "device.",
                         strerror(-r));
 }
 
@@ -48,7 +49,7 @@ static void report_full(const struct managed_device *device, const struct region
         device_emit(device, EVENT_WARNING, REASON_STORE_FULL,
                 "The backing store has no room for a write: %s.",
                 space->on_full == REGION_ON_FULL_WAIT
-                        ? "writes that find none wait for it (onFull is \"wait\")"
+                        ? "the write waits until there is room (onFull is \"wait\")"
                         : "the write failed (onFull is \"error\")");
 }
 
@@ -78,9 +79,9 @@ int device_space_condition(const struct managed_device *device, const struct dev
         if (device->space.full_since == 0)
                 return 0;
         return device_condition_set(ret, CONDITION_FALSE, REASON_STORE_FULL,
-                "A write has found no room in the backing store; make room. %s",
+                "The backing store had no room for a write; make room. %s",
                 device->space.waits
-                        ? "Writes that find none wait for it, since onFull is \"wait\"."
-                        : "Writes that find none fail, since onFull is \"error\". Whether there is room by "
-                          "now shows the next write: this condition stays until one has succeeded.");
+                        ? "Writes wait until there is room, since onFull is \"wait\"."
+                        : "Writes that find no room fail, since onFull is \"error\". The next write shows "
+                          "whether there is room: this condition stays until one has succeeded.");
 }

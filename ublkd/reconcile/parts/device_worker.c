@@ -57,15 +57,14 @@ static const struct kill_news {
 {
         static const struct kill_news
                 replaced = {EVENT_NORMAL, REASON_WORKER_RETIRED,
-                        "was killed to be replaced, because the driver cannot have it finish and leave"},
+                        "was killed to be replaced, because the driver cannot quiesce the disk"},
                 stays = {EVENT_WARNING, REASON_WORKER_KILLED,
-                        "was told to leave, did not, and was killed by ublkd"},
+                        "was asked to exit, did not, and was killed by ublkd"},
                 opens = {EVENT_WARNING, REASON_WORKER_HANGS,
                         "did not open its backing store in time, and was killed by "
                         "ublkd"},
                 fetches = {EVENT_WARNING, REASON_WORKER_HANGS,
-                        "did not take the disk's queues in time, and was killed by "
-                        "ublkd"};
+                        "did not take over the disk's queues in time, and was killed by ublkd"};
 
         if (why == KILL_TO_REPLACE)
                 return &replaced;
@@ -88,7 +87,7 @@ static void report_kill(struct managed_device *device, enum worker_kill why)
                 return;
         device->process.kill_reported = true;
         device_note(device, news->reason, "Worker %d %s.", pid, news->what);
-        device_emit(device, news->type, news->reason, "Worker %d %s; another one takes its place.", pid,
+        device_emit(device, news->type, news->reason, "Worker %d %s; another worker replaces it.", pid,
                 news->what);
 }
 
@@ -108,12 +107,12 @@ static void report_retired(struct managed_device *device)
         enum condition_reason reason = death->by_us ? REASON_WORKER_KILLED
                                        : failed     ? REASON_WORKER_DIED
                                                     : REASON_WORKER_RETIRED;
-        const char *how = failed ? death->sentence : death->code < 0 ? "is gone" : "has left";
+        const char *how = failed ? death->sentence : death->code < 0 ? "is gone" : "has exited";
         int pid = (int)worker_proc_pid(device->process.worker);
 
-        device_note(device, reason, "Worker %d was told to leave, and %s.", pid, how);
+        device_note(device, reason, "Worker %d was asked to exit, and %s.", pid, how);
         device_emit(device, failed ? EVENT_WARNING : EVENT_NORMAL, reason,
-                "Worker %d was told to leave, and %s; another one takes its place.", pid, how);
+                "Worker %d was asked to exit, and %s; another worker replaces it.", pid, how);
 }
 
 /* Note the reason that the worker gave, or else how it exited. */
@@ -140,8 +139,8 @@ static void report_death(const struct managed_device *device, bool served)
         device_emit(device, EVENT_WARNING,
                 problems->count > 0 ? reason_from_string(problems->items[0].reason) : REASON_WORKER_DIED,
                 "%s %s.", device->note.sentence ? device->note.sentence : "The worker died.",
-                served ? "Its disk is recovered as the spec says"
-                       : "A new worker is started after a back-off");
+                served ? "ublkd recovers the disk as the spec says"
+                       : "ublkd starts another worker after a back-off");
 }
 
 /* A worker that could not serve for the same reason as the last one makes no event. */
@@ -222,7 +221,7 @@ void device_recovered(struct managed_device *device)
         device->process.died_at = 0;
         device_shared_keep_history(device, &device->process.history);
         device_emit(device, EVENT_NORMAL, REASON_RECOVERED,
-                "Recovered %.1f ms after its worker was found dead.",
+                "The disk was recovered %.1f ms after ublkd found its worker dead.",
                 device->process.history.last_recovery_ms);
 }
 
@@ -308,5 +307,6 @@ void device_adopt(struct managed_device *device)
         device->process.state = r >= 0 ? WORKER_HELD : r == -ENOENT ? WORKER_NONE : WORKER_UNKNOWN;
         if (device->process.state == WORKER_UNKNOWN)
                 device_note(device, REASON_WORKER_UNREACHABLE,
-                        "The worker that serves it cannot be reached: %s; it is called again.", strerror(-r));
+                        "The worker that serves the disk cannot be reached: %s; ublkd tries again.",
+                        strerror(-r));
 }

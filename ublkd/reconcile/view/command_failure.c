@@ -23,23 +23,23 @@ enum condition_reason command_failure(
 
         if (error == -EINPROGRESS)
                 snprintf(ret, COMMAND_FAILURE_MAX,
-                        "The kernel number %d belongs to a ublk device that is deleted, and that the kernel "
-                        "has not let go of; it is waited for, and another \"id\" would not have to wait.",
+                        "The kernel number %d belongs to a deleted ublk device that the kernel has not "
+                        "released yet; ublkd waits for the release. Another \"id\" avoids the wait.",
                         number);
         else if (reason == REASON_NUMBER_TAKEN)
                 snprintf(ret, COMMAND_FAILURE_MAX,
-                        "The kernel number %d is taken by a ublk device that is not ours; give this device "
-                        "another \"id\", or wait until that one is gone.",
+                        "The kernel number %d is taken by a ublk device that does not belong to this ublkd; "
+                        "give this device another \"id\", or wait until that one is gone.",
                         number);
         else if (reason == REASON_REQUESTS_UNDER_WAY)
                 snprintf(ret, COMMAND_FAILURE_MAX,
-                        "The last worker is dead, but requests of it for /dev/ublkb%d are still under way in "
-                        "the backing store; the disk is recovered as soon as they are done.",
+                        "The last worker is dead, but its requests for /dev/ublkb%d are still in flight in "
+                        "the backing store; ublkd recovers the disk when they have ended.",
                         number);
         else if (reason == REASON_CONTROL_PLANE_HANGS)
                 snprintf(ret, COMMAND_FAILURE_MAX,
-                        "The kernel has not answered \"%s\" for /dev/ublkb%d in time; it is "
-                        "asked again once that call has ended.",
+                        "The kernel has not answered \"%s\" for /dev/ublkb%d in time; ublkd asks again when "
+                        "that call has returned.",
                         what, number);
         else
                 snprintf(ret, COMMAND_FAILURE_MAX, "%s for /dev/ublkb%d failed: %s.", what, number,

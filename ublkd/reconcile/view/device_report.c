@@ -14,7 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-struct told {
+/* What the status says in two words. */
+struct reported {
         enum device_phase phase;
         enum condition_reason reason;
 };
@@ -43,18 +44,19 @@ static bool is_gone(const struct report_view *view)
         return view->turn->facts.kernel == KERNEL_ABSENT && view->turn->facts.worker == PLAN_WORKER_NONE;
 }
 
-static struct told tell_absent(const struct report_view *view, const struct device_record *record)
+static struct reported choose_absent(const struct report_view *view, const struct device_record *record)
 {
         if (record->deleting)
-                return (struct told){PHASE_STOPPING, REASON_DELETING};
+                return (struct reported){PHASE_STOPPING, REASON_DELETING};
         if (!record->spec->options.enabled)
-                return is_gone(view) ? (struct told){PHASE_DISABLED, REASON_DISABLED}
-                                     : (struct told){PHASE_STOPPING, REASON_DISABLING};
+                return is_gone(view) ? (struct reported){PHASE_DISABLED, REASON_DISABLED}
+                                     : (struct reported){PHASE_STOPPING, REASON_DISABLING};
         if (spec_unsupported(record->spec, view->features))
-                return (struct told){PHASE_FAILED, REASON_NOT_SUPPORTED};
+                return (struct reported){PHASE_FAILED, REASON_NOT_SUPPORTED};
         /* The worker of the last spec exits; there is no disk to remove. */
-        return view->turn->facts.kernel == KERNEL_ABSENT ? (struct told){PHASE_STARTING, REASON_STARTING}
-                                                         : (struct told){PHASE_STOPPING, REASON_REPLACING};
+        return view->turn->facts.kernel == KERNEL_ABSENT
+                       ? (struct reported){PHASE_STARTING, REASON_STARTING}
+                       : (struct reported){PHASE_STOPPING, REASON_REPLACING};
 }
 
 /* A missing driver has no disks; one that does not answer may have. */
@@ -64,15 +66,16 @@ static bool may_have_disks(const struct problem_list *problems)
 }
 
 /* The facts of the disk are from the time with a driver; before, there was no disk. */
-static struct told tell_without_driver(const struct report_view *view, const struct device_record *record)
+static struct reported choose_without_driver(
+        const struct report_view *view, const struct device_record *record)
 {
         if (view->unseen && may_have_disks(view->host_problems))
-                return (struct told){PHASE_UNKNOWN, REASON_HOST_NOT_READY};
+                return (struct reported){PHASE_UNKNOWN, REASON_HOST_NOT_READY};
         if (record->deleting)
-                return (struct told){PHASE_STOPPING, REASON_HOST_NOT_READY};
+                return (struct reported){PHASE_STOPPING, REASON_HOST_NOT_READY};
         if (!record->spec->options.enabled && is_gone(view) && !view->worker)
-                return (struct told){PHASE_DISABLED, REASON_DISABLED};
-        return (struct told){
+                return (struct reported){PHASE_DISABLED, REASON_DISABLED};
+        return (struct reported){
                 record->spec->options.enabled ? PHASE_PENDING : PHASE_STOPPING, REASON_HOST_NOT_READY};
 }
 
@@ -98,15 +101,15 @@ static enum condition_reason live_reason(const struct report_view *view)
 
 /* Recovery is manual: wait for POST …/recover. A live disk that has lost its worker is DOWN, unless it cannot
  * be recovered: the driver is about to remove that. */
-static struct told tell_held(const struct report_view *view, bool down)
+static struct reported choose_held(const struct report_view *view, bool down)
 {
         bool recoverable = !ublk_ctl_missing(ublk_ctl_flags(KERNEL_RECOVERY_QUEUE), view->turn->kernel.flags);
         bool leaving = view->turn->facts.worker == PLAN_WORKER_LEAVING && !recoverable;
 
         if (view->turn->facts.kernel == KERNEL_LIVE
                 && (view->turn->facts.worker == PLAN_WORKER_NONE || leaving))
-                return (struct told){PHASE_STOPPING, REASON_WAITS_FOR_RECOVER};
-        return (struct told){down ? PHASE_QUIESCED : PHASE_FAILED, REASON_WAITS_FOR_RECOVER};
+                return (struct reported){PHASE_STOPPING, REASON_WAITS_FOR_RECOVER};
+        return (struct reported){down ? PHASE_QUIESCED : PHASE_FAILED, REASON_WAITS_FOR_RECOVER};
 }
 
 /* Return whether a step to create the disk failed and has not succeeded since. */
@@ -128,34 +131,34 @@ static bool is_in_trouble(const struct report_view *view, bool down)
         return view->next_try != UINT64_MAX || view->attempt->deaths > 1 || (!down && cannot_be_made(view));
 }
 
-static struct told tell(const struct report_view *view, const struct device_record *record)
+static struct reported choose(const struct report_view *view, const struct device_record *record)
 {
         bool down =
                 view->turn->facts.kernel == KERNEL_DOWN
                 || (view->turn->facts.kernel == KERNEL_LIVE && view->turn->facts.worker != PLAN_WORKER_READY);
 
         if (!record->spec && !record->deleting)
-                return (struct told){PHASE_FAILED, REASON_QUARANTINED};
+                return (struct reported){PHASE_FAILED, REASON_QUARANTINED};
         if (!view->has_control)
-                return tell_without_driver(view, record);
+                return choose_without_driver(view, record);
         if (view->unseen)
-                return (struct told){PHASE_UNKNOWN,
+                return (struct reported){PHASE_UNKNOWN,
                         view->note->reason != REASON_NONE ? view->note->reason : REASON_NOT_YET_KNOWN};
         if (view->turn->facts.want == WANT_ABSENT)
-                return tell_absent(view, record);
+                return choose_absent(view, record);
         if (is_serving(view))
-                return (struct told){PHASE_LIVE, live_reason(view)};
+                return (struct reported){PHASE_LIVE, live_reason(view)};
         if (view->turn->facts.want == WANT_HELD)
-                return tell_held(view, down);
+                return choose_held(view, down);
         if (view->backing_changed && view->note->reason != REASON_NONE) /* also during the next try */
-                return (struct told){PHASE_FAILED, view->note->reason};
+                return (struct reported){PHASE_FAILED, view->note->reason};
         if (is_in_trouble(view, down))
-                return (struct told){PHASE_BACKOFF, view->note->reason};
+                return (struct reported){PHASE_BACKOFF, view->note->reason};
         if (view->turn->facts.want == WANT_GIVEN_UP)
-                return (struct told){PHASE_STOPPING, REASON_GAVE_UP};
-        return down ? (struct told){PHASE_RECOVERING,
+                return (struct reported){PHASE_STOPPING, REASON_GAVE_UP};
+        return down ? (struct reported){PHASE_RECOVERING,
                               is_handed_over(view) ? REASON_RESTARTING : REASON_RECOVERING}
-                    : (struct told){PHASE_STARTING, REASON_STARTING};
+                    : (struct reported){PHASE_STARTING, REASON_STARTING};
 }
 
 /* Return the time in CLOCK_REALTIME microseconds, rounded to milliseconds; 0: no time is set. */
@@ -172,7 +175,7 @@ static void format_next_try(uint64_t usec, char text[static 96])
 
         text[0] = '\0';
         if (usec > 0 && time_format(usec, at))
-                snprintf(text, 96, " The next try is at %s.", at);
+                snprintf(text, 96, " The next attempt is at %s.", at);
 }
 
 static const char *host_sentence(const struct report_view *view)
@@ -208,10 +211,10 @@ static int explain_backoff(
         if (r < 0)
                 return r;
         if (view->attempt->deaths > 1)
-                return device_status_explain(status, reason, "%s That was try %u in a row.%s", status->cause,
-                        view->attempt->deaths, when[0] ? when : " Another one is under way.");
+                return device_status_explain(status, reason, "%s Attempt %u failed.%s", status->cause,
+                        view->attempt->deaths, when[0] ? when : " Another attempt is under way.");
         return device_status_explain(
-                status, reason, "%s%s", status->cause, when[0] ? when : " Another try is under way.");
+                status, reason, "%s%s", status->cause, when[0] ? when : " Another attempt is under way.");
 }
 
 /* Prefer the reason that keeps the kernel from removing the disk over the reason for the removal. */
@@ -227,10 +230,11 @@ static int explain_absent(const struct report_view *view, const struct device_re
                 enum condition_reason reason;
                 const char *sentence;
         } sentences[] = {
-                {REASON_DELETING,  "The disk is being removed; the record goes with it."                    },
-                {REASON_DISABLED,  "Disabled: the record is kept, and there is no disk until it is enabled."},
-                {REASON_DISABLING, "The disk is being removed; the record is kept."                         },
-                {REASON_REPLACING, "The old disk is being removed; then it is made anew from the new spec." },
+                {REASON_DELETING,  "ublkd is removing the disk, and then the record."                      },
+                {REASON_DISABLED,  "The device is disabled: ublkd keeps the record, and there is no disk "
+                                  "until the device is enabled."          },
+                {REASON_DISABLING, "ublkd is removing the disk; it keeps the record."                      },
+                {REASON_REPLACING, "ublkd is removing the old disk; then it creates one from the new spec."},
         };
         for (size_t i = 0; i < ARRAY_SIZE(sentences); i++)
                 if (reason == sentences[i].reason)
@@ -250,16 +254,16 @@ static int explain_live(const struct report_view *view, const struct device_reco
         format_size(view->turn->geometry.wanted, wanted);
         if (view->turn->facts.want == WANT_RENEWED)
                 return device_status_explain(status, reason,
-                        "Serving /dev/ublkb%d; its worker finishes what it has in hand, and another one "
-                        "takes its place.",
+                        "Serving /dev/ublkb%d; its worker finishes the requests in flight, and another "
+                        "worker replaces it.",
                         record->number);
         if (refusal) {
-                r = device_status_set_cause(status, "It cannot grow from %s to %s: %s%s", size, wanted,
+                r = device_status_set_cause(status, "The disk cannot grow from %s to %s: %s%s", size, wanted,
                         refusal, full_stop(refusal));
                 return r < 0 ? r
                              : device_status_explain(status, reason,
                                        "Serving /dev/ublkb%d as before, with %s; it cannot grow to %s: %s%s "
-                                       "It is tried again until it can.",
+                                       "ublkd retries until it can.",
                                        record->number, size, wanted, refusal, full_stop(refusal));
         }
         if (grows(view))
@@ -270,12 +274,21 @@ static int explain_live(const struct report_view *view, const struct device_reco
                 r = device_status_set_cause(status, "%s%s", refusal, full_stop(refusal));
                 return r < 0 ? r
                              : device_status_explain(status, reason,
-                                       "Serving /dev/ublkb%d as before; it was not restarted, because its "
-                                       "next worker could not take over: %s Mend that, and restart it "
-                                       "again.",
+                                       "Serving /dev/ublkb%d as before; the restart was refused, because the "
+                                       "next worker could not take over: %s Fix this, and ask for the "
+                                       "restart again.",
                                        record->number, status->cause);
         }
         return device_status_explain(status, reason, "Serving /dev/ublkb%d.", record->number);
+}
+
+/* Name the disk; a device without a disk so far may have no number. */
+static const char *disk_text(const struct device_record *record, char text[static 32])
+{
+        if (record->number < 0)
+                return "the disk";
+        snprintf(text, 32, "/dev/ublkb%d", record->number);
+        return text;
 }
 
 /* Explain the status while the kernel does not answer about any disk. */
@@ -283,75 +296,78 @@ static int explain_host(const struct report_view *view, const struct device_reco
         enum condition_reason reason, struct device_status *status)
 {
         const char *host = host_sentence(view);
+        char disk[32];
 
         if (status->phase == PHASE_UNKNOWN)
                 return device_status_explain(status, reason,
-                        "%s%s So it is not known whether /dev/ublkb%d is there; the driver is asked again "
-                        "every few "
+                        "%s%s So it is not known whether %s exists; ublkd asks the driver again every few "
                         "seconds.",
-                        host, full_stop(host), record->number);
+                        host, full_stop(host), disk_text(record, disk));
         if (!record->deleting)
                 return device_status_explain(
-                        status, reason, "%s%s It is tried again every few seconds.", host, full_stop(host));
+                        status, reason, "%s%s ublkd tries again every few seconds.", host, full_stop(host));
         return device_status_explain(status, reason,
-                "It is to be removed, which waits until the driver can tell that /dev/ublkb%d is gone. %s%s "
-                "The driver is looked for every few seconds.",
-                record->number, host, full_stop(host));
+                "The removal waits until the driver can report that %s is gone. %s%s ublkd tries again every "
+                "few seconds.",
+                disk_text(record, disk), host, full_stop(host));
 }
 
 static int explain(const struct report_view *view, const struct device_record *record,
-        const struct told *told, struct device_status *status)
+        const struct reported *reported, struct device_status *status)
 {
-        if (told->reason == REASON_HOST_NOT_READY)
-                return explain_host(view, record, told->reason, status);
-        switch (told->phase) {
+        char disk[32];
+
+        if (reported->reason == REASON_HOST_NOT_READY)
+                return explain_host(view, record, reported->reason, status);
+        switch (reported->phase) {
         case PHASE_STARTING:
-                return device_status_explain(status, told->reason, "The disk is being made: %s is next.",
+                return device_status_explain(status, reported->reason,
+                        "ublkd is creating the disk; the next step: %s.",
                         plan_action_to_string(view->action));
         case PHASE_LIVE:
-                return explain_live(view, record, told->reason, status);
+                return explain_live(view, record, reported->reason, status);
         case PHASE_RECOVERING:
-                return device_status_explain(status, told->reason,
+                return device_status_explain(status, reported->reason,
                         "%s A new worker is taking over the queues of /dev/ublkb%d.",
-                        note_or(view, is_handed_over(view) ? "The worker was told to leave."
-                                                           : "There is no worker that serves it."),
+                        note_or(view, is_handed_over(view) ? "ublkd asked the worker to exit."
+                                                           : "No worker serves the disk."),
                         record->number);
         case PHASE_BACKOFF:
-                return explain_backoff(view, told->reason, status);
+                return explain_backoff(view, reported->reason, status);
         case PHASE_QUIESCED:
-                return device_status_explain(status, told->reason,
-                        "%s The disk waits for 'ublkctl recover %s' (POST /devices/%s/recover), as "
+                return device_status_explain(status, reported->reason,
+                        "%s The disk waits for 'ublkctl recover %s' (POST /devices/%s/recover), because "
                         "recovery.trigger is \"manual\".",
-                        note_or(view, "There is no worker that serves it."), record->name, record->name);
+                        note_or(view, "No worker serves the disk."), record->name, record->name);
         case PHASE_FAILED:
                 if (!record->spec)
                         return device_record_explain_quarantine(record, status);
                 if (view->backing_changed)
-                        return explain_backoff(view, told->reason, status);
+                        return explain_backoff(view, reported->reason, status);
                 if (view->turn->facts.want == WANT_HELD)
-                        return device_status_explain(status, told->reason,
+                        return device_status_explain(status, reported->reason,
                                 "%s There is no disk left to recover; 'ublkctl recover %s' (POST "
-                                "/devices/%s/recover) makes it anew.",
+                                "/devices/%s/recover) creates it again.",
                                 note_or(view, "The worker died."), record->name, record->name);
-                return explain_absent(view, record, told->reason, status);
+                return explain_absent(view, record, reported->reason, status);
         case PHASE_STOPPING:
         case PHASE_DISABLED:
                 if (view->turn->facts.want == WANT_HELD)
-                        return device_status_explain(status, told->reason,
-                                "%s The kernel removes the disk, which cannot be recovered; then "
-                                "'ublkctl recover %s' (POST /devices/%s/recover) makes it anew.",
+                        return device_status_explain(status, reported->reason,
+                                "%s The kernel removes the disk, which cannot be recovered; then 'ublkctl "
+                                "recover %s' (POST /devices/%s/recover) creates it again.",
                                 note_or(view, "The worker died."), record->name, record->name);
                 if (view->turn->facts.want == WANT_GIVEN_UP)
-                        return device_status_explain(status, told->reason,
-                                "I/O has waited for recovery.giveUpAfter: it is failed now, and the disk is "
-                                "removed; %s.",
-                                is_manual(record) ? "'ublkctl recover' makes it anew"
-                                                  : "it is made anew next");
-                return explain_absent(view, record, told->reason, status);
+                        return device_status_explain(status, reported->reason,
+                                "I/O has waited for recovery.giveUpAfter: ublkd fails it now, and removes "
+                                "the disk; %s.",
+                                is_manual(record) ? "'ublkctl recover' creates it again"
+                                                  : "then it creates the disk again");
+                return explain_absent(view, record, reported->reason, status);
         case PHASE_UNKNOWN:
-                return device_status_explain(status, told->reason,
-                        "%s%sIt is not known yet whether /dev/ublkb%d is there; the kernel is asked again.",
-                        note_or(view, ""), view->note->sentence ? " " : "", record->number);
+                return device_status_explain(status, reported->reason,
+                        "%s%sIt is not known yet whether %s exists; ublkd asks the kernel again.",
+                        note_or(view, ""), view->note->sentence ? " " : "", disk_text(record, disk));
         case PHASE_PENDING: /* above */
         case _PHASE_MAX:
                 break;
@@ -403,8 +419,8 @@ static void fill(const struct report_view *view, const struct device_record *rec
 int device_report(
         const struct report_view *view, const struct device_record *record, struct device_status *ret)
 {
-        struct told told = tell(view, record);
+        struct reported reported = choose(view, record);
 
-        fill(view, record, told.phase, ret);
-        return explain(view, record, &told, ret);
+        fill(view, record, reported.phase, ret);
+        return explain(view, record, &reported, ret);
 }

@@ -81,32 +81,28 @@ static const char *store_text(const struct path_store *store, char text[static S
 
 /* What happens to the disk, and what the administrator can do. After a reboot ublkd has only the path. */
 static const char *const advice[_FATE_MAX] = {
-        [FATE_DISK] =
-                "Let this path lead to that block device again before the next reboot, or, once the disk "
-                "is unmounted, change the path in the spec to one that does.",
-        [FATE_NAMED] =
-                "Move that file back to this path before the next reboot, or, once the disk is unmounted, "
-                "change the path in the spec to where it is.",
-        [FATE_UNNAMED] =
-                "That file was deleted, and only this disk has its data: unmount it, and copy them to "
-                "another file, before the disk is taken away or the machine is rebooted.",
+        [FATE_DISK] = "Make this path lead to that block device again before the next reboot; or unmount the "
+                      "disk, and set the path in the spec to one that does.",
+        [FATE_NAMED] = "Move that file back to this path before the next reboot; or unmount the disk, and "
+                       "set the path in the spec to where the file is.",
+        [FATE_UNNAMED] = "That file was deleted, and only this disk has its data: unmount the disk, and copy "
+                         "its data to another file, before the disk is removed or the machine is rebooted.",
         [FATE_UNKNOWN] =
-                "Move that file back to this path before the next reboot. If it was deleted, only this "
-                "disk has its data: unmount it, and copy them to another file before that.",
-        [FATE_CLOSED] =
-                "Bring that file back to this path, and the disk goes on. If it was deleted, its data are "
-                "gone, unless there is a copy of it elsewhere.",
+                "Move that file back to this path before the next reboot. If it was deleted, only this disk "
+                "has its data: unmount the disk, and copy its data to another file before the reboot.",
+        [FATE_CLOSED] = "Bring that file back to this path, and ublkd recovers the disk. If it was deleted, "
+                        "its data is gone, unless there is a copy elsewhere.",
 };
 
 static int explain_served(const struct path_facts *facts, char **ret)
 {
         if (!is_open(facts))
                 return asprintf(ret,
-                        "/dev/ublkb%d has no worker, and its I/O waits for the %s that it was made on",
+                        "/dev/ublkb%d has no worker, and its I/O waits for the %s that it was created on",
                         facts->number, kind_of(facts->store));
-        return asprintf(ret, "/dev/ublkb%d goes on with the %s that it was made on, and %s", facts->number,
-                kind_of(facts->store),
-                facts->held ? "so does its next worker" : "its next worker refuses every other one");
+        return asprintf(ret, "/dev/ublkb%d continues with the %s that it was created on, and %s",
+                facts->number, kind_of(facts->store),
+                facts->held ? "so does its next worker" : "its next worker refuses any other");
 }
 
 static int explain_other(const struct path_facts *facts, const char *served, enum fate fate, char **ret)
@@ -115,14 +111,14 @@ static int explain_other(const struct path_facts *facts, const char *served, enu
 
         if (facts->view->state == PATH_SAME)
                 return asprintf(ret,
-                        "What is at %s is another %s than the one that the disk was made on, with the "
-                        "number of that one (%s). %s. %s",
+                        "%s leads to another %s than the one that the disk was created on, with the same "
+                        "number (%s). %s. %s",
                         facts->path, kind_of(facts->store), store_text(facts->store, there), served,
                         advice[fate]);
         if (facts->view->is_store)
                 (void)store_text(&facts->view->found, here);
         return asprintf(ret,
-                "What is at %s is not the %s that the disk was made on: that is %s, and at the path is now "
+                "%s does not lead to the %s that the disk was created on: that is %s, and at the path is now "
                 "%s. %s. %s",
                 facts->path, kind_of(facts->store), store_text(facts->store, there), here, served,
                 advice[fate]);
@@ -132,10 +128,10 @@ static int explain_unknown(const struct path_facts *facts, const char *served, c
 {
         if (facts->view->state == PATH_SAME)
                 return asprintf(ret,
-                        "Whether %s leads to the %s that the disk was made on is found out by its next "
-                        "worker. %s.",
+                        "Whether %s leads to the %s that the disk was created on is unknown until its next "
+                        "worker opens it. %s.",
                         facts->path, kind_of(facts->store), served);
-        return asprintf(ret, "Looking where %s leads failed: %s. %s. It is tried again.", facts->path,
+        return asprintf(ret, "Looking where %s leads failed: %s. %s. ublkd tries again.", facts->path,
                 strerror(facts->view->error), served);
 }
 

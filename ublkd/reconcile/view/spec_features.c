@@ -27,13 +27,13 @@ static const char *path_unsupported(const struct device_spec *spec, uint64_t fea
         enum data_path path = (enum data_path)spec->options.data_path;
 
         if (path == DATA_PATH_ZERO_COPY && !(spec->target->flags & TARGET_REGISTERED_BUFFERS))
-                return "This target cannot do dataPath \"zero-copy\", because it has to see the bytes "
-                       "('ublkctl targets', or GET /targets, lists the paths of each); set dataPath to "
-                       "\"auto\".";
+                return "This target does not support dataPath \"zero-copy\", because it must see the bytes "
+                       "('ublkctl targets', or GET /targets, lists the paths of each target); set dataPath "
+                       "to \"auto\".";
         if (ublk_ctl_missing(ublk_ctl_path_flags(path), features))
-                return "This kernel cannot do what dataPath asks for ('ublkctl host', or GET /host, lists "
-                       "the features that it has: user-copy needs USER_COPY, zero-copy needs "
-                       "SUPPORT_ZERO_COPY); set dataPath to \"auto\", or use a newer kernel.";
+                return "This kernel does not support the dataPath of the spec ('ublkctl host', or GET /host, "
+                       "lists its features: user-copy needs USER_COPY, zero-copy needs SUPPORT_ZERO_COPY); "
+                       "set dataPath to \"auto\", or use a newer kernel.";
         return NULL;
 }
 
@@ -44,7 +44,7 @@ const char *spec_unsupported(const struct device_spec *spec, uint64_t features)
         if (sentence)
                 return sentence;
         if (ublk_ctl_missing(spec_wanted_flags(spec), features))
-                return "This kernel cannot do what recovery.onCrash asks for ('ublkctl host', or GET /host, "
-                       "lists the features that it has); choose another recovery.onCrash, or a newer kernel.";
+                return "This kernel does not support the recovery.onCrash of the spec ('ublkctl host', or "
+                       "GET /host, lists its features); choose another recovery.onCrash, or a newer kernel.";
         return NULL;
 }

@@ -23,14 +23,14 @@ static int warn(
         path = path ? path : "The path";
         if (params->stable_path)
                 return device_condition_set(ret, CONDITION_FALSE, REASON_UNSTABLE_PATH,
-                        "%s may be another disk after a reboot: the kernel gives such names out in the "
-                        "order in which it finds disks. %s is this disk, and stays so: when nobody uses the "
-                        "device, give that as target.path.",
+                        "%s may be another disk after a reboot: the kernel assigns such names in the order "
+                        "in which it finds disks. %s always leads to this disk: set target.path to it when "
+                        "the device has no openers.",
                         path, params->stable_path);
         return device_condition_set(ret, CONDITION_FALSE, REASON_UNSTABLE_PATH,
-                "%s may be another disk after a reboot: the kernel gives such names out in the order in "
-                "which it finds disks. No name in /dev/disk/by-id, /dev/disk/by-partuuid, /dev/mapper or "
-                "/dev/md stands for this one.",
+                "%s may be another disk after a reboot: the kernel assigns such names in the order in which "
+                "it finds disks. This disk has no name in /dev/disk/by-id, /dev/disk/by-partuuid, "
+                "/dev/mapper or /dev/md.",
                 path);
 }
 

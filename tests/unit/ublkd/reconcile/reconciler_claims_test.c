@@ -264,11 +264,11 @@ static void a_store_that_the_worker_of_a_lost_disk_has_locked_is_to_be_adopted(v
         struct world world;
 
         world_new_with_lost_worker(&world, "lost");
-        CHECK(was_told(&world, "'ublkctl adopt lost' takes that disk over"));
+        CHECK(was_told(&world, "'ublkctl adopt lost' adopts that disk"));
         adoptables_clear(&world.host.adoptable);
         world_free(&world);
         world_new_with_lost_worker(&world, "again"); /* its own spec was applied once more */
-        CHECK(was_told(&world, "'ublkctl adopt --name NAME 0b7a1c9e-0000-4000-8000-1234567890ab' takes"));
+        CHECK(was_told(&world, "'ublkctl adopt --name NAME 0b7a1c9e-0000-4000-8000-1234567890ab' adopts"));
         CHECK(was_told(&world, "'ublkctl delete again', then 'ublkctl adopt again'"));
         adoptables_clear(&world.host.adoptable);
         world_free(&world);

@@ -90,7 +90,7 @@ static void a_number_that_is_not_released_is_reported(void)
         struct world world;
 
         begin_waiting_for_number_3(&world);
-        world_wait_told(&world, "data", "not let go of");
+        world_wait_told(&world, "data", "has not released yet");
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_NUMBER_TAKEN);
         CHECK_INT(world_phase(&world, "data"), PHASE_BACKOFF);
         world_free(&world);
@@ -108,11 +108,11 @@ static void a_foreign_number_is_reported_all_the_time(void)
         world_put_loop(&world, "data", ",\"id\":3");
         world_settle(&world, 0);
         fake_worker_open(fake_worker("data"), "file:1");
-        world_wait_told(&world, "data", "not ours");
+        world_wait_told(&world, "data", "does not belong to this ublkd");
         for (bool killed = false; !killed || !fake_worker("data");) {
                 world_settle(&world, 0);
                 CHECK_INT(world_phase(&world, "data"), PHASE_BACKOFF);
-                CHECK(strstr(world_record(&world, "data")->status.message, "not ours"));
+                CHECK(strstr(world_record(&world, "data")->status.message, "does not belong to this ublkd"));
                 if (!killed && fake_kills > 0) {
                         fake_worker_die(fake_worker("data"));
                         killed = true;
@@ -120,7 +120,7 @@ static void a_foreign_number_is_reported_all_the_time(void)
                 }
         }
         CHECK_INT(world_phase(&world, "data"), PHASE_BACKOFF);
-        CHECK(strstr(world_record(&world, "data")->status.message, "not ours"));
+        CHECK(strstr(world_record(&world, "data")->status.message, "does not belong to this ublkd"));
         world_free(&world);
 }
 
@@ -146,7 +146,7 @@ static void a_failed_question_to_the_kernel_is_reported_during_the_release(void)
         begin_waiting_for_number_3(&world);
         world_settle(&world, 2);
         fake_get_info_error = -EIO;
-        world_wait_told(&world, "data", "does not say");
+        world_wait_told(&world, "data", "Asking the kernel about /dev/ublkb3 failed");
         CHECK_INT(world_phase(&world, "data"), PHASE_BACKOFF);
         world_free(&world);
 }
@@ -286,7 +286,7 @@ static void a_disk_that_was_opened_since_stays_until_it_is_closed(void)
                 else
                         fake_disks[0].open = false;
                 if (force) {
-                        world_wait_told(&world, "data", "waits for the last who use it: somebody.");
+                        world_wait_told(&world, "data", "the kernel waits for its last users: somebody.");
                         CHECK_INT(world_record(&world, "data")->status.reason, REASON_STILL_HELD);
                         fake_disks[0].there = false;
                 }
@@ -304,7 +304,7 @@ static void a_disk_that_may_be_mounted_is_stopped_by_force_only(void)
         static const int errors[] = {-EBUSY, -ETIME};
         static const char *const words[] = {
                 "is in use: somebody. Unmount it, end those processes or remove those devices",
-                "/dev/ublkb0 cannot be opened, so that it is not known whether it is in use"};
+                "/dev/ublkb0 cannot be opened, so ublkd does not know whether it is in use"};
         struct world world;
 
         for (unsigned i = 0; i < 2 * ARRAY_SIZE(errors); i++) {
@@ -377,7 +377,7 @@ static void a_disk_that_is_removed_before_it_is_deleted(void)
         world_bring_up(&world, "data", "file:1");
         fake_disks[0].vanishes = true;
         world_put_loop(&world, "data", ",\"enabled\":false");
-        world_wait_told(&world, "data", "Disabled: ");
+        world_wait_told(&world, "data", "The device is disabled");
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_DISABLED);
         CHECK(!strstr(world_record(&world, "data")->status.message, "failed"));
         fake_disks[0].vanishes = false;
@@ -420,9 +420,9 @@ static void users_are_looked_for_again(void)
         fake_disks[0].open = true;
         *fake_user = '\0';
         CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
-        world_wait_told(&world, "data", "waits for the last who use it: an opener, or requests");
+        world_wait_told(&world, "data", "the kernel waits for its last users: an opener, or requests");
         strcpy(fake_user, "process 4211 (fio)");
-        world_wait_told(&world, "data", "waits for the last who use it: process 4211 (fio).");
+        world_wait_told(&world, "data", "the kernel waits for its last users: process 4211 (fio).");
         CHECK_INT(disk_search_count(world.disk_search), 2);
         fake_disks[0].there = false;
         world_wait_gone(&world, "data");

@@ -275,14 +275,14 @@ static void the_event_says_how_a_worker_exited_that_ublkd_asked_to(void)
         world_free(&world);
 
         restart(&world, WORLD_QUIESCES);
-        check_event(&world, REASON_WORKER_RETIRED, EVENT_NORMAL, "and has left;");
+        check_event(&world, REASON_WORKER_RETIRED, EVENT_NORMAL, "and has exited;");
         world_free(&world);
 
         fake_crashes = true;
         restart(&world, WORLD_QUIESCES);
         fake_crashes = false;
         check_event(
-                &world, REASON_WORKER_DIED, EVENT_WARNING, "was told to leave, and was killed by SIGSEGV");
+                &world, REASON_WORKER_DIED, EVENT_WARNING, "was asked to exit, and was killed by SIGSEGV");
         CHECK_INT(count_events(&world, REASON_WORKER_RETIRED), 0);
         world_free(&world);
 }

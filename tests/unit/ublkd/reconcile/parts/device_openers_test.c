@@ -91,7 +91,7 @@ static void test_nobody_is_told_to_end_a_worker(void)
                 const char *words;
         } rows[] = {
                 {DISK_USER_PROCESS,                    ": all. Unmount it, end those processes or remove those devices, and"},
-                {DISK_USER_DEVICE,                     ": all. Unmount it or remove those devices, and it is"               },
+                {DISK_USER_DEVICE,                     ": all. Unmount it or remove those devices, and ublkd"               },
                 {DISK_USER_DEVICE | DISK_USER_PROCESS,
                  ": all. Unmount it, end the other processes or remove those devices, and"                                  },
         };

@@ -74,10 +74,10 @@ static void a_file_without_a_name_cannot_be_moved_back(void)
         CHECK_INT(device_path_state(&device), PATH_OTHER);
         CHECK_INT(unlink(path), 0);
         check_told(&device, CONDITION_FALSE, "PathLeadsElsewhere", "only this disk has its data",
-                "copy them to another file", "Move that file");
+                "copy its data to another file", "Move that file");
         view = (struct path_view){.state = PATH_GONE, .error = ENOENT};
         check_told(&device, CONDITION_FALSE, "PathGone", "only this disk has its data",
-                "copy them to another file", "Move that file");
+                "copy its data to another file", "Move that file");
         CHECK_INT(close(fd), 0);
 }
 

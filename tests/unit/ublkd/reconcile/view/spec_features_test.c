@@ -22,7 +22,7 @@ static const struct row {
         {"\"type\":\"null\"",                 ",\"recovery\":{\"onCrash\":\"queue\"}", KERNEL_RECOVERY_QUEUE,   DATA_PATH_AUTO,
          true,                                                                                                                              "recovery.onCrash" },
         {"\"type\":\"null\"",                 ",\"dataPath\":\"zero-copy\"",           KERNEL_RECOVERY_REISSUE, DATA_PATH_AUTO,      false,
-         "has to see the bytes"                                                                                                                                },
+         "must see the bytes"                                                                                                                                  },
         {"\"type\":\"loop\",\"path\":\"/x\"", ",\"dataPath\":\"zero-copy\"",           KERNEL_RECOVERY_REISSUE,
          DATA_PATH_AUTO,                                                                                                             false, NULL               },
         {"\"type\":\"loop\",\"path\":\"/x\"", ",\"dataPath\":\"zero-copy\"",           KERNEL_RECOVERY_REISSUE,
