@@ -211,7 +211,8 @@ PLAIN_ROOMS = (
     + rooms("targets/worker", "io os disk queue")
     + ["ublkd/*"]
     + rooms("ublkd", "base proto offload model plan driver disks disk_users")
-    + rooms("ublkd", "paths runtime store host records workers")
+    + rooms("ublkd", "paths runtime store host records workers reconcile")
+    + rooms("ublkd/reconcile", "view parts")
     + ["api/*", "ublkctl/*"]
     + rooms("api", "http held metrics resources")
     + rooms("ublkctl", "text client spec verbs")

@@ -36,7 +36,7 @@ static void report_unstable_path(const struct managed_device *device, const stru
 
 /* Each function writes one condition beside Ready, or leaves *ret untouched if it does not apply. Returns 0
  * or -ENOMEM. */
-static int (*const tellers[_CONDITION_MAX])(const struct managed_device *device,
+static int (*const writers[_CONDITION_MAX])(const struct managed_device *device,
         const struct device_record *record, struct device_condition *ret) = {
         [CONDITION_PATH_LEADS_TO_STORE] = device_path_condition,
         [CONDITION_DURABLE] = device_faults_durable,
@@ -51,8 +51,8 @@ static int fill_conditions(const struct managed_device *device, const struct dev
         int r = 0;
 
         for (size_t i = 0; r >= 0 && i < _CONDITION_MAX; i++)
-                if (tellers[i])
-                        r = tellers[i](device, record, &conditions->of[i]);
+                if (writers[i])
+                        r = writers[i](device, record, &conditions->of[i]);
         return r;
 }
 

@@ -29,7 +29,7 @@ void device_faults_begin(struct managed_device *device, const struct device_reco
 /* Return the numbers of the faults in force, for the status. */
 void device_faults_list(const struct managed_device *device, struct device_faults *ret);
 
-/* For device_report.c. */
+/* Write the condition for device_publish.c, or leave *ret untouched if there is nothing to report. Return 0 or -ENOMEM. */
 int device_faults_durable(const struct managed_device *device, const struct device_record *record,
         struct device_condition *ret);
 int device_faults_whole(const struct managed_device *device, const struct device_record *record,

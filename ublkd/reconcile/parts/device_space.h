@@ -20,6 +20,6 @@ void device_space_end_waiting(const struct managed_device *device);
 bool device_space_is_waited_for(const struct managed_device *device);
 /* Read it out of the region, and report a change. */
 void device_space_read(struct managed_device *device);
-/* For device_report.c. */
+/* Write the condition for device_publish.c, or leave *ret untouched if there is nothing to report. Return 0 or -ENOMEM. */
 int device_space_condition(const struct managed_device *device, const struct device_record *record,
         struct device_condition *ret);
