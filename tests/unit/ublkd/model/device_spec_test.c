@@ -303,13 +303,13 @@ static void test_comparison(void)
 /* The order of the enums in C is that of the schema. */
 static void test_enums(void)
 {
+        const char *const *paths = option_find(&device_spec_table, "dataPath")->names;
         const char *const *on_crash =
                 option_find(option_find(&device_spec_table, "recovery")->table, "onCrash")->names;
 
-        CHECK_STR(data_path_to_string(DATA_PATH_AUTO), "auto");
-        CHECK_STR(data_path_to_string(DATA_PATH_COPY), "copy");
-        CHECK_STR(data_path_to_string(DATA_PATH_USER_COPY), "user-copy");
-        CHECK_STR(data_path_to_string(DATA_PATH_ZERO_COPY), "zero-copy");
+        for (enum data_path path = 0; path < _DATA_PATH_MAX; path++)
+                CHECK_STR(data_path_to_string(path), paths[path]);
+        CHECK(!paths[_DATA_PATH_MAX]);
         CHECK_STR(on_crash[ON_CRASH_DEFAULT], "");
         CHECK_STR(on_crash[ON_CRASH_REISSUE], "reissue");
         CHECK_STR(on_crash[ON_CRASH_QUEUE], "queue");
