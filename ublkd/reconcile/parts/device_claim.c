@@ -195,10 +195,10 @@ static int check_sharing(struct managed_device *device, const struct problem_lis
         return 0;
 }
 
-static bool is_told(const struct managed_device *device, const struct problem *problem)
+static bool is_reported(const struct managed_device *device, const struct problem *problem)
 {
-        for (size_t i = 0; i < device->claim.sharing_told.count; i++)
-                if (sentence_equal(device->claim.sharing_told.items[i].detail, problem->detail))
+        for (size_t i = 0; i < device->claim.sharing_reported.count; i++)
+                if (sentence_equal(device->claim.sharing_reported.items[i].detail, problem->detail))
                         return true;
         return false;
 }
@@ -209,13 +209,13 @@ static void report_sharing(struct managed_device *device, const struct problem_l
         for (size_t i = 0; i < sharing->count; i++) {
                 const struct problem *problem = &sharing->items[i];
 
-                if (is_told(device, problem))
+                if (is_reported(device, problem))
                         continue;
                 device_emit(device, EVENT_WARNING, reason_from_string(problem->reason), "%s%s",
                         problem->detail,
                         problem->error != 0 ? " The disk exists already, and ublkd continues to serve it."
                                             : "");
-                (void)problem_add(&device->claim.sharing_told, problem->error, problem->pointer,
+                (void)problem_add(&device->claim.sharing_reported, problem->error, problem->pointer,
                         problem->reason, "%s", problem->detail); /* on ENOMEM it is reported once more */
         }
 }
@@ -264,7 +264,7 @@ void device_claim_follow(struct managed_device *device)
 
 void device_claim_forget(struct managed_device *device)
 {
-        problem_list_clear(&device->claim.sharing_told);
+        problem_list_clear(&device->claim.sharing_reported);
         replace_claims(device, &(const struct backing_claims){}, NULL);
         leave_unclaimed(device);
 }

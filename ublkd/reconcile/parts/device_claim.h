@@ -15,8 +15,8 @@ struct device_claim {
         struct backing_claims claims; /* of the disk, with or without a worker */
         struct held_claims *held;     /* the same in the reconciler's index */
         LIST_ENTRY(managed_device) of_unclaimed;
-        bool is_unclaimed;                /* in that list */
-        struct problem_list sharing_told; /* other users of the store that events have reported */
+        bool is_unclaimed;                    /* in that list */
+        struct problem_list sharing_reported; /* other users of the store, in events */
 };
 
 /* Of all devices. Private to device_claim.c. */
