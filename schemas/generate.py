@@ -166,7 +166,7 @@ class Table:
         ignored, options = [], []
         for name, schema in properties.items():
             if set(schema) - ANNOTATIONS == {"const"}:
-                ignored.append(name)  # checked by whoever chose this table
+                ignored.append(name)  # the caller has checked it: it chose this table
             else:
                 options.append(self.option(name, schema, name in required, symbol, member))
         if options:
@@ -445,7 +445,7 @@ def is_bytes(schema):
 
 
 def leaves(schema, prefix=""):
-    """(dotted name, schema) of every field that is no object with fields of its own."""
+    """(dotted name, schema) of every field that is not an object with fields of its own."""
     for name, field in schema["properties"].items():
         if "properties" in field:
             yield from leaves(field, f"{prefix}{name}.")

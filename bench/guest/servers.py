@@ -147,7 +147,7 @@ def _start_null_blk(_row, environment, want):
     elif want.backing == environment.backends.path("null_blk"):
         yield Disk(want.backing)
     else:
-        raise NotApplicable("null_blk is no server of files")
+        raise NotApplicable("null_blk does not serve files")
 
 
 @contextlib.contextmanager

@@ -525,7 +525,7 @@ def test_the_host_names_a_device_whose_disk_cannot_be_served(server):
     server.ask("POST", "/devices?wait=ready", spec())
     server.ask("POST", "/devices?wait=ready", spec("other"))
     server.tell("status data Backoff BackingInUse /srv/a.img is in use by process 4211 (dd).")
-    server.tell("status other Backoff BackingFileMissing It is missing.")  # it has no disk: nobody waits
+    server.tell("status other Backoff BackingFileMissing It is missing.")  # it has no disk: no opener waits
     (told,) = [item for item in server.ask("GET", "/host").json["problems"] if "Device" in item["detail"]]
     assert told["title"] == "BackingInUse"
     assert told["detail"] == ('Device "data": /dev/ublkb0 exists and is not served: its I/O waits, or fails as '

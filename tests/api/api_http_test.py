@@ -278,7 +278,7 @@ def test_at_the_connection_limit_an_idle_client_makes_room(server):
         raw.close()
 
 
-AS_NOBODY = """
+AS_OTHER_USER = """
 import os, sys
 os.environ["UBLKD_API_SERVER"] = "unused"
 from api_server import UnixConnection, ask, check_problem, spec
@@ -310,7 +310,7 @@ sys.stdin.read()
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_other_users_may_only_read_and_cannot_lock_out_root(open_server):
     server = open_server
-    child = subprocess.Popen([sys.executable, "-c", AS_NOBODY, server.path], stdin=subprocess.PIPE,
+    child = subprocess.Popen([sys.executable, "-c", AS_OTHER_USER, server.path], stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE, text=True, cwd=os.path.dirname(os.path.abspath(__file__)))
     assert child.stdout.readline() == "done\n"
     server.until("connections", 128)

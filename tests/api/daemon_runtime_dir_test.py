@@ -68,7 +68,7 @@ def daemon(tmp_path):
 
 
 def test_it_is_made_again_with_records_and_socket(daemon):
-    """Nobody could reach ublkd any more, no worker could be started, and nothing told of it."""
+    """Without them no client could reach ublkd, no worker could be started, and nothing would report that."""
     for name in ("one", "two"):
         assert daemon.ask("POST", "/devices", spec(name)).status == 201
     before = daemon.records()

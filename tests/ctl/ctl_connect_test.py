@@ -30,7 +30,7 @@ def test_not_a_socket_and_a_path_that_is_too_long(tmp_path):
     assert "too long" in Ctl("/" + "x" * 200)("list", status=NO_DAEMON).err
 
 
-NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}
+OTHER_USER = {"user": 65534, "group": 65534, "extra_groups": []}
 
 
 @pytest.fixture
@@ -42,14 +42,14 @@ def public(open_server):
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs a user who may less")
 def test_permission_denied_is_one_sentence(public):
     os.chmod(public.socket, 0o600)
-    run = public("list", status=NOT_ALLOWED, **NOBODY)
+    run = public("list", status=NOT_ALLOWED, **OTHER_USER)
     assert run.err.count("\n") == 1 and "Permission denied for the socket" in run.err
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs a user who may less")
 def test_a_user_who_may_read_may_not_change(public):
-    public("list", **NOBODY)
-    run = public("create", "data", *NULL, status=NOT_ALLOWED, **NOBODY)
+    public("list", **OTHER_USER)
+    run = public("create", "data", *NULL, status=NOT_ALLOWED, **OTHER_USER)
     assert run.err.count("\n") == 1
 
 

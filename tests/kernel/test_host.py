@@ -112,9 +112,9 @@ def test_with_io_uring_disabled(make_daemon):
         run("sysctl", "-qw", "kernel.io_uring_disabled=0")
 
 
-@pytest.fixture(name="nobody")
+@pytest.fixture(name="unprivileged")
 def without_root(make_daemon, directory):
-    """A daemon of the user nobody, with directories of its own."""
+    """A daemon of an unprivileged user, with directories of its own."""
     daemon = make_daemon(prefix=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
     for path in (daemon.state, daemon.runtime):
         path.mkdir()
@@ -123,15 +123,15 @@ def without_root(make_daemon, directory):
     return daemon
 
 
-def test_without_root(nobody):
-    sentence = _sentence(_started(nobody))
+def test_without_root(unprivileged):
+    sentence = _sentence(_started(unprivileged))
     assert "root" in sentence
 
 
-def test_without_root_and_in_a_directory_of_another_user(nobody):
-    nobody.state.chmod(0o700)
-    os.chown(nobody.state, 0, 0)
-    _started(nobody)
-    assert not nobody.running
-    assert str(nobody.state) in _sentence(nobody)
-    os.chown(nobody.state, 65534, 65534)
+def test_without_root_and_in_a_directory_of_another_user(unprivileged):
+    unprivileged.state.chmod(0o700)
+    os.chown(unprivileged.state, 0, 0)
+    _started(unprivileged)
+    assert not unprivileged.running
+    assert str(unprivileged.state) in _sentence(unprivileged)
+    os.chown(unprivileged.state, 65534, 65534)

@@ -87,7 +87,7 @@ def test_a_crash_keeps_the_file(daemon, ext4, file_of, how):
 @pytest.mark.parametrize("how", ["replaced", "deleted"])
 @pytest.mark.parametrize("recovery", ["none", "given up"])
 def test_a_disk_that_is_recreated_keeps_the_file(daemon, ext4, file_of, recovery, how):
-    """ublkd itself makes the next disk, of the same spec: nobody has said that it may be on another store."""
+    """ublkd itself makes the next disk, of the same spec: no client has accepted another store for it."""
     api, path = daemon.api, file_of(where=ext4)
     words = {"onCrash": "none"} if recovery == "none" else {"trigger": "manual", "giveUpAfter": "1s"}
     spec = loop_spec("data", path, recovery=words)
@@ -114,7 +114,7 @@ def test_a_disk_that_is_recreated_keeps_the_file(daemon, ext4, file_of, recovery
 
 
 def test_a_disk_that_is_recreated_waits_for_its_file(daemon, ext4, file_of):
-    """Nobody has a descriptor left: it is made on the file that it was on, or not at all."""
+    """No process has a descriptor left: the disk is made on the file that it was on, or not at all."""
     api, path = daemon.api, file_of(where=ext4)
     disk = Disk(api.create(loop_spec("data", path, recovery={"onCrash": "none"}))["status"]["id"])
     disk.write(0, block("a"))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """No write of a dead worker may reach the backing store after its successor has begun.
 
-The store is slow for writes that arrive while it is told so. A worker is
+The store is slow for writes that arrive while the test makes it so. A worker is
 killed with such writes on their way; they are replayed by its successor, the
 application gets their answers, and writes newer data. When the old
 worker's writes land at last, the newer data must still be there.

@@ -179,7 +179,7 @@ def test_restart_that_would_be_noticed_is_refused_while_in_use(api, on_crash):
 
 
 def test_restart_of_what_is_not_live(api, daemon, file_of):
-    api.ask("POST", "/devices/nobody/restart", 404)
+    api.ask("POST", "/devices/absent/restart", 404)
     api.create(null_spec("off", enabled=False))
     assert "disabled" in api.restart("off", status=409)["detail"]
     api.create(loop_spec("data", file_of(), recovery={"trigger": "manual"}))

@@ -32,7 +32,7 @@ def _mounts_of_disks():
 
 @contextlib.contextmanager
 def _all_read_only():
-    """What the kernel does in an emergency: file systems on disks become read-only, whoever writes to their files."""
+    """What the kernel does in an emergency: file systems on disks become read-only, also under writers."""
     mounts = _mounts_of_disks()
     pathlib.Path("/proc/sysrq-trigger").write_text("u", encoding="ascii")
     try:

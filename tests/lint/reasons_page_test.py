@@ -12,7 +12,7 @@ BUILD = Path(os.environ["UBLKD_BUILD"])
 PAGE = (ROOT / "docs/reasons.md").read_text(encoding="utf-8")
 NAMES = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
 
-# As problem_add() and fail_with() take it. Other literals of the targets are no CamelCase.
+# As problem_add() and fail_with() take it. Other literals of the targets are not CamelCase.
 REASON = re.compile(r'"([A-Z][a-z]+(?:[A-Z][a-z0-9]*)+)"')
 
 

@@ -16,7 +16,7 @@ static bool wants_it(const struct plan_facts *f)
                || f->want == WANT_GROWN;
 }
 
-static bool is_nobody(const struct plan_facts *f)
+static bool has_no_worker(const struct plan_facts *f)
 {
         return f->worker == PLAN_WORKER_NONE;
 }
@@ -26,21 +26,21 @@ static bool is_under_way(const struct plan_facts *f)
 {
         return f->worker == PLAN_WORKER_STARTING || f->worker == PLAN_WORKER_FETCHING
                || f->worker == PLAN_WORKER_LEAVING
-               || (f->kernel == KERNEL_LIVE && (is_nobody(f) || f->worker == PLAN_WORKER_PARAMS));
+               || (f->kernel == KERNEL_LIVE && (has_no_worker(f) || f->worker == PLAN_WORKER_PARAMS));
 }
 
 static bool is_as_wanted(const struct plan_facts *f)
 {
         switch (f->want) {
         case WANT_ABSENT:
-                return f->kernel == KERNEL_ABSENT && is_nobody(f);
+                return f->kernel == KERNEL_ABSENT && has_no_worker(f);
         case WANT_RENEWED:
         case WANT_EXTENDED:
         case WANT_GROWN:
                 return false;
         case WANT_HELD:
                 return is_served(f)
-                       || (is_nobody(f) && (f->kernel == KERNEL_ABSENT || f->kernel == KERNEL_DOWN));
+                       || (has_no_worker(f) && (f->kernel == KERNEL_ABSENT || f->kernel == KERNEL_DOWN));
         default:
                 return is_served(f);
         }
@@ -57,17 +57,17 @@ static bool may_stop_dev(const struct plan_facts *f)
         case WANT_HELD:
                 return false;
         case WANT_GIVEN_UP:
-                return f->kernel == KERNEL_DOWN || (is_nobody(f) && f->trouble == TROUBLE_STUCK);
+                return f->kernel == KERNEL_DOWN || (has_no_worker(f) && f->trouble == TROUBLE_STUCK);
         default:
                 return (f->kernel == KERNEL_DOWN && f->trouble == TROUBLE_HOPELESS)
-                       || (f->kernel == KERNEL_LIVE && is_nobody(f) && f->trouble == TROUBLE_STUCK);
+                       || (f->kernel == KERNEL_LIVE && has_no_worker(f) && f->trouble == TROUBLE_STUCK);
         }
 }
 
 /* STOP_DEV failed, and an opener may be the cause. */
 static bool is_held_up(const struct plan_facts *f)
 {
-        return f->trouble == TROUBLE_STUCK && !is_nobody(f)
+        return f->trouble == TROUBLE_STUCK && !has_no_worker(f)
                && (f->kernel == KERNEL_DOWN || (f->kernel == KERNEL_LIVE && f->want == WANT_ABSENT))
                && (f->want == WANT_ABSENT || f->want == WANT_GIVEN_UP);
 }
@@ -115,7 +115,7 @@ static const char *broken_wait(const struct plan_facts *f)
 
 static const char *broken_stop_worker(const struct plan_facts *f)
 {
-        if (is_nobody(f))
+        if (has_no_worker(f))
                 return "STOP_WORKER needs a worker";
         if (f->worker == PLAN_WORKER_LEAVING && f->trouble != TROUBLE_STUCK)
                 return "a worker that leaves is not killed before it is stuck";
@@ -161,7 +161,7 @@ static const char *broken_rule(const struct plan_facts *f, enum plan_action acti
         case ACTION_STOP_DEV:
                 return may_stop_dev(f) ? NULL : "STOP_DEV only where it is asked for or nothing else is left";
         case ACTION_DEL_DEV:
-                return f->kernel == KERNEL_ADDED && is_nobody(f)
+                return f->kernel == KERNEL_ADDED && has_no_worker(f)
                                ? NULL
                                : "DEL_DEV only when stopped and without a worker";
         case ACTION_STOP_WORKER:

@@ -16,7 +16,7 @@ static int our_disks(const struct world *world, int *ret_number)
         return count;
 }
 
-/* One that hangs before GO and whose socket nobody can reach: not there yet when its ublkd died, or
+/* A worker that hangs before GO and whose socket no ublkd can reach: not there yet when its ublkd died, or
  * replaced by the next worker's. It has no disk. */
 static bool is_out_of_reach(const struct world *world, int index)
 {

@@ -53,7 +53,7 @@ static void test_what_stands_for_the_disk_comes_first(const char *dev)
         check_found(dev, "/dev/zero", NULL);
 }
 
-static void test_what_is_on_the_disk_is_no_name_of_it(const char *dev)
+static void test_content_of_the_disk_is_not_a_name_of_it(const char *dev)
 {
         static const char *const names[] = {"disk/by-uuid/1234", "disk/by-label/root", "disk/by-path/pci-0",
                 "disk/by-id/lvm-pv-uuid-1", "disk/by-id/dm-name-vg-data", "disk/by-id/md-name-x",
@@ -90,7 +90,7 @@ static void test_for_which_paths_a_name_is_wanted(const char *dev)
         CHECK(stable_name_is_wanted("/dev/dm-0"));
         CHECK(stable_name_is_wanted("/dev/../dev/loop0"));
         CHECK(!stable_name_is_wanted("/dev/null"));
-        snprintf(path, sizeof(path), "%s/mapper", dev); /* whatever is no link: here a node would be */
+        snprintf(path, sizeof(path), "%s/mapper", dev); /* not a link: here a node would be */
         CHECK(stable_name_is_wanted(path));
 }
 
@@ -105,7 +105,7 @@ int main(void)
         for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
                 make_folder(dev, folders[i]);
         test_what_stands_for_the_disk_comes_first(dev);
-        test_what_is_on_the_disk_is_no_name_of_it(dev);
+        test_content_of_the_disk_is_not_a_name_of_it(dev);
         test_for_which_paths_a_name_is_wanted(dev);
         snprintf(command, sizeof(command), "rm -r %s", dev);
         CHECK_INT(system(command), 0);

@@ -43,7 +43,7 @@ const union MHD_ConnectionInfo *__wrap_MHD_get_connection_info(
         return &info;
 }
 
-static int find_nobody(const struct disk_users_roots *roots, struct disk_users *disks, size_t count)
+static int find_no_user(const struct disk_users_roots *roots, struct disk_users *disks, size_t count)
 {
         (void)roots;
         (void)disks;
@@ -67,8 +67,8 @@ static void test_a_question_that_is_asked_again_too_early(void)
         struct device_record record = {.generation = 1};
         const struct disk_answer *answer;
 
-        CHECK_INT(disk_search_new(
-                          event, &(struct disk_search_options){.find = find_nobody}, &api.config.disk_search),
+        CHECK_INT(disk_search_new(event, &(struct disk_search_options){.find = find_no_user},
+                          &api.config.disk_search),
                 0);
         CHECK(!disk_check(&request, &record, 0));
         CHECK(!disk_check(&request, &record, 0)); /* no search has run yet */

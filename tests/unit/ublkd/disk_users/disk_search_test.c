@@ -236,8 +236,8 @@ static void check_answer(const struct asker *asker, enum disk_use use, const cha
 
 /* ---- tests ---- */
 
-/* Who is not allowed to look at every process does not know. */
-static void check_nobody(const struct asker *asker)
+/* A search that may not look at every process does not know. */
+static void check_no_user(const struct asker *asker)
 {
         char root[8];
 
@@ -254,7 +254,7 @@ static void test_this_machine(void)
 
         ask(search, &asker, 1000000); /* a number without a disk */
         run_until_answered(&asker);
-        check_nobody(&asker);
+        check_no_user(&asker);
         disk_search_free(search);
 }
 
@@ -272,7 +272,7 @@ static void test_a_namesake_on_this_machine(void)
         CHECK(file);
         ask(search, &asker, 1000001);
         run_until_answered(&asker);
-        check_nobody(&asker);
+        check_no_user(&asker);
         if (file)
                 fclose(file);
         CHECK_INT(remove(path), 0);

@@ -202,7 +202,7 @@ void fake_check_users(int number, ...)
                 for (size_t i = 0; i < users.count; i++)
                         found = found || strcmp(users.items[i], item) == 0;
                 if (!CHECK(found))
-                        fprintf(stderr, "nobody said: %s\n", item);
+                        fprintf(stderr, "not reported: %s\n", item);
                 count++;
         }
         va_end(wanted);

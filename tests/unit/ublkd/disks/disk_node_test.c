@@ -64,7 +64,7 @@ static void test_nothing_that_was_there_before_is_written_through(int folder)
 }
 
 /* A file may have five bytes, as on a full disk. */
-static void test_a_short_write_is_told_as_what_it_is(int folder)
+static void test_a_short_write_is_not_reported_as_success(int folder)
 {
         struct rlimit before, five;
 
@@ -89,7 +89,7 @@ int main(void)
                 umask(0077);
                 test_a_disk_is_announced_once(folder);
                 test_nothing_that_was_there_before_is_written_through(folder);
-                test_a_short_write_is_told_as_what_it_is(folder);
+                test_a_short_write_is_not_reported_as_success(folder);
                 CHECK_INT(rmdir(path), 0);
         }
         return check_report();

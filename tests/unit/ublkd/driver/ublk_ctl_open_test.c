@@ -48,8 +48,8 @@ static int on_tick(sd_event_source *source, uint64_t usec _unused_, void *userda
         return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
-/* A silent helper does not stop the loop, and everything can be freed at any time. */
-static void test_a_mute_helper_holds_nobody_up(sd_event *event)
+/* Everything can be freed at any time. */
+static void test_a_silent_helper_does_not_stop_the_loop(sd_event *event)
 {
         struct control_verdict verdict = {};
         struct ublk_ctl_options options = {.opened = control_on_opened, .userdata = &verdict};
@@ -110,7 +110,7 @@ int main(int argc, char *argv[])
         if (!CHECK_INT(sd_event_new(&event), 0))
                 return check_report();
         test_start(event);
-        test_a_mute_helper_holds_nobody_up(event);
+        test_a_silent_helper_does_not_stop_the_loop(event);
         test_real_helper(event);
         sd_event_unref(event);
         return check_report();

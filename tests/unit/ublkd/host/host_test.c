@@ -35,7 +35,7 @@ static void test_the_group_comes_from_the_first_file_that_has_it(const char *fol
 }
 
 /* A pipe without a writer. */
-static void test_what_is_no_file_is_not_waited_for(const char *folder)
+static void test_other_entries_than_files_are_not_waited_for(const char *folder)
 {
         char pipe[64];
         const char *paths[] = {pipe};
@@ -53,7 +53,7 @@ int main(void)
 
         if (CHECK(mkdtemp(folder))) {
                 test_the_group_comes_from_the_first_file_that_has_it(folder);
-                test_what_is_no_file_is_not_waited_for(folder);
+                test_other_entries_than_files_are_not_waited_for(folder);
                 rmdir(folder);
         }
         return check_report();

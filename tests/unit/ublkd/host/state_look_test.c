@@ -99,7 +99,7 @@ static void test_the_database(struct world *world, struct store_faulty *disk)
         CHECK_INT(disk->checks, 0); /* in this process */
 }
 
-/* Nothing is known of the file system then. It was told to hang. */
+/* The look hangs, and nothing is known of the file system. */
 static void test_a_look_that_fails(struct world *world)
 {
         struct rlimit limit, none = {};

@@ -49,7 +49,7 @@ static void test_deleted_and_made_again(void)
         path_watch_free(watch);
 }
 
-static bool is_no_store(const void *watch)
+static bool is_not_a_store(const void *watch)
 {
         return state_of(watch) == PATH_OTHER && !path_watch_view(watch)->is_store;
 }
@@ -63,7 +63,7 @@ static void test_a_directory_is_not_a_store(void)
         AWAIT(watch, PATH_SAME);
         move(at("a.img"), at("b.img"));
         make_directory(at("a.img"));
-        CHECK(run_loop_until(is_no_store, watch));
+        CHECK(run_loop_until(is_not_a_store, watch));
         path_watch_free(watch);
 }
 

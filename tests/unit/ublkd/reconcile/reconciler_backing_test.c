@@ -281,7 +281,7 @@ static void a_disk_that_dies_with_its_worker_is_made_on_its_store(void)
 }
 
 /* Also where the file system has no locks. */
-static void nobody_takes_the_store_of_a_disk_that_is_recreated(void)
+static void no_device_gets_the_store_of_a_disk_that_is_recreated(void)
 {
         int store = new_store();
         struct world world;
@@ -420,7 +420,7 @@ int main(void)
         a_new_disk_stays_on_its_store();
         another_target_may_be_on_another_store();
         a_disk_that_dies_with_its_worker_is_made_on_its_store();
-        nobody_takes_the_store_of_a_disk_that_is_recreated();
+        no_device_gets_the_store_of_a_disk_that_is_recreated();
         a_disk_that_was_given_up_is_made_on_its_store();
         the_store_of_an_older_spec_is_not_that_of_the_next_disk();
         an_inherited_claim_is_kept_by_the_service_manager();

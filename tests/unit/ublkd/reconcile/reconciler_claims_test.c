@@ -202,7 +202,7 @@ static void a_recovery_does_not_join_another_writer(void)
 }
 
 /* Return whether an event contains the words. The status of a short back-off may be over already. */
-static bool was_told(const struct world *world, const char *words)
+static bool is_reported(const struct world *world, const char *words)
 {
         const struct event_log *log = device_store_events(world->store);
 
@@ -232,11 +232,11 @@ static void a_store_that_a_worker_of_ours_has_locked_is_its_devices(void)
         struct world world;
 
         world_new_with_thief(&world, FAKE_PID, "/x is in use by somebody; end it.");
-        CHECK(was_told(&world, "in use by the device \"data\" (/dev/ublkb0)"));
-        CHECK(!was_told(&world, "/x is in use"));
+        CHECK(is_reported(&world, "in use by the device \"data\" (/dev/ublkb0)"));
+        CHECK(!is_reported(&world, "/x is in use"));
         world_free(&world);
         world_new_with_thief(&world, 47, "/x is in use by process 47 (qemu); end it.");
-        CHECK(was_told(&world, "process 47 (qemu)"));
+        CHECK(is_reported(&world, "process 47 (qemu)"));
         world_free(&world);
 }
 
@@ -255,7 +255,7 @@ static void world_new_with_lost_worker(struct world *world, const char *lost_nam
                 fake_worker_find_locked(
                         fake_worker("again"), item.pid, "/x is in use by process 47 (ublkd-worker); end it.");
         world_settle(world, 5);
-        CHECK(!was_told(world, "end it"));
+        CHECK(!is_reported(world, "end it"));
 }
 
 /* Advice to end the worker would take the disk from its openers. */
@@ -264,12 +264,12 @@ static void a_store_that_the_worker_of_a_lost_disk_has_locked_is_to_be_adopted(v
         struct world world;
 
         world_new_with_lost_worker(&world, "lost");
-        CHECK(was_told(&world, "'ublkctl adopt lost' adopts that disk"));
+        CHECK(is_reported(&world, "'ublkctl adopt lost' adopts that disk"));
         adoptables_clear(&world.host.adoptable);
         world_free(&world);
         world_new_with_lost_worker(&world, "again"); /* its own spec was applied once more */
-        CHECK(was_told(&world, "'ublkctl adopt --name NAME 0b7a1c9e-0000-4000-8000-1234567890ab' adopts"));
-        CHECK(was_told(&world, "'ublkctl delete again', then 'ublkctl adopt again'"));
+        CHECK(is_reported(&world, "'ublkctl adopt --name NAME 0b7a1c9e-0000-4000-8000-1234567890ab' adopts"));
+        CHECK(is_reported(&world, "'ublkctl delete again', then 'ublkctl adopt again'"));
         adoptables_clear(&world.host.adoptable);
         world_free(&world);
 }
@@ -310,11 +310,11 @@ static void what_lies_below_a_store_belongs_to_its_disk(void)
         struct world world;
 
         world_new_with_two(&world, true, false);
-        CHECK(was_told(&world, "in use by the device \"one\""));
+        CHECK(is_reported(&world, "in use by the device \"one\""));
         CHECK_INT(world_phase(&world, "one"), PHASE_LIVE);
         world_free(&world);
         world_new_with_two(&world, true, true);
-        CHECK(!was_told(&world, "in use by the device \"one\""));
+        CHECK(!is_reported(&world, "in use by the device \"one\""));
         world_free(&world);
 }
 
@@ -346,7 +346,7 @@ static void a_new_disk_is_not_created_beside_another_writer(void)
         share(worker, EBUSY, "BackingInUse", "It is what /dev/loop0 lies on.");
         fake_worker_open(worker, "file:1");
         world_settle(&world, 5);
-        CHECK(was_told(&world, "/dev/loop0"));
+        CHECK(is_reported(&world, "/dev/loop0"));
         CHECK_INT(fake_adds, adds);
         CHECK(world_phase(&world, "data") != PHASE_LIVE);
         world_free(&world);

@@ -104,7 +104,7 @@ static void a_refusal_does_not_answer_a_later_request(void)
         world_settle(&world, 5);
         CHECK_INT(world_record(&world, "data")->status.observed_asked, 2);
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
-        CHECK_INT(device_store_try_again(world.store, "nobody"), -ENOENT);
+        CHECK_INT(device_store_try_again(world.store, "absent"), -ENOENT);
         world_free(&world);
 }
 

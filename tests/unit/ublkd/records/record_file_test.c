@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The record beside the region: what is written is read back, nothing else is taken for one, and which record
- * is newer is told by the database's revisions. */
+/* The record beside the region: what is written is read back, no other text is accepted as a record, and the
+ * database's revisions decide which of two records is newer. */
 #include "tests/unit/check.h"
 #include "ublkd/records/record_file.h"
 

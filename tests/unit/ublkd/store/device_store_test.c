@@ -413,10 +413,10 @@ static void test_intents(struct disk *disk)
         CHECK_INT(device_store_request_delete(store, "data", false), 0);
         CHECK_INT(device_store_request_delete(store, "data", false), 0);
         CHECK_INT(put(store, SPEC("data", "")), -EBUSY);
-        CHECK_INT(device_store_request_delete(store, "nobody", false), -ENOENT);
-        CHECK_INT(device_store_request_recover(store, "nobody"), -ENOENT);
-        CHECK_INT(device_store_request_restart(store, "nobody", false), -ENOENT);
-        CHECK_INT(device_store_set_held(store, "nobody", true), -ENOENT);
+        CHECK_INT(device_store_request_delete(store, "absent", false), -ENOENT);
+        CHECK_INT(device_store_request_recover(store, "absent"), -ENOENT);
+        CHECK_INT(device_store_request_restart(store, "absent", false), -ENOENT);
+        CHECK_INT(device_store_set_held(store, "absent", true), -ENOENT);
         device_store_free(store);
 
         store = open_store(disk);

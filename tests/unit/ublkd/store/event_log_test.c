@@ -33,7 +33,7 @@ static void happen(
         happen_to(log, "data", uid, reason, revision, at);
 }
 
-static void test_disks_without_a_record_are_told_apart(struct event_log *log)
+static void test_disks_without_a_record_are_distinguished(struct event_log *log)
 {
         happen_to(log, "/dev/ublkb0", "", REASON_DISK_OF_NO_DEVICE, 1, start);
         happen_to(log, "/dev/ublkb1", "", REASON_DISK_OF_NO_DEVICE, 2, start);
@@ -63,7 +63,7 @@ static void test_what_was_asked_for_repeats_nothing(struct event_log *log)
 }
 
 /* onFull was changed between the second and the third. */
-static void test_another_fate_of_a_write_is_no_repetition(struct event_log *log)
+static void test_another_fate_of_a_write_is_not_a_repetition(struct event_log *log)
 {
         static const char *const messages[] = {"the write failed", "the write failed", "writes wait"};
 
@@ -108,7 +108,7 @@ static void test_repetitions_move_to_the_end(struct event_log *log)
         CHECK_INT(event_log_compacted(log), 0);
 }
 
-static void test_long_after_is_no_repetition(struct event_log *log)
+static void test_long_after_is_not_a_repetition(struct event_log *log)
 {
         happen(log, "a", REASON_LIVE, 1, start);
         happen(log, "a", REASON_LIVE, 2, start + (uint64_t)(EVENT_REPEAT_SECONDS + 1) * SECOND);
@@ -274,8 +274,8 @@ static void test_random_events(struct event_log *log)
 int main(void)
 {
         static void (*const tests[])(struct event_log *) = {test_repetitions_move_to_the_end,
-                test_what_was_asked_for_repeats_nothing, test_another_fate_of_a_write_is_no_repetition,
-                test_disks_without_a_record_are_told_apart, test_long_after_is_no_repetition,
+                test_what_was_asked_for_repeats_nothing, test_another_fate_of_a_write_is_not_a_repetition,
+                test_disks_without_a_record_are_distinguished, test_long_after_is_not_a_repetition,
                 test_number_is_bounded, test_flapping_device_keeps_its_place, test_age_is_bounded,
                 test_loaded_in_any_order, test_long_messages_are_cut, test_random_events};
 

@@ -144,7 +144,7 @@ static void test_the_state_directory(void)
         CHECK_INT(host_tell_state(&host, "/proc", &room, -ENOLINK), 0);
         if (CHECK_INT(host.state.count, 1))
                 CHECK_STR(host.state.items[0].reason, "StateDirectoryHangs");
-        room = (struct state_room){.answer = STATE_NOT_SEEN}; /* what is known without a look is told */
+        room = (struct state_room){.answer = STATE_NOT_SEEN}; /* known without a look, and reported */
         CHECK_INT(host_tell_state(&host, "/proc", &room, -ENOLINK), 0);
         if (CHECK_INT(host.state.count, 1))
                 CHECK_STR(host.state.items[0].reason, "DatabaseGone");

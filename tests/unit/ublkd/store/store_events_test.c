@@ -83,7 +83,7 @@ static void check_last(const struct device_store *store, enum condition_reason r
 
 #define SPEC(more) "{\"name\":\"data\",\"target\":{\"type\":\"null\"},\"size\":\"1MiB\"" more "}"
 
-static void test_every_change_is_told(const struct place *place)
+static void test_every_change_is_reported(const struct place *place)
 {
         struct device_store *store = open_store(place);
         uint64_t revision;
@@ -325,7 +325,7 @@ static void test_old_database_is_taken_over(const struct place *place)
 
 int main(void)
 {
-        static void (*const tests[])(const struct place *) = {test_every_change_is_told,
+        static void (*const tests[])(const struct place *) = {test_every_change_is_reported,
                 test_asked_for_survives_a_crash, test_no_revision_comes_twice_after_a_crash,
                 test_flapping_costs_no_writes, test_compaction_is_remembered, test_the_database_is_bounded,
                 test_revisions_behind_the_events, test_old_database_is_taken_over};

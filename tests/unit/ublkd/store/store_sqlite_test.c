@@ -159,9 +159,9 @@ static void test_everything_comes_back(const struct place *place)
         CHECK_INT(device_store_set_held(store, "two", true), 0);
         CHECK_INT(device_store_request_restart(store, "two", false), 0);
         CHECK_INT(device_store_refuse_restart(store, "two"), 0);
-        CHECK_INT(device_store_refuse_restart(store, "nobody"), -ENOENT);
+        CHECK_INT(device_store_refuse_restart(store, "absent"), -ENOENT);
         CHECK_INT(device_store_set_backing(store, "two", &identity, boot_of_backing), 0);
-        CHECK_INT(device_store_set_backing(store, "nobody", &identity, boot_of_backing), -ENOENT);
+        CHECK_INT(device_store_set_backing(store, "absent", &identity, boot_of_backing), -ENOENT);
         CHECK_INT(device_store_request_delete(store, "one", false), 0);
         CHECK_INT(device_store_remove(store, "three"), 0);
         record = device_store_get(store, "two");
@@ -257,7 +257,7 @@ static void test_log_of_a_newer_database_is_left_alone(const struct place *place
         CHECK_INT(fingerprint(log), before_log);
 }
 
-static void test_what_is_no_database(const struct place *place)
+static void test_a_file_that_is_not_a_database(const struct place *place)
 {
         char noise[8192];
 
@@ -426,7 +426,7 @@ static void test_a_database_that_was_deleted(const struct place *place)
         CHECK_INT(device_store_check(store), 0);
         CHECK_INT(unlink(place->database), 0);
         CHECK_INT(device_store_check(store), -ENOLINK);
-        CHECK(!device_store_is_gone(store)); /* which asks nobody */
+        CHECK(!device_store_is_gone(store)); /* which looks at nothing */
         CHECK_INT(put(store, "two", -1, 1), -ENOLINK);
         CHECK(device_store_is_gone(store));
         CHECK_INT(device_store_request_delete(store, "one", false), -ENOLINK);
@@ -454,7 +454,7 @@ static void test_a_database_that_is_moved_away_and_back(const struct place *plac
         device_store_free(store);
 }
 
-/* A path that cannot be looked at, as on a server with a bad moment: that was told as a database that is gone. */
+/* A path that cannot be looked at, as on a server with a bad moment: it was once reported as a database that is gone. */
 static void test_a_database_that_cannot_be_looked_at(const struct place *place)
 {
         struct device_store *store;
@@ -550,11 +550,12 @@ int main(void)
 {
         static void (*const tests[])(const struct place *) = {test_everything_comes_back,
                 test_only_one_at_a_time, test_newer_database_is_left_alone,
-                test_log_of_a_newer_database_is_left_alone, test_what_is_no_database, test_damaged_database,
-                test_damaged_record_is_quarantined, test_impossible_columns_are_quarantined,
-                test_missing_directory, test_not_permitted, test_full_disk, test_full_disk_at_the_start,
-                test_a_database_that_was_deleted, test_a_database_that_is_moved_away_and_back,
-                test_a_database_that_cannot_be_looked_at, test_acknowledged_survives_a_kill};
+                test_log_of_a_newer_database_is_left_alone, test_a_file_that_is_not_a_database,
+                test_damaged_database, test_damaged_record_is_quarantined,
+                test_impossible_columns_are_quarantined, test_missing_directory, test_not_permitted,
+                test_full_disk, test_full_disk_at_the_start, test_a_database_that_was_deleted,
+                test_a_database_that_is_moved_away_and_back, test_a_database_that_cannot_be_looked_at,
+                test_acknowledged_survives_a_kill};
 
         for (size_t i = 0; i < ARRAY_SIZE(tests); i++) {
                 struct place place;

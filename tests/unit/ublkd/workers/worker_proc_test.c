@@ -262,7 +262,7 @@ static pid_t leave_listener(struct watch *watch, int *ret_serving)
 
 /* The worker that called listen() is dead, and another process has its pid: whatever the socket says then,
  * that process must not be killed for it. */
-static void test_adoption_kills_nobody_who_has_the_pid_of_a_dead_worker(struct watch *watch)
+static void test_adoption_does_not_kill_a_process_with_the_pid_of_a_dead_worker(struct watch *watch)
 {
         pid_t serving, dead = leave_listener(watch, &serving), stranger = fork_as(dead);
 
@@ -282,7 +282,7 @@ static void test_adoption_kills_nobody_who_has_the_pid_of_a_dead_worker(struct w
         runtime_dir_remove_worker(watch->dir, worker_fake_uid);
 }
 
-static void test_adoption_of_nobody(struct watch *watch)
+static void test_adoption_without_a_worker(struct watch *watch)
 {
         int listener;
 
@@ -454,8 +454,8 @@ static void run_tests(struct watch *watch)
         test_life(watch);
         test_adoption(watch);
         test_adoption_of_a_stranger(watch);
-        test_adoption_of_nobody(watch);
-        test_adoption_kills_nobody_who_has_the_pid_of_a_dead_worker(watch);
+        test_adoption_without_a_worker(watch);
+        test_adoption_does_not_kill_a_process_with_the_pid_of_a_dead_worker(watch);
         test_growth_is_believed_only_as_asked(watch);
         test_a_worker_that_is_refused_dies_of_that(watch);
         test_failed(watch);

@@ -40,7 +40,7 @@ static struct shared shared;
 static struct durability durability;
 
 /* As if no flush had failed yet. */
-static void begin_anew(void)
+static void begin_again(void)
 {
         shared = shared_region_new();
         durability = (struct durability){.shared = &shared, .kept = -1};
@@ -115,7 +115,7 @@ static void test_fua(void)
         CHECK_INT(perform(&cacheless, &fake, false, write), BLOCK);
         fake.flush_answer = -ENOSPC;
         CHECK_INT(perform(&full, &fake, false, write), -ENOSPC);
-        begin_anew();
+        begin_again();
         fake = (struct fake){.answer = -EDQUOT};
         CHECK_INT(perform(&full, &fake, false, write), -EDQUOT);
         CHECK_INT(fake.flushes, 0);
@@ -154,7 +154,7 @@ static void check_after(const struct target *target, struct target_io io, int an
         struct fake fake = {.answer = answer, .full = answer == 0, .flush_answer = flush_answer};
 
         durable.flags = IO_FUA;
-        begin_anew();
+        begin_again();
         CHECK_INT(perform(target, &fake, false, io), result);
         fake = (struct fake){.full = true}; /* the store is well again */
         CHECK_INT(perform(target, &fake, false, flush), latched ? -EIO : 0);
@@ -199,7 +199,7 @@ static void test_a_refused_flush_is_none(void)
 
 int main(void)
 {
-        begin_anew();
+        begin_again();
         test_checks();
         test_fua();
         test_answers();

@@ -10,7 +10,7 @@ static struct shared shared;
 static struct room room;
 static struct region_space *space;
 
-static void begin_anew(enum region_on_full on_full)
+static void begin_again(enum region_on_full on_full)
 {
         shared = shared_region_new();
         room_open(&room, &shared);
@@ -33,7 +33,7 @@ static void test_what_is_missing_room(void)
 /* As far as can be tested without a coroutine: it does not wait. */
 static void test_an_error_begins_an_episode(void)
 {
-        begin_anew(REGION_ON_FULL_ERROR);
+        begin_again(REGION_ON_FULL_ERROR);
         room_round(&room);
         CHECK(!room.full);
         CHECK(!room_wait_co(&room, NULL, 0));
@@ -56,7 +56,7 @@ static void test_an_error_begins_an_episode(void)
 
 static void test_the_last_that_waited_ends_it(void)
 {
-        begin_anew(REGION_ON_FULL_ERROR);
+        begin_again(REGION_ON_FULL_ERROR);
         (void)room_wait_co(&room, NULL, 0);
         space->waiting = 2;
         room_ended(&room, IO_WRITE, 3, 4096);
@@ -68,7 +68,7 @@ static void test_the_last_that_waited_ends_it(void)
 /* Nothing waits in a worker that has just been started. */
 static void test_the_next_worker_counts_from_zero(void)
 {
-        begin_anew(REGION_ON_FULL_WAIT);
+        begin_again(REGION_ON_FULL_WAIT);
         space->waiting = 7;
         space->full_since = 1;
         room_begin(&shared);

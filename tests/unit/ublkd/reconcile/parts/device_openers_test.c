@@ -84,7 +84,7 @@ static void test_names_are_awaited_and_reported(void)
 }
 
 /* Advice to end the worker of another device, or ublkd, would cost that device its disk. */
-static void test_nobody_is_told_to_end_a_worker(void)
+static void test_the_advice_is_never_to_end_a_worker(void)
 {
         static const struct {
                 unsigned kinds;
@@ -140,7 +140,7 @@ static void test_a_deletion_may_take_a_moment(void)
 int main(void)
 {
         test_names_are_awaited_and_reported();
-        test_nobody_is_told_to_end_a_worker();
+        test_the_advice_is_never_to_end_a_worker();
         test_without_a_search_there_are_no_names();
         test_a_deletion_may_take_a_moment();
         return check_report();
