@@ -88,6 +88,7 @@ BAD = [
     ("api/http/access.c", "r = getpwuid_r(uid, &user);\n", "name service"),
     ("ublkd/base/log.c", "/* Nobody is there. */\n", "name the actor"),
     ("ublkd/driver/ublk_ctl.c", "/* The supervisor is told. */\n", "name the actor"),
+    ("tests/unit/ublkd/plan/plan_test.c", "static void test_nobody_is_there(void);\n", "name the actor"),
     ("ublkd/reconcile/device_steps.c", "device->node.shown_generation = 0;\n", "private to device_node.c"),
     ("ublkd/reconcile/device_steps.c", "device->process.died_at = now;\n", "device_worker.c does that"),
     ("ublkd/reconcile/parts/device_claim.c", "if (strstr(problem->detail, process))\n", "meant for people"),
