@@ -162,6 +162,21 @@ def test_ublkctl_knows_what_is_typed(page):
     assert unknown == []
 
 
+def folders_of_the_product():
+    """Those with C files that a row of QUOTED is for."""
+    paths = [name for name in files() if name.endswith(".c") and any(rules.fits(name, [row]) for row, _ in rules.QUOTED)]
+    return sorted({os.path.dirname(path) for path in paths})
+
+
+@pytest.mark.parametrize("folder", folders_of_the_product())
+def test_a_room_is_in_the_readme_above_it(folder):
+    if "/" not in folder:
+        assert f"{folder}/README.md" in files()
+        return
+    above = next(str(place) for place in pathlib.PurePath(folder).parents if f"{place}/README.md" in files())
+    assert f"\n| `{folder.removeprefix(above + '/')}/` |" in read(f"{above}/README.md")
+
+
 def test_every_page_of_docs_is_in_its_index():
     index = read("docs/README.md")
     pages = [name for name in PAGES if re.fullmatch(r"docs/[^/]+\.md", name) and name != "docs/README.md"]
