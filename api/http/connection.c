@@ -62,11 +62,26 @@ static void shut_down(struct connection *connection)
         api_run_soon(connection->api);
 }
 
+/* A connection with a request that ublkd has not read yet is not idle. */
+static bool is_idle(const struct connection *connection)
+{
+        char byte;
+
+        return connection->state == CONNECTION_IDLE
+               && recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+}
+
+/* ublkd may have been held up for longer than the deadline: a request that has arrived meanwhile is read. It gets
+ * the time of a head once, so a client that sends one byte now and then gains nothing. */
 static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
         struct connection *connection = userdata;
         struct request *request = connection->request;
 
+        if (connection->state == CONNECTION_IDLE && !is_idle(connection)) {
+                connection_enter(connection, CONNECTION_HEAD);
+                return 0;
+        }
         if (connection->state == CONNECTION_BODY && request) {
                 reply_problem(request, PROBLEM_BODY_TOO_SLOW,
                         "The body timed out after %u s; send it faster, or in smaller requests.",
@@ -160,15 +175,6 @@ bool connection_allowed(struct api *api, const struct peer *peer)
         if (count_of(api, peer) >= CONNECTIONS_OF_A_USER && !connection_close_idle(api, peer))
                 return false;
         return api->connections < CONNECTIONS_MAX - CONNECTIONS_KEPT;
-}
-
-/* A connection with a request that ublkd has not read yet is not idle. */
-static bool is_idle(const struct connection *connection)
-{
-        char byte;
-
-        return connection->state == CONNECTION_IDLE
-               && recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
 }
 
 bool connection_close_idle(struct api *api, const struct peer *peer)

@@ -3,12 +3,14 @@
 import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
-from api_server import Answer, ask, check_problem, read_all, read_status, send, spec
+from api_server import Answer, Server, ask, check_problem, read_all, read_status, send, spec
 
 BODY_MAX = 1024 * 1024
 
@@ -184,6 +186,41 @@ def test_body_that_is_never_sent(server):
     raw.close()
     server.until("connections", 0)
     assert server.ask("GET", "/devices").json["items"] == []
+
+
+def test_a_request_that_comes_while_the_server_is_held_up(tmp_path):
+    """The loop stands still while an idle connection's time ends and a request comes on it: it is answered."""
+    idle = 0.3
+    server = Server(tmp_path, "--times", f"{idle * 1000:.0f},60000,60000,60000")
+    connection = server.connect()
+    connection.request("GET", "/healthz")
+    assert Answer(connection.getresponse()).status == 200
+    since = time.monotonic()
+    os.kill(server.process.pid, signal.SIGSTOP)
+    server.process.stdin.write("hold\n")
+    server.process.stdin.flush()
+    time.sleep(max(0, since + 2 * idle - time.monotonic()))  # the deadline is a time
+    os.kill(server.process.pid, signal.SIGCONT)
+    assert server.process.stdout.readline() == "0\n"
+    connection.request("GET", "/healthz")
+    server.tell("go on")
+    assert Answer(connection.getresponse()).status == 200
+    server.stop()
+
+
+def test_a_request_line_that_comes_in_drips_has_an_end(tmp_path):
+    server = Server(tmp_path, "--times", "300,300,60000,60000")
+    raw = server.socket()
+    dripped = 0
+    try:
+        for dripped in range(1000):
+            raw.sendall(b"G")
+            time.sleep(0.02)
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    assert dripped < 500
+    server.until("connections", 0)
+    server.stop()
 
 
 @pytest.mark.parametrize("text", [

@@ -23,6 +23,7 @@
  *   look slow|quick                 whether a look at the host ends without a command
  *   looked                          end the look at the host
  *   checks                          how often the file of the database was looked at
+ *   hold                            stand still until the next line, as a loop that is held up; a value for each
  *   waits | watches | connections   how many requests wait; how many clients watch, are connected
  *   note NAME REASON TEXT           add an event of a device, a warning
  *   flood NAME COUNT                add that many events of it
@@ -38,6 +39,7 @@
 #include "api/http/server.h"
 #include "api/held/wait.h"
 #include "api/held/watch.h"
+#include "tests/api/api_test_stats.h"
 #include "tests/api/api_test_status.h"
 #include "tests/api/api_test_hooks.h"
 #include "tests/unit/ublkd/store/store_faulty.h"
@@ -46,7 +48,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <fcntl.h>
 
 enum { LISTEN_MAX = 8 };
@@ -67,9 +68,7 @@ struct server {
         bool look_is_slow; /* the look at the host */
         int flooded;
         unsigned restarts; /* worker restarts in later statuses */
-        char counted[64];  /* the name of the device that has statistics */
-        int region_fd, stats_error;
-        void *region; /* NULL: none yet */
+        struct api_test_stats stats;
 };
 
 /* What a search finds. It is a process of its own, and knows the values of its start. */
@@ -136,14 +135,9 @@ static int find_busy(const struct disk_users_roots *roots _unused_, struct disk_
         return 0;
 }
 
-/* One device has statistics: a real region, in which the commands count. */
 static int read_stats(void *userdata, const struct device_record *record, struct device_stats **ret)
 {
-        struct server *server = userdata;
-
-        if (strcmp(record->name, server->counted) != 0)
-                return -ENOENT;
-        return server->stats_error ? server->stats_error : device_stats_read(server->region_fd, ret);
+        return api_test_stats_read(&((struct server *)userdata)->stats, record->name, ret);
 }
 
 static bool is_settled(void *userdata)
@@ -320,49 +314,14 @@ static int command_flood(struct server *server, char *arguments)
         return r;
 }
 
-static int open_region(struct server *server)
-{
-        static const struct device_region_key key = {.queues = 2};
-        int r;
-
-        if (server->region)
-                return 0;
-        server->region_fd = memfd_create("region", MFD_CLOEXEC);
-        r = server->region_fd < 0 ? -errno : device_region_format(server->region_fd, &key);
-        return r < 0 ? r : device_region_map(server->region_fd, key.queues, &server->region);
-}
-
 static int command_count(struct server *server, char *arguments)
 {
-        const char *name = strsep(&arguments, " ");
-        unsigned queue = 0, op = 0, times = 0;
-        unsigned long long bytes = 0, ns = 0;
-        struct op_stats *stats;
-        int r = open_region(server);
-
-        if (r < 0 || sscanf(arguments, "%u %u %u %llu %llu", &queue, &op, &times, &bytes, &ns) != 5)
-                return r < 0 ? r : -EINVAL;
-        snprintf(server->counted, sizeof(server->counted), "%s", name);
-        stats = &device_region_queue_stats(server->region, queue)->ops[op];
-        stats->latency[latency_bucket(ns)] += times;
-        stats->latency_sum += ns * times;
-        stats->bytes += bytes * times;
-        device_region_queue_stats(server->region, queue)->rounds++;
-        device_region_queue_stats(server->region, queue)->unregistered += 2;
-        return 0;
+        return api_test_stats_count(&server->stats, arguments);
 }
 
 static int command_errors(struct server *server, char *arguments)
 {
-        const char *name = strsep(&arguments, " ");
-        unsigned queue = 0, op = 0, times = 0;
-        int r = open_region(server);
-
-        if (r < 0 || sscanf(arguments, "%u %u %u", &queue, &op, &times) != 3)
-                return r < 0 ? r : -EINVAL;
-        snprintf(server->counted, sizeof(server->counted), "%s", name);
-        device_region_queue_stats(server->region, queue)->ops[op].errors += times;
-        return 0;
+        return api_test_stats_fail(&server->stats, arguments);
 }
 
 static int command_restarts(struct server *server, char *arguments)
@@ -373,13 +332,23 @@ static int command_restarts(struct server *server, char *arguments)
 
 static int command_stats_error(struct server *server, char *arguments)
 {
-        server->stats_error = -atoi(arguments);
+        server->stats.error = -atoi(arguments);
         return 0;
 }
 
 static int command_connections(struct server *server, char *arguments _unused_)
 {
         return (int)server->api->connections;
+}
+
+static int command_hold(struct server *server _unused_, char *arguments _unused_)
+{
+        char line[16];
+
+        printf("0\n");
+        if (fflush(stdout) != 0)
+                return -errno;
+        return read(STDIN_FILENO, line, sizeof(line)) > 0 ? 0 : -EIO;
 }
 
 static int run_command(struct server *server, char *line)
@@ -404,6 +373,7 @@ static int run_command(struct server *server, char *line)
                 {"full",         command_full        },
                 {"look",         command_look        },
                 {"looked",       command_looked      },
+                {"hold",         command_hold        },
                 {"waits",        command_waits       },
                 {"first-passes", command_first_passes},
                 {"connections",  command_connections },
@@ -478,6 +448,7 @@ static int list_adoptable(void *userdata, struct adoptables *ret)
 static int start(
         struct server *server, struct api_config *config, uint64_t patience, struct problem_list *problems)
 {
+        _cleanup_(sd_event_source_unrefp) sd_event_source *commands = NULL;
         int r = sd_event_default(&server->event);
 
         if (r >= 0)
@@ -490,7 +461,11 @@ static int start(
         if (r >= 0)
                 r = sd_event_source_set_enabled(server->reconcile, SD_EVENT_OFF);
         if (r >= 0)
-                r = sd_event_add_io(server->event, NULL, STDIN_FILENO, EPOLLIN, on_command, server);
+                r = sd_event_add_io(server->event, &commands, STDIN_FILENO, EPOLLIN, on_command, server);
+        if (r >= 0) /* "hold" comes before all that is due */
+                r = sd_event_source_set_priority(commands, SD_EVENT_PRIORITY_IMPORTANT);
+        if (r >= 0)
+                r = sd_event_source_set_floating(commands, true);
         if (r >= 0)
                 r = open_keeper(server, config->state_dir, problems);
         if (r >= 0)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A client of the REST API."""
 
+import time
 from urllib.parse import quote
 
 import requests
@@ -9,6 +10,7 @@ import requests_unixsocket
 from .wait import TIMEOUT, wait_until
 
 _REQUEST_TIMEOUT = 120  # seconds; the daemon's own limits come first
+_IDLE_MAX = 20  # seconds; the daemon closes a connection that has been idle for 30
 
 
 def null_spec(name, size="64MiB", **more):
@@ -34,11 +36,20 @@ class Api:
     def __init__(self, socket):
         self._base = "http+unix://" + quote(str(socket), safe="")
         self._session = requests_unixsocket.Session()
+        self._idle_since = time.monotonic()
 
     def request(self, method, path, **more):
-        """Send a request and return the response, whatever it is."""
+        """Send a request and return the response, whatever it is.
+
+        A guest that its host has stopped for a while finds the connection just being closed: it takes a new one.
+        """
         more.setdefault("timeout", _REQUEST_TIMEOUT)
-        return self._session.request(method, self._base + path, **more)
+        if time.monotonic() - self._idle_since > _IDLE_MAX:
+            self._session.close()
+        try:
+            return self._session.request(method, self._base + path, **more)
+        finally:
+            self._idle_since = time.monotonic()
 
     def ask(self, method, path, status, **more):
         """Send a request that must be answered with `status`; return the JSON of the answer, if any."""
