@@ -31,11 +31,33 @@ def _finished():
     return {line.partition(" ")[2] for line in lines}
 
 
-def pytest_collection_modifyitems(items):
+def pytest_addoption(parser):
+    """What takes long can be divided among the kernels."""
+    parser.addoption("--long-part", metavar="I/N", help="of the tests that are marked long, only the I-th of N parts")
+
+
+def _is_long(item):
+    return item.get_closest_marker("long") is not None
+
+
+def _of_other_parts(config, items):
+    """The long tests that another kernel runs."""
+    part = config.getoption("long_part")
+    if not part:
+        return set()
+    which, parts = (int(number) for number in part.split("/"))
+    long = sorted(item.nodeid for item in items if _is_long(item) and not item.get_closest_marker("both"))
+    return set(long) - set(long[which - 1::parts])
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
     """What takes longest comes last, so that a broken build is known soon."""
-    finished = _finished()
-    items[:] = [item for item in items if item.nodeid not in finished]
-    items.sort(key=lambda item: item.get_closest_marker("long") is not None)
+    elsewhere = _of_other_parts(config, items)
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in elsewhere])
+    left_out = elsewhere | _finished()
+    items[:] = [item for item in items if item.nodeid not in left_out]
+    items.sort(key=_is_long)
 
 
 @pytest.hookimpl(hookwrapper=True)

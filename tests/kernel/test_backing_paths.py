@@ -197,7 +197,7 @@ def test_the_condition_ends_with_the_disk(api, place, file_of):
     _await_right(api)
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.long)])
 def test_the_process_that_watches_is_lost(api, place, file_of, how):
     path = file_of("a.img", where=place)
     with _served(api, path):

@@ -38,6 +38,7 @@ def _wait_named(api, *reasons):
 
 
 @pytest.mark.long
+@pytest.mark.both
 def test_a_start_that_hangs(store, daemon):
     api = daemon.api
     with store.holding_reads():
@@ -54,6 +55,7 @@ def test_a_start_that_hangs(store, daemon):
 
 
 @pytest.mark.long
+@pytest.mark.both
 def test_a_stop_that_hangs_is_named_and_ends_when_it_can(store, daemon):
     api = daemon.api
     disk = Disk(api.create(loop_spec("data", store.path, queues=1))["status"]["id"])

@@ -123,6 +123,7 @@ def test_rings_hold_the_character_device(batch, ext4, file_of, make_daemon):
 
 
 @pytest.mark.long
+@pytest.mark.both
 @_batch
 def test_a_late_write_does_not_overwrite_newer_data(batch, store, make_daemon):
     """Plain or with FUA, nor does a late discard or a late write of zeroes."""
@@ -132,6 +133,7 @@ def test_a_late_write_does_not_overwrite_newer_data(batch, store, make_daemon):
 
 
 @pytest.mark.long
+@pytest.mark.both
 def test_without_the_fence_newer_data_is_lost(store, make_daemon):
     """Proves that the test above can fail: the same steps, with the fence taken out.
 
