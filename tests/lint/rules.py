@@ -61,8 +61,11 @@ QUOTED = [
     ("ublkd/records/*", BASE + rooms("ublkd", "model store host runtime")),
     ("ublkd/workers/*", BASE + PROTO + rooms("ublkd", "offload plan runtime")),
     ("ublkd/reconcile/view/*", BASE + PROTO + rooms("ublkd", "model plan driver paths store workers")),
+    # the struct that is made of all parts
+    ("ublkd/reconcile/parts/managed_device.h", BELOW_RECONCILE + rooms("ublkd/reconcile", "view worker")),
     ("ublkd/reconcile/parts/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view")),
-    ("ublkd/reconcile/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts")),
+    ("ublkd/reconcile/worker/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts")),
+    ("ublkd/reconcile/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts worker")),
     # the manager and main put the parts together, and are the only ones that know the API
     ("ublkd/*", ["ublkd/*/*", "api/api.h"]),
     # the API sees what is stored, and asks who uses a disk; never who carries it out
@@ -305,13 +308,13 @@ PRIVATE_PARTS = {
     "preflight": [],
     "shared": [],
     "space": [],
-    "turn": ["device_turn.c", "parts/device_worker.c", "parts/reconciler_queue.c", "reconciler.c"],
+    "turn": ["device_turn.c", "worker/device_worker.c", "parts/reconciler_queue.c", "reconciler.c"],
 }
 # Parts that all may read, and who may change each.
 SHOWN_PARTS = {
     "backing": ["parts/device_backing.c"],
     "note": ["parts/device_note.c"],
-    "process": ["parts/device_worker.c"],
+    "process": ["worker/device_worker.c"],
     "view": ["device_add.c", "device_turn.c", "view/turn_view.c"],
 }
 

@@ -92,7 +92,7 @@ BAD = [
     ("ublkd/reconcile/device_steps.c", "device->node.shown_generation = 0;\n", "private to device_node.c"),
     ("ublkd/reconcile/device_steps.c", "device->process.died_at = now;\n", "device_worker.c does that"),
     ("ublkd/reconcile/parts/device_claim.c", "if (strstr(problem->detail, process))\n", "meant for people"),
-    ("ublkd/reconcile/parts/device_worker.c", 'x = strcmp(device->note.reason, "BackingInUse");\n', "meant for people"),
+    ("ublkd/reconcile/worker/device_worker.c", 'x = strcmp(device->note.reason, "BackingInUse");\n', "meant for people"),
     ("ublkd/reconcile/device_log.c", "if (strcmp(steps[i], reason) == 0)\n", "meant for people"),
     ("api/held/wait.c", "strncmp (f(1, 2),\n   status->message, 3);\n", "meant for people"),
     ("ublkctl/verbs/await.c", "found = strstr(message, tries[i]);\n", "meant for people"),

@@ -6,7 +6,7 @@
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_shared.h"
 #include "ublkd/reconcile/parts/device_step.h"
-#include "ublkd/reconcile/parts/device_worker.h"
+#include "ublkd/reconcile/worker/device_worker.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/view/monotonic.h"
 #include "ublkd/reconcile/view/spec_features.h"

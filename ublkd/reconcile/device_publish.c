@@ -6,7 +6,7 @@
 #include "ublkd/reconcile/parts/device_faults.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_path.h"
-#include "ublkd/reconcile/parts/device_preflight.h"
+#include "ublkd/reconcile/worker/device_preflight.h"
 #include "ublkd/reconcile/parts/device_space.h"
 #include "ublkd/reconcile/parts/device_step.h"
 #include "ublkd/reconcile/parts/managed_device.h"

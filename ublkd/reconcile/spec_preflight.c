@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds out with a preflight worker whether a new disk could be created. */
 #include "ublkd/reconcile/spec_preflight.h"
-#include "ublkd/reconcile/parts/device_launch.h"
+#include "ublkd/reconcile/worker/device_launch.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
 

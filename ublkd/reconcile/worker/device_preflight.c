@@ -3,10 +3,10 @@
  * worker opens the backing store as the next worker will, and exits. If it cannot open the store, the disk
  * keeps its worker. A preflight worker serves nothing, claims nothing, and has a socket and a region of its
  * own. */
-#include "ublkd/reconcile/parts/device_preflight.h"
+#include "ublkd/reconcile/worker/device_preflight.h"
 #include "ublkd/reconcile/parts/device_backing.h"
 #include "ublkd/reconcile/parts/device_faults.h"
-#include "ublkd/reconcile/parts/device_launch.h"
+#include "ublkd/reconcile/worker/device_launch.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_space.h"
 #include "ublkd/reconcile/parts/managed_device.h"

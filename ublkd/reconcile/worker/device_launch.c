@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Starts the workers of a device, each with its CONFIG. */
-#include "ublkd/reconcile/parts/device_launch.h"
+#include "ublkd/reconcile/worker/device_launch.h"
 #include "ublkd/reconcile/parts/device_backing.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 
