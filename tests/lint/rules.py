@@ -62,10 +62,11 @@ QUOTED = [
     ("ublkd/workers/*", BASE + PROTO + rooms("ublkd", "offload plan runtime")),
     ("ublkd/reconcile/view/*", BASE + PROTO + rooms("ublkd", "model plan driver paths store workers")),
     # the struct that is made of all parts
-    ("ublkd/reconcile/parts/managed_device.h", BELOW_RECONCILE + rooms("ublkd/reconcile", "view worker")),
+    ("ublkd/reconcile/parts/managed_device.h", BELOW_RECONCILE + rooms("ublkd/reconcile", "view disk worker")),
     ("ublkd/reconcile/parts/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view")),
+    ("ublkd/reconcile/disk/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts")),
     ("ublkd/reconcile/worker/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts")),
-    ("ublkd/reconcile/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts worker")),
+    ("ublkd/reconcile/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts disk worker")),
     # the manager and main put the parts together, and are the only ones that know the API
     ("ublkd/*", ["ublkd/*/*", "api/api.h"]),
     # the API sees what is stored, and asks who uses a disk; never who carries it out

@@ -28,7 +28,7 @@ GOOD = [
     ("api/metrics/metrics_process.c", 'fopen("/proc/self/stat", "re");\n'),
     ("targets/worker/main.c", 'open("/proc/self/pagemap", O_RDONLY);\n'),
     ("tests/unit/observe_test.c", "int x;\n" * 599),
-    ("ublkd/reconcile/parts/device_node.c", "device->node.shown_generation = 0;\n"),
+    ("ublkd/reconcile/disk/device_node.c", "device->node.shown_generation = 0;\n"),
     ("ublkd/reconcile/device_steps.c", "if (device->process.state == WORKER_DEAD)\n"),
     ("ublkd/reconcile/parts/device_claim.c", "same = sentence_equal(told->detail, problem->detail);\n"),
     ("ublkd/reconcile/parts/device_claim.c", "if (strcmp(claim->key, /* no message */ other->key) == 0) reason = REASON_LIVE;\n"),

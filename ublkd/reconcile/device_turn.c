@@ -7,7 +7,7 @@
 #include "ublkd/reconcile/parts/device_backing.h"
 #include "ublkd/reconcile/parts/device_claim.h"
 #include "ublkd/reconcile/parts/device_faults.h"
-#include "ublkd/reconcile/parts/device_node.h"
+#include "ublkd/reconcile/disk/device_node.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_path.h"
 #include "ublkd/reconcile/worker/device_preflight.h"

@@ -6,7 +6,7 @@
 #include "ublkd/reconcile/parts/device_backing.h"
 #include "ublkd/reconcile/parts/device_claim.h"
 #include "ublkd/reconcile/parts/device_claim_lost.h"
-#include "ublkd/reconcile/parts/device_cpus.h"
+#include "ublkd/reconcile/disk/device_cpus.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_openers.h"
 #include "ublkd/reconcile/parts/device_path.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Events of other rooms about a disk, by its number: udev, the I/O timeout, the control plane. */
 #include "ublkd/reconcile/reconciler_events.h"
-#include "ublkd/reconcile/parts/device_node.h"
-#include "ublkd/reconcile/parts/device_timeout.h"
+#include "ublkd/reconcile/disk/device_node.h"
+#include "ublkd/reconcile/disk/device_timeout.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"

@@ -5,7 +5,7 @@
 #include "ublkd/reconcile/runtime_remade.h"
 #include "ublkd/reconcile/parts/device_backing.h"
 #include "ublkd/reconcile/parts/device_claim.h"
-#include "ublkd/reconcile/parts/device_node.h"
+#include "ublkd/reconcile/disk/device_node.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"

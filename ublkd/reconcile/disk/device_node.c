@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The node of a disk: its owner, mode and link. The disk is served even if setting them fails. */
-#include "ublkd/reconcile/parts/device_node.h"
+#include "ublkd/reconcile/disk/device_node.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 

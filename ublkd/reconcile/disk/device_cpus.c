@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The CPUs on which the kernel wants the queues of a disk to run. */
-#include "ublkd/reconcile/parts/device_cpus.h"
+#include "ublkd/reconcile/disk/device_cpus.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/cpu_list.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The I/O timeout of a device's disk: a recovery may wait as long for the requests of the dead worker. */
-#include "ublkd/reconcile/parts/device_timeout.h"
+#include "ublkd/reconcile/disk/device_timeout.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* device_cpus: the questions, the resulting text, and failures. The control plane is a fake. */
-#include "ublkd/reconcile/parts/device_cpus.h"
+#include "ublkd/reconcile/disk/device_cpus.h"
 
 #include "tests/unit/check.h"
 
