@@ -62,11 +62,12 @@ QUOTED = [
     ("ublkd/workers/*", BASE + PROTO + rooms("ublkd", "offload plan runtime")),
     ("ublkd/reconcile/view/*", BASE + PROTO + rooms("ublkd", "model plan driver paths store workers")),
     # the struct that is made of all parts
-    ("ublkd/reconcile/parts/managed_device.h", BELOW_RECONCILE + rooms("ublkd/reconcile", "view disk worker")),
+    ("ublkd/reconcile/parts/managed_device.h", BELOW_RECONCILE + rooms("ublkd/reconcile", "view disk backing worker")),
     ("ublkd/reconcile/parts/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view")),
     ("ublkd/reconcile/disk/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts")),
-    ("ublkd/reconcile/worker/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts")),
-    ("ublkd/reconcile/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts disk worker")),
+    ("ublkd/reconcile/backing/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts")),
+    ("ublkd/reconcile/worker/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts backing")),
+    ("ublkd/reconcile/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts disk backing worker")),
     # the manager and main put the parts together, and are the only ones that know the API
     ("ublkd/*", ["ublkd/*/*", "api/api.h"]),
     # the API sees what is stored, and asks who uses a disk; never who carries it out
@@ -313,7 +314,7 @@ PRIVATE_PARTS = {
 }
 # Parts that all may read, and who may change each.
 SHOWN_PARTS = {
-    "backing": ["parts/device_backing.c"],
+    "backing": ["backing/device_backing.c"],
     "note": ["parts/device_note.c"],
     "process": ["worker/device_worker.c"],
     "view": ["device_add.c", "device_turn.c", "view/turn_view.c"],

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The step ADD_DEV: choose a number, write it into the record, create the disk. */
 #include "ublkd/reconcile/device_add.h"
-#include "ublkd/reconcile/parts/device_backing.h"
-#include "ublkd/reconcile/parts/device_claim.h"
+#include "ublkd/reconcile/backing/device_backing.h"
+#include "ublkd/reconcile/backing/device_claim.h"
 #include "ublkd/reconcile/parts/device_note.h"
-#include "ublkd/reconcile/parts/device_shared.h"
+#include "ublkd/reconcile/backing/device_shared.h"
 #include "ublkd/reconcile/parts/device_step.h"
 #include "ublkd/reconcile/worker/device_worker.h"
 #include "ublkd/reconcile/parts/managed_device.h"

@@ -2,12 +2,12 @@
 /* Makes the status of a device, from the view of a turn (device_report.c) and from each part of the device,
  * and stores it. */
 #include "ublkd/reconcile/device_publish.h"
-#include "ublkd/reconcile/parts/device_backing.h"
-#include "ublkd/reconcile/parts/device_faults.h"
+#include "ublkd/reconcile/backing/device_backing.h"
+#include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/parts/device_note.h"
-#include "ublkd/reconcile/parts/device_path.h"
+#include "ublkd/reconcile/backing/device_path.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
-#include "ublkd/reconcile/parts/device_space.h"
+#include "ublkd/reconcile/backing/device_space.h"
 #include "ublkd/reconcile/parts/device_step.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/view/device_report.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether the store of a disk can still be reached without the disk. The API asks before it accepts a removal. */
 #include "ublkd/reconcile/device_reach.h"
-#include "ublkd/reconcile/parts/device_backing.h"
-#include "ublkd/reconcile/parts/device_path.h"
+#include "ublkd/reconcile/backing/device_backing.h"
+#include "ublkd/reconcile/backing/device_path.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
 

@@ -3,8 +3,8 @@
  * keeper writes the records. Sockets and regions of running workers cannot be recreated: the next worker of
  * each device gets new ones. */
 #include "ublkd/reconcile/runtime_remade.h"
-#include "ublkd/reconcile/parts/device_backing.h"
-#include "ublkd/reconcile/parts/device_claim.h"
+#include "ublkd/reconcile/backing/device_backing.h"
+#include "ublkd/reconcile/backing/device_claim.h"
 #include "ublkd/reconcile/disk/device_node.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"

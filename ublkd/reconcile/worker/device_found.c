@@ -2,7 +2,7 @@
 /* The supervisor accepts the claims of an adopted worker only if an earlier supervisor has written them down. Else a
  * worker under an attacker's control could claim the store of another device, or more of its own. */
 #include "ublkd/reconcile/worker/device_found.h"
-#include "ublkd/reconcile/parts/device_claim.h"
+#include "ublkd/reconcile/backing/device_claim.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Starts the workers of a device, each with its CONFIG. */
 #include "ublkd/reconcile/worker/device_launch.h"
-#include "ublkd/reconcile/parts/device_backing.h"
+#include "ublkd/reconcile/backing/device_backing.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 
 #include "ublkd/base/json_print.h"

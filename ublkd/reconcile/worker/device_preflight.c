@@ -4,11 +4,11 @@
  * keeps its worker. A preflight worker serves nothing, claims nothing, and has a socket and a region of its
  * own. */
 #include "ublkd/reconcile/worker/device_preflight.h"
-#include "ublkd/reconcile/parts/device_backing.h"
-#include "ublkd/reconcile/parts/device_faults.h"
+#include "ublkd/reconcile/backing/device_backing.h"
+#include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/worker/device_launch.h"
 #include "ublkd/reconcile/parts/device_note.h"
-#include "ublkd/reconcile/parts/device_space.h"
+#include "ublkd/reconcile/backing/device_space.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/view/user_words.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The worker of a device: starting, adopting, killing and reaping it. */
 #include "ublkd/reconcile/worker/device_worker.h"
-#include "ublkd/reconcile/parts/device_backing.h"
-#include "ublkd/reconcile/parts/device_claim.h"
+#include "ublkd/reconcile/backing/device_backing.h"
+#include "ublkd/reconcile/backing/device_claim.h"
 #include "ublkd/reconcile/worker/device_found.h"
 #include "ublkd/reconcile/worker/device_launch.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
-#include "ublkd/reconcile/parts/device_shared.h"
+#include "ublkd/reconcile/backing/device_shared.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
 #include "ublkd/reconcile/view/monotonic.h"

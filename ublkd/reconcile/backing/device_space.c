@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reports whether the backing store has room for writes. */
-#include "ublkd/reconcile/parts/device_space.h"
+#include "ublkd/reconcile/backing/device_space.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Reports the faults of a backing store that lose acknowledged data, and clears accepted ones. */
-#include "ublkd/reconcile/parts/device_faults.h"
+#include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/parts/device_note.h"
-#include "ublkd/reconcile/parts/device_space.h"
+#include "ublkd/reconcile/backing/device_space.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 
 #include "ublkd/base/json_time.h"

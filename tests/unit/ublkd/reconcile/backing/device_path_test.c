@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* device_path: the descriptor shows whether the file still has a name. The path watcher is a fake. */
-#include "ublkd/reconcile/parts/device_path.h"
+#include "ublkd/reconcile/backing/device_path.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 
 #include "tests/unit/check.h"

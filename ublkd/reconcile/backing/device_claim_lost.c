@@ -5,7 +5,7 @@
  *
  * ublkd finds these claims in the runtime directory when it starts: after that the database loses no record. The
  * scan for foreign disks is not enough: it ends some time after the first request, and its list is limited. */
-#include "ublkd/reconcile/parts/device_claim_lost.h"
+#include "ublkd/reconcile/backing/device_claim_lost.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The region that a device's workers share with the supervisor: what the supervisor writes into it. */
-#include "ublkd/reconcile/parts/device_shared.h"
+#include "ublkd/reconcile/backing/device_shared.h"
 #include "ublkd/reconcile/parts/device_note.h"
-#include "ublkd/reconcile/parts/device_space.h"
+#include "ublkd/reconcile/backing/device_space.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 
 #include <string.h>

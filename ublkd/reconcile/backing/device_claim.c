@@ -3,8 +3,8 @@
  * ADD_DEV until its removal, also without a worker, because the next worker will write the waiting requests.
  * A worker that has only opened the store writes nothing, and has no claim: of two such workers, the first
  * disk wins. */
-#include "ublkd/reconcile/parts/device_claim.h"
-#include "ublkd/reconcile/parts/device_claim_lost.h"
+#include "ublkd/reconcile/backing/device_claim.h"
+#include "ublkd/reconcile/backing/device_claim_lost.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"

@@ -3,8 +3,8 @@
  *
  * A disk keeps its store, so nothing changes for its openers when the path leads elsewhere. But after a
  * reboot ublkd has only the path: the administrator must know while the right file can still be found. */
-#include "ublkd/reconcile/parts/device_path.h"
-#include "ublkd/reconcile/parts/device_backing.h"
+#include "ublkd/reconcile/backing/device_path.h"
+#include "ublkd/reconcile/backing/device_backing.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"

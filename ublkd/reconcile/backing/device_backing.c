@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The backing store of a device: kept by a descriptor while its disk exists, recognised by its identity after
  * that. */
-#include "ublkd/reconcile/parts/device_backing.h"
+#include "ublkd/reconcile/backing/device_backing.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
