@@ -4,64 +4,14 @@
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/backing/device_space.h"
 #include "ublkd/reconcile/parts/managed_device.h"
-
-#include "ublkd/base/json_time.h"
+#include "ublkd/reconcile/view/fault_condition.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const enum condition_reason reasons[] = {
-        [REGION_FAULT_FLUSH] = REASON_FLUSH_FAILED,
-        [REGION_FAULT_CUT] = REASON_BACKING_TRUNCATED,
-};
-_Static_assert(ARRAY_SIZE(reasons) == _REGION_FAULT_MAX, "every fault has a reason");
-
 static int open_region(const struct managed_device *device)
 {
         return runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
-}
-
-/* Write " at 2026-11-22T10:00:00Z"; "" if the time is unknown. */
-static void format_time(uint64_t at, char text[static 32])
-{
-        char time[TIME_TEXT_SIZE];
-
-        text[0] = '\0';
-        if (at > 0 && time_format(at, time))
-                snprintf(text, 32, " at %.19sZ", time);
-}
-
-static int explain_flush(const struct fault_report *report, char **ret)
-{
-        char when[32];
-
-        format_time(report->at, when);
-        return asprintf(ret,
-                "A %s failed%s: %s. Data that was written before may be lost, so every flush and every write "
-                "with FUA fails.",
-                report->op == STATS_FLUSH ? "flush" : "write to stable storage", when,
-                strerror(report->error));
-}
-
-static int explain_cut(const struct fault_report *report, char **ret)
-{
-        char when[32];
-
-        format_time(report->at, when);
-        return asprintf(ret,
-                "The backing file was cut off under the disk; it had %llu bytes when that was seen%s. "
-                "Acknowledged data is lost, so all I/O fails.",
-                (unsigned long long)report->detail, when);
-}
-
-/* NULL: out of memory. */
-static char *explain(enum region_fault fault, const struct fault_report *report)
-{
-        static int (*const explainers[_REGION_FAULT_MAX])(const struct fault_report *report, char **ret) = {
-                [REGION_FAULT_FLUSH] = explain_flush, [REGION_FAULT_CUT] = explain_cut};
-        char *text;
-
-        return explainers[fault](report, &text) < 0 ? NULL : text;
 }
 
 /* Make the event, then write down that it was made: if the supervisor dies in between, the next one reports
@@ -73,9 +23,9 @@ static void report_new(struct managed_device *device, int fd, enum region_fault 
 
         if (report->number == 0 || report->number == report->told)
                 return;
-        text = explain(fault, report);
-        device_emit(
-                device, EVENT_WARNING, reasons[fault], "%s", text ? text : "Acknowledged data may be lost.");
+        (void)fault_explain(fault, report, &text);
+        device_emit(device, EVENT_WARNING, fault_reason(fault), "%s",
+                text ? text : "Acknowledged data may be lost.");
         report->told = report->number;
         (void)region_fault_mark_told(fd, fault, report->number);
 }
@@ -159,47 +109,17 @@ void device_faults_settle(struct managed_device *device, const struct device_rec
 
 void device_faults_list(const struct managed_device *device, struct device_faults *ret)
 {
-        *ret = (struct device_faults){
-                .flush = device->faults.reports[REGION_FAULT_FLUSH].number,
-                .cut = device->faults.reports[REGION_FAULT_CUT].number,
-                .flush_at = device->faults.reports[REGION_FAULT_FLUSH].at,
-                .cut_at = device->faults.reports[REGION_FAULT_CUT].at,
-        };
-}
-
-static int condition(const struct managed_device *device, enum region_fault fault, const char *advice,
-        struct device_condition *ret)
-{
-        const struct fault_report *report = &device->faults.reports[fault];
-        char token[WRITE_ERRORS_TOKEN_SIZE];
-        struct device_faults faults;
-        _cleanup_free_ char *text = NULL;
-
-        if (report->number == 0)
-                return 0;
-        text = explain(fault, report);
-        if (!text)
-                return -ENOMEM;
-        device_faults_list(device, &faults);
-        write_errors_token(&faults, token);
-        return device_condition_set(ret, CONDITION_FALSE, reasons[fault],
-                "%s %s 'ublkctl restart --accept-write-errors=%s %s' (POST "
-                "/devices/%s/restart?accept-write-errors=%s).",
-                text, advice, token, device->id.name, device->id.name, token);
+        fault_numbers(device->faults.reports, ret);
 }
 
 int device_faults_durable(const struct managed_device *device, const struct device_record *record _unused_,
         struct device_condition *ret)
 {
-        return condition(device, REGION_FAULT_FLUSH,
-                "Check the backing store, and what is on the disk; then accept the loss with", ret);
+        return fault_condition(device->faults.reports, REGION_FAULT_FLUSH, device->id.name, ret);
 }
 
 int device_faults_whole(const struct managed_device *device, const struct device_record *record _unused_,
         struct device_condition *ret)
 {
-        return condition(device, REGION_FAULT_CUT,
-                "Unmount the disk, and restore the file from a copy, if there is one (a file that is only "
-                "extended to its old size reads as zeroes there); then accept the loss with",
-                ret);
+        return fault_condition(device->faults.reports, REGION_FAULT_CUT, device->id.name, ret);
 }

@@ -3,6 +3,7 @@
 #include "ublkd/reconcile/backing/device_space.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"
+#include "ublkd/reconcile/view/space_condition.h"
 
 #include "ublkd/proto/region_space.h"
 
@@ -76,12 +77,5 @@ void device_space_read(struct managed_device *device)
 int device_space_condition(const struct managed_device *device, const struct device_record *record _unused_,
         struct device_condition *ret)
 {
-        if (device->space.full_since == 0)
-                return 0;
-        return device_condition_set(ret, CONDITION_FALSE, REASON_STORE_FULL,
-                "The backing store had no room for a write; make room. %s",
-                device->space.waits
-                        ? "Writes wait until there is room, since onFull is \"wait\"."
-                        : "Writes that find no room fail, since onFull is \"error\". The next write shows "
-                          "whether there is room: this condition stays until one has succeeded.");
+        return space_condition(device->space.full_since, device->space.waits, ret);
 }
