@@ -14,6 +14,7 @@
 
 #include "ublkd/base/sentence.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { PREFLIGHT_LIMIT_USEC = 30 * 1000 * 1000 }; /* the same limit as for a worker that opens its store */
@@ -76,6 +77,14 @@ static void refuse(struct managed_device *device, const char *sentence)
         conclude(device, -ECANCELED);
 }
 
+static void refuse_dead(struct managed_device *device, const struct worker_death *death)
+{
+        char sentence[256];
+
+        snprintf(sentence, sizeof(sentence), "The preflight worker %s.", death->sentence);
+        refuse(device, sentence);
+}
+
 /* A preflight of an older spec does not decide about the spec that has come since. */
 static void ask_again(struct managed_device *device)
 {
@@ -98,7 +107,7 @@ static void judge(struct managed_device *device)
         else if (problems->count > 0)
                 refuse(device, problems->items[0].detail);
         else if (!params)
-                refuse(device, worker_proc_death(device->preflight.worker)->sentence);
+                refuse_dead(device, worker_proc_death(device->preflight.worker));
         else if (refused)
                 refuse(device, device->note.sentence ? device->note.sentence : "");
         else {
