@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The units fit into a boot: no cycle, also where /var is a file system of its own and a disk of ours is in fstab."""
+"""The units fit into a boot, without a cycle where /var is a file system of its own and a disk of ours is in fstab;
+and the service has no limit that keeps a dead worker from being replaced."""
 
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -47,3 +49,10 @@ def test_the_order_of_a_boot_has_no_cycle(tmp_path):
         capture_output=True, text=True, check=False,
     )
     assert "cycle" not in run.stderr, run.stderr
+
+
+@pytest.mark.parametrize("setting", ["TasksMax=infinity", "LimitMEMLOCK=infinity", "KillMode=process"])
+def test_a_dead_worker_can_be_replaced(setting):
+    service = (ROOT / "units/ublkd.service.in").read_text()
+    (found,) = re.findall(rf"^{setting.partition('=')[0]}=.*$", service, re.MULTILINE)
+    assert found == setting

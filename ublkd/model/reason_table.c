@@ -112,8 +112,8 @@ const struct reason_info reason_table[] = {
                 .advice = "Nothing." },
         [REASON_WORKER_NOT_STARTED] = { "WorkerNotStarted", .transient = true,
                 .meaning = "The program of the worker cannot be started.",
-                .advice = "Check that ublkd-worker is installed and that memory for a process is free; "
-                          "ublkd tries again." },
+                .advice = "Check that ublkd-worker is installed, that memory for a process is free, and that "
+                          "TasksMax of the service is not reached; ublkd tries again." },
         [REASON_WORKER_UNREACHABLE] = { "WorkerUnreachable", .transient = true,
                 .meaning = "The worker is alive, but does not receive messages from ublkd.",
                 .advice = "Check whether the worker is stopped or hangs; ublkd tries again." },
