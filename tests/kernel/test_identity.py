@@ -391,14 +391,24 @@ def test_a_loop_device_whose_path_leads_to_another_file_with_its_inode_number(ap
 
 def test_a_served_block_device_is_claimed(daemon, directory):
     """The kernel refuses what it refuses on a mounted disk: also between two workers."""
-    api, image = daemon.api, directory / "one.img"
+    api, image, mount = daemon.api, directory / "one.img", directory / "mount"
+    mount.mkdir()
     with open(image, "wb") as file:
         file.truncate(64 * _MIB)
+    run("mkfs.ext4", "-qF", image)
     with loop_disk(image) as path:
         device = api.create(loop_spec("data", path, recovery={"trigger": "manual"}))
+        # LVM opens a disk as a mapper does. The file system is a good one: only the claim keeps it from its mount.
+        refusals = {
+            ("mkfs.ext4", "-qF", path): "in use",
+            ("mount", path, mount): "busy",
+            ("dmsetup", "create", "theft", "--table", f"0 2048 linear {path} 0"): "busy",
+        }
 
         def refused():
-            assert run("mkfs.ext4", "-qF", path, check=False).returncode != 0
+            for command, words in refusals.items():
+                answer = run(*command, check=False)
+                assert answer.returncode != 0 and words in answer.stdout, answer
             with pytest.raises(OSError):
                 os.close(os.open(path, os.O_RDWR | os.O_EXCL))
 

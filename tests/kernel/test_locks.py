@@ -4,8 +4,11 @@
 import contextlib
 import fcntl
 import os
+import pathlib
 import signal
 import struct
+import subprocess
+import sys
 
 import pytest
 
@@ -13,7 +16,7 @@ from harness.api import condition_of, loop_spec
 from harness.disk import Disk, block
 from harness.wait import wait_until
 
-_GETLK, _SETLK = 36, 37  # F_OFD_*: Python 3.11 does not name them
+_GETLK, _SETLK, _SETLKW = 36, 37, 38  # F_OFD_*: Python 3.11 does not name them
 _FLOCK = "@hhqqi"
 
 
@@ -101,6 +104,54 @@ def test_no_other_lock_holder_while_the_disk_has_no_worker(daemon, file_of):
     assert disk.read(0, 4096) == block("a")
     api.delete("data")
     wait_until(lambda: not _is_locked(path), "the lock gone with the disk")
+
+
+class _WaitingReader:
+    """A process that waits until it gets a read lock on all of the file, and exits then."""
+
+    _PROGRAM = f"""if True:
+        import fcntl, os, struct, sys
+        file = open(sys.argv[1], "rb")
+        wanted = struct.pack("{_FLOCK}", fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
+        fcntl.fcntl(file, {_SETLKW}, wanted)
+    """
+
+    def __init__(self, path):
+        self._process = subprocess.Popen([sys.executable, "-c", self._PROGRAM, str(path)])
+        wait_until(self.is_waiting, "a reader that waits for the lock")
+
+    def is_waiting(self):
+        """Whether the kernel has it wait in its fcntl(): /proc/locks names no process for such a lock."""
+        call = pathlib.Path(f"/proc/{self._process.pid}/syscall").read_text(encoding="ascii").split()
+        return len(call) > 2 and int(call[2], 16) == _SETLKW
+
+    def wait(self):
+        """Return its exit status, once it had the lock."""
+        return self._process.wait(60)
+
+    def close(self):
+        """End it, if it still waits."""
+        self._process.kill()
+        self._process.wait()
+
+
+def test_a_reader_that_waits_for_the_lock_gets_it_when_the_disk_is_gone(daemon, file_of):
+    """The kernel gives a lock to the first in the queue as soon as it is free: it is never free before."""
+    path = file_of()
+    api = daemon.api
+    disk = Disk(api.create(loop_spec("data", path))["status"]["id"])
+    with contextlib.closing(_WaitingReader(path)) as reader:
+        for letter in "abc":
+            pid = daemon.kill_worker("data")
+            api.wait_other_worker("data", pid)
+            assert reader.is_waiting()
+            api.restart("data")
+            assert reader.is_waiting()
+            disk.write(0, block(letter))
+        assert disk.read(0, 4096) == block("c")
+        assert reader.is_waiting()
+        api.delete("data")
+        assert reader.wait() == 0
 
 
 def test_a_reader_does_not_keep_a_disk_from_its_recovery(daemon, file_of):

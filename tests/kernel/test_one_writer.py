@@ -154,6 +154,20 @@ def test_a_loop_device_whose_file_system_does_not_answer(daemon, file_of, direct
     api.delete("data")
 
 
+def test_a_file_of_fuse_is_reported_once(daemon, directory):
+    """Who else writes to it is known to its server alone."""
+    api = daemon.api
+    with silent_fs(directory / "fuse") as fuse:
+        disk = Disk(api.create(loop_spec("data", fuse.path))["status"]["id"])
+        disk.write(0, block("a"))
+        for _ in range(2):
+            api.wait_other_worker("data", daemon.kill_worker("data"))
+        assert disk.read(0, 4096) == block("a")
+        (warning,) = _warnings(api, "data", "BackingShareUnknown")
+        assert "lies on a file system whose server" in warning["message"] and warning.get("count", 1) == 1
+        api.delete("data")
+
+
 # ---- one file by two names, and parts of it ----
 
 
