@@ -56,7 +56,8 @@ static bool is_in_memory(const struct opening *opening)
 
 /* Whether the kernel knows the file's size without asking anybody, and tells it without waiting for a write
  * to the file: generic_file_llseek_size(). Network file systems and FUSE ask a server, overlayfs takes a lock
- * that writes hold. A disk cannot be cut off by those who may write to it. */
+ * that writes hold. A disk that is made smaller is not made longer again by a write behind its end, so it is
+ * enough to look after a request that failed. */
 static bool is_end_known(const struct opening *opening)
 {
         static const uint32_t magics[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,

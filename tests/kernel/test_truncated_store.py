@@ -6,9 +6,12 @@ import os
 import random
 import threading
 
-from harness.api import loop_spec
-from harness.disk import Disk, block, read, write
-from harness.kernel_disks import loop_disk
+import pytest
+
+from harness.api import condition_of, loop_spec
+from harness.disk import BLKDISCARD, BLKZEROOUT, Background, Disk, block, read, write
+from harness.kernel_disks import dm_linear, loop_disk
+from harness.shell import run
 from harness.wait import wait_until
 from harness.ways import Way, of_this_kernel, ways
 
@@ -135,6 +138,51 @@ def test_a_write_behind_the_end_does_not_hide_it(way, ext4, file_of, make_daemon
     assert disk.write_later(6 * _MIB, block("b")).result() == "EIO"
     assert disk.read_later(5 * _MIB, _BLOCK).result() == "EIO"
     daemon.api.delete("data", force=True)
+
+
+_FIRST = {
+    "write": lambda disk: disk.write_later(6 * _MIB, block("b")),
+    "durable write": lambda disk: disk.write_later(6 * _MIB, block("b"), os.O_DIRECT | os.O_DSYNC),
+    "flush": lambda disk: Background(disk.flush),
+    "discard": lambda disk: disk.zero_later(BLKDISCARD, 6 * _MIB, _MIB),
+    "zeroes": lambda disk: disk.zero_later(BLKZEROOUT, 6 * _MIB, _MIB),
+}
+
+
+@pytest.mark.parametrize("more", [{}, {"directIo": "off"}, {"offset": "1MiB"}], ids=["direct", "cached", "offset"])
+def test_the_first_request_after_it_fails(more, ext4, file_of, daemon):
+    """Whatever it is, and all after it: none of them may say that all is well, or make the file longer."""
+    offset = _MIB if "offset" in more else 0
+    for name, first in _FIRST.items():
+        path = file_of(where=ext4, size=offset + _SIZE)
+        disk = Disk(daemon.api.create(loop_spec("data", path, more))["status"]["id"])
+        disk.write(5 * _MIB, block("a"))
+        os.truncate(path, offset + 4 * _MIB)
+        assert first(disk).result() == "EIO", name
+        assert [each(disk).result() for each in _FIRST.values()] == ["EIO"] * len(_FIRST), name
+        assert disk.read_later(5 * _MIB, _BLOCK).result() == "EIO", name
+        daemon.api.delete("data", force=True)
+
+
+@pytest.mark.parametrize("on_full", ["error", "wait"])
+@pytest.mark.parametrize("first", ["read", "write"])
+def test_a_volume_that_is_made_smaller(file_of, daemon, first, on_full):
+    """As lvreduce does it. A write behind its end finds no room, and must not wait for any."""
+    with loop_disk(file_of(size=_SIZE)) as below, dm_linear("cut", below, 0, _SIZE) as path:
+        disk = Disk(daemon.api.create(loop_spec("data", path, onFull=on_full))["status"]["id"])
+        disk.write(5 * _MIB, block("a"))
+        run("dmsetup", "reload", "cut", "--table", f"0 {4 * _MIB // 512} linear {below} 0")
+        run("dmsetup", "resume", "cut")
+        if first == "write":
+            assert disk.write_later(6 * _MIB, block("b")).result() == "EIO"
+        assert disk.read_later(5 * _MIB, _BLOCK).result() == "EIO"
+        assert disk.write_later(0, block("b")).result() == "EIO"
+        device = daemon.api.wait_for(
+            "data", lambda device: condition_of(device, "BackingWhole"), "with a condition BackingWhole"
+        )
+        assert condition_of(device, "BackingWhole")["reason"] == "BackingTruncated"
+        assert condition_of(device, "Space") is None
+        daemon.api.delete("data", force=True)
 
 
 def test_it_stays_cut_off_for_the_next_worker(daemon, ext4, file_of):
