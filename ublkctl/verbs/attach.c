@@ -2,7 +2,6 @@
 /* attach and detach: handle disks like losetup does, by file and by node. */
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/verbs/await.h"
-#include "ublkctl/verbs/change.h"
 #include "ublkctl/spec/disk_name.h"
 #include "ublkctl/spec/file_fault.h"
 #include "ublkctl/text/json_path.h"

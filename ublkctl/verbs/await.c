@@ -8,6 +8,7 @@
 #include "ublkctl/verbs.h"
 #include "ublkd/base/clock.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +16,8 @@ enum {
         LOOK_AGAIN = 2 * USEC_PER_SEC,    /* not everything is an event: a new generation that is observed */
         HOST_PATIENCE = USEC_PER_SEC / 2, /* a ublkd that has just started does not know the driver yet */
 };
+
+#define DAEMON_TIMEOUT_MAX (UINT64_C(600) * 1000 * 1000) /* GET /host: limits.waitSeconds */
 
 uint64_t now_usec(void)
 {
@@ -97,6 +100,16 @@ static bool waits_for_consent(const cJSON *device)
                    *phase = json_text(device, "status.phase");
 
         return reason && phase && strcmp(reason, "BackingChanged") == 0 && strcmp(phase, "Failed") == 0;
+}
+
+void wait_query(const struct context *context, bool wait, const char *what, char ret[static WAIT_QUERY_SIZE])
+{
+        uint64_t timeout = context->settings->timeout;
+
+        *ret = '\0';
+        if (wait)
+                snprintf(ret, WAIT_QUERY_SIZE, "?%s&timeout=%" PRIu64 "ms", what,
+                        (timeout < DAEMON_TIMEOUT_MAX ? timeout : DAEMON_TIMEOUT_MAX) / 1000);
 }
 
 void say_in_force(const char *name)

@@ -55,3 +55,8 @@ void warn_of_path(const char *about, const cJSON *device);
 /* Print, about `about`, why the last attempt of the device failed, or else the message of Ready. False:
  * neither is known. */
 bool say_why(const char *about, const cJSON *device);
+
+/* Print "?wait=ready&timeout=…" into `ret`, with "?"; "" if `wait` is false. Cut a longer time to the
+ * daemon's limit. */
+enum { WAIT_QUERY_SIZE = 64 };
+void wait_query(const struct context *context, bool wait, const char *what, char ret[static WAIT_QUERY_SIZE]);

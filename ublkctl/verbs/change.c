@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* create, set, patch, resize, enable, disable: one request that changes one device. */
-#include "ublkctl/verbs/change.h"
-
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/spec/assignments.h"
 #include "ublkctl/verbs/await.h"
@@ -16,21 +14,8 @@
 
 #include "ublkd/base/quantity.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#define DAEMON_TIMEOUT_MAX (UINT64_C(600) * 1000 * 1000) /* GET /host: limits.waitSeconds */
-
-void wait_query(const struct context *context, bool wait, const char *what, char ret[static WAIT_QUERY_SIZE])
-{
-        uint64_t timeout = context->settings->timeout;
-
-        *ret = '\0';
-        if (wait)
-                snprintf(ret, WAIT_QUERY_SIZE, "?%s&timeout=%" PRIu64 "ms", what,
-                        (timeout < DAEMON_TIMEOUT_MAX ? timeout : DAEMON_TIMEOUT_MAX) / 1000);
-}
 
 /* Send `body` to `path`, and wait if the options say so. Otherwise like client_ask(): the answer may be a
  * problem. */

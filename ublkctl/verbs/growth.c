@@ -4,7 +4,6 @@
 #include "ublkctl/verbs/growth.h"
 
 #include "ublkctl/verbs/await.h"
-#include "ublkctl/verbs/change.h"
 #include "ublkctl/text/json_path.h"
 
 #include <stdio.h>
