@@ -1,8 +1,72 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations on one record, without the other records of the store. For the store only. */
+/* One device as the store keeps it, and operations on it without the other records. */
 #pragma once
 
-#include "ublkd/store/device_store.h"
+#include "ublkd/base/backing.h"
+#include "ublkd/model/device_spec.h"
+#include "ublkd/model/device_status.h"
+
+enum { UID_TEXT_SIZE = 37 };
+
+/* How a record compares with its copy in the runtime directory: see record_keeper.h. */
+enum record_age {
+        RECORD_CURRENT,
+        RECORD_OUTDATED, /* the runtime directory has a newer record */
+        RECORD_REMOVED,  /* the device was removed after this database was copied */
+        _RECORD_AGE_MAX
+};
+
+/* Owned by the store, and valid until the next call that changes the store. Read-only outside the store. */
+struct device_record {
+        char *name;
+        char uid[UID_TEXT_SIZE];  /* UUID, lower case */
+        uint64_t generation;      /* +1 for every change of the spec; the ETag */
+        uint64_t revision;        /* of the store, at the last change of this record */
+        uint64_t stored_revision; /* of the store, at the last change of this record that is durable */
+        uint16_t epoch;           /* +1 for every change that needs a new kernel disk */
+        uint32_t restart;         /* +1 for every POST …/restart; workers of an older one are replaced */
+        uint32_t restart_refused; /* the last restart that was refused; 0: none */
+        /* Not durable: the faults that the administrator accepts with the restart `accepted_with`. */
+        struct device_faults accepted;
+        uint32_t accepted_with;
+        int number;                      /* of /dev/ublkbN; -1: none yet */
+        bool deleting;                   /* ublkd removes the disk, and then the record */
+        bool forced;                     /* the same, even if the disk has openers */
+        uint64_t asked;                  /* +1 for each request to try again at once; not durable */
+        bool recover_requested;          /* POST …/recover came; cleared when Live */
+        char held_boot[UID_TEXT_SIZE];   /* boot id in which a manual device was Live, or "" */
+        uint64_t created_at;             /* CLOCK_REALTIME, microseconds */
+        struct backing_identity backing; /* of the store that its disk was last created on; empty: none yet */
+        char backing_boot[UID_TEXT_SIZE]; /* boot id in which ublkd read it */
+        struct device_spec *spec;         /* NULL: quarantined, see `quarantine` */
+        char *quarantine;                 /* why the stored record cannot be used, or NULL */
+        struct device_status status;      /* not durable */
+        enum record_age age; /* not durable; ublkd does nothing with a device that is not current */
+};
+
+/* Whether its disk has its number. The disk of an outdated record may be known to have another one. */
+static inline bool device_record_disk_has_number(const struct device_record *record)
+{
+        return record->status.disk && record->status.number == record->number;
+}
+
+/* The preconditions of a put. */
+enum put_mode { PUT_CREATE, PUT_CREATE_OR_REPLACE };
+struct put_condition {
+        enum put_mode mode;
+        bool must_not_exist;       /* If-None-Match: * */
+        uint64_t match_generation; /* If-Match, 0: any */
+        bool match_any;            /* If-Match: * */
+};
+
+/* Return what the record says about the disk of the device. */
+struct disk_now device_record_disk(const struct device_record *record);
+
+/* Return the device as the API shows it (name, uid, generation, spec, status), or NULL on ENOMEM. The caller
+ * frees it. */
+cJSON *device_record_to_json(const struct device_record *record);
+
+/* ---- for the store, and for files that read records which are not in it ---- */
 
 /* Return the time in CLOCK_REALTIME microseconds. */
 uint64_t device_record_now(void);

@@ -357,13 +357,23 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
         return 0;
 }
 
+/* Return the other device that has the number which `spec` asks for, or NULL. */
+static const struct device_record *owner_of_number(
+        const struct device_store *store, const struct device_spec *spec)
+{
+        int number = (int)spec->options.id;
+
+        return number >= 0 ? store_numbers_owner(&store->entries, number, spec->options.name) : NULL;
+}
+
 int device_store_put(struct device_store *store, struct device_spec *spec,
         const struct put_condition *condition, const struct device_record **ret,
         enum put_outcome *ret_outcome, struct problem_list *problems)
 {
         struct store_entry *entry = store_entries_find(&store->entries, spec->options.name);
+        const struct device_record *owner = owner_of_number(store, spec);
         char *text;
-        int r = put_check(store, spec, entry ? &entry->record : NULL, condition, problems);
+        int r = put_check(spec, entry ? &entry->record : NULL, owner, condition, problems);
 
         if (r < 0)
                 return r;

@@ -4,54 +4,10 @@
  * supervisor's loop; no call suspends. */
 #pragma once
 
-#include "ublkd/base/backing.h"
-#include "ublkd/model/device_spec.h"
-#include "ublkd/model/device_status.h"
+#include "ublkd/store/device_record.h"
 #include "ublkd/store/event_log.h"
 
-enum { UID_TEXT_SIZE = 37, DATABASE_ID_SIZE = 33 };
-
-/* How a record compares with its copy in the runtime directory: see record_keeper.h. */
-enum record_age {
-        RECORD_CURRENT,
-        RECORD_OUTDATED, /* the runtime directory has a newer record */
-        RECORD_REMOVED,  /* the device was removed after this database was copied */
-        _RECORD_AGE_MAX
-};
-
-/* Owned by the store, and valid until the next call that changes the store. Read-only outside the store. */
-struct device_record {
-        char *name;
-        char uid[UID_TEXT_SIZE];  /* UUID, lower case */
-        uint64_t generation;      /* +1 for every change of the spec; the ETag */
-        uint64_t revision;        /* of the store, at the last change of this record */
-        uint64_t stored_revision; /* of the store, at the last change of this record that is durable */
-        uint16_t epoch;           /* +1 for every change that needs a new kernel disk */
-        uint32_t restart;         /* +1 for every POST …/restart; workers of an older one are replaced */
-        uint32_t restart_refused; /* the last restart that was refused; 0: none */
-        /* Not durable: the faults that the administrator accepts with the restart `accepted_with`. */
-        struct device_faults accepted;
-        uint32_t accepted_with;
-        int number;                      /* of /dev/ublkbN; -1: none yet */
-        bool deleting;                   /* ublkd removes the disk, and then the record */
-        bool forced;                     /* the same, even if the disk has openers */
-        uint64_t asked;                  /* +1 for each request to try again at once; not durable */
-        bool recover_requested;          /* POST …/recover came; cleared when Live */
-        char held_boot[UID_TEXT_SIZE];   /* boot id in which a manual device was Live, or "" */
-        uint64_t created_at;             /* CLOCK_REALTIME, microseconds */
-        struct backing_identity backing; /* of the store that its disk was last created on; empty: none yet */
-        char backing_boot[UID_TEXT_SIZE]; /* boot id in which ublkd read it */
-        struct device_spec *spec;         /* NULL: quarantined, see `quarantine` */
-        char *quarantine;                 /* why the stored record cannot be used, or NULL */
-        struct device_status status;      /* not durable */
-        enum record_age age; /* not durable; ublkd does nothing with a device that is not current */
-};
-
-/* Whether its disk has its number. The disk of an outdated record may be known to have another one. */
-static inline bool device_record_disk_has_number(const struct device_record *record)
-{
-        return record->status.disk && record->status.number == record->number;
-}
+enum { DATABASE_ID_SIZE = 33 };
 
 /* Identity and age of a database: two copies of one database differ in `revision`. */
 struct store_stamp {
@@ -157,14 +113,6 @@ const struct device_record *device_store_number_owner(
  * none is free. */
 int device_store_free_number(const struct device_store *store, int from, const char *name, int *ret);
 
-/* The preconditions of a put. */
-enum put_mode { PUT_CREATE, PUT_CREATE_OR_REPLACE };
-struct put_condition {
-        enum put_mode mode;
-        bool must_not_exist;       /* If-None-Match: * */
-        uint64_t match_generation; /* If-Match, 0: any */
-        bool match_any;            /* If-Match: * */
-};
 enum put_outcome { PUT_CREATED, PUT_REPLACED, PUT_UNCHANGED };
 
 /* Store `spec` (taken over only on success). Return 0; -EEXIST: mode is PUT_CREATE and the device has another
@@ -237,10 +185,3 @@ int device_store_save_events(struct device_store *store);
  * Return 0 or -ENOMEM. */
 int device_store_subscribe(struct device_store *store, store_subscriber callback, void *userdata);
 void device_store_unsubscribe(struct device_store *store, store_subscriber callback, void *userdata);
-
-/* Return what the record says about the disk of the device. */
-struct disk_now device_record_disk(const struct device_record *record);
-
-/* Return the device as the API shows it (name, uid, generation, spec, status), or NULL on ENOMEM. The caller
- * frees it. */
-cJSON *device_record_to_json(const struct device_record *record);

@@ -2,8 +2,6 @@
 /* Makes the events of changes that the store itself sees: of a spec, and of a status. */
 #include "ublkd/store/event_draft.h"
 
-#include "ublkd/store/device_record.h"
-
 #include "ublkd/base/json_print.h"
 
 #include <assert.h>

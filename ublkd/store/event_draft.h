@@ -2,7 +2,8 @@
 /* The events of changes that the store itself sees. For the store only. */
 #pragma once
 
-#include "ublkd/store/device_store.h"
+#include "ublkd/store/device_record.h"
+#include "ublkd/store/event_log.h"
 
 /* The event of a change, before it gets a revision. Borrows its texts. */
 struct event_draft {

@@ -2,14 +2,11 @@
 /* Checks a put against the other devices and the preconditions of the client. */
 #include "ublkd/store/put_check.h"
 
-#include "ublkd/store/device_record.h"
-
-int put_check(const struct device_store *store, const struct device_spec *spec,
-        const struct device_record *record, const struct put_condition *condition,
+int put_check(const struct device_spec *spec, const struct device_record *record,
+        const struct device_record *owner, const struct put_condition *condition,
         struct problem_list *problems)
 {
         const char *name = spec->options.name;
-        const struct device_record *owner;
         int r = device_record_check(record, condition, problems);
 
         if (r < 0)
@@ -32,7 +29,6 @@ int put_check(const struct device_store *store, const struct device_spec *spec,
                         name);
                 return -EEXIST;
         }
-        owner = spec->options.id >= 0 ? device_store_number_owner(store, (int)spec->options.id, name) : NULL;
         if (owner) {
                 (void)problem_add(problems, EADDRINUSE, "/id", "NumberTaken",
                         "The number %d belongs to the device %s; choose another, or leave it out.",
