@@ -90,11 +90,11 @@ QUOTED = [
     # the worker, from the ground up
     ("targets/worker/io/*", BASE + CONTRACT),
     ("targets/worker/os/*", BASE),
-    ("targets/worker/disk/*", BASE + PROTO + CONTRACT + ["targets/registry.h"]),
+    ("targets/worker/disk/registry.c", ["!", "targets/worker/disk/registry.h", "targets/*/*.h"]),
+    ("targets/worker/disk/*", BASE + PROTO + CONTRACT),
     ("targets/worker/queue/*", BASE + PROTO + CONTRACT + rooms("targets/worker", "io os disk")),
     ("targets/worker/*", BASE + PROTO + CONTRACT + WORKER),
     ("targets/*/*", BASE + CONTRACT),
-    ("targets/registry.c", BASE + CONTRACT + ["targets/*/*.h"]),
     ("targets/*", BASE + CONTRACT),
 ]
 

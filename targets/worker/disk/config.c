@@ -4,7 +4,7 @@
  * The supervisor has checked the spec against the schema. Here only the fields that are used are looked at,
  * so that a new field of the spec does not concern the worker. */
 #include "targets/worker/disk/config.h"
-#include "targets/registry.h"
+#include "targets/worker/disk/registry.h"
 #include "ublkd/base/cpu_list.h"
 #include "ublkd/base/json_util.h"
 

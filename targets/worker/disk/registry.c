@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The worker's side of the targets of this build: name → callbacks. */
-#include "targets/registry.h"
+#include "targets/worker/disk/registry.h"
 #include "targets/loop/loop.h"
 #include "targets/null/null.h"
 
