@@ -41,6 +41,16 @@ int api_new(sd_event *event, const struct api_config *config, struct api **ret, 
         return 0;
 }
 
+void api_host_seen(struct api *api)
+{
+        wait_host_seen(api);
+}
+
+void api_boot_pass_done(struct api *api)
+{
+        first_pass_done(api);
+}
+
 int api_listen_again(struct api *api)
 {
         return server_listen_again(api);

@@ -79,7 +79,7 @@ bool first_pass_admit(struct request *request)
         return false;
 }
 
-void api_boot_pass_done(struct api *api)
+void first_pass_done(struct api *api)
 {
         for (struct hold *hold = hold_first(api, &first_pass_kind), *next; hold; hold = next) {
                 next = hold_next(hold);

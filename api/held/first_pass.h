@@ -11,5 +11,8 @@
  * a reply (out of memory). */
 bool first_pass_admit(struct request *request);
 
+/* Let the suspended requests run: the first pass is over. */
+void first_pass_done(struct api *api);
+
 /* Return how many requests are suspended for the first pass. */
 size_t first_pass_count(const struct api *api);

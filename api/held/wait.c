@@ -296,7 +296,7 @@ void wait_begin_host(struct request *request, void (*reply)(struct request *requ
                 reply(request);
 }
 
-void api_host_seen(struct api *api)
+void wait_host_seen(struct api *api)
 {
         for (struct hold *hold = hold_first(api, &wait_kind), *next; hold; hold = next) {
                 struct wait *wait = wait_of(hold);

@@ -22,9 +22,12 @@ bool wait_is_ready(const struct device_record *record);
 void wait_begin(
         struct request *request, enum wait_kind kind, const struct device_record *record, unsigned status);
 
-/* Suspend the connection until api_host_seen(), or for two seconds; then call `reply`, which sets the
+/* Suspend the connection until wait_host_seen(), or for two seconds; then call `reply`, which sets the
  * reply. */
 void wait_begin_host(struct request *request, void (*reply)(struct request *request));
+
+/* Answer the requests that wait for a fresh view of the host. */
+void wait_host_seen(struct api *api);
 
 /* Subscribe this to the store, with the api as userdata. */
 void wait_on_store_event(void *userdata, const struct store_event *event);

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "api/http/access.h"
-#include "api/api.h"
+#include "api/http/config.h"
 #include "api/http/connection.h"
 #include "api/http/query.h"
 
@@ -32,6 +32,7 @@ enum method {
         _METHOD_INVALID = -EINVAL
 };
 
+struct api;
 struct hold;
 struct route;
 

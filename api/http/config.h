@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* What the API needs of the supervisor, and the addresses and times of the server. */
+#pragma once
+
+#include "ublkd/host/adoptable.h"
+#include "ublkd/model/backing_reach.h"
+#include "ublkd/model/daemon_counters.h"
+#include "ublkd/model/device_stats.h"
+#include "ublkd/store/device_store.h"
+#include "ublkd/disk_users/disk_search.h"
+#include "ublkd/host/host.h"
+
+#include <systemd/sd-event.h>
+
+/* How long a client may take, in microseconds. 0: the time that docs/api.md documents. */
+struct api_times {
+        uint64_t idle, head, body, reply;
+};
+
+struct spec_preflight;
+
+/* All pointers must outlive the api. The API calls the callbacks from the loop; none of them may block. */
+struct api_config {
+        struct device_store *store;
+        const struct host *host;
+        const char *state_dir;           /* holds the bearer token (api-token) if one address is TCP */
+        struct disk_search *disk_search; /* finds the openers of a disk; NULL: no disk has any */
+        /* Return 0 and the counters of the device's worker, which the caller frees. -ENOENT, -ENODATA: no
+         * worker has served the device; -EPROTO: a worker of another version counted them; -ESTALE: they were removed; other -errno.
+         * NULL: no worker has served any device. */
+        int (*read_stats)(void *userdata, const struct device_record *record, struct device_stats **ret);
+        /* Fill `ret` with the supervisor's counters of its own work. NULL: there are none. */
+        void (*read_counters)(void *userdata, struct daemon_counters *ret);
+        /* Return whether ublkd can reach the backing store of the device without its disk. NULL: unknown. */
+        enum backing_reach (*read_reach)(void *userdata, const struct device_record *record);
+        /* Try whether a worker could serve the device with `spec`, before ublkd removes its present disk.
+         * Return 0 and a preflight; it calls `then` once, from the loop. `refusal` is the cause, NULL if a
+         * worker can serve the device, and valid during the call; `tried` is false if the caller must ask
+         * again. -EBUSY: the store of an earlier preflight does not answer; other -errno. NULL: ublkd tries
+         * nothing. */
+        int (*try_spec)(void *userdata, const struct device_record *record, const struct device_spec *spec,
+                void (*then)(void *userdata, bool tried, const char *refusal), void *then_userdata,
+                struct spec_preflight **ret);
+        /* Cancel a preflight that has not called `then` yet. Return NULL. Set together with try_spec. */
+        struct spec_preflight *(*end_preflight)(struct spec_preflight *preflight);
+        /* Refresh what `host` describes. Return true if api_host_seen() follows; false if the view is already
+         * fresh, or cannot be refreshed. NULL: it never changes. */
+        bool (*look_at_host)(void *userdata);
+        /* Take the record of a disk without a device from the runtime directory, and store it as `name`
+         * (NULL: the name in the record). NULL: ublkd adopts nothing. */
+        struct adoption (*adopt)(void *userdata, const char *uid, const char *name);
+        /* Fill `ret` (empty) with the records in the runtime directory that a client can adopt. 0 or -errno.
+         * Set together with adopt. */
+        int (*list_adoptable)(void *userdata, struct adoptables *ret);
+        /* Return whether the first pass over all devices is done. NULL: it is. */
+        bool (*is_ready)(void *userdata);
+        void *userdata;
+        const char *const *listen; /* "/path/of.sock" or "tcp://127.0.0.1:PORT", "tcp://[::1]:PORT" */
+        size_t listen_count;
+        struct api_times times;
+        bool refuse_unstable_paths; /* refuse paths with kernel_name_may_change(), do not warn */
+        unsigned passed_sockets; /* listening sockets from systemd, from descriptor 3 on; the API owns them */
+};
