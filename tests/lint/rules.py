@@ -23,7 +23,6 @@ def rooms(top, names):
 BASE = rooms("ublkd", "base")
 PROTO = rooms("ublkd", "proto")
 API_SEES = rooms("ublkd", "model") + [
-    "api/api.h",
     "ublkd/disk_users/disk_search.h",
     "ublkd/host/adoptable.h",
     "ublkd/host/host.h",
@@ -337,7 +336,7 @@ def leaves_parts_to_their_files(path, text):
             yield line_of(text, match.start()), f"changes the part `{part}` of a device; {SHOWN_PARTS[part][0]} does that"
 
 
-# Rooms where a file that calls another one is above it. A room joins when it has been put in order.
+# Rooms where X.c defines what X.h declares, and a caller includes X.h. A room joins when it has been put in order.
 LAYERED_ROOMS = [
     "ublkd/disks",
     "ublkd/offload",
@@ -363,6 +362,12 @@ def declared_functions(text):
 
 def defines(text, name):
     return re.search(rf"^[a-z][\w \n*]*?[ *]{name}\([^;{{}}]*\{{", without_comments(text), re.MULTILINE) is not None
+
+
+def defined_functions(text):
+    """Names of the functions that a source defines at its margin, without static ones."""
+    definition = re.compile(r"^(?!typedef|static)[a-z][\w \n*]*?[ *](\w+)\([^;{}]*\{", re.MULTILINE)
+    return set(definition.findall(without_comments(text)))
 
 
 def cycle_of(calls):
@@ -413,13 +418,55 @@ def room_is_layered(files):
         yield f"{cycle[0]}.c:1: is called by a file that it calls: {' → '.join(cycle)}"
 
 
+# Rooms where a file may call one that calls it, and why.
+CIRCLES = {"ublkctl": "the table of verbs has a verb that prints the table"}
+# Headers that may include folders which include theirs.
+HUBS = ["ublkd/reconcile/parts/managed_device.h"]  # one struct, made of the parts of all rooms of the reconciler
+
+
+def folder_of(path):
+    return path.rsplit("/", 1)[0]
+
+
+def room_has_no_circle(files):
+    """Of any room, as {path: text}: no file is called by one that it calls. The home of a function that a header of the
+    room declares is the file that defines it."""
+    declared = {name for path, text in files.items() if path.endswith(".h") for name in declared_functions(text)}
+    sources = {path.removesuffix(".c"): text for path, text in files.items() if path.endswith(".c")}
+    home = {name: unit for unit, text in sources.items() for name in defined_functions(text) & declared}
+    calls = {
+        unit: {home[word] for word in re.findall(r"\w+", without_comments(text)) if word in home} - {unit}
+        for unit, text in sources.items()
+    }
+    cycle = cycle_of(calls)
+    if cycle:
+        yield f"{cycle[0]}.c:1: is called by a file that it calls: {' → '.join(cycle)}"
+
+
+def folders_have_no_circle(files):
+    """Of all files, as {path: text}: no folder includes a header of one that includes its own."""
+    edges, cause = {}, {}
+    for path, text in files.items():
+        folder = folder_of(path)
+        if path in HUBS:
+            continue
+        for line, name, quoted in includes(text):
+            if quoted and "/" in name and folder_of(name) != folder:
+                edges.setdefault(folder, set()).add(folder_of(name))
+                cause.setdefault((folder, folder_of(name)), f'{path}:{line}: includes "{name}"')
+    cycle = cycle_of(edges)
+    if cycle:
+        yield f"{cause[cycle[-2], cycle[-1]]}: a circle of folders: {' → '.join(cycle)}"
+
+
 def check_rooms(root):
+    texts = {path: (Path(root) / path).read_text(encoding="utf-8") for path in tracked_c_files(root) if is_product(path)}
     faults = []
-    paths = tracked_c_files(root)
     for room in LAYERED_ROOMS:
-        files = [path for path in paths if path.startswith(f"{room}/")]
-        faults += room_is_layered({path: (Path(root) / path).read_text(encoding="utf-8") for path in files})
-    return faults
+        faults += room_is_layered({path: text for path, text in texts.items() if path.startswith(f"{room}/")})
+    for room in {folder_of(path) for path in texts} - set(CIRCLES):
+        faults += room_has_no_circle({path: text for path, text in texts.items() if folder_of(path) == room})
+    return sorted(faults) + list(folders_have_no_circle(texts))
 
 
 RULES = [

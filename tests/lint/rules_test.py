@@ -152,3 +152,28 @@ def test_a_layered_room():
 )
 def test_a_room_that_is_not_layered(change, words):
     assert any(words in fault for fault in rules.room_is_layered(LOW | HIGH | change))
+
+
+CIRCLE = {
+    "r/a.h": "void a(void);\n",
+    "r/a.c": "/* b() is below. */\nvoid a(void)\n{\n        b();\n}\n",
+    "r/b.c": "void b(void)\n{\n}\nstatic void a_user(void)\n{\n        b();\n}\n",
+    "r/inner.h": "void b(void) __attribute__((noinline));\nstatic inline void one(void)\n{\n        a();\n}\n",
+}
+
+
+def test_a_room_without_a_circle():
+    assert not list(rules.room_has_no_circle(CIRCLE))
+
+
+def test_a_room_with_a_circle():
+    back = CIRCLE | {"r/b.c": "void b(void)\n{\n        a();\n}\n", "r/inner.h": "void b(void);\n"}
+    faults = list(rules.room_has_no_circle(back))
+    assert len(faults) == 1 and "r/a → r/b → r/a" in faults[0]
+
+
+def test_folders_in_a_circle():
+    below = {"r/a.c": '#include "r/a.h"\n#include "r/in/b.h"\n', "r/in/b.h": "#include <stdio.h>\n"}
+    assert not list(rules.folders_have_no_circle(below))
+    faults = list(rules.folders_have_no_circle(below | {"r/in/b.h": '#include "r/a.h"\n'}))
+    assert len(faults) == 1 and faults[0].startswith("r/in/b.h:1: includes") and "r → r/in → r" in faults[0]
