@@ -2,57 +2,32 @@
 /* Lines of /proc/self/mountinfo. */
 #include "targets/loop/mount_table.h"
 
-#include "ublkd/base/path_text.h"
+#include "ublkd/base/mount_line.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 
-/* The next word of `*text`, or NULL. */
-static char *take_word(char **text)
+int mount_row_parse(char *text, struct mount_row *ret)
 {
-        char *word = strsep(text, " ");
+        struct mount_line line;
+        unsigned major_number, minor_number;
+        int r = mount_line_parse(text, &line);
 
-        return word && *word ? word : NULL;
-}
-
-static int copy_strings(const char *root, const char *point, const char *options, struct mount_row *ret)
-{
-        ret->root = strdup(root);
-        ret->point = strdup(point);
-        ret->options = strdup(options);
+        if (r < 0)
+                return r;
+        if (sscanf(line.device, "%u:%u", &major_number, &minor_number) != 2)
+                return -EBADMSG;
+        *ret = (struct mount_row){.id = line.id,
+                .device = makedev(major_number, minor_number),
+                .root = strdup(line.root),
+                .point = strdup(line.point),
+                .options = strdup(line.options)};
         if (!ret->root || !ret->point || !ret->options) {
                 mount_row_clear(ret);
                 return -ENOMEM;
         }
-        path_unescape(ret->root);
-        path_unescape(ret->point);
         return 0;
-}
-
-/* The words before the optional ones. */
-enum { WORD_ID, WORD_PARENT, WORD_DEVICE, WORD_ROOT, WORD_POINT, _WORD_MAX };
-
-/* "36 35 98:0 /root /point rw,noatime master:1 - ext4 /dev/source rw,errors=continue" */
-int mount_row_parse(char *text, struct mount_row *ret)
-{
-        const char *words[_WORD_MAX], *word;
-        struct mount_row row = {};
-        unsigned major_number, minor_number;
-
-        for (unsigned i = 0; i < _WORD_MAX; i++)
-                if (!(words[i] = take_word(&text)))
-                        return -EBADMSG;
-        while ((word = take_word(&text)) && strcmp(word, "-") != 0)
-                ;
-        if (!word || !take_word(&text) || !take_word(&text) || !text
-                || sscanf(words[WORD_DEVICE], "%u:%u", &major_number, &minor_number) != 2
-                || sscanf(words[WORD_ID], "%" SCNu64, &row.id) != 1)
-                return -EBADMSG;
-        row.device = makedev(major_number, minor_number);
-        *ret = row;
-        return copy_strings(words[WORD_ROOT], words[WORD_POINT], text, ret);
 }
 
 int mount_table_find(

@@ -9,6 +9,7 @@
 
 #include "ublkd/disks/disk_name.h"
 
+#include "ublkd/base/mount_line.h"
 #include "ublkd/base/path_text.h"
 
 #include <fcntl.h>
@@ -54,38 +55,11 @@ static bool has_a_disk(const struct look *look, const char *type)
         return true;
 }
 
-/* A line of mountinfo: "36 35 98:0 /root /mount/point options - type source super-options". */
-struct mount {
-        char *device, *point, *type, *source;
-};
-
-/* Parse a line in place. Return 0, or -EBADMSG: it is truncated or malformed. */
-static int parse_mount(char *line, struct mount *ret)
-{
-        char *fields[5], *rest = line, *separator = strstr(line, " - "), *source;
-
-        if (!separator)
-                return -EBADMSG;
-        *separator = '\0';
-        source = separator + strlen(" - ");
-        ret->type = strsep(&source, " ");
-        ret->source = strsep(&source, " ");
-        for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-                fields[i] = strsep(&rest, " ");
-        if (!ret->source || !fields[4])
-                return -EBADMSG;
-        ret->device = fields[2];
-        ret->point = fields[4];
-        path_unescape(ret->source);
-        path_unescape(ret->point);
-        return 0;
-}
-
 static int add_mount(const struct look *look, char *line)
 {
         struct disk_users *disk;
-        struct mount mount;
-        int r = parse_mount(line, &mount);
+        struct mount_line mount;
+        int r = mount_line_parse(line, &mount);
 
         if (r >= 0)
                 r = find_disk_of_device(look, mount.device, &disk);

@@ -2,25 +2,18 @@
 /* The mounts that this process sees: mountinfo, kept as a sorted array and compared with the next one. */
 #include "ublkd/paths/mount_list.h"
 
-#include "ublkd/base/path_text.h"
+#include "ublkd/base/mount_line.h"
 #include "ublkd/base/cleanup.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { READ_STEP = 64 * 1024 };
 
-struct mount {
-        unsigned long id; /* of this mount; used again some time after it went */
-        unsigned long parent;
-        const char *device, *root, *point; /* in the text that it was read from */
-};
-
 struct mounts {
         char *text;
-        struct mount *items;
+        struct mount_line *items; /* their strings are in `text` */
         size_t count;
 };
 
@@ -63,28 +56,9 @@ static int read_all(int fd, char **ret)
         return 0;
 }
 
-/* "36 35 98:0 /root /mount/point options …". False if it is not such a line. */
-static bool parse_line(char *line, struct mount *ret)
-{
-        char *fields[5], *rest = line;
-
-        for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-                fields[i] = strsep(&rest, " ");
-                if (!fields[i])
-                        return false;
-        }
-        path_unescape(fields[4]);
-        *ret = (struct mount){.id = strtoul(fields[0], NULL, 10),
-                .parent = strtoul(fields[1], NULL, 10),
-                .device = fields[2],
-                .root = fields[3],
-                .point = fields[4]};
-        return true;
-}
-
 static int compare(const void *one, const void *other)
 {
-        const struct mount *left = one, *right = other;
+        const struct mount_line *left = one, *right = other;
         int order;
 
         if (left->id != right->id)
@@ -101,7 +75,7 @@ static int parse(struct mounts *mounts)
 {
         size_t lines = 0;
         char *rest = mounts->text, *line;
-        struct mount mount;
+        struct mount_line mount;
 
         for (const char *at = mounts->text; (at = strchr(at, '\n')); at++)
                 lines++;
@@ -109,7 +83,7 @@ static int parse(struct mounts *mounts)
         if (!mounts->items)
                 return -ENOMEM;
         while ((line = strsep(&rest, "\n")))
-                if (mounts->count <= lines && parse_line(line, &mount))
+                if (mounts->count <= lines && mount_line_parse(line, &mount) >= 0)
                         mounts->items[mounts->count++] = mount;
         qsort(mounts->items, mounts->count, sizeof(*mounts->items), compare);
         return 0;

@@ -69,7 +69,7 @@ const char *const fake_mounts[] = {
         "41 35 259:3 / /by-link rw - ext4 /dev/ublk/by-name/data rw\n"
         "42 35 0:50 / /claimed rw - tmpfs /dev/ublkb10 rw\n"
         "43 35 0:51 / /claimed2 rw - fuse.sshfs /dev/ublkb10 rw\n"
-        "39 35 0:41 / /none rw - tmpfs \n",
+        "39 35 0:41 / /none rw - tmpfs  rw\n",
         "99 1 98:0 / /elsewhere rw - xfs /dev/ublkb0 rw\n",
 };
 
