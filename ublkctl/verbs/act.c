@@ -29,7 +29,7 @@ static enum exit_status recover_one(struct context *context, const char *name)
         _cleanup_free_ char *path = recover_path(context, name);
         struct request request = {.method = "POST", .path = path};
         _cleanup_answer_ struct answer answer = {};
-        uint64_t deadline = now_usec() + context->settings->timeout;
+        uint64_t deadline = monotonic_now() + context->settings->timeout;
         enum exit_status status = path ? call(context, &request, name, &answer) : STATUS_FAILED;
 
         if (status == STATUS_OK && !context->settings->no_wait)
@@ -41,7 +41,8 @@ static enum exit_status recover_one(struct context *context, const char *name)
 
 static enum exit_status restart_one(struct context *context, const char *name)
 {
-        struct watch watch = {.context = context, .name = name, .goal = "Live again", .began = now_usec()};
+        struct watch watch = {
+                .context = context, .name = name, .goal = "Live again", .began = monotonic_now()};
         bool wait = !context->settings->no_wait;
         _cleanup_answer_ struct answer answer = {};
         _cleanup_free_ char *path = NULL, *rest = NULL;

@@ -75,7 +75,7 @@ static enum exit_status report(struct context *context, const cJSON *item, uint6
 /* Takes over `body`. */
 static enum exit_status adopt(struct context *context, cJSON *body, double *ret_remaining)
 {
-        uint64_t deadline = now_usec() + context->settings->timeout;
+        uint64_t deadline = monotonic_now() + context->settings->timeout;
         struct request request = {.method = "POST", .path = "/devices/adopt", .body = body};
         _cleanup_answer_ struct answer answer = {};
         enum exit_status status = body ? call(context, &request, NULL, &answer) : STATUS_FAILED;

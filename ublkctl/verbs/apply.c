@@ -264,7 +264,7 @@ static enum exit_status apply_all(struct apply *apply)
 
 static void wait_for_all(struct apply *apply)
 {
-        uint64_t deadline = now_usec() + apply->context->settings->timeout;
+        uint64_t deadline = monotonic_now() + apply->context->settings->timeout;
 
         for (size_t i = 0; i < apply->documents.count; i++)
                 if (apply->results[i] == STATUS_OK)

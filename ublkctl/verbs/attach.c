@@ -160,7 +160,7 @@ static enum exit_status give_up(
 static enum exit_status create(struct attach *attach, bool *ret_taken)
 {
         struct watch watch = {
-                .context = attach->context, .name = attach->name, .goal = "Live", .began = now_usec()};
+                .context = attach->context, .name = attach->name, .goal = "Live", .began = monotonic_now()};
         char path[sizeof("/devices") + WAIT_QUERY_SIZE], query[WAIT_QUERY_SIZE];
         cJSON *spec = make_spec(attach);
         struct request request = {.method = "POST",
@@ -313,7 +313,7 @@ static enum exit_status show_attached(struct attach *attach, const cJSON *there)
         enum exit_status status;
 
         snprintf(attach->name, sizeof(attach->name), "%s", json_text(there, "name"));
-        status = await_live(context, attach->name, now_usec() + context->settings->timeout);
+        status = await_live(context, attach->name, monotonic_now() + context->settings->timeout);
         if (status != STATUS_OK)
                 return status;
         warn_of_what_is_missing(attach, there);

@@ -6,7 +6,6 @@
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/terminal.h"
 #include "ublkctl/verbs.h"
-#include "ublkd/base/clock.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,11 +17,6 @@ enum {
 };
 
 #define DAEMON_TIMEOUT_MAX (UINT64_C(600) * 1000 * 1000) /* GET /host: limits.waitSeconds */
-
-uint64_t now_usec(void)
-{
-        return clock_usec(CLOCK_MONOTONIC);
-}
 
 const char *device_message(const cJSON *device)
 {
@@ -65,7 +59,7 @@ static void show(const struct watch *watch, const cJSON *device)
         _cleanup_free_ char *line = NULL;
 
         if (asprintf(&line, "%s: %s, waiting until it is %s (%d s) %s", watch->name, phase ? phase : "gone",
-                    watch->goal, (int)((now_usec() - watch->began) / USEC_PER_SEC), message)
+                    watch->goal, (int)((monotonic_now() - watch->began) / USEC_PER_SEC), message)
                 < 0) {
                 line = NULL;
                 return;
@@ -166,9 +160,9 @@ static bool is_given_up(const struct watch *watch, const cJSON *device, uint64_t
 {
         if (watch->fail_fast
                 && waits_for_consent(device)) /* long enough for an attempt that was just requested */
-                return now_usec() >= watch->began + HOST_PATIENCE;
+                return monotonic_now() >= watch->began + HOST_PATIENCE;
         return watch->fail_fast && waits_for_the_host(device)
-               && now_usec() + watch->context->settings->timeout >= deadline + HOST_PATIENCE;
+               && monotonic_now() + watch->context->settings->timeout >= deadline + HOST_PATIENCE;
 }
 
 /* Look once. True: the wait is over, with *ret_status. */
@@ -195,7 +189,7 @@ static bool look(struct watch *watch, enum wait_for goal, uint64_t deadline, enu
                 *ret_status = STATUS_FAILED;
                 return true;
         }
-        if (now_usec() >= deadline) {
+        if (monotonic_now() >= deadline) {
                 *ret_status = time_is_over(watch, answer.json);
                 return true;
         }
@@ -210,7 +204,7 @@ static enum exit_status await(struct watch *watch, enum wait_for goal, uint64_t 
         enum exit_status status = STATUS_FAILED;
 
         while (events && !look(watch, goal, deadline, &status)) {
-                uint64_t now = now_usec(), left = deadline > now ? deadline - now : 0;
+                uint64_t now = monotonic_now(), left = deadline > now ? deadline - now : 0;
                 uint64_t pause = now < watch->began + HOST_PATIENCE ? HOST_PATIENCE : LOOK_AGAIN;
 
                 device_watch_await(events, left < pause ? left : pause, watch_tick(watch->context), watch);
@@ -226,22 +220,25 @@ enum exit_status await_device(
         struct watch watch = {.context = context,
                 .name = name,
                 .goal = goal == WAIT_FOR_LIVE ? "Live" : "gone",
-                .began = now_usec()};
+                .began = monotonic_now()};
 
         return await(&watch, goal, deadline);
 }
 
 enum exit_status await_live(struct context *context, const char *name, uint64_t deadline)
 {
-        struct watch watch = {
-                .context = context, .name = name, .goal = "Live", .began = now_usec(), .fail_fast = true};
+        struct watch watch = {.context = context,
+                .name = name,
+                .goal = "Live",
+                .began = monotonic_now(),
+                .fail_fast = true};
 
         return await(&watch, WAIT_FOR_LIVE, deadline);
 }
 
 enum exit_status verb_wait(struct context *context, int argc, char *argv[])
 {
-        uint64_t deadline = now_usec() + context->settings->timeout;
+        uint64_t deadline = monotonic_now() + context->settings->timeout;
         enum exit_status status = STATUS_OK;
 
         for (int i = 0; i < argc; i++)

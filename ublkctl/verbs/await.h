@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ublkctl/client/call.h"
+#include "ublkd/base/clock.h"
 
 #include <cjson/cJSON.h>
 
@@ -14,9 +15,6 @@ struct watch {
         bool host_down;   /* see watch_or_end() */
         bool fail_fast;   /* see await_live() */
 };
-
-/* Return CLOCK_MONOTONIC in microseconds. */
-uint64_t now_usec(void);
 
 /* Return the tick of a request that the daemon holds (see struct request), which shows the state of
  * `watch->name`; NULL without a terminal. */
@@ -30,7 +28,7 @@ bool watch_or_end(void *userdata);
 void say_in_force(const char *name);
 
 /* Wait until the device is ready (Live; Disabled if it is disabled), or gone. If it disappears while it
- * should become ready: STATUS_NOT_FOUND. `deadline` in the time of now_usec(). On failure print the cause. */
+ * should become ready: STATUS_NOT_FOUND. `deadline` in the time of monotonic_now(). On failure print the cause. */
 enum exit_status await_device(
         struct context *context, const char *name, enum wait_for goal, uint64_t deadline);
 

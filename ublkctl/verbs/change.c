@@ -22,7 +22,7 @@
 static enum exit_status ask_for_change(struct context *context, struct request *request, const char *name,
         const char *path, struct answer *ret)
 {
-        struct watch watch = {.context = context, .name = name, .goal = "Live", .began = now_usec()};
+        struct watch watch = {.context = context, .name = name, .goal = "Live", .began = monotonic_now()};
         bool wait = !context->settings->no_wait;
         _cleanup_free_ char *full = NULL;
         char query[WAIT_QUERY_SIZE];

@@ -127,7 +127,7 @@ static enum exit_status remove_superfluous(const struct prune *prune)
                 .force_sentence =
                         "Devices in use were not pruned. If a disk cannot be freed, '--prune-in-use NAME' "
                         "removes that device anyway: its users get I/O errors and lose unwritten data."};
-        uint64_t deadline = now_usec() + prune->context->settings->timeout;
+        uint64_t deadline = monotonic_now() + prune->context->settings->timeout;
         enum exit_status status = request_removals(prune->context, prune->count, prune->removals, &mode);
 
         if (status != STATUS_OK)

@@ -134,7 +134,7 @@ enum exit_status remove_devices(struct context *context, size_t count, const cha
                 .drop_last_copy = context->settings->drop_last_copy,
                 .force_sentence = "If that is impossible, --force removes the disk anyway: its users get "
                                   "I/O errors and lose unwritten data."};
-        uint64_t deadline = now_usec() + context->settings->timeout;
+        uint64_t deadline = monotonic_now() + context->settings->timeout;
         _cleanup_free_ struct removal *removals = calloc(count + 1, sizeof(*removals));
         enum exit_status status = removals ? STATUS_OK : STATUS_FAILED;
 

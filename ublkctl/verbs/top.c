@@ -150,7 +150,7 @@ static enum exit_status look(struct top *top)
 {
         cJSON *now = NULL;
         enum exit_status status = fetch_stats(top->context, top->count, top->names, &now);
-        uint64_t now_at = now_usec();
+        uint64_t now_at = monotonic_now();
 
         if (status == STATUS_OK && top->before) {
                 _cleanup_free_ struct row *rows = calloc((size_t)cJSON_GetArraySize(now) + 1, sizeof(*rows));
@@ -185,9 +185,9 @@ static bool is_interrupted(const struct top *top)
 static bool pause_is_interrupted(const struct top *top)
 {
         struct pollfd poll_fd = {.fd = top->signals, .events = POLLIN};
-        uint64_t end = now_usec() + top->context->settings->interval, now;
+        uint64_t end = monotonic_now() + top->context->settings->interval, now;
 
-        while ((now = now_usec()) < end)
+        while ((now = monotonic_now()) < end)
                 if (poll(&poll_fd, 1, (int)((end - now + 999) / 1000)) > 0)
                         return true;
         return false;

@@ -23,6 +23,12 @@ static inline uint64_t clock_usec(clockid_t clock)
         return clock_nsec(clock) / 1000;
 }
 
+/* Return CLOCK_MONOTONIC in microseconds, the time of all deadlines. */
+static inline uint64_t monotonic_now(void)
+{
+        return clock_usec(CLOCK_MONOTONIC);
+}
+
 /* Milliseconds. */
 static inline int64_t clock_msec(clockid_t clock)
 {

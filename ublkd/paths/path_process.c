@@ -50,14 +50,9 @@ struct path_process {
 
 DEFINE_CLEANUP(struct path_process, path_process_free);
 
-static uint64_t now_usec(void)
-{
-        return clock_usec(CLOCK_MONOTONIC);
-}
-
 static void set_timer(sd_event_source *timer, uint64_t delay)
 {
-        (void)sd_event_source_set_time(timer, now_usec() + delay); /* both fail only for a dead source */
+        (void)sd_event_source_set_time(timer, monotonic_now() + delay); /* both fail only for a dead source */
         (void)sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
 }
 
@@ -81,7 +76,7 @@ static struct place *find_place(struct path_process *process)
 /* One that did well for long is replaced at once, others after ever longer delays. */
 static uint64_t next_delay(struct path_process *process)
 {
-        uint64_t delay = now_usec() - process->started_at > DELAY_MAX_USEC ? 0 : process->delay_usec;
+        uint64_t delay = monotonic_now() - process->started_at > DELAY_MAX_USEC ? 0 : process->delay_usec;
 
         process->delay_usec = delay == 0                   ? DELAY_MIN_USEC
                               : 2 * delay < DELAY_MAX_USEC ? 2 * delay
@@ -274,7 +269,7 @@ static int on_start(sd_event_source *source, uint64_t usec _unused_, void *userd
 
         if (process->active || !process->is_wanted)
                 return 0;
-        process->started_at = now_usec();
+        process->started_at = monotonic_now();
         process->is_crowded = !place;
         r = place ? start(process, place) : -EAGAIN;
         if (r >= 0) {

@@ -57,11 +57,6 @@ struct path_watches {
 
 DEFINE_CLEANUP(struct path_watches, path_watches_free);
 
-static uint64_t now_usec(void)
-{
-        return clock_usec(CLOCK_MONOTONIC);
-}
-
 /* ---- slots ---- */
 
 /* Makes room for one more. 0, -ENOSPC or -ENOMEM. */
@@ -214,7 +209,7 @@ static void hold_back(struct path_watch *watch, uint64_t process)
 {
         struct path_watches *watches = watch->watches;
 
-        watch->held_until = now_usec() + (watches->pause_usec << watch->hangs);
+        watch->held_until = monotonic_now() + (watches->pause_usec << watch->hangs);
         if (watch->hangs < PAUSE_DOUBLINGS_MAX)
                 watch->hangs++;
         watch->hung_in = process;
@@ -246,7 +241,7 @@ static void hold_back_neighbours(
 static int on_resume(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
         struct path_watches *watches = userdata;
-        uint64_t now = now_usec();
+        uint64_t now = monotonic_now();
 
         for (size_t i = 0; i < watches->slot_count; i++) {
                 struct path_watch *watch = watches->slots[i];

@@ -64,11 +64,6 @@ struct watcher {
         bool complete; /* of the look under way: each change will be reported */
 };
 
-static uint64_t now_usec(void)
-{
-        return clock_usec(CLOCK_MONOTONIC);
-}
-
 /* ---- the queue of looks ---- */
 
 /* Once; `due` never lies before that of another, so the queue stays in order. */
@@ -77,7 +72,7 @@ static void item_changed(struct watcher *watcher, struct item *item)
         if (item->is_due)
                 return;
         item->is_due = true;
-        item->due = now_usec() + watcher->options.settle_usec;
+        item->due = monotonic_now() + watcher->options.settle_usec;
         TAILQ_INSERT_TAIL(&watcher->due, item, of_due);
 }
 
@@ -99,7 +94,7 @@ static void item_set_polled(struct watcher *watcher, struct item *item, bool pol
 {
         if (polled && !item->is_polled) {
                 if (TAILQ_EMPTY(&watcher->polled))
-                        watcher->poll_at = now_usec() + watcher->options.poll_usec;
+                        watcher->poll_at = monotonic_now() + watcher->options.poll_usec;
                 TAILQ_INSERT_TAIL(&watcher->polled, item, of_polled);
         } else if (!polled && item->is_polled) {
                 TAILQ_REMOVE(&watcher->polled, item, of_polled);
@@ -392,17 +387,17 @@ static void on_mount(void *userdata, const char *point)
 /* On ENOMEM every path may have changed. */
 static void take_mounts(struct watcher *watcher)
 {
-        if (!watcher->mounts_changed || now_usec() < watcher->mounts_at)
+        if (!watcher->mounts_changed || monotonic_now() < watcher->mounts_at)
                 return;
         watcher->mounts_changed = false;
         if (mount_list_changes(watcher->mounts, on_mount, watcher) < 0)
                 all_changed(watcher);
-        watcher->mounts_at = now_usec() + MOUNTS_USEC;
+        watcher->mounts_at = monotonic_now() + MOUNTS_USEC;
 }
 
 static void poll_silent(struct watcher *watcher)
 {
-        uint64_t now = now_usec();
+        uint64_t now = monotonic_now();
         struct item *item;
 
         if (TAILQ_EMPTY(&watcher->polled) || now < watcher->poll_at)
@@ -438,7 +433,7 @@ static uint64_t next_due(const struct watcher *watcher)
 
 static int wait_for_work(const struct watcher *watcher, struct pollfd fds[static 3])
 {
-        uint64_t due = next_due(watcher), now = now_usec();
+        uint64_t due = next_due(watcher), now = monotonic_now();
         struct timespec left = {};
         int r;
 
@@ -454,7 +449,7 @@ static int look_if_due(struct watcher *watcher)
 {
         struct item *item = TAILQ_FIRST(&watcher->due);
 
-        return item && item->due <= now_usec() ? look(watcher, item) : 0;
+        return item && item->due <= monotonic_now() ? look(watcher, item) : 0;
 }
 
 static int serve(struct watcher *watcher)

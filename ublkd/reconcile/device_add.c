@@ -8,7 +8,7 @@
 #include "ublkd/reconcile/parts/device_step.h"
 #include "ublkd/reconcile/worker/device_worker.h"
 #include "ublkd/reconcile/parts/managed_device.h"
-#include "ublkd/reconcile/view/monotonic.h"
+#include "ublkd/base/clock.h"
 #include "ublkd/reconcile/view/spec_features.h"
 
 #include "ublkd/driver/device_route.h"

@@ -11,7 +11,7 @@
 #include "ublkd/reconcile/parts/device_step.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/view/device_report.h"
-#include "ublkd/reconcile/view/monotonic.h"
+#include "ublkd/base/clock.h"
 #include "ublkd/reconcile/view/stable_path.h"
 #include "ublkd/reconcile/view/user_words.h"
 

@@ -17,7 +17,7 @@
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
 #include "ublkd/reconcile/view/device_wish.h"
-#include "ublkd/reconcile/view/monotonic.h"
+#include "ublkd/base/clock.h"
 #include "ublkd/reconcile/view/observe.h"
 #include "ublkd/reconcile/view/turn_view.h"
 #include "ublkd/reconcile/view/user_words.h"

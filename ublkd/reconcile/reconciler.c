@@ -18,7 +18,7 @@
 #include "ublkd/reconcile/parts/reconciler_queue.h"
 #include "ublkd/reconcile/reconciler_events.h"
 #include "ublkd/reconcile/spec_preflight.h"
-#include "ublkd/reconcile/view/monotonic.h"
+#include "ublkd/base/clock.h"
 
 #include "ublkd/base/log.h"
 

@@ -6,7 +6,7 @@
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
-#include "ublkd/reconcile/view/monotonic.h"
+#include "ublkd/base/clock.h"
 
 /* Queue a turn, which asks the kernel whether the disk still belongs to the device. */
 void reconciler_disk_changed(struct reconciler *reconciler, int number)

@@ -10,7 +10,7 @@
 #include "ublkd/reconcile/backing/device_shared.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
-#include "ublkd/reconcile/view/monotonic.h"
+#include "ublkd/base/clock.h"
 #include "ublkd/reconcile/view/observe.h"
 #include "ublkd/reconcile/view/user_words.h"
 
