@@ -55,6 +55,11 @@ static int parse_quantity(const char *text, const struct unit *units, size_t cou
         return 0;
 }
 
+bool is_number(const char *text)
+{
+        return *text && strspn(text, "0123456789") == strlen(text);
+}
+
 int parse_bytes(const char *text, uint64_t *ret)
 {
         return parse_quantity(text, byte_units, ARRAY_SIZE(byte_units), ret);

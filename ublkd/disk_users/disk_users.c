@@ -11,6 +11,7 @@
 #include "ublkd/disk_users/disk_stack.h"
 
 #include "ublkd/base/file_io.h"
+#include "ublkd/base/quantity.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -18,11 +19,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-
-static bool is_number(const char *text)
-{
-        return *text && strspn(text, "0123456789") == strlen(text);
-}
 
 /* ---- processes ---- */
 

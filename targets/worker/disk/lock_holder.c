@@ -2,6 +2,7 @@
 /* Which process has locked what, read from /proc. */
 #include "targets/worker/disk/lock_holder.h"
 #include "ublkd/base/file_io.h"
+#include "ublkd/base/quantity.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -11,11 +12,6 @@
 #include <string.h>
 
 enum { TEXT_SIZE = 8192 };
-
-static bool is_number(const char *text)
-{
-        return *text && strspn(text, "0123456789") == strlen(text);
-}
 
 /* "4: OFDLCK ADVISORY WRITE -1 08:01:4711 0 EOF", as fs/locks.c (lock_get_status) prints it. */
 static bool collides(const char *line, ino_t number, const struct flock *wanted)

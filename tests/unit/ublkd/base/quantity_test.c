@@ -130,8 +130,21 @@ static void test_sizes_are_written_as_they_are_read(void)
         CHECK_STR(text, "18446744073709551615 bytes");
 }
 
+static void test_numbers(void)
+{
+        static const char *const others[] = {"", "self", "-1", "+1", " 1", "1 ", "1.5", "0x1", "1a"};
+
+        CHECK(is_number("0"));
+        CHECK(is_number("4194304"));
+        CHECK(is_number("18446744073709551616")); /* longer than any variable */
+        for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+                if (!CHECK(!is_number(others[i])))
+                        fprintf(stderr, "    for \"%s\"\n", others[i]);
+}
+
 int main(void)
 {
+        test_numbers();
         test_durations_are_written_as_they_are_read();
         test_sizes_are_written_as_they_are_read();
         check_samples(parse_bytes, bytes, ARRAY_SIZE(bytes));
