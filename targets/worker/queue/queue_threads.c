@@ -29,6 +29,8 @@ struct queue_thread {
         pthread_t thread;
         unsigned index;
         bool started;
+        enum phase phase;
+        int error; /* why it ended; 0: the driver took its queue away, or it runs */
 };
 
 struct queue_threads {
@@ -42,7 +44,7 @@ struct queue_threads {
         unsigned count;
         atomic_uint fetched, gone;
         atomic_bool served;
-        atomic_int failure; /* of the first that failed: -errno * _PHASE_MAX - phase; 0: none */
+        _Atomic(const struct queue_thread *) failed; /* the first that failed; NULL: none */
         struct queue_thread threads[];
 };
 
@@ -51,12 +53,13 @@ static void tell_main(struct queue_threads *all)
         (void)eventfd_write(all->event_fd, 1); /* cannot fail but by being full of news already */
 }
 
-static void failed(struct queue_threads *all, enum phase phase, int error)
+/* Report that the thread has failed; its `phase` and `error` do not change any more. */
+static void failed(struct queue_thread *self)
 {
-        int none = 0;
+        const struct queue_thread *none = NULL;
 
-        atomic_compare_exchange_strong(&all->failure, &none, error * _PHASE_MAX - (int)phase);
-        tell_main(all);
+        atomic_compare_exchange_strong(&self->all->failed, &none, self);
+        tell_main(self->all);
 }
 
 static void name_thread(unsigned index)
@@ -67,12 +70,13 @@ static void name_thread(unsigned index)
         (void)pthread_setname_np(pthread_self(), name); /* only for people */
 }
 
-static int serve(struct queue_threads *all, unsigned index, enum phase *phase)
+static int serve(struct queue_thread *self)
 {
+        struct queue_threads *all = self->all;
         _cleanup_(ublk_queue_close_pointer) struct ublk_queue *queue = NULL;
         const struct ublk_queue_setup setup = {
                 .device = &all->disk->device,
-                .index = index,
+                .index = self->index,
                 .depth = all->disk->params.queue_depth,
                 .max_io_size = all->disk->params.max_io_size,
                 .route = all->route,
@@ -83,20 +87,20 @@ static int serve(struct queue_threads *all, unsigned index, enum phase *phase)
         };
         int r;
 
-        *phase = PHASE_OPEN;
+        self->phase = PHASE_OPEN;
         r = ublk_queue_open(&setup, &queue);
         if (r < 0)
                 return r;
-        *phase = PHASE_FETCH;
+        self->phase = PHASE_FETCH;
         r = ublk_queue_fetch(queue);
         if (r >= 0) {
-                *phase = PHASE_DROP;
+                self->phase = PHASE_DROP;
                 r = sandbox_drop_capabilities();
         }
         if (r >= 0) {
                 atomic_fetch_add(&all->fetched, 1);
                 tell_main(all);
-                *phase = PHASE_RUN;
+                self->phase = PHASE_RUN;
                 r = ublk_queue_run(queue);
         }
         /* With requests in flight it cannot be closed: the end of the process does that. */
@@ -109,15 +113,13 @@ static void *thread_main(void *argument)
 {
         struct queue_thread *self = argument;
         struct queue_threads *all = self->all;
-        enum phase phase = PHASE_OPEN;
-        int r;
 
         name_thread(self->index);
         queue_place_take(all->queue_cpus, self->index);
         sandbox_mark_io_thread();
-        r = serve(all, self->index, &phase);
-        if (r < 0) {
-                failed(all, phase, r);
+        self->error = serve(self);
+        if (self->error < 0) {
+                failed(self);
                 return NULL;
         }
         atomic_fetch_add(&all->gone, 1);
@@ -200,14 +202,14 @@ int queue_threads_fd(const struct queue_threads *threads)
 enum queue_threads_state queue_threads_state(
         struct queue_threads *threads, int *ret_error, const char **ret_what)
 {
+        const struct queue_thread *failure;
         eventfd_t news;
-        int failure;
 
         (void)eventfd_read(threads->event_fd, &news); /* before looking: what comes later wakes us again */
-        failure = atomic_load(&threads->failure);
-        if (failure < 0) {
-                *ret_error = -(-failure / _PHASE_MAX);
-                *ret_what = phases[-failure % _PHASE_MAX];
+        failure = atomic_load(&threads->failed);
+        if (failure) {
+                *ret_error = failure->error;
+                *ret_what = phases[failure->phase];
                 return QUEUE_THREADS_FAILED;
         }
         if (atomic_load(&threads->gone) == threads->count)

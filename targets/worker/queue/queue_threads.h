@@ -24,7 +24,7 @@ struct queue_threads *queue_threads_free(struct queue_threads *threads);
 
 /* Readable after a change of state, until queue_threads_state() is called. */
 int queue_threads_fd(const struct queue_threads *threads);
-/* *ret_error (may be NULL): in state FAILED, -errno of the first that failed. *ret_what: what it was doing,
+/* *ret_error: in state FAILED, -errno of the first that failed. *ret_what: what it was doing,
  * for a sentence. */
 enum queue_threads_state queue_threads_state(
         struct queue_threads *threads, int *ret_error, const char **ret_what);
