@@ -2,6 +2,8 @@
 /* Identify the client, and decide what it may do. */
 #include "api/http/access.h"
 
+#include "ublkd/base/file_io.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -62,18 +64,13 @@ static int read_token(const char *path, char ret_token[static TOKEN_TEXT_SIZE])
         return 0;
 }
 
-static int write_token(const char *path, const char *token)
+/* Write the token `userdata` to a new file that survives a power cut; for replace_at(). */
+static int write_token(int dir, const char *name, void *userdata)
 {
-        _cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-        int r = 0;
+        _cleanup_close_ int fd =
+                openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 
-        if (fd < 0)
-                return -errno;
-        if (dprintf(fd, "%s\n", token) < 0 || fsync(fd) < 0)
-                r = -errno;
-        if (r < 0)
-                (void)unlink(path); /* half a token would make the next start fail */
-        return r;
+        return fd < 0 || dprintf(fd, "%s\n", (const char *)userdata) < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
 static int make_token(const char *path, char ret_token[static TOKEN_TEXT_SIZE])
@@ -86,7 +83,7 @@ static int make_token(const char *path, char ret_token[static TOKEN_TEXT_SIZE])
                 return -EIO;
         for (size_t i = 0; i < sizeof(bytes); i++)
                 snprintf(token + 2 * i, 3, "%02x", bytes[i]);
-        r = write_token(path, token);
+        r = replace_at(AT_FDCWD, path, write_token, token);
         if (r >= 0)
                 memcpy(ret_token, token, sizeof(token));
         return r;

@@ -6,8 +6,12 @@
 
 #include "tests/unit/check.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void test_percent_decoding(void)
 {
@@ -108,10 +112,40 @@ static void test_token(void)
         problem_list_clear(&problems);
 }
 
+/* A process that dies while it writes the token leaves none, or the whole one: the next start does not read half
+ * a token. */
+static void test_half_a_token(void)
+{
+        char directory[] = "/tmp/api_routes_test.XXXXXX", path[64], token[TOKEN_TEXT_SIZE];
+        struct rlimit size, none = {};
+        struct problem_list problems = {};
+        int status = 0;
+        pid_t child;
+
+        if (!CHECK(mkdtemp(directory)))
+                return;
+        CHECK_INT(getrlimit(RLIMIT_FSIZE, &size), 0);
+        none.rlim_max = size.rlim_max;
+        child = fork();
+        if (child == 0) {
+                (void)setrlimit(RLIMIT_FSIZE, &none); /* the first byte kills it */
+                _exit(token_open(directory, token, &problems) < 0);
+        }
+        CHECK_INT(waitpid(child, &status, 0), child);
+        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ);
+        snprintf(path, sizeof(path), "%s/api-token", directory);
+        CHECK_INT(access(path, F_OK), -1);
+        CHECK_INT(token_open(directory, token, &problems), 0);
+        CHECK_INT(unlink(path), 0);
+        CHECK_INT(rmdir(directory), 0);
+        problem_list_clear(&problems);
+}
+
 int main(void)
 {
         test_percent_decoding();
         test_routes();
         test_token();
+        test_half_a_token();
         return check_report();
 }
