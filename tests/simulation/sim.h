@@ -25,7 +25,7 @@
  * Everything random comes from the seed, so a seed is a schedule. Times are microseconds, sizes MiB. */
 #pragma once
 
-#include "tests/plan/walk.h"
+#include "tests/simulation/walk.h"
 #include "ublkd/plan/attempt.h"
 #include "ublkd/reconcile/reconciler.h"
 
