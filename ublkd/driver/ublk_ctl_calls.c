@@ -138,9 +138,9 @@ static bool has_given_up(const struct ctl_calls *calls, uint32_t number)
         for (size_t i = 0; i < ARRAY_SIZE(calls->helpers); i++) {
                 const struct given_up *given_up;
 
-                LIST_FOREACH(given_up, &calls->helpers[i].given_up, link)
-                if (given_up->number == number)
-                        return true;
+                LIST_FOREACH (given_up, &calls->helpers[i].given_up, link)
+                        if (given_up->number == number)
+                                return true;
         }
         return false;
 }
@@ -170,11 +170,11 @@ static void on_late_reply(struct ctl_helper *helper, uint64_t sequence)
 {
         struct given_up *given_up;
 
-        LIST_FOREACH(given_up, &helper->given_up, link)
-        if (given_up->sequence == sequence) {
-                given_up_release(helper, given_up);
-                return;
-        }
+        LIST_FOREACH (given_up, &helper->given_up, link)
+                if (given_up->sequence == sequence) {
+                        given_up_release(helper, given_up);
+                        return;
+                }
 }
 
 static void given_up_forget(struct ctl_helper *helper)

@@ -173,9 +173,9 @@ static bool is_being_opened(const struct helper *helper, uint32_t number)
 {
         const struct errand *errand;
 
-        LIST_FOREACH(errand, &helper->opening, link)
-        if (errand->request.number == number)
-                return true;
+        LIST_FOREACH (errand, &helper->opening, link)
+                if (errand->request.number == number)
+                        return true;
         return false;
 }
 
@@ -226,8 +226,7 @@ static int answer_late(struct helper *helper, int *ret_error)
         struct errand *errand;
 
         *ret_error = 0;
-        LIST_FOREACH(errand, &helper->opening, link)
-        {
+        LIST_FOREACH (errand, &helper->opening, link) {
                 if (errand->answered)
                         continue;
                 if (errand->deadline <= now) {

@@ -152,9 +152,9 @@ static struct entry *entry_find(const struct path_names *names, const struct pla
         uint64_t hash = hash_of(place, name);
         struct entry *entry;
 
-        LIST_FOREACH(entry, bucket_of(names, hash), of_bucket)
-        if (entry->hash == hash && entry->place == place && strcmp(entry->name, name) == 0)
-                return entry;
+        LIST_FOREACH (entry, bucket_of(names, hash), of_bucket)
+                if (entry->hash == hash && entry->place == place && strcmp(entry->name, name) == 0)
+                        return entry;
         return NULL;
 }
 
@@ -265,8 +265,8 @@ static void each_of(const struct entry *entry, path_dependent_each each, void *u
 {
         const struct path_link *link;
 
-        LIST_FOREACH(link, &entry->links, of_entry)
-        each(userdata, link->dependent);
+        LIST_FOREACH (link, &entry->links, of_entry)
+                each(userdata, link->dependent);
 }
 
 void path_names_each(
@@ -286,8 +286,8 @@ void path_names_each_in(const struct path_names *names, int place, path_dependen
 
         if (!in)
                 return;
-        LIST_FOREACH(entry, &in->entries, of_place)
-        each_of(entry, each, userdata);
+        LIST_FOREACH (entry, &in->entries, of_place)
+                each_of(entry, each, userdata);
 }
 
 size_t path_names_count(const struct path_names *names)

@@ -402,8 +402,8 @@ static void poll_silent(struct watcher *watcher)
 
         if (TAILQ_EMPTY(&watcher->polled) || now < watcher->poll_at)
                 return;
-        TAILQ_FOREACH(item, &watcher->polled, of_polled)
-        item_changed(watcher, item);
+        TAILQ_FOREACH (item, &watcher->polled, of_polled)
+                item_changed(watcher, item);
         watcher->poll_at = now + watcher->options.poll_usec;
 }
 

@@ -210,11 +210,11 @@ static int act_stop(struct ublk_ctl_call *call, struct kernel_device *ret _unuse
         struct worker_proc *worker;
 
         fake_disks[call->number].device.state = KERNEL_STATE_DEAD;
-        TAILQ_FOREACH(worker, &fake_workers, link)
-        if (worker->number == call->number && !worker->dead) {
-                fake_worker_die(worker);
-                break;
-        }
+        TAILQ_FOREACH (worker, &fake_workers, link)
+                if (worker->number == call->number && !worker->dead) {
+                        fake_worker_die(worker);
+                        break;
+                }
         return 0;
 }
 
@@ -240,13 +240,13 @@ static int act_quiesce(struct ublk_ctl_call *call, struct kernel_device *ret _un
         struct worker_proc *worker;
 
         fake_quiesces++;
-        TAILQ_FOREACH(worker, &fake_workers, link)
-        if (worker->number == call->number && !worker->dead) {
-                if (fake_crashes)
-                        worker->death = (struct worker_death){.by_signal = true, .code = SIGSEGV};
-                fake_worker_die(worker);
-                break;
-        }
+        TAILQ_FOREACH (worker, &fake_workers, link)
+                if (worker->number == call->number && !worker->dead) {
+                        if (fake_crashes)
+                                worker->death = (struct worker_death){.by_signal = true, .code = SIGSEGV};
+                        fake_worker_die(worker);
+                        break;
+                }
         return 0;
 }
 
@@ -285,9 +285,9 @@ struct worker_proc *fake_worker(const char *name)
 {
         struct worker_proc *worker;
 
-        TAILQ_FOREACH(worker, &fake_workers, link)
-        if (strcmp(worker->name, name) == 0)
-                return worker;
+        TAILQ_FOREACH (worker, &fake_workers, link)
+                if (strcmp(worker->name, name) == 0)
+                        return worker;
         return NULL;
 }
 
