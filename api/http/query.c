@@ -191,6 +191,7 @@ static int parse_after(const char *value, struct query *ret)
         return value ? query_parse_revision(value, &ret->after) : -EINVAL;
 }
 
+/* clang-format off */
 static const struct parameter {
         const char *name;
         enum query_parameter parameter;
@@ -198,23 +199,27 @@ static const struct parameter {
         int (*parse)(const char *value, struct query *ret);
         const char *hint;
 } parameters[] = {
-        {"wait",                QUERY_WAIT_READY,          false, parse_wait_ready,          "wait=ready"                                      },
-        {"wait",                QUERY_WAIT_GONE,           false, parse_wait_gone,           "wait, without a value"                           },
-        {"timeout",             QUERY_TIMEOUT,             false, parse_timeout,             "a duration up to 10min, like timeout=30s"        },
-        {"force",               QUERY_FORCE,               false, parse_force,               "force=true or force=false"                       },
-        {"dryRun",              QUERY_DRY_RUN,             false, parse_dry_run,             "dryRun=true or dryRun=false"                     },
+        {"wait",                QUERY_WAIT_READY,          false, parse_wait_ready,          "wait=ready"},
+        {"wait",                QUERY_WAIT_GONE,           false, parse_wait_gone,           "wait, without a value"},
+        {"timeout",             QUERY_TIMEOUT,             false, parse_timeout,
+         "a duration up to 10min, like timeout=30s"},
+        {"force",               QUERY_FORCE,               false, parse_force,               "force=true or force=false"},
+        {"dryRun",              QUERY_DRY_RUN,             false, parse_dry_run,             "dryRun=true or dryRun=false"},
         {"accept-write-errors", QUERY_ACCEPT_WRITE_ERRORS, false, parse_accept_write_errors,
-         "accept-write-errors=TOKEN, as status.writeErrors shows it"                                                                           },
+         "accept-write-errors=TOKEN, as status.writeErrors shows it"},
         {"drop-last-copy",      QUERY_DROP_LAST_COPY,      false, parse_drop_last_copy,
-         "drop-last-copy=true or drop-last-copy=false"                                                                                         },
-        {"label",               QUERY_LABEL,               true,  parse_label,               "label=KEY=VALUE, up to 16 of them"               },
-        {"limit",               QUERY_LIMIT,               false, parse_limit,               "limit=N with N from 1 to 1000"                   },
-        {"continue",            QUERY_CONTINUE,            false, parse_continue,            "the value of `continue` in the last page"        },
-        {"device",              QUERY_DEVICE,              false, parse_device,              "device=NAME"                                     },
-        {"after",               QUERY_AFTER,               false, parse_after,               "after=REVISION, a number from a list or an event"},
+         "drop-last-copy=true or drop-last-copy=false"},
+        {"label",               QUERY_LABEL,               true,  parse_label,               "label=KEY=VALUE, up to 16 of them"},
+        {"limit",               QUERY_LIMIT,               false, parse_limit,               "limit=N with N from 1 to 1000"},
+        {"continue",            QUERY_CONTINUE,            false, parse_continue,
+         "the value of `continue` in the last page"},
+        {"device",              QUERY_DEVICE,              false, parse_device,              "device=NAME"},
+        {"after",               QUERY_AFTER,               false, parse_after,
+         "after=REVISION, a number from a list or an event"},
         {"accept-backing",      QUERY_ACCEPT_BACKING,      false, parse_accept_backing,
-         "the identity in status.backing.found"                                                                                                },
+         "the identity in status.backing.found"},
 };
+/* clang-format on */
 
 struct reading {
         unsigned allowed;

@@ -123,30 +123,31 @@ static double writes_waiting_of(const struct device_sample *device)
 
 static void write_values(FILE *out, const struct device_sample *devices, size_t count)
 {
+        /* clang-format off */
         static const struct {
                 const char *name, *help;
                 enum metric_type type;
                 double (*value)(const struct device_sample *device);
                 bool counted; /* only devices that have statistics */
         } families[] = {
-                {"ublkd_device_worker_restarts_total",
-                 "Workers that were started to replace another, failed attempts included.",                   METRIC_COUNTER, restarts_of,       false},
-                {"ublkd_device_recoveries_total",      "Recoveries that ended in Live.",                      METRIC_COUNTER,
-                 recoveries_of,                                                                                                                  false},
-                {"ublkd_device_last_recovery_seconds",
-                 "Time from the death of a worker until Live; 0: none yet.",                                  METRIC_GAUGE,
-                 last_recovery_of,                                                                                                               false},
-                {"ublkd_device_flush_failed",
-                 "1: a flush failed, and all later flushes fail until the loss is accepted.",                 METRIC_GAUGE,   flush_failed_of,   false},
-                {"ublkd_device_backing_truncated",     "1: the backing file was cut off, and all I/O fails.",
-                 METRIC_GAUGE,                                                                                                truncated_of,      false},
-                {"ublkd_device_writes_waiting",        "Writes that wait for room in the backing store.",
-                 METRIC_GAUGE,                                                                                                writes_waiting_of, true },
-                {"ublkd_device_io_rounds_total",       "Turns of the loops of the device's queues.",          METRIC_COUNTER,
-                 rounds_of,                                                                                                                      true },
+                {"ublkd_device_worker_restarts_total", "Workers that were started to replace another, failed attempts included.",
+                 METRIC_COUNTER, restarts_of, false},
+                {"ublkd_device_recoveries_total", "Recoveries that ended in Live.",
+                 METRIC_COUNTER, recoveries_of, false},
+                {"ublkd_device_last_recovery_seconds", "Time from the death of a worker until Live; 0: none yet.",
+                 METRIC_GAUGE, last_recovery_of, false},
+                {"ublkd_device_flush_failed", "1: a flush failed, and all later flushes fail until the loss is accepted.",
+                 METRIC_GAUGE, flush_failed_of, false},
+                {"ublkd_device_backing_truncated", "1: the backing file was cut off, and all I/O fails.",
+                 METRIC_GAUGE, truncated_of, false},
+                {"ublkd_device_writes_waiting", "Writes that wait for room in the backing store.",
+                 METRIC_GAUGE, writes_waiting_of, true},
+                {"ublkd_device_io_rounds_total", "Turns of the loops of the device's queues.",
+                 METRIC_COUNTER, rounds_of, true},
                 {"ublkd_device_io_unregistered_total", "Requests whose buffers the driver did not register.",
-                 METRIC_COUNTER,                                                                                              unregistered_of,   true },
+                 METRIC_COUNTER, unregistered_of, true},
         };
+        /* clang-format on */
 
         for (size_t f = 0; f < ARRAY_SIZE(families); f++) {
                 metric_family(out, families[f].name, families[f].type, families[f].help);
@@ -175,20 +176,22 @@ static void write_paths(FILE *out, const struct device_sample *devices, size_t c
 
 static void write_ops(FILE *out, const struct device_sample *devices, size_t count)
 {
+        /* clang-format off */
         static const struct {
                 const char *name, *help;
                 enum metric_type type;
                 size_t offset; /* of a double in struct op_sample */
         } families[] = {
                 {"ublkd_device_io_requests_total", "Requests that ended, with success or error.",
-                 METRIC_COUNTER,                                                                                  offsetof(struct op_sample, requests) },
-                {"ublkd_device_io_bytes_total",    "Bytes of requests that succeeded.",           METRIC_COUNTER,
-                 offsetof(struct op_sample,                                                                                                  bytes)    },
-                {"ublkd_device_io_errors_total",   "Requests that failed.",                       METRIC_COUNTER,
-                 offsetof(struct op_sample,                                                                                                  errors)   },
-                {"ublkd_device_io_in_flight",      "Requests in flight in the worker.",           METRIC_GAUGE,
-                 offsetof(struct op_sample,                                                                                                  in_flight)},
+                 METRIC_COUNTER, offsetof(struct op_sample, requests)},
+                {"ublkd_device_io_bytes_total", "Bytes of requests that succeeded.",
+                 METRIC_COUNTER, offsetof(struct op_sample, bytes)},
+                {"ublkd_device_io_errors_total", "Requests that failed.",
+                 METRIC_COUNTER, offsetof(struct op_sample, errors)},
+                {"ublkd_device_io_in_flight", "Requests in flight in the worker.",
+                 METRIC_GAUGE, offsetof(struct op_sample, in_flight)},
         };
+        /* clang-format on */
 
         for (size_t f = 0; f < ARRAY_SIZE(families); f++) {
                 metric_family(out, families[f].name, families[f].type, families[f].help);

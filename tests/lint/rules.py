@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 LINES_MAX = 600
+COLUMNS_MAX = 140  # of tables that clang-format leaves alone; it breaks all other lines earlier
 LICENCE = "/* SPDX-License-Identifier: MIT */\n"
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
@@ -183,6 +184,14 @@ def is_short(_path, text):
     lines = without_licence(text).count("\n")
     if lines > LINES_MAX:
         yield LINES_MAX, f"has {lines} lines; past {LINES_MAX}, find the second purpose and give it a file"
+
+
+def is_narrow(path, text):
+    if not is_product(path):
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > COLUMNS_MAX:
+            yield number, f"has {len(line)} columns; break it at {COLUMNS_MAX} at most"
 
 
 def names_its_licence(_path, text):
@@ -478,6 +487,7 @@ RULES = [
     pure_files_do_no_io,
     who_sees_the_uapi,
     is_short,
+    is_narrow,
     names_its_licence,
     says_its_purpose,
     who_logs,

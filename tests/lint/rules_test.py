@@ -77,6 +77,7 @@ BAD = [
     ("targets/loop/loop.c", '#include "ublkd/base/ublk_uapi.h"\n', "UAPI"),
     ("ublkd/reconcile/view/observe.c", "int x;\n" * 600, "601 lines"),
     ("tests/unit/observe_test.c", "int x;\n" * 600, "601 lines"),
+    ("ublkd/reconcile/view/observe.c", "int x;" + " " * 134 + "\n\nint " + "y" * 136 + ";\n", "141 columns"),
     ("ublkd/reconcile/view/observe.c", 'log_error(NULL, "x");\n', "logs"),
     ("targets/loop/loop.c", 'log_debug (NULL, "x");\n', "logs"),
     ("ublkd/reconcile/view/observe.c", "sleep(1);\n", "sleeps"),

@@ -35,6 +35,7 @@ enum ctl_kind {
 
 #define SECONDS(n) ((n) * UINT64_C(1000000))
 
+/* clang-format off */
 /* START and END wait for the worker, too: it has fetched by the time they are sent, so that does not take
  * long. */
 static const struct {
@@ -43,20 +44,21 @@ static const struct {
         bool tells_device; /* its answer is a struct ublksrv_ctrl_dev_info, or a mask */
         bool only_asks;    /* it changes nothing, and waits for no other command */
 } kinds[] = {
-        [CTL_GET_INFO] = {UBLK_U_CMD_GET_DEV_INFO,        SECONDS(10), true,  true },
-        [CTL_GET_AFFINITY] = {UBLK_U_CMD_GET_QUEUE_AFFINITY,  SECONDS(10), true,  true },
-        [CTL_ADD] = {UBLK_U_CMD_ADD_DEV,             SECONDS(10), true,  false},
-        [CTL_SET_PARAMS] = {UBLK_U_CMD_SET_PARAMS,          SECONDS(10), false, false},
-        [CTL_START] = {UBLK_U_CMD_START_DEV,           SECONDS(30), false, false},
-        [CTL_STOP] = {UBLK_U_CMD_STOP_DEV,            SECONDS(10), false, false},
-        [CTL_TRY_STOP] = {UBLK_U_CMD_TRY_STOP_DEV,        SECONDS(10), false, false},
-        [CTL_STOP_UNHELD] = {UBLK_U_CMD_STOP_DEV,            SECONDS(15), false, false},
-        [CTL_QUIESCE] = {UBLK_U_CMD_QUIESCE_DEV,         SECONDS(10), false, false},
-        [CTL_UPDATE_SIZE] = {UBLK_U_CMD_UPDATE_SIZE,         SECONDS(10), false, false},
-        [CTL_DEL] = {UBLK_U_CMD_DEL_DEV_ASYNC,       SECONDS(10), false, false},
+        [CTL_GET_INFO]       = {UBLK_U_CMD_GET_DEV_INFO,        SECONDS(10), true,  true},
+        [CTL_GET_AFFINITY]   = {UBLK_U_CMD_GET_QUEUE_AFFINITY,  SECONDS(10), true,  true},
+        [CTL_ADD]            = {UBLK_U_CMD_ADD_DEV,             SECONDS(10), true,  false},
+        [CTL_SET_PARAMS]     = {UBLK_U_CMD_SET_PARAMS,          SECONDS(10), false, false},
+        [CTL_START]          = {UBLK_U_CMD_START_DEV,           SECONDS(30), false, false},
+        [CTL_STOP]           = {UBLK_U_CMD_STOP_DEV,            SECONDS(10), false, false},
+        [CTL_TRY_STOP]       = {UBLK_U_CMD_TRY_STOP_DEV,        SECONDS(10), false, false},
+        [CTL_STOP_UNHELD]    = {UBLK_U_CMD_STOP_DEV,            SECONDS(15), false, false},
+        [CTL_QUIESCE]        = {UBLK_U_CMD_QUIESCE_DEV,         SECONDS(10), false, false},
+        [CTL_UPDATE_SIZE]    = {UBLK_U_CMD_UPDATE_SIZE,         SECONDS(10), false, false},
+        [CTL_DEL]            = {UBLK_U_CMD_DEL_DEV_ASYNC,       SECONDS(10), false, false},
         [CTL_BEGIN_RECOVERY] = {UBLK_U_CMD_START_USER_RECOVERY, SECONDS(10), false, false},
-        [CTL_END_RECOVERY] = {UBLK_U_CMD_END_USER_RECOVERY,   SECONDS(30), false, false},
+        [CTL_END_RECOVERY]   = {UBLK_U_CMD_END_USER_RECOVERY,   SECONDS(30), false, false},
 };
+/* clang-format on */
 _Static_assert(ARRAY_SIZE(kinds) == _CTL_KIND_MAX, "every kind has a row");
 
 enum ctl_opening {

@@ -32,7 +32,8 @@ static const struct {
         [HOLD_UNKNOWN] = {
                 .reason = REASON_IN_USE,
                 .known = IN_USE,
-                .unknown = "/dev/ublkb%d cannot be opened, so ublkd does not know whether it is in use; ublkd tries again, and removes the disk when it is not in use." FORCED },
+                .unknown = "/dev/ublkb%d cannot be opened, so ublkd does not know whether it is in use; ublkd tries again, and"
+                           " removes the disk when it is not in use." FORCED },
         [HOLD_AFTER_DELETE] = {
                 .reason = REASON_STILL_HELD,
                 .known = WAITS_FOR_LAST "%s.",
