@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Print aligned columns of text. */
+/* Print aligned columns of text. ublkctl/README.md says why libsmartcols does not do it. */
 #include "ublkctl/text/table.h"
 
 #include "ublkctl/text/text.h"
