@@ -105,7 +105,7 @@ def spec_components(source, targets):
 
 
 class Problems:
-    """problems.json, and the responses that tell of them."""
+    """problems.json, and the responses that report them."""
 
     def __init__(self, path):
         self.kinds = load(path)

@@ -26,7 +26,7 @@ def test_answers_about_devices_wait_for_the_first_pass(server, method, path, bod
     send(connection, method, path, body, headers)
     server.until("first-passes", 1)
     for free in ("/healthz", "/host", "/targets", "/schemas", "/openapi.json"):
-        assert server.ask("GET", free).status == 200, "they tell of no device"
+        assert server.ask("GET", free).status == 200, "their answers name no device"
     check_problem(server.ask("GET", "/readyz"), 503, "not-ready")
     server.tell("status data Live Live It serves.")
     assert server.tell("first-passes") == 1

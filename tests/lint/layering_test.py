@@ -26,7 +26,7 @@ def test_there_is_something_to_check():
     paths = rules.tracked_c_files(ROOT)
     assert "ublkd/plan/plan.c" in paths and len(paths) > 50
     texts = rules.tracked_files(ROOT, rules.PLAIN_TEXTS)
-    assert {"docs/glossary.md", "docs/man/ublkd.8.in", "tests/lint/docs_test.py"} < set(texts)
+    assert {"docs/glossary.md", "docs/man/ublkd.8.in", "scripts/first-light", "tests/lint/docs_test.py"} < set(texts)
 
 
 def test_every_list_of_rules_names_files_that_exist():

@@ -38,7 +38,7 @@ APT::Update::Error-Mode "any";
 
 
 class PackageError(Exception):
-    """A package could not be had; the text is for the user."""
+    """A package could not be downloaded; the text is for the user."""
 
 
 def machine_mirror():
