@@ -87,14 +87,15 @@ def reasons(answer):
 
 def test_the_list_has_the_newest_first(server):
     create(server, "data", labels={"app": "db"})
-    server.tell("note data WorkerDied The worker died. Another one is started.")
+    said = "The worker died. Another one is started."
+    server.tell(f"note data WorkerDied {said}")
     answer = events(server)
     assert reasons(answer) == [("data", "WorkerDied"), ("data", "Live"), ("data", "Created")]
     event = answer["items"][0]
     uid = server.ask("GET", "/devices/data").json["uid"]
     assert event["device"] == {"name": "data", "uid": uid, "labels": {"app": "db"}}
     assert event["type"] == "Warning" and event["count"] == 1
-    assert event["message"] == "The worker died. Another one is started."
+    assert event["message"] == said
     assert event["firstRevision"] == event["revision"] == answer["revision"]
     assert event["firstTime"] == event["lastTime"] and event["lastTime"].endswith("Z")
     assert answer["revision"] == server.ask("GET", "/devices").json["revision"]
@@ -135,10 +136,11 @@ def test_the_list_has_every_change_by_a_client(server):
 
 def test_repeated_events_are_counted(server):
     create(server, "data")
-    for nth in range(10):
-        server.tell(f"note data WorkerDied It died the {nth}th time.")
+    deaths = [f"It died the {nth}th time." for nth in range(10)]
+    for said in deaths:
+        server.tell(f"note data WorkerDied {said}")
     event, *others = events(server)["items"]
-    assert event["count"] == 10 and event["message"] == "It died the 9th time."
+    assert event["count"] == 10 and event["message"] == deaths[-1]
     assert event["firstRevision"] == event["revision"] - 9
     assert len(others) == 2
 

@@ -151,7 +151,8 @@ def test_an_error_is_reported(small, daemon):
     assert disk.read(0, 4096) == block("a")
     disk.flush()
     small.make_room()
-    assert "stays until" in condition_of(daemon.api.get("data"), "Space")["message"]
+    space = condition_of(daemon.api.get("data"), "Space")
+    assert (space["status"], space["reason"]) == ("False", "StoreFull"), "until a write finds room"
     _wait_room(daemon, disk)
 
 

@@ -115,23 +115,22 @@ def test_many_removals_at_once(api):
 
 
 def test_a_held_disk_names_its_openers(api, mounted):  # pylint: disable=redefined-outer-name
-    """And no longer once they have let go."""
+    """And no longer once they have closed it."""
     device = api.get("data")
     with open(Disk(device["status"]["id"]).path, "rb"):
         api.ask("DELETE", "/devices/data?force=true", 202)
 
         def says(*words):
-            return lambda seen: all(word in condition_of(seen)["message"] for word in words)
+            return lambda seen: (condition_of(seen)["reason"] == "StillHeld"
+                                 and all(word in condition_of(seen)["message"] for word in words))
 
-        api.wait_for("data", says("waits for its last users", f"process {os.getpid()} (", f"mounted at {mounted}"),
-                     "naming both")
-        assert condition_of(api.get("data"))["reason"] == "StillHeld"
+        api.wait_for("data", says(f"process {os.getpid()} (", f"mounted at {mounted}"), "naming both")
         (event,) = [event for event in _events(api) if event["reason"] == "StillHeld"]
         assert f"mounted at {mounted}" in event["message"]
         problem = api.ask("DELETE", "/devices/data?wait&timeout=1s", 504)
         assert f"process {os.getpid()} (" in problem["detail"]
         run("umount", mounted)
-        api.wait_for("data", lambda seen: "mounted" not in condition_of(seen)["message"], "no longer naming the mount")
+        api.wait_for("data", lambda seen: str(mounted) not in condition_of(seen)["message"], "no longer naming the mount")
     wait_until(lambda: api.names() == [], "the removal done")
 
 

@@ -63,7 +63,7 @@ def test_restarts_under_load_without_an_error(ext4, file_of, daemon, directory, 
     assert daemon.api.get("data")["generation"] == 1
     listed = daemon.api.ask("GET", "/events?device=data", 200, headers={"Accept": "application/json"})["items"]
     # What was asked for is nothing to warn of, except that I/O of the worker that left takes long.
-    warned = [event for event in listed if event["type"] != "Normal" and "still in flight" not in event["message"]]
+    warned = [event for event in listed if event["type"] != "Normal" and event["reason"] != "RequestsUnderWay"]
     assert not warned, warned
 
 

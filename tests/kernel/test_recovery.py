@@ -70,7 +70,7 @@ def test_manual_trigger_holds_new_io_until_recover(api, daemon, on_crash):
     disk = Disk(device["status"]["id"])
     daemon.kill_worker("data")
     lost = api.wait_phase("data", "Quiesced")
-    assert lost["status"]["worker"] is None and "recover" in condition_of(lost)["message"]
+    assert lost["status"]["worker"] is None and condition_of(lost)["reason"] == "WaitsForRecover"
     wait_until(lambda: ublk.info(disk.number)["state"] == ublk.QUIESCED, "the kernel without a server")
     write = disk.write_later(0, block("w"))
     holds_for(lambda: not write.done and api.phase("data") == "Quiesced", 2, "the write waits")
