@@ -92,6 +92,10 @@ struct target_store {
         uint64_t inode;        /* of the file; 0: a disk */
         bool claimed;          /* `kept` is exclusive */
         bool as_given;         /* `kept` is what was given */
+        /* Where the store ends, also where open() fails because of that, and as measure() sees it. Not known of
+         * a block device that has no bytes at all: its medium or its server is away, and its data with it. */
+        bool end_known;
+        uint64_t end; /* bytes */
 };
 
 /* What the core knows of the device; all of it but the size is constant after open(). */
@@ -116,7 +120,7 @@ struct target_device {
          * read-only. */
         bool linear;
         unsigned linear_file;
-        uint64_t linear_offset; /* bytes */
+        uint64_t linear_offset; /* bytes; also set where open() fails because of where the store ends */
         bool linear_end_known; /* lseek(SEEK_END) on that file says at once, without a lock and without asking
                                   a server, where it ends: the core looks before it answers requests, see
                                   targets/worker/queue/store_end.h */

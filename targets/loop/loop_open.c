@@ -90,6 +90,12 @@ static int open_file(struct opening *opening)
         return opening->disk.read_only && !opening->device->read_only ? store_fault(opening, EROFS) : 0;
 }
 
+static void note_end(struct target_device *device, uint64_t end, bool disk)
+{
+        device->store.end = end;
+        device->store.end_known = end > 0 || !disk;
+}
+
 /* *ret: the bytes from the offset to the end. */
 static int check_size(const struct opening *opening, uint64_t *ret)
 {
@@ -97,6 +103,8 @@ static int check_size(const struct opening *opening, uint64_t *ret)
         uint64_t offset = opening->options->offset;
         int r;
 
+        opening->device->linear_offset = offset;
+        note_end(opening->device, size, is_disk(opening));
         if (size > 0 && offset < size) {
                 *ret = size - offset;
                 return 0;
@@ -326,6 +334,7 @@ int loop_measure(struct target_device *device, uint64_t *ret)
 
         if (end < 0)
                 return -errno;
+        note_end(device, (uint64_t)end, device->store.inode == 0);
         *ret = (uint64_t)end > loop->offset ? (uint64_t)end - loop->offset : 1; /* less than any block */
         return 0;
 }
@@ -383,7 +392,6 @@ int loop_open(struct target_device *device, struct target_geometry *ret, struct 
         device->file_count = 2;
         device->linear = true;
         device->linear_file = LOOP_FILE;
-        device->linear_offset = opening.options->offset;
         device->linear_end_known = is_end_known(&opening);
         device->linear_in_memory = is_in_memory(&opening);
         device->io_ends_with_process = device->linear_in_memory;

@@ -13,6 +13,7 @@
 #include "ublkd/base/clock.h"
 #include "ublkd/base/log.h"
 #include "ublkd/proto/device_region.h"
+#include "ublkd/proto/region_faults.h"
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -74,6 +75,19 @@ static void show_name(char *place, const char *name)
 
         memset(place, 0, room);
         memcpy(place, name, size);
+}
+
+/* What lay beyond the end of the store is lost, and the store may be as long as before when the next worker
+ * looks: it must not serve zeroes then. So latch before FAILED is sent. A disk that the kernel does not
+ * have yet has lost nothing. */
+static void latch_cut(struct worker *worker)
+{
+        bool exists = worker->config.exists || worker->stage >= WORKER_STAGE_READY;
+        uint64_t end;
+
+        if (exists && disk_is_cut(&worker->disk, &end))
+                (void)region_fault_latch(device_region_control(worker->shared.region), REGION_FAULT_CUT,
+                        STATS_OTHER, EIO, end);
 }
 
 /* ---- the lock on the backing store ---- */
@@ -197,6 +211,7 @@ static enum exit_status open_backend(struct worker *worker, const struct worker_
                 r = choose_cpus(&worker->config, &problems);
         if (r >= 0)
                 r = disk_open(&worker->config, TAKE_FD(fds[CONFIG_FD_STORE]), &worker->disk, &problems);
+        latch_cut(worker);
         if (r < 0)
                 (void)report_backing(worker);
         if (r == -ENOMEM || (r < 0 && problems.count == 0))
@@ -333,6 +348,8 @@ static void grow(struct worker *worker, uint64_t size)
 
         (void)disk_grow(
                 &worker->disk, size, &answer.grown.problems); /* on ENOMEM the supervisor asks again */
+        latch_cut(worker);
+        news_send(&worker->news, &worker->shared, &worker->chan);
         answer.grown.size = worker->disk.params.size;
         answer.grown.size_max = worker->disk.params.size_max;
         (void)report(worker, &answer);

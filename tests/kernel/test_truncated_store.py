@@ -4,11 +4,14 @@
 import errno
 import os
 import random
+import signal
 import threading
 
 import pytest
 
+from harness import ublk
 from harness.api import condition_of, loop_spec
+from harness.daemon import workers
 from harness.disk import BLKDISCARD, BLKZEROOUT, Background, Disk, block, read, write
 from harness.kernel_disks import dm_linear, loop_disk
 from harness.shell import run
@@ -200,6 +203,174 @@ def test_it_stays_cut_off_for_the_next_worker(daemon, ext4, file_of):
     assert disk.write_later(0, block("b")).result() == "EIO"
     daemon.api.delete("data", force=True)
 
+
+def _wait_reason(daemon, reason):
+    return daemon.api.wait_for("data", lambda device: condition_of(device)["reason"] == reason, f"waits with {reason}")
+
+
+def _assert_cut_off(daemon, disk):
+    """All I/O fails, as the status says, until the loss is accepted."""
+    for offset in (0, 5 * _MIB):
+        assert disk.read_later(offset, _BLOCK).result() == "EIO"
+        assert disk.write_later(offset, block("b")).result() == "EIO"
+    device = daemon.api.wait_for("data", lambda device: condition_of(device, "BackingWhole"), "reports the cut")
+    whole = condition_of(device, "BackingWhole")
+    assert whole["status"] == "False" and whole["reason"] == "BackingTruncated", whole
+    assert device["status"]["writeErrors"] in whole["message"]
+    assert daemon.metric("ublkd_device_backing_truncated", "data") == 1
+
+
+def _assert_one_event(daemon):
+    assert [event["reason"] for event in daemon.events("data")].count("BackingTruncated") == 1
+
+
+def _accept(daemon, disk):
+    token = daemon.api.get("data")["status"]["writeErrors"]
+    daemon.ctl("restart", f"--accept-write-errors={token}", "data")
+    assert condition_of(daemon.api.get("data"), "BackingWhole") is None
+    disk.write(5 * _MIB, block("c"))
+    assert disk.read(5 * _MIB, _BLOCK) == block("c")
+
+
+@pytest.fixture(name="lone")
+def fixture_lone(daemon, ext4, file_of):
+    """A disk that is recovered when it is asked for, with data."""
+
+    class Lone:
+        """Its disk and its file."""
+
+        def __init__(self, offset=0):
+            self.path = file_of(where=ext4, size=_SIZE + offset)
+            target = {"offset": f"{offset}"} if offset else None
+            device = daemon.api.create(loop_spec("data", self.path, target, recovery={"trigger": "manual"}))
+            self.disk = Disk(device["status"]["id"])
+            self.disk.write(5 * _MIB, block("a"))
+
+        def lose_worker(self):
+            """Kill it, and wait until the disk has none."""
+            daemon.kill_worker("data")
+            daemon.api.wait_phase("data", "Quiesced")
+
+    yield Lone
+    if "data" in daemon.api.names():
+        daemon.api.delete("data", force=True)
+
+
+def _recover(daemon):
+    daemon.api.ask("POST", "/devices/data/recover", (200, 202))
+
+
+@pytest.mark.parametrize(
+    "end, offset, reason",
+    [(0, 0, "BackingFileEmpty"), (4 * _MIB, 0, "BackingTooSmall"), (_MIB // 2, _MIB, "OffsetBeyondEnd")],
+)
+def test_cut_off_while_it_has_no_worker(daemon, lone, end, offset, reason):
+    """The worker that finds it refuses; the worker that follows must not serve zeroes."""
+    it = lone(offset)
+    it.lose_worker()
+    os.truncate(it.path, end)
+    _recover(daemon)
+    _wait_reason(daemon, reason)
+    os.truncate(it.path, _SIZE + offset)
+    _recover(daemon)
+    daemon.api.wait_phase("data", "Live")
+    _assert_cut_off(daemon, it.disk)
+    _assert_one_event(daemon)
+    _accept(daemon, it.disk)
+
+
+def test_cut_off_between_two_ublkd(daemon, lone):
+    """A ublkd that dies after the refusal leaves what was found to the next; so does one that was not there."""
+    it = lone()
+    daemon.kill()
+    os.kill(next(iter(workers())), signal.SIGKILL)
+    os.truncate(it.path, 4 * _MIB)
+    daemon.start()
+    daemon.api.wait_phase("data", "Quiesced")
+    _recover(daemon)
+    _wait_reason(daemon, "BackingTooSmall")
+    daemon.kill()
+    os.truncate(it.path, _SIZE)
+    daemon.start()
+    _recover(daemon)
+    daemon.api.wait_phase("data", "Live")
+    _assert_cut_off(daemon, it.disk)
+    _accept(daemon, it.disk)
+
+
+def test_an_accepted_loss_is_found_again_while_the_file_is_short(daemon, lone):
+    """What is accepted is what was found before."""
+    it = lone()
+    it.lose_worker()
+    os.truncate(it.path, 4 * _MIB)
+    _recover(daemon)
+    _wait_reason(daemon, "BackingTooSmall")
+    token = daemon.api.get("data")["status"]["writeErrors"]
+    daemon.api.ask("POST", f"/devices/data/restart?accept-write-errors={token}", (200, 202))
+    daemon.api.wait_for("data", lambda device: device["status"]["writeErrors"] not in (None, token), "a loss of its own")
+    os.truncate(it.path, _SIZE)
+    _recover(daemon)
+    daemon.api.wait_phase("data", "Live")
+    assert it.disk.read_later(5 * _MIB, _BLOCK).result() == "EIO"
+
+
+@pytest.mark.parametrize("end, reason", [(0, "BackingFileEmpty"), (4 * _MIB, "BackingTooSmall")])
+def test_cut_off_and_found_by_a_restart(daemon, lone, end, reason):
+    """The restart is refused, and the worker that serves on must not serve zeroes later."""
+    it = lone()
+    pid = daemon.worker_pid("data")
+    os.truncate(it.path, end)
+    problem = daemon.api.restart("data", status=422)
+    assert problem["reason"] == "CannotRestart", (problem, reason)
+    os.truncate(it.path, _SIZE)
+    _assert_cut_off(daemon, it.disk)
+    _assert_one_event(daemon)
+    assert daemon.worker_pid("data") == pid
+    _accept(daemon, it.disk)
+
+
+def test_cut_off_and_found_by_a_growth(daemon, lone):
+    """The growth is refused; the file is then made as large as the refusal said."""
+    it = lone()
+    spec = daemon.api.get("data")["spec"]
+    os.truncate(it.path, 4 * _MIB)
+    query = "?wait=ready&timeout=60s" if ublk.features()["UPDATE_SIZE"] else ""
+    if not query:
+        return
+    daemon.api.ask("PUT", f"/devices/data{query}", 422, json={**spec, "size": "16MiB"})
+    os.truncate(it.path, 2 * _SIZE)
+    _assert_cut_off(daemon, it.disk)
+
+
+def test_what_is_not_a_cut(daemon, ext4, file_of):
+    """A file that is too short for a new disk, or for a growth, has lost nothing."""
+    path = file_of(where=ext4, size=4 * _MIB)
+    spec = loop_spec("data", path, size=f"{_SIZE}")
+    daemon.api.create(spec, status=422)
+    _wait_reason(daemon, "BackingTooSmall")
+    os.truncate(path, _SIZE)
+    _recover(daemon)
+    disk = Disk(daemon.api.wait_phase("data", "Live")["status"]["id"])
+    disk.write(5 * _MIB, block("a"))
+    if ublk.features()["UPDATE_SIZE"]:
+        daemon.api.put({**spec, "size": f"{2 * _SIZE}"}, status=422)
+        pid = daemon.worker_pid("data")
+        daemon.api.ask("POST", "/devices/data/restart", (200, 202))
+        daemon.api.wait_other_worker("data", pid)
+        assert condition_of(daemon.api.get("data"), "BackingWhole") is None
+        daemon.api.put(spec)
+    daemon.api.restart("data")
+    assert condition_of(daemon.api.get("data"), "BackingWhole") is None
+    assert disk.read(5 * _MIB, _BLOCK) == block("a")
+    daemon.api.put({**spec, "enabled": False})
+    os.truncate(path, 4 * _MIB)
+    daemon.api.put(spec, status=422)
+    os.truncate(path, _SIZE)
+    _recover(daemon)
+    disk = Disk(daemon.api.wait_phase("data", "Live")["status"]["id"])
+    assert condition_of(daemon.api.get("data"), "BackingWhole") is None
+    assert disk.read(0, _BLOCK) == bytes(_BLOCK)
+    daemon.api.delete("data")
 
 def test_what_the_loop_driver_of_the_kernel_does(ext4, file_of):
     """It makes the file longer, and returns zeroes for what was acknowledged: the difference that is tested above."""

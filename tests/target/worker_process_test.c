@@ -4,6 +4,7 @@
 #include "tests/target/scratch.h"
 #include "tests/unit/check.h"
 #include "ublkd/proto/device_region.h"
+#include "ublkd/proto/region_faults.h"
 #include "ublkd/proto/worker_msg.h"
 
 #include <fcntl.h>
@@ -24,6 +25,7 @@ enum { PATIENCE = 20000 /* milliseconds: the machine may be busy */, NO_SUCH_NUM
 
 static const char *program;
 static enum worker_lock wanted_lock; /* of the next CONFIG */
+static bool disk_exists;             /* likewise */
 static bool without_locks;           /* the next process is refused any, as by a file system without them */
 static struct scratch scratch;
 
@@ -156,7 +158,8 @@ static void configure(struct process *process, const char *spec)
                            .queues = 2,
                            .queue_depth = 16,
                            .max_io_size = 1 << 20,
-                           .lock = wanted_lock}
+                           .lock = wanted_lock,
+                           .exists = disk_exists}
         };
 
         if (process->fds[CONFIG_FD_REGION] < 0)
@@ -369,6 +372,63 @@ static void test_growth_into_a_lock(void)
         CHECK_INT(left(&process), 0);
 }
 
+/* A worker gets a file of `end` bytes for 512 KiB from byte 65536 on. *ret: the fault that it leaves behind. */
+static void refuse_short_file(uint64_t end, const char *reason, struct fault_report *ret)
+{
+        _cleanup_worker_msg_ struct worker_msg msg = {.type = WORKER_MSG_LIVE};
+        int region = memfd_create("region", MFD_CLOEXEC), kept = dup(region), fd;
+        struct fault_report reports[_REGION_FAULT_MAX];
+        char spec[256], path[128];
+        struct process process;
+
+        snprintf(path, sizeof(path), "%.80s/short.img", scratch.path);
+        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        CHECK_INT(ftruncate(fd, (off_t)end), 0);
+        close(fd);
+        snprintf(spec, sizeof(spec),
+                "{\"target\":{\"type\":\"loop\",\"path\":\"%s\",\"offset\":65536},\"size\":524288,"
+                "\"blockSize\":4096}",
+                path);
+        CHECK_INT(device_region_format(region, &(struct device_region_key){.queues = 2}), 0);
+        start_with(&process, reason, region);
+        expect_hello(process.channel, WORKER_STAGE_OPENING, "", process.pid);
+        configure(&process, spec);
+        if (expect(process.channel, WORKER_MSG_FAILED, &msg) && CHECK_INT(msg.failed.problems.count, 1))
+                CHECK_STR(msg.failed.problems.items[0].reason, reason);
+        CHECK_INT(region_faults_read(kept, reports), 0);
+        *ret = reports[REGION_FAULT_CUT];
+        CHECK_INT(left(&process), 1);
+        close(process.channel);
+        close(kept);
+}
+
+/* What a disk has lost stays known when its file is made longer. A new disk has lost nothing. */
+static void test_cut_off(void)
+{
+        static const struct {
+                uint64_t end;
+                const char *reason;
+        } cases[] = {
+                {0,                  "BackingFileEmpty"},
+                {65536,              "OffsetBeyondEnd" },
+                {4096,               "OffsetBeyondEnd" },
+                {65536 + 524288 - 1, "BackingTooSmall" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct fault_report report;
+
+                disk_exists = true;
+                refuse_short_file(cases[i].end, cases[i].reason, &report);
+                CHECK_INT(report.number, 1);
+                CHECK_INT(report.error, EIO);
+                CHECK_INT(report.detail, cases[i].end);
+                disk_exists = false;
+                refuse_short_file(cases[i].end, cases[i].reason, &report);
+                CHECK_INT(report.number, 0);
+        }
+}
+
 /* Without the memory that its predecessor left, or with another's, it does not serve. */
 static void test_region(int region, const char *reason)
 {
@@ -505,6 +565,7 @@ int main(int argc, char **argv)
         test_orphan();
         test_alone();
         test_growth();
+        test_cut_off();
         test_locks();
         test_patience(WORKER_LOCK_TO_SERVE);
         test_patience(WORKER_LOCK_NEVER);

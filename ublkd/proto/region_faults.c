@@ -8,6 +8,12 @@
 
 enum { NUMBER_SHIFT = 32, OP_SHIFT = 16, ERRNO_MASK = 0xffff };
 
+static uint64_t word_of(uint32_t number, enum stats_op op, int error)
+{
+        return (uint64_t)(number ? number : 1) << NUMBER_SHIFT | (uint64_t)op << OP_SHIFT
+               | ((unsigned)error & ERRNO_MASK);
+}
+
 /* The word alone makes the fault: a worker that dies after that store has lost its time and detail only. */
 bool region_fault_latch(
         struct region_control *control, enum region_fault fault, enum stats_op op, int error, uint64_t detail)
@@ -19,8 +25,7 @@ bool region_fault_latch(
         if (region_fault_is_latched(control, fault))
                 return false;
         number = __atomic_add_fetch(&state->count, 1, __ATOMIC_RELAXED);
-        word = (uint64_t)(number ? number : 1) << NUMBER_SHIFT | (uint64_t)op << OP_SHIFT
-               | ((unsigned)error & ERRNO_MASK);
+        word = word_of(number, op, error);
         if (!__atomic_compare_exchange_n(
                     &state->word, &none, word, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
                 return false;
@@ -57,20 +62,27 @@ static struct fault_report report_of(const struct region_fault_state *state)
         };
 }
 
-int region_faults_read(int fd, struct fault_report ret[_REGION_FAULT_MAX])
+static int read_states(int fd, struct region_fault_state ret[_REGION_FAULT_MAX])
 {
-        struct region_fault_state states[_REGION_FAULT_MAX];
         uint64_t at;
         int r = place_of(fd, (enum region_fault)0, &at);
         ssize_t n;
 
         if (r < 0)
                 return r;
-        n = pread(fd, states, sizeof(states), (off_t)at);
+        n = pread(fd, ret, _REGION_FAULT_MAX * sizeof(*ret), (off_t)at);
         if (n < 0)
                 return -errno;
-        if ((size_t)n != sizeof(states))
-                return -ENODATA;
+        return (size_t)n == _REGION_FAULT_MAX * sizeof(*ret) ? 0 : -ENODATA;
+}
+
+int region_faults_read(int fd, struct fault_report ret[_REGION_FAULT_MAX])
+{
+        struct region_fault_state states[_REGION_FAULT_MAX];
+        int r = read_states(fd, states);
+
+        if (r < 0)
+                return r;
         for (unsigned i = 0; i < _REGION_FAULT_MAX; i++)
                 ret[i] = report_of(&states[i]);
         return 0;
@@ -82,6 +94,29 @@ static int write_field(int fd, enum region_fault fault, size_t offset, const voi
         int r = place_of(fd, fault, &at);
 
         return r < 0 ? r : device_region_write(fd, at + offset, value, size);
+}
+
+/* `word` last, as in region_fault_latch(). A worker that latches the fault meanwhile gives it the same number. */
+int region_fault_copy(int fd, enum region_fault fault, const struct fault_report *report)
+{
+        struct region_fault_state states[_REGION_FAULT_MAX], *state = &states[fault];
+        int r = read_states(fd, states);
+
+        if (r < 0 || state->word != 0)
+                return r;
+        state->count = state->count == UINT32_MAX ? 1 : state->count + 1;
+        state->word = word_of(state->count, report->op, report->error);
+        r = write_field(fd, fault, offsetof(struct region_fault_state, at), &report->at, sizeof(report->at));
+        if (r >= 0)
+                r = write_field(fd, fault, offsetof(struct region_fault_state, detail), &report->detail,
+                        sizeof(report->detail));
+        if (r >= 0)
+                r = write_field(fd, fault, offsetof(struct region_fault_state, count), &state->count,
+                        sizeof(state->count));
+        if (r >= 0)
+                r = write_field(fd, fault, offsetof(struct region_fault_state, word), &state->word,
+                        sizeof(state->word));
+        return r;
 }
 
 int region_fault_accept(int fd, enum region_fault fault, uint32_t number)

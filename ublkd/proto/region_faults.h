@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Faults of a backing store that lose acknowledged data, kept in the region of a device.
  *
- * A worker latches a fault before it fails the request that found it. The fault then outlives the worker and
- * the supervisor: requests go on failing until the administrator accepts the fault and another worker starts.
- * A fault has a number, so that the administrator accepts only what the status showed.
+ * A worker latches a fault before it fails the request, or refuses the store, that showed it. The fault then
+ * outlives the worker and the supervisor: requests go on failing until the administrator accepts the fault and
+ * another worker starts. A fault has a number, so that the administrator accepts only what the status showed.
  *
  * Workers write `word`, `at`, `detail` and `count`; the supervisor writes the rest, and clears a fault only
- * while the device has no worker. */
+ * while the device has no worker. It also latches what a preflight worker found, which has a region of its
+ * own. */
 #pragma once
 
 #include "ublkd/proto/device_region.h"
@@ -35,6 +36,9 @@ struct fault_report {
 /* For the supervisor: read all faults of the region that is open as fd. 0; -errno as of
  * device_region_read_header(). */
 int region_faults_read(int fd, struct fault_report ret[_REGION_FAULT_MAX]);
+/* For the supervisor: latch the fault as `report` has it (but for its number), unless it is latched. Workers may
+ * serve: they fail requests from then on. Return 0 or -errno. */
+int region_fault_copy(int fd, enum region_fault fault, const struct fault_report *report);
 /* For the supervisor: note that the administrator accepts the fault up to `number` (0: takes that back). 0 or
  * -errno. */
 int region_fault_accept(int fd, enum region_fault fault, uint32_t number);

@@ -57,10 +57,14 @@ static void release(struct disk *disk)
         *disk = (struct disk){};
 }
 
-/* Nothing of the disk, but which store was refused. */
+/* Nothing of the disk, but which store was refused, and how long that was. */
 static struct disk refused(const struct disk *disk)
 {
-        struct disk nothing = {.device.store = disk->device.store};
+        struct disk nothing = {
+                .device = {.store = disk->device.store,
+                           .size = disk->device.wanted_size,
+                           .linear_offset = disk->device.linear_offset},
+        };
 
         nothing.device.store.given = nothing.device.store.kept = -1;
         return nothing;
@@ -209,6 +213,16 @@ int disk_grow(struct disk *disk, uint64_t size, struct problem_list *problems)
         backing_claims_resize(&disk->params.claims, size);
         __atomic_store_n(&disk->device.size, size, __ATOMIC_RELAXED);
         return 0;
+}
+
+bool disk_is_cut(const struct disk *disk, uint64_t *ret)
+{
+        const struct target_device *device = &disk->device;
+
+        if (!device->store.end_known || device->store.end >= device->linear_offset + target_size(device))
+                return false;
+        *ret = device->store.end;
+        return true;
 }
 
 void disk_close(struct disk *disk)

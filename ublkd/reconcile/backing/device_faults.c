@@ -44,6 +44,18 @@ void device_faults_read(struct managed_device *device)
                 report_new(device, fd, (enum region_fault)i);
 }
 
+void device_faults_take_cut(struct managed_device *device, const char *uid)
+{
+        _cleanup_close_ int from = runtime_dir_open_region(device->env->config.runtime_dir, uid);
+        _cleanup_close_ int to = open_region(device);
+        struct fault_report found[_REGION_FAULT_MAX];
+
+        if (from < 0 || to < 0 || region_faults_read(from, found) < 0 || found[REGION_FAULT_CUT].number == 0)
+                return;
+        (void)region_fault_copy(to, REGION_FAULT_CUT, &found[REGION_FAULT_CUT]);
+        device_faults_read(device);
+}
+
 void device_faults_accept(struct managed_device *device, const struct device_record *record)
 {
         const uint32_t accepted[] = {

@@ -92,6 +92,15 @@ static void ask_again(struct managed_device *device)
         conclude(device, -ECONNRESET);
 }
 
+/* The worker that it has serves on, and must not serve zeroes once the store is as long as it was. */
+static void take_cut(struct managed_device *device)
+{
+        char uid[UID_TEXT_SIZE];
+
+        preflight_uid(device, uid);
+        device_faults_take_cut(device, uid);
+}
+
 static void judge(struct managed_device *device)
 {
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
@@ -102,6 +111,8 @@ static void judge(struct managed_device *device)
                        || device_backing_check_geometry(device, record, params) < 0
                        || device_backing_check_frozen(device, params) < 0;
 
+        if (refused)
+                take_cut(device);
         if (refused && !user_words_equal(device->preflight.words, user_words_of(record)))
                 ask_again(device);
         else if (problems->count > 0)

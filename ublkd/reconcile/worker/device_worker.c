@@ -3,6 +3,7 @@
 #include "ublkd/reconcile/worker/device_worker.h"
 #include "ublkd/reconcile/backing/device_backing.h"
 #include "ublkd/reconcile/backing/device_claim.h"
+#include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/worker/device_found.h"
 #include "ublkd/reconcile/worker/device_launch.h"
 #include "ublkd/reconcile/parts/device_note.h"
@@ -177,6 +178,7 @@ void device_take_death(struct managed_device *device)
                 report_death(device, served);
         if (retired && !device->process.kill_reported)
                 report_retired(device);
+        device_faults_read(device); /* it may have found a store that was cut off */
         if (served && wanted)
                 device->process.died_at = worker_proc_died_at(device->process.worker);
         if (!silent)

@@ -112,6 +112,36 @@ static void test_nonsense(void)
         close(fd);
 }
 
+/* A worker latches it meanwhile, or the supervisor has latched it before: both mean one fault. */
+static void test_a_copy(void)
+{
+        struct region_control *one, *other;
+        int from = new_region(&one), to = new_region(&other);
+        struct fault_report found, report;
+
+        CHECK(region_fault_latch(one, REGION_FAULT_CUT, STATS_OTHER, EIO, 4096));
+        found = report_of(from, REGION_FAULT_CUT);
+        CHECK_INT(region_fault_copy(to, REGION_FAULT_CUT, &found), 0);
+        CHECK(region_fault_is_latched(other, REGION_FAULT_CUT));
+        CHECK(!region_fault_is_latched(other, REGION_FAULT_FLUSH));
+        report = report_of(to, REGION_FAULT_CUT);
+        CHECK_INT(report.number, 1);
+        CHECK_INT(report.op, STATS_OTHER);
+        CHECK_INT(report.error, EIO);
+        CHECK_INT(report.detail, 4096);
+        CHECK_INT(report.at, found.at);
+        found.detail = 0;
+        CHECK_INT(region_fault_copy(to, REGION_FAULT_CUT, &found), 0);
+        CHECK(!region_fault_latch(other, REGION_FAULT_CUT, STATS_OTHER, EIO, 0));
+        CHECK_INT(report_of(to, REGION_FAULT_CUT).number, 1);
+        CHECK_INT(report_of(to, REGION_FAULT_CUT).detail, 4096);
+        CHECK_INT(region_fault_clear(to, REGION_FAULT_CUT), 0);
+        CHECK_INT(region_fault_copy(to, REGION_FAULT_CUT, &found), 0);
+        CHECK_INT(report_of(to, REGION_FAULT_CUT).number, 2); /* the administrator has not seen this one */
+        close(from);
+        close(to);
+}
+
 int main(void)
 {
         test_none_in_a_new_region();
@@ -120,5 +150,6 @@ int main(void)
         test_the_next_has_another_number();
         test_without_its_time();
         test_nonsense();
+        test_a_copy();
         return check_report();
 }

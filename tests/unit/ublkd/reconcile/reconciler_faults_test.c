@@ -6,6 +6,8 @@
 #include "ublkd/proto/region_faults.h"
 #include "ublkd/reconcile/runtime_remade.h"
 
+#include <string.h>
+
 static const char *const names[] = {"data", "(trial)"};
 
 /* The device is live, and *ret is its region as its workers see it. */
@@ -193,8 +195,76 @@ static void a_restart_fails_no_write_that_waits_for_room(void)
         world_free(&world);
 }
 
+static const struct device_condition *whole(const struct world *world)
+{
+        return &world_record(world, "data")->status.conditions.of[CONDITION_BACKING_WHOLE];
+}
+
+/* A worker that takes over has latched the cut before it refuses. */
+static void a_cut_that_the_next_worker_finds_is_shown_at_once(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 20);
+        CHECK_INT(whole(&world)->status, CONDITION_ABSENT);
+        CHECK(region_fault_latch(control, REGION_FAULT_CUT, STATS_OTHER, 5, 4096));
+        fake_worker_refuse(fake_worker("data"), "BackingTooSmall", "It offers 4KiB.");
+        world_settle(&world, 20);
+        CHECK_INT(whole(&world)->status, CONDITION_FALSE);
+        CHECK_INT(whole(&world)->reason, REASON_BACKING_TRUNCATED);
+        CHECK_INT(count_of(&world, REASON_BACKING_TRUNCATED), 1);
+        world_free(&world);
+}
+
+/* A preflight worker has a region of its own, which goes with it. */
+static void find_a_cut_in_a_preflight(struct world *world, bool found)
+{
+        char uid[UID_TEXT_SIZE], *last = uid;
+        _cleanup_close_ int fd = -1;
+        void *base = NULL;
+
+        CHECK_INT(device_store_request_restart(world->store, "data", false), 0);
+        world_settle(world, 20);
+        memcpy(uid, world_record(world, "data")->uid, sizeof(uid));
+        last += strlen(uid) - 1;
+        *last = *last == '0' ? '1' : '0';
+        fd = runtime_dir_ensure_region(world->dir, uid, &(struct device_region_key){.queues = 1});
+        CHECK(fd >= 0);
+        CHECK_INT(device_region_map(fd, 1, &base), 0);
+        if (found)
+                CHECK(region_fault_latch(
+                        device_region_control(base), REGION_FAULT_CUT, STATS_OTHER, 5, 4096));
+        fake_worker_refuse(fake_worker("(trial)"), "BackingTooSmall", "It offers 4KiB.");
+        world_settle(world, 20);
+        CHECK_INT(world_phase(world, "data"), PHASE_LIVE);
+        CHECK_INT(world_record(world, "data")->status.reason, REASON_CANNOT_RESTART);
+}
+
+static void a_cut_that_a_preflight_finds_is_latched_for_the_worker_that_serves(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        find_a_cut_in_a_preflight(&world, false);
+        CHECK(!region_fault_is_latched(control, REGION_FAULT_CUT));
+        CHECK_INT(whole(&world)->status, CONDITION_ABSENT);
+        find_a_cut_in_a_preflight(&world, true);
+        CHECK(region_fault_is_latched(control, REGION_FAULT_CUT));
+        CHECK_INT(control->faults[REGION_FAULT_CUT].detail, 4096);
+        CHECK_INT(whole(&world)->reason, REASON_BACKING_TRUNCATED);
+        find_a_cut_in_a_preflight(&world, true);
+        CHECK_INT(count_of(&world, REASON_BACKING_TRUNCATED), 1);
+        world_free(&world);
+}
+
 int main(void)
 {
+        a_cut_that_the_next_worker_finds_is_shown_at_once();
+        a_cut_that_a_preflight_finds_is_latched_for_the_worker_that_serves();
         a_restart_fails_no_write_that_waits_for_room();
         shown_once_also_by_the_next_supervisor();
         kept_across_a_restart_that_accepts_nothing();
