@@ -23,17 +23,19 @@ enum {
 static const struct {
         enum condition_reason reason;
         const char *known;   /* for the number, the openers, and what ends their use */
-        const char *unknown; /* for the number */
+        const char *unknown; /* for the number, twice; does not advise a forced removal: its openers are unknown */
 } sentences[_HOLD_MAX] = {
         [HOLD_BEFORE_STOP] = {
                 .reason = REASON_IN_USE,
                 .known = IN_USE,
-                .unknown = "/dev/ublkb%d is open or mounted; ublkd removes the disk when its last opener has closed it." FORCED },
+                .unknown = "/dev/ublkb%d is open or mounted; close or unmount it ('lsof /dev/ublkb%d'), and ublkd "
+                           "removes the disk." },
         [HOLD_UNKNOWN] = {
                 .reason = REASON_IN_USE,
                 .known = IN_USE,
-                .unknown = "/dev/ublkb%d cannot be opened, so ublkd does not know whether it is in use; ublkd tries again, and"
-                           " removes the disk when it is not in use." FORCED },
+                .unknown = "/dev/ublkb%d cannot be opened, so ublkd does not know whether it is in use; close or "
+                           "unmount it ('lsof /dev/ublkb%d'). ublkd tries again, and removes the disk when it is not "
+                           "in use." },
         [HOLD_AFTER_DELETE] = {
                 .reason = REASON_STILL_HELD,
                 .known = WAITS_FOR_LAST "%s.",
@@ -61,7 +63,7 @@ int device_openers_explain(const struct device_openers *openers, char **ret)
                 n = asprintf(ret, sentences[openers->hold].known, openers->number, openers->text,
                         disk_users_advice(openers->kinds));
         else
-                n = asprintf(ret, sentences[openers->hold].unknown, openers->number);
+                n = asprintf(ret, sentences[openers->hold].unknown, openers->number, openers->number);
 #pragma GCC diagnostic pop
         return n < 0 ? -ENOMEM : 0;
 }
