@@ -27,9 +27,9 @@ struct store_opening {
         struct problem_list *problems;
 };
 
-static bool has_disk(const struct target_device *device)
+bool loop_store_has_disk(const struct target_device *device)
 {
-        return !backing_identity_is_empty(&device->store.expected);
+        return device->store.served || !backing_identity_is_empty(&device->store.expected);
 }
 
 /* `lost`: what to do where a disk with data on that store is there already. */
@@ -70,7 +70,8 @@ int loop_store_fault(const struct target_device *device, const struct loop_optio
         for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
                 if (faults[i].error == error) {
                         reason = faults[i].reason;
-                        what = has_disk(device) && faults[i].lost ? faults[i].lost : faults[i].what;
+                        what = loop_store_has_disk(device) && faults[i].lost ? faults[i].lost
+                                                                             : faults[i].what;
                 }
         if (what)
                 r = problem_add(problems, error, "/target/path", reason, "%s %s.", options->path, what);

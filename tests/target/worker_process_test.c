@@ -393,8 +393,11 @@ static void refuse_short_file(uint64_t end, const char *reason, struct fault_rep
         start_with(&process, reason, region);
         expect_hello(process.channel, WORKER_STAGE_OPENING, "", process.pid);
         configure(&process, spec);
-        if (expect(process.channel, WORKER_MSG_FAILED, &msg) && CHECK_INT(msg.failed.problems.count, 1))
+        if (expect(process.channel, WORKER_MSG_FAILED, &msg) && CHECK_INT(msg.failed.problems.count, 1)) {
                 CHECK_STR(msg.failed.problems.items[0].reason, reason);
+                /* What is given the size that it lacks reads as zeroes. */
+                CHECK_INT(strstr(msg.failed.problems.items[0].detail, "from a copy") != NULL, disk_exists);
+        }
         CHECK_INT(region_faults_read(kept, reports), 0);
         *ret = reports[REGION_FAULT_CUT];
         CHECK_INT(left(&process), 1);

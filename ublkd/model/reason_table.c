@@ -217,7 +217,9 @@ const struct reason_info reason_table[] = {
                           "again." },
         [REASON_BACKING_FILE_MISSING] = { "BackingFileMissing",
                 .meaning = "There is nothing at the path of the spec.",
-                .advice = "Correct the path, create the file, or mount its file system; ublkd tries again." },
+                .advice = "Mount its file system, or correct the path; ublkd tries again. If there was a disk on the "
+                          "file before, put the file back, or restore it from a copy: only a new disk needs a new "
+                          "file." },
         [REASON_BACKING_FILE_NOT_PERMITTED] = { "BackingFileNotPermitted",
                 .meaning = "The worker is not permitted to open the backing store.",
                 .advice = "Correct the permissions of the file and of the directories on the way." },
@@ -229,7 +231,9 @@ const struct reason_info reason_table[] = {
                 .advice = "End the process that uses it, or unmount it." },
         [REASON_BACKING_FILE_EMPTY] = { "BackingFileEmpty",
                 .meaning = "The backing file is empty.",
-                .advice = "Give the file its size (truncate or fallocate)." },
+                .advice = "If there was a disk on the file before, restore the file from a copy: what is only given its "
+                          "size reads as zeroes. Only for a new disk, give the file its size (truncate or "
+                          "fallocate)." },
         [REASON_BACKING_FILE_UNSUITABLE] = { "BackingFileUnsuitable",
                 .meaning = "The path does not lead to a regular file or a block device.",
                 .advice = "Let the path name a regular file or a block device." },
@@ -241,7 +245,9 @@ const struct reason_info reason_table[] = {
                 .advice = "Read the error in the message and the log of the kernel." },
         [REASON_BACKING_TOO_SMALL] = { "BackingTooSmall",
                 .meaning = "The backing store is smaller than the disk.",
-                .advice = "Make the backing store larger, or the \"size\" of a new device smaller." },
+                .advice = "If the disk was as large before, restore the backing store from a copy: what is only grown "
+                          "reads as zeroes. Only for a new disk, or one that grows, make the backing store "
+                          "larger, or the \"size\" smaller." },
         [REASON_BACKING_BLOCK_SIZE_UNSUPPORTED] = { "BackingBlockSizeUnsupported",
                 .meaning = "A ublk disk cannot have the block size of the backing store.",
                 .advice = "Use another backing store." },
@@ -285,7 +291,8 @@ const struct reason_info reason_table[] = {
                 .advice = "Set \"directIo\" of the target to \"auto\", or use another store." },
         [REASON_OFFSET_BEYOND_END] = { "OffsetBeyondEnd",
                 .meaning = "The offset of the target is beyond the end of the backing store.",
-                .advice = "Correct the offset." },
+                .advice = "If there was a disk at that offset before, restore the backing store from a copy. Only for a "
+                          "new disk, correct the offset, or make the backing store larger." },
         [REASON_OFFSET_NOT_A_MULTIPLE] = { "OffsetNotAMultiple",
                 .meaning = "The offset of the target is not a multiple of the block size.",
                 .advice = "Correct the offset." },

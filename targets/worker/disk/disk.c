@@ -187,7 +187,8 @@ static int check_growth(const struct disk *disk, uint64_t size, struct problem_l
         int r = 0;
 
         if (size > disk->params.size_max)
-                r = disk_size_refuse(disk->params.size_max, size, problems);
+                r = disk_size_refuse(
+                        disk->params.size_max, size, disk->params.size_max < disk->params.size, problems);
         else if (size % disk->params.logical_block_size != 0)
                 r = problem_add(problems, EINVAL, "/size", "SizeNotAMultiple",
                         "The size of %" PRIu64 " bytes is not a multiple of the disk's block size, %" PRIu32

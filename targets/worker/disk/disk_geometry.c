@@ -51,17 +51,18 @@ static int check_block_size(
 }
 
 /* *ret is the size in whole blocks, 0 where a problem was added. */
-int disk_size_refuse(uint64_t there, uint64_t wanted, struct problem_list *problems)
+int disk_size_refuse(uint64_t there, uint64_t wanted, bool has_data, struct problem_list *problems)
 {
         char has[SIZE_TEXT_MAX], needed[SIZE_TEXT_MAX];
 
         format_size(there, has);
         format_size(wanted, needed);
         return problem_add(problems, ENOSPC, "/size", "BackingTooSmall",
-                "The backing store offers %s, and the disk needs %s; grow the backing store. If it was cut "
-                "off under its data, "
-                "restore it from a copy instead: what is only grown reads as zeroes.",
-                has, needed);
+                "The backing store offers %s, and the disk needs %s; %s.", has, needed,
+                has_data ? "if the backing store was cut off, restore it from a copy: what is only grown "
+                           "reads as "
+                           "zeroes. Grow it only if the disk was never that large"
+                         : "grow the backing store, or set a smaller size");
 }
 
 static int choose_size(const struct disk_wish *wish, const struct target_geometry *geometry,
@@ -84,12 +85,12 @@ static int choose_size(const struct disk_wish *wish, const struct target_geometr
                         "or less.",
                         wanted != 0 ? wanted : there);
         if (there != 0 && wanted > there)
-                return disk_size_refuse(there, wanted, problems);
+                return disk_size_refuse(there, wanted, wish->has_data, problems);
         if (wanted == 0 && there < block_size)
                 return problem_add(problems, ENOSPC, "/target", "BackingTooSmall",
                         "The backing store offers %" PRIu64 " bytes, which is less than one block of %" PRIu32
-                        "; grow it.",
-                        there, block_size);
+                        "; %s.",
+                        there, block_size, wish->has_data ? "restore it from a copy" : "grow it");
         *ret = wanted != 0 ? wanted : there - there % block_size;
         return 0;
 }

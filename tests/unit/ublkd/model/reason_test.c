@@ -3,6 +3,7 @@
 #include "ublkd/model/reason.h"
 
 #include "tests/unit/check.h"
+#include "ublkd/base/cleanup.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -34,6 +35,19 @@ static void test_every_row_is_complete(void)
                         fprintf(stderr, "that is %s\n", info->name);
                 CHECK_INT(reason_from_string(info->name), i); /* so no name is there twice */
                 CHECK_STR(reason_to_string(reason), info->name);
+        }
+}
+
+/* An administrator who follows it must not lose the data of a disk. */
+static void test_advice_that_depends_on_a_disk(void)
+{
+        static const enum condition_reason reasons[] = {REASON_BACKING_FILE_MISSING,
+                REASON_BACKING_FILE_EMPTY, REASON_BACKING_TOO_SMALL, REASON_OFFSET_BEYOND_END};
+
+        for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
+                const char *advice = reason_info(reasons[i])->advice;
+
+                CHECK(strstr(advice, "from a copy") && strstr(advice, "new disk"));
         }
 }
 
@@ -103,6 +117,7 @@ static void test_properties(void)
 int main(void)
 {
         test_every_row_is_complete();
+        test_advice_that_depends_on_a_disk();
         test_none();
         test_unknown_names_stay();
         test_names_that_are_too_long();

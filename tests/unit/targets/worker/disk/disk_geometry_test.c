@@ -72,7 +72,13 @@ static void test_sizes(void)
         wished.size = 1000;
         bad(&wished, &plain, "/size", "SizeNotAMultiple", "1000 bytes is not a multiple");
         wished.size = 2 << 20;
-        bad(&wished, &plain, "/size", "BackingTooSmall", "offers 1MiB, and the disk needs 2MiB");
+        bad(&wished, &plain, "/size", "BackingTooSmall",
+                "offers 1MiB, and the disk needs 2MiB; grow the backing store");
+        wished.has_data = true;
+        bad(&wished, &plain, "/size", "BackingTooSmall",
+                "needs 2MiB; if the backing store was cut off, restore it from a copy");
+        wished.size = 0;
+        bad(&wished, &odd, "/target", "BackingTooSmall", "restore it from a copy");
 }
 
 /* Wherever a size comes from. */
