@@ -106,6 +106,11 @@ static double truncated_of(const struct device_sample *device)
         return device->record->status.faults.cut > 0;
 }
 
+static double store_full_of(const struct device_sample *device)
+{
+        return device->record->status.conditions.of[CONDITION_SPACE].status == CONDITION_FALSE;
+}
+
 static double rounds_of(const struct device_sample *device)
 {
         return device->rounds;
@@ -140,6 +145,8 @@ static void write_values(FILE *out, const struct device_sample *devices, size_t 
                  METRIC_GAUGE, flush_failed_of, false},
                 {"ublkd_device_backing_truncated", "1: the backing file was cut off, and all I/O fails.",
                  METRIC_GAUGE, truncated_of, false},
+                {"ublkd_device_store_full", "1: a write found no room in the backing store, and none has succeeded since.",
+                 METRIC_GAUGE, store_full_of, false},
                 {"ublkd_device_writes_waiting", "Writes that wait for room in the backing store.",
                  METRIC_GAUGE, writes_waiting_of, true},
                 {"ublkd_device_io_rounds_total", "Turns of the loops of the device's queues.",

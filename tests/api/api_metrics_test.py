@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 READ, WRITE, FLUSH = 0, 1, 2
 UNITS = ("_seconds", "_bytes", "_total", "_info")
 PLAIN = {"ublkd_device_flush_failed", "ublkd_device_backing_truncated", "ublkd_device_writes_waiting",
+         "ublkd_device_store_full",
          "ublkd_device_phase", "ublkd_devices", "ublkd_device_io_in_flight", "ublkd_metrics_devices_omitted", "ublkd_ready",
          "ublkd_store_events", "ublkd_store_revision", "ublkd_reconcile_waiting", "ublkd_http_connections", "ublkd_http_waits",
          "ublkd_http_watches", "ublkd_device_path_leads_to_store", "process_open_fds", "process_max_fds"}  # have no unit

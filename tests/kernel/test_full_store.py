@@ -109,17 +109,19 @@ def _wait_full(daemon):
     device = daemon.api.wait_for("data", lambda device: condition_of(device, "Space"), "with a condition Space")
     space = condition_of(device, "Space")
     assert space["status"] == "False" and space["reason"] == "StoreFull" and device["status"]["phase"] == "Live"
+    assert daemon.metric("ublkd_device_store_full", "data") == 1
 
 
-def _wait_room(daemon, disk):
+def _wait_room(daemon, disk, offset=_FAR + _MIB):
     """Writes succeed again, which ends it after a while."""
 
     def well():
-        disk.write(_FAR + _MIB, block("r"))
+        disk.write(offset, block("r"))
         return condition_of(daemon.api.get("data"), "Space") is None
 
     wait_until(well, "room again")
     assert _count(daemon, "StoreHasRoom") == 1
+    assert daemon.metric("ublkd_device_store_full", "data") == 0
 
 
 def _begin_to_wait(daemon, disk, count=4):
