@@ -12,6 +12,7 @@ from harness.api import condition_of, loop_spec
 from harness.disk import Disk, block, write
 from harness.kernel_disks import detach_loop, dm_thin
 from harness.shell import output, run
+from harness.silent_fs import silent_fs
 from harness.wait import wait_until
 
 _MIB = 1 << 20
@@ -215,3 +216,23 @@ def test_the_disk_can_grow_meanwhile(small, daemon):
         daemon.api.put(grown, status=409)
     small.make_room()
     _assert_written(disk, writes)
+
+
+@pytest.mark.parametrize("on_full", ["error", "wait"])
+def test_a_quota(daemon, directory, on_full):
+    """EDQUOT is not an error that a disk can have: its clients get the one of a disk without room."""
+    with silent_fs(directory / "fuse") as server:
+        server.set_room(64 << 10)
+        disk = Disk(daemon.api.create(loop_spec("data", server.path, onFull=on_full))["status"]["id"])
+        disk.write(0, block("a"))
+        late = disk.write_later(128 << 10, block("w"))
+        _wait_full(daemon)
+        if on_full == "error":
+            assert late.result() == "ENOSPC"
+        else:
+            assert not late.done
+        server.set_room(256 << 10)
+        if on_full == "wait":
+            assert late.result() is None and disk.read(128 << 10, 4096) == block("w")
+        _wait_room(daemon, disk, 192 << 10)
+        daemon.api.delete("data")

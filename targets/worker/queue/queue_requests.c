@@ -117,7 +117,8 @@ static int perform_any_co(struct ublk_queue *queue, struct request *request)
         return perform_co(&request->io, &queue->durability);
 }
 
-/* Of a write that found no room. A store that was cut off is not full. */
+/* Of a write that found no room. A store that was cut off is not full. The block layer does not know EDQUOT,
+ * and its clients would get EIO (errno_to_blk_status()). */
 __attribute__((noinline)) static int perform_waiting_co(
         struct ublk_queue *queue, struct request *request, int result)
 {
@@ -134,7 +135,7 @@ __attribute__((noinline)) static int perform_waiting_co(
                 result = perform_any_co(queue, request);
         }
         room_ended(&queue->room, request->io.op, tries, result);
-        return result;
+        return room_is_missing(request->io.op, result) ? -ENOSPC : result;
 }
 
 /* The body of a request's coroutine. */

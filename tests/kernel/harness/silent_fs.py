@@ -1,8 +1,10 @@
-"""A file system in user space (FUSE) with one file, whose server can be stopped: then it does not answer."""
+"""A file system in user space (FUSE) with one file, whose server can be stopped: then it does not answer. It can
+also have a quota."""
 
 import contextlib
 import ctypes
 import errno
+import mmap
 import os
 import signal
 import stat
@@ -15,6 +17,7 @@ _ROOT, _FILE = 1, 2
 _NAME = b"disk.img"
 _SIZE = 1 << 20
 _HEADER = struct.Struct("<IIQQIIII")
+_ROOM = struct.Struct("<Q")
 _REQUEST_MAX = 1 << 20
 
 
@@ -23,7 +26,7 @@ def _attributes(node):
     return struct.pack("<6Q10I", node, size, size // 512, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
 
 
-def _answer(opcode, node, body, data):
+def _answer(opcode, node, body, data, room):
     """Return the answer to the kernel, with nothing that it may cache; or a negative errno."""
     if opcode == _INIT:
         return struct.pack("<IIIIHHII8I", 7, 31, 0, 0, 16, 12, 128 << 10, 1, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -40,6 +43,8 @@ def _answer(opcode, node, body, data):
         return bytes(data[offset : offset + size])
     if opcode == _WRITE:
         _, offset, size = struct.unpack_from("<QQI", body)
+        if offset + size > _ROOM.unpack_from(room)[0]:
+            return -errno.EDQUOT
         data[offset : offset + size] = body[40 : 40 + size]
         return struct.pack("<II", size, 0)
     if opcode == _STATFS:
@@ -49,7 +54,7 @@ def _answer(opcode, node, body, data):
     return -errno.ENOSYS
 
 
-def _serve(device):
+def _serve(device, room):
     data = bytearray(_SIZE)
     while True:
         try:
@@ -61,7 +66,7 @@ def _serve(device):
         _, opcode, unique, node, *_ = _HEADER.unpack_from(request)
         if opcode in (_FORGET, _BATCH_FORGET, _INTERRUPT):
             continue
-        answer = _answer(opcode, node, request[_HEADER.size :], data)
+        answer = _answer(opcode, node, request[_HEADER.size :], data, room)
         error, answer = (answer, b"") if isinstance(answer, int) else (0, answer)
         with contextlib.suppress(OSError):
             os.write(device, struct.pack("<IiQ", 16 + len(answer), error, unique) + answer)
@@ -70,9 +75,14 @@ def _serve(device):
 class SilentFs:
     """A file system that answers, unless silent() stops it."""
 
-    def __init__(self, path, pid):
+    def __init__(self, path, pid, room):
         self.path = path
         self._pid = pid
+        self._room = room
+
+    def set_room(self, size):
+        """Fail writes behind the first `size` bytes with EDQUOT."""
+        _ROOM.pack_into(self._room, 0, size)
 
     @contextlib.contextmanager
     def silent(self):
@@ -93,15 +103,17 @@ def silent_fs(where):
     options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other"
     if libc.mount(b"silent", os.fsencode(where), b"fuse", 0, options.encode()) < 0:
         raise OSError(ctypes.get_errno(), "mount")
+    room = mmap.mmap(-1, _ROOM.size)  # shared with the server
+    _ROOM.pack_into(room, 0, _SIZE)
     pid = os.fork()
     if pid == 0:
         try:
-            _serve(device)
+            _serve(device, room)
         finally:
             os._exit(0)
     os.close(device)
     try:
-        yield SilentFs(where / _NAME.decode(), pid)
+        yield SilentFs(where / _NAME.decode(), pid, room)
     finally:
         libc.umount2(os.fsencode(where), 2)
         os.kill(pid, signal.SIGKILL)
