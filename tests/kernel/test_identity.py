@@ -426,6 +426,30 @@ def test_a_served_block_device_is_claimed(daemon, directory):
         os.close(os.open(path, os.O_RDWR | os.O_EXCL))
 
 
+def test_a_store_that_can_do_less_than_its_disk_has_promised(daemon, directory):
+    """Openers send requests of 512 bytes, which blocks of 4096 cannot do."""
+    api, image = daemon.api, directory / "one.img"
+    with open(image, "wb") as file:
+        file.truncate(16 * _MIB)
+    with loop_disk(image) as path:
+        disk = Disk(api.create(loop_spec("data", path))["status"]["id"])
+        assert disk.queue("logical_block_size") == 512
+        disk.write(0, block("a"))
+        _lose_everything(daemon)
+        run("losetup", "--sector-size", "4096", path)
+        before = image.read_bytes()
+        write = disk.write_later(4096, block("b", 512))
+        daemon.start()
+        device = api.wait_for("data", lambda d: condition_of(d)["reason"] == "BlockSizeTooSmall", "refused")
+        assert "The spec asks" not in condition_of(device)["message"]
+        assert image.read_bytes() == before and not write.done
+        run("losetup", "--sector-size", "512", path)
+        api.wait_phase("data", "Live")
+        assert write.result() is None
+        assert disk.read(0, 4096) == block("a") and disk.read(4096, 512) == block("b", 512)
+        api.delete("data")
+
+
 def test_two_parts_of_one_block_device(daemon, directory):
     """Both are served; the claim moves from the one to the other."""
     api, image = daemon.api, directory / "one.img"

@@ -306,8 +306,9 @@ const struct reason_info reason_table[] = {
                 .meaning = "The disk would be larger than the maximum of a disk.",
                 .advice = "Choose a smaller \"size\"." },
         [REASON_BLOCK_SIZE_TOO_SMALL] = { "BlockSizeTooSmall",
-                .meaning = "The block size of the spec is smaller than that of the backing store.",
-                .advice = "Choose a larger \"blockSize\"." },
+                .meaning = "The block size of the disk is smaller than that of the backing store.",
+                .advice = "Of a disk that exists: give it a backing store with its block size again. Of a new "
+                          "disk: choose a larger \"blockSize\"." },
         [REASON_BLOCK_SIZE_UNSUPPORTED] = { "BlockSizeUnsupported",
                 .meaning = "The disk cannot have the block size of the spec.",
                 .advice = "Choose another \"blockSize\"." },

@@ -43,9 +43,10 @@ static int check_block_size(
                         block_size, BLOCK_SIZE_MIN, BLOCK_SIZE_MAX);
         if (block_size < minimum)
                 return problem_add(problems, EINVAL, "/blockSize", "BlockSizeTooSmall",
-                        "The spec asks for blocks of %" PRIu32
-                        " bytes, the backing store can only do %" PRIu32
-                        "; use that, or leave blockSize out.",
+                        "The disk needs blocks of %" PRIu32
+                        " bytes, and the backing store can only do %" PRIu32
+                        "; give a disk that exists a store with its block size again, or a new disk another "
+                        "blockSize.",
                         wish->block_size, minimum);
         return 0;
 }
