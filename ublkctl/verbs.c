@@ -15,8 +15,9 @@ static const struct verb verbs[] = {
         {.name = "attach", .arguments = "FILE", .summary = "create a disk from a file, print its node",
          .description = "Creates a disk from FILE (or a block device), waits until it is Live and prints "
                         "its node, like /dev/ublkb0. If FILE is already attached in the same way, prints "
-                        "the node of its disk. If the path now leads to another file, a second disk needs a "
-                        "name of its own, from --name. On failure nothing is left behind. The device comes "
+                        "the node of its disk. If the file was replaced under a device of that path, refuses "
+                        "(exit status 7), also with another --offset or --read-only; --name creates a second "
+                        "disk. On failure nothing is left behind. The device comes "
                         "back after a reboot, so its path is stored as given, with its links: name a block "
                         "device by a link that stays, as in /dev/disk/by-id or /dev/mapper.",
          .settings = BIT(READ_ONLY) | BIT(NAME) | BIT(OFFSET) | BIT(TIMEOUT),

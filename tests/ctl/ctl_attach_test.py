@@ -126,11 +126,13 @@ def test_a_file_that_was_replaced_does_not_silently_become_a_second_disk(ctl, se
     path = image(tmp_path)
     node = ctl("attach", path).out
     server.tell("condition data PathLeadsToStore False PathLeadsElsewhere It leads to another file.")
-    for more in ([], ["--name", "data"]):  # the latter printed the node of the old file
+    # "--name data" printed the node of the old file.
+    for more in ([], ["--name", "data"], ["--offset", "4K"], ["-r"]):
         said = ctl("attach", path, *more, status=REFUSED).err
         assert "the device data (/dev/ublkb0) serves" in said and "It leads to another file." in said
         assert "'ublkctl attach --name NAME FILE'" in said
         assert ctl("list", "-o", "name").lines == ["data"]
+    assert "replaced under a device of that path, refuses" in " ".join(ctl("attach", "--help").out.split())
     ctl("attach", path, "--name", "new")
     ctl("attach", path)
     assert ctl("list", "-o", "name").lines == ["data", "new"]
