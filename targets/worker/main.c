@@ -116,6 +116,8 @@ static enum exit_status refuse_store(struct worker *worker)
 
         if (disk_lock_explain(&worker->disk, &problems, &holder) < 0)
                 return fail_with(worker, -EBUSY, "BackingInUse", "The backing store is locked");
+        if (worker->stage == WORKER_STAGE_OPENING) /* later the supervisor has it */
+                (void)report_locked_backing(worker);
         return fail_locked(worker, &problems, holder);
 }
 

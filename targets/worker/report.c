@@ -53,7 +53,7 @@ static bool has_store(const struct worker *worker)
         return store->kept >= 0 || !backing_identity_is_empty(&store->found);
 }
 
-int report_backing(struct worker *worker)
+static int send_backing(struct worker *worker, int fd)
 {
         struct target_store *store = &worker->disk.device.store;
         const struct worker_msg msg = {
@@ -68,7 +68,17 @@ int report_backing(struct worker *worker)
                             .claimed = store->claimed},
         };
 
-        return has_store(worker) ? send_with(worker, &msg, store->kept) : 0;
+        return has_store(worker) ? send_with(worker, &msg, fd) : 0;
+}
+
+int report_backing(struct worker *worker)
+{
+        return send_backing(worker, worker->disk.device.store.kept);
+}
+
+int report_locked_backing(struct worker *worker)
+{
+        return send_backing(worker, -1);
 }
 
 int report_params(struct worker *worker)

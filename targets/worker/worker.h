@@ -34,6 +34,8 @@ struct worker {
 int report(struct worker *worker, const struct worker_msg *msg);
 /* Which store is open, with the descriptor that the supervisor is to keep; which was refused, without one. */
 int report_backing(struct worker *worker);
+/* Report a store that another process has locked: the supervisor knows which devices it keeps that one for. */
+int report_locked_backing(struct worker *worker);
 int report_params(struct worker *worker);
 /* All that a supervisor has to know, in order. */
 void report_all(struct worker *worker);

@@ -99,6 +99,10 @@ def test_no_other_lock_holder_while_the_disk_has_no_worker(daemon, file_of):
         for take in (_read_lock, lambda f: fcntl.fcntl(f, _SETLK, struct.pack(_FLOCK, fcntl.F_WRLCK, 0, 0, 0, 0))):
             with pytest.raises(OSError):
                 take(file)
+    # ublkd itself has the lock: the sentence names the device, not the process.
+    problem = api.create(loop_spec("theft", path), status=422)
+    assert f'in use by the device "data" (/dev/ublkb{device["status"]["id"]})' in problem["detail"], problem
+    api.delete("theft")
     api.ask("POST", "/devices/data/recover?wait=ready&timeout=60s", 200)
     disk.write(0, block("a"))
     assert disk.read(0, 4096) == block("a")

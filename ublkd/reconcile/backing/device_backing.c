@@ -159,6 +159,11 @@ static bool is_same_place(const struct worker_store *one, const struct worker_st
                && one->identity.is_disk == other->identity.is_disk;
 }
 
+bool device_backing_holds(const struct device_backing *backing, const struct worker_store *store)
+{
+        return backing->held && backing->known && is_same_place(&backing->at, store);
+}
+
 static void hold(struct managed_device *device, int fd)
 {
         struct device_backing *backing = &device->backing;

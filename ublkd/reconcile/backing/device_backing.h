@@ -73,6 +73,8 @@ void device_backing_release(struct managed_device *device);
 /* Return whether the store is a file without a name, so that only the disk has its data; false also if
  * unknown. */
 bool device_backing_is_unnamed(const struct device_backing *backing);
+/* Return whether this ublkd holds a descriptor of `store` for the device, with the lock on its bytes. */
+bool device_backing_holds(const struct device_backing *backing, const struct worker_store *store);
 /* Fill in the store for the status. */
 void device_backing_show(const struct managed_device *device, const struct device_record *record,
         struct device_status *status);

@@ -4,6 +4,7 @@
  * A worker that has only opened the store writes nothing, and has no claim: of two such workers, the first
  * disk wins. */
 #include "ublkd/reconcile/backing/device_claim.h"
+#include "ublkd/reconcile/backing/device_backing.h"
 #include "ublkd/reconcile/backing/device_claim_lost.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"
@@ -14,6 +15,7 @@
 #include "ublkd/plan/claims.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 /* Return whether the worker writes: it does from GO on, even if it was adopted just now and sent nothing
  * yet. */
@@ -117,8 +119,10 @@ void device_claim_load(struct managed_device *device)
         claims = (struct backing_claims){};
 }
 
-/* Note which device has the store that `device` needs. */
-static void note_holder(struct managed_device *device, const struct managed_device *holder)
+/* Note which device has the store that `device` needs. others: "", or words for devices that may have it
+ * instead. */
+static void note_holders(
+        struct managed_device *device, const struct managed_device *holder, const char *others)
 {
         const struct device_record *record = device_store_get(holder->env->config.store, holder->id.name);
         char node[32] = "";
@@ -126,10 +130,51 @@ static void note_holder(struct managed_device *device, const struct managed_devi
         if (record && record->number >= 0) /* without a disk it may have no number yet */
                 snprintf(node, sizeof(node), " (/dev/ublkb%d)", record->number);
         device_note(device, REASON_BACKING_IN_USE,
-                "The backing store is in use by the device \"%s\"%s; two disks that write to one store would "
-                "destroy its data. Use another range of the store, make both devices read-only, or use that "
-                "device instead of this one.",
-                holder->id.name, node);
+                "The backing store is in use by the device \"%s\"%s%s; two disks that write to one store "
+                "would destroy its data. Use another range of the store, make both devices read-only, or use "
+                "that device instead of this one.",
+                holder->id.name, node, others);
+}
+
+static void note_holder(struct managed_device *device, const struct managed_device *holder)
+{
+        note_holders(device, holder, "");
+}
+
+static bool is_served(const struct managed_device *device)
+{
+        return device->process.worker && worker_proc_stage(device->process.worker) == WORKER_STAGE_SERVING;
+}
+
+/* Return whether ublkd itself has the lock for `other` on the store that the worker of `device` has opened: a
+ * worker that serves would be named instead. */
+static bool keeps_store_of(const struct managed_device *other, const struct managed_device *device)
+{
+        const struct worker_store *store = worker_proc_store(device->process.worker);
+
+        return other != device && !is_served(other) && store && device_backing_holds(&other->backing, store);
+}
+
+/* ublkd has the lock: it keeps the store of a disk without a worker. Several devices can lie on other ranges of
+ * that store; the worker does not report the locked range. */
+static void name_keeper(struct managed_device *device)
+{
+        const struct reconciler *reconciler = device->reconciler;
+        const struct managed_device *keeper = NULL;
+        char others[128] = "";
+
+        MANAGED_DEVICE_FOREACH (other, reconciler) {
+                size_t used = strlen(others);
+
+                if (!keeps_store_of(other, device))
+                        continue;
+                if (keeper)
+                        snprintf(others + used, sizeof(others) - used, " or \"%s\"", other->id.name);
+                else
+                        keeper = other;
+        }
+        if (keeper)
+                note_holders(device, keeper, others);
 }
 
 void device_claim_name_holder(struct managed_device *device, pid_t holder)
@@ -138,6 +183,10 @@ void device_claim_name_holder(struct managed_device *device, pid_t holder)
 
         if (holder == 0)
                 return;
+        if (holder == getpid()) {
+                name_keeper(device);
+                return;
+        }
         MANAGED_DEVICE_FOREACH (other, reconciler) {
                 if (other != device && other->process.worker
                         && worker_proc_pid(other->process.worker) == holder) {

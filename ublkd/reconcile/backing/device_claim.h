@@ -35,7 +35,7 @@ int device_claim_take(struct managed_device *device);
 /* Extend the claim to `size` bytes from its beginning, before the disk grows. The same results. */
 int device_claim_extend(struct managed_device *device, uint64_t size);
 /* Handle a worker that found its store locked by `holder` (0: unknown). If that is the worker of another
- * device of this ublkd, note the name of the device. */
+ * device of this ublkd, or this ublkd, which keeps the store of another device, note the name of the device. */
 void device_claim_name_holder(struct managed_device *device, pid_t holder);
 /* Note that the worker has sent a message or got GO: its claims are in force from now on. */
 void device_claim_note_worker(struct managed_device *device);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which store serves a disk: the reconciler over a fake kernel and fake workers. */
 #include "tests/unit/check.h"
+#include "tests/unit/ublkd/reconcile/reconciler_fake_worker.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 #include "tests/unit/ublkd/service_manager.h"
 #include "ublkd/reconcile/device_reach.h"
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static int new_store(void)
 {
@@ -302,6 +304,58 @@ static void no_device_gets_the_store_of_a_disk_that_is_recreated(void)
         close_fd(store);
 }
 
+/* Return whether an event of "other" with that reason contains `words`. */
+static bool has_event(const struct world *world, enum condition_reason reason, const char *words)
+{
+        const struct event_log *log = device_store_events(world->store);
+
+        for (size_t i = 0; i < event_log_count(log); i++) {
+                const struct device_event *event = event_log_at(log, i);
+
+                if (strcmp(event->device, "other") == 0 && event->reason == reason
+                        && strstr(event->message, words))
+                        return true;
+        }
+        return false;
+}
+
+/* "data" waits without a worker; the worker of "other" opens `opened`, which ublkd itself has locked. */
+static void find_kept_by_ublkd(struct world *world, int store, int opened)
+{
+        struct worker_proc *worker;
+
+        world_new(world);
+        world_put_loop(world, "data", ",\"recovery\":{\"trigger\":\"manual\"}");
+        bring_up_on(world, "file:a", store);
+        fake_worker_die(fake_worker("data"));
+        world_settle(world, 5);
+        CHECK_INT(world_phase(world, "data"), PHASE_QUIESCED);
+        world_put_loop(world, "other", "");
+        world_settle(world, 0);
+        worker = fake_worker("other");
+        fake_worker_store(worker, "file:x", opened);
+        worker->store.fd = -1; /* the worker passes no descriptor of a store that it cannot have */
+        fake_worker_find_locked(worker, getpid(), "/x is in use by process 1 (ublkd), for a disk of ublkd.");
+        world_settle(world, 5);
+}
+
+/* The kept descriptor has the lock: ublkd is the process that the kernel shows. */
+static void the_lock_of_a_kept_store_is_its_devices(void)
+{
+        int store = new_store(), stranger = new_store();
+        struct world world;
+
+        find_kept_by_ublkd(&world, store, store);
+        CHECK(has_event(&world, REASON_BACKING_IN_USE, "in use by the device \"data\" (/dev/ublkb0);"));
+        CHECK(!has_event(&world, REASON_BACKING_IN_USE, "process 1"));
+        world_free(&world);
+        find_kept_by_ublkd(&world, store, stranger); /* ublkd keeps that for no device */
+        CHECK(has_event(&world, REASON_BACKING_IN_USE, "in use by process 1 (ublkd)"));
+        world_free(&world);
+        close_fd(store);
+        close_fd(stranger);
+}
+
 static void a_disk_that_was_given_up_is_made_on_its_store(void)
 {
         int store = new_store();
@@ -421,6 +475,7 @@ int main(void)
         another_target_may_be_on_another_store();
         a_disk_that_dies_with_its_worker_is_made_on_its_store();
         no_device_gets_the_store_of_a_disk_that_is_recreated();
+        the_lock_of_a_kept_store_is_its_devices();
         a_disk_that_was_given_up_is_made_on_its_store();
         the_store_of_an_older_spec_is_not_that_of_the_next_disk();
         an_inherited_claim_is_kept_by_the_service_manager();
