@@ -64,23 +64,6 @@ struct manager {
 
 DEFINE_CLEANUP(struct manager, manager_free);
 
-static int open_store(struct manager *manager, const char *state_dir, struct problem_list *problems)
-{
-        const struct device_backend *backend;
-        void *context;
-        int r = make_dirs(state_dir, 0700);
-
-        if (r < 0) {
-                (void)problem_add(problems, -r, "", "StateDirectory",
-                        "The state directory %s cannot be created: %s; start ublkd as root, or name another "
-                        "with --state-dir",
-                        state_dir, strerror(-r));
-                return r;
-        }
-        r = store_sqlite_open(state_dir, &backend, &context, problems);
-        return r < 0 ? r : device_store_new(backend, context, &manager->store);
-}
-
 static void on_events_written(void *userdata, int error)
 {
         ((struct manager *)userdata)->events_error = error < 0 ? error : 0;
@@ -152,6 +135,7 @@ static void on_state_seen(void *userdata, const struct state_seen *seen)
         struct manager *manager = userdata;
 
         manager->looking = false;
+        memcpy(manager->host.database, seen->sizes, sizeof(manager->host.database));
         if (seen->database != DATABASE_NOT_SEEN)
                 device_store_set_gone(manager->store, seen->database == DATABASE_GONE);
         if (report_state(manager, &seen->room) == 0 && seen->room.answer == STATE_ANSWERS
@@ -195,6 +179,13 @@ static bool look_for_disks(struct manager *manager)
                 return true;
         (void)adoptables_join(&manager->host.adoptable, &manager->host.foreign);
         return false;
+}
+
+/* For the next reader of the metrics. */
+static void api_look_at_state(void *userdata)
+{
+        (void)state_look_begin(
+                ((struct manager *)userdata)->state_look); /* on failure the last look counts */
 }
 
 static bool api_look_at_host(void *userdata)
@@ -312,6 +303,7 @@ static void on_boot_pass_done(void *userdata)
                 api_boot_pass_done(manager->api);
         (void)sd_notify(0, "READY=1");
         (void)look_for_disks(manager); /* now the disks of this ublkd are known */
+        api_look_at_state(manager);
 }
 
 static bool api_is_ready(void *userdata)
@@ -383,6 +375,7 @@ static int open_api(
                         .try_spec = api_try_spec,
                         .end_preflight = spec_preflight_end,
                         .look_at_host = api_look_at_host,
+                        .look_at_state = api_look_at_state,
                         .adopt = api_adopt,
                         .list_adoptable = api_list_adoptable,
                         .is_ready = api_is_ready,
@@ -530,7 +523,7 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0 || r == -EACCES || r == -EROFS || r == -ENOTDIR)
                 r = runtime_dir_open(options->runtime_dir, &manager->runtime_dir, problems);
         if (r >= 0)
-                r = open_store(manager, options->state_dir, problems);
+                r = device_store_open(options->state_dir, &manager->store, problems);
         if (r >= 0)
                 r = record_keeper_new(manager->store, manager->runtime_dir, &manager->record_keeper);
         if (r >= 0)

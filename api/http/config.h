@@ -46,6 +46,8 @@ struct api_config {
         /* Refresh what `host` describes. Return true if api_host_seen() follows; false if the view is already
          * fresh, or cannot be refreshed. NULL: it never changes. */
         bool (*look_at_host)(void *userdata);
+        /* Begin to refresh host->database, without an answer. NULL: it never changes. */
+        void (*look_at_state)(void *userdata);
         /* Take the record of a disk without a device from the runtime directory, and store it as `name`
          * (NULL: the name in the record). NULL: ublkd adopts nothing. */
         struct adoption (*adopt)(void *userdata, const char *uid, const char *name);

@@ -8,9 +8,7 @@
 #include "api/held/watch.h"
 
 #include <assert.h>
-#include <limits.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static const char *const method_labels[] = {
         [METHOD_GET] = "GET", /* and HEAD */
@@ -40,19 +38,22 @@ static void write_replies(FILE *out, const struct api *api)
         write_replies_of(out, name, "other", "none", reply_counts_of(api, NULL));
 }
 
-static double file_size(const char *directory, const char *name)
+/* The state directory may be on a server that does not answer: another process has looked. */
+static void write_sizes(FILE *out, const struct file_size sizes[_DATABASE_FILE_MAX])
 {
-        char path[PATH_MAX];
-        struct stat info;
-        int n = snprintf(path, sizeof(path), "%s/%s", directory, name);
+        static const char name[] = "ublkd_store_bytes";
 
-        return n > 0 && (size_t)n < sizeof(path) && stat(path, &info) >= 0 ? (double)info.st_size : 0;
+        metric_family(out, name, METRIC_GAUGE,
+                "Size of the database and of its log, in bytes, at the last look; none while unknown.");
+        for (unsigned i = 0; i < _DATABASE_FILE_MAX; i++)
+                if (sizes[i].known)
+                        metric_sample(out, name, (double)sizes[i].bytes, "file=\"%s\"",
+                                host_database_file((enum database_file)i));
 }
 
 static void write_store(FILE *out, const struct api *api)
 {
         const struct device_store *store = api->config.store;
-        const char *directory = api->config.state_dir;
         uint64_t phases[_PHASE_MAX] = {};
 
         DEVICE_STORE_FOREACH (record, store)
@@ -65,11 +66,9 @@ static void write_store(FILE *out, const struct api *api)
                 (double)device_store_revision(store));
         metric_alone(out, "ublkd_store_events", METRIC_GAUGE, "Events that the log keeps.",
                 (double)event_log_count(device_store_events(store)));
-        metric_family(
-                out, "ublkd_store_bytes", METRIC_GAUGE, "Size of the database and of its log, in bytes.");
-        metric_sample(out, "ublkd_store_bytes", file_size(directory, "ublkd.db"), "file=\"ublkd.db\"");
-        metric_sample(
-                out, "ublkd_store_bytes", file_size(directory, "ublkd.db-wal"), "file=\"ublkd.db-wal\"");
+        write_sizes(out, api->config.host->database);
+        if (api->config.look_at_state)
+                api->config.look_at_state(api->config.userdata);
 }
 
 static void write_turns(FILE *out, const struct daemon_counters *counters)

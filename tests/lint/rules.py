@@ -271,6 +271,15 @@ def reads_no_proc(path, text):
         yield line_of(text, match.start()), "names /proc; a process apart (apart.h) looks there"
 
 
+def metrics_touch_no_file(path, text):
+    """Everybody may read /metrics, and the loop prints them: a file system that does not answer would stop ublkd."""
+    if not path.startswith("api/metrics/") or fits(path, PROC_USERS):
+        return
+    calls = r"\b(?:[fl]?stat(?:at|x|v?fs)?|open(?:at2?|dir)?|fopen|access|faccessat|readlink(?:at)?|scandir|read_whole\w*)\s*\("
+    for match in re.finditer(calls, without_comments(text)):
+        yield line_of(text, match.start()), "calls the file system; a process apart (state_look.h) does that"
+
+
 # Texts for people, by the names of the variables and members that hold them.
 PEOPLES_TEXT = r"\b(?:message|sentence|detail|cause|advice|meaning)(?:_\w+)?\b"
 # Reasons are values in ublkd; to a client, which has JSON, they are words.
@@ -482,6 +491,7 @@ RULES = [
     leaves_parts_to_their_files,
     decides_by_no_text,
     reads_no_proc,
+    metrics_touch_no_file,
     asks_no_name_service,
     who_includes_whom,
     pure_files_do_no_io,

@@ -4,9 +4,11 @@
 
 #include "ublkd/base/cleanup.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -90,6 +92,32 @@ void host_read_room(const char *directory, struct state_room *ret)
                 return;
         ret->limited = true;
         ret->bytes = (uint64_t)(geteuid() == 0 ? room.f_bfree : room.f_bavail) * room.f_frsize;
+}
+
+const char *host_database_file(enum database_file which)
+{
+        static const char *const names[] = {
+                [DATABASE_FILE_MAIN] = "ublkd.db", [DATABASE_FILE_WAL] = "ublkd.db-wal"};
+
+        static_assert(ARRAY_SIZE(names) == _DATABASE_FILE_MAX, "every file has a name");
+        return names[which];
+}
+
+static struct file_size size_of(const char *directory, const char *name)
+{
+        char path[PATH_MAX];
+        struct stat info;
+        int n = snprintf(path, sizeof(path), "%s/%s", directory, name);
+
+        if (n < 0 || (size_t)n >= sizeof(path) || stat(path, &info) < 0)
+                return (struct file_size){};
+        return (struct file_size){.known = true, .bytes = (uint64_t)info.st_size};
+}
+
+void host_read_sizes(const char *directory, struct file_size ret[_DATABASE_FILE_MAX])
+{
+        for (unsigned i = 0; i < _DATABASE_FILE_MAX; i++)
+                ret[i] = size_of(directory, host_database_file((enum database_file)i));
 }
 
 int host_tell_state(struct host *host, const char *directory, const struct state_room *room, int error)

@@ -10,16 +10,29 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+enum database_file {
+        DATABASE_FILE_MAIN,
+        DATABASE_FILE_WAL, /* its log */
+        _DATABASE_FILE_MAX
+};
+
+/* The size of a file. known: false: it does not exist, or the look failed. */
+struct file_size {
+        bool known;
+        uint64_t bytes;
+};
+
 struct host {
-        char *kernel;                 /* release, as uname(2) says */
-        bool ublk_available;          /* the driver answered */
-        uint64_t features;            /* GET_FEATURES, bit N: kernel_feature_name(N) */
-        unsigned cpus;                /* online */
-        gid_t disk_group;             /* of block devices, unless the spec names another */
-        struct problem_list problems; /* of its driver; reason = title */
-        struct problem_list state;    /* of the state directory, the same */
-        struct foreign_disks foreign; /* at the last scan */
-        struct adoptables adoptable;  /* the same */
+        char *kernel;                                  /* release, as uname(2) says */
+        bool ublk_available;                           /* the driver answered */
+        uint64_t features;                             /* GET_FEATURES, bit N: kernel_feature_name(N) */
+        unsigned cpus;                                 /* online */
+        gid_t disk_group;                              /* of block devices, unless the spec names another */
+        struct problem_list problems;                  /* of its driver; reason = title */
+        struct problem_list state;                     /* of the state directory, the same */
+        struct file_size database[_DATABASE_FILE_MAX]; /* at the last look at the state directory */
+        struct foreign_disks foreign;                  /* at the last scan */
+        struct adoptables adoptable;                   /* the same */
 };
 
 enum state_answer {
@@ -40,6 +53,10 @@ struct state_room {
 int host_read(struct host *host);
 /* Ask the file system of `directory`. May block for ever: do not call it on the loop. */
 void host_read_room(const char *directory, struct state_room *ret);
+/* Return the name of the file in the state directory. */
+const char *host_database_file(enum database_file which);
+/* Ask for the sizes of the database in `directory`. May block for ever, like host_read_room(). */
+void host_read_sizes(const char *directory, struct file_size ret[_DATABASE_FILE_MAX]);
 /* Replace `state` by the problems of the file system of `directory`. room: from host_read_room(). error: -errno of
  * the last write of events, or 0. Return 1: there is little room; 0; or -ENOMEM: `state` is empty. */
 int host_tell_state(struct host *host, const char *directory, const struct state_room *room, int error);

@@ -31,6 +31,7 @@ static void look_apart(void *userdata, FILE *answer)
         host_read_room(look->config.directory, &seen.room);
         r = device_store_check(look->config.store);
         seen.database = r == 0 ? DATABASE_THERE : r == -ENOLINK ? DATABASE_GONE : DATABASE_NOT_SEEN;
+        host_read_sizes(look->config.directory, seen.sizes);
         (void)fwrite(&seen, sizeof(seen), 1, answer);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How much room the file system of the state directory has, and whether the database is there. It may be on a server
+/* How much room the file system of the state directory has, and whether and how large the database is there. It may be on a server
  * that does not answer, so a short-lived process looks. */
 #pragma once
 
@@ -19,6 +19,7 @@ enum database_seen {
 struct state_seen {
         struct state_room room;
         enum database_seen database;
+        struct file_size sizes[_DATABASE_FILE_MAX];
 };
 
 struct state_look_config {

@@ -99,6 +99,27 @@ static void test_the_database(struct world *world, struct store_faulty *disk)
         CHECK_INT(disk->checks, 0); /* in this process */
 }
 
+/* The metrics show them. */
+static void test_the_sizes(struct world *world, const char *directory)
+{
+        char path[128];
+        FILE *file;
+
+        CHECK(!world->seen.sizes[DATABASE_FILE_MAIN].known);
+        snprintf(path, sizeof(path), "%s/ublkd.db", directory);
+        file = fopen(path, "we");
+        CHECK(file && fputs("twelve bytes", file) >= 0 && fclose(file) == 0);
+        look(world);
+        CHECK(world->seen.sizes[DATABASE_FILE_MAIN].known);
+        CHECK_INT(world->seen.sizes[DATABASE_FILE_MAIN].bytes, 12);
+        CHECK(!world->seen.sizes[DATABASE_FILE_WAL].known);
+        hangs = true;
+        look(world);
+        hangs = false;
+        CHECK(!world->seen.sizes[DATABASE_FILE_MAIN].known);
+        CHECK_INT(unlink(path), 0);
+}
+
 /* The look hangs, and nothing is known of the file system. */
 static void test_a_look_that_fails(struct world *world)
 {
@@ -125,7 +146,9 @@ int main(void)
         struct device_store *store = NULL;
         sd_event_source *turn = NULL, *deadline = NULL;
         struct world world = {};
+        char directory[] = "/tmp/state_look_test.XXXXXX";
 
+        CHECK(mkdtemp(directory));
         CHECK_INT(store_memory_open(&disk.real, &disk.real_context), 0);
         CHECK_INT(device_store_new(&store_faulty_backend, &disk, &store), 0);
         CHECK_INT(sd_event_new(&world.event), 0);
@@ -136,7 +159,7 @@ int main(void)
         CHECK_INT(state_look_new(
                           &(struct state_look_config){
                                   .event = world.event,
-                                  .directory = "/tmp",
+                                  .directory = directory,
                                   .store = store,
                                   .patience_usec = PATIENCE_USEC,
                                   .done = on_done,
@@ -154,9 +177,11 @@ int main(void)
         look(&world);
         CHECK(world.seen.room.answer == STATE_ANSWERS && world.seen.room.limited
                 && world.seen.room.bytes > 0);
+        test_the_sizes(&world, directory);
         test_the_database(&world, &disk);
         test_a_look_that_fails(&world);
         state_look_free(world.look);
+        CHECK_INT(rmdir(directory), 0);
         sd_event_source_disable_unref(turn);
         sd_event_source_disable_unref(deadline);
         sd_event_unref(world.event);
