@@ -3,12 +3,14 @@
 
 import errno
 import os
+import shutil
 import threading
 
 import pytest
 
 from harness.api import condition_of, loop_spec
 from harness.disk import BLKDISCARD, Background, Disk, block, write, zero
+from harness.wait import wait_until
 
 _BLOCK = 4096
 
@@ -107,6 +109,23 @@ def test_over_the_deaths_of_worker_and_ublkd(store, daemon):
     os.kill(pid, 9)
     daemon.start()
     daemon.api.wait_other_worker("data", pid)
+    _assert_lost(daemon, disk)
+    _accept(daemon)
+    _assert_well(daemon, disk)
+
+@pytest.mark.parametrize("what", ["the region", "the directory"])
+def test_the_region_is_removed(store, daemon, what):
+    """The next worker has a new region; ublkd knows the fault, and writes it there."""
+    disk = Disk(daemon.api.create(_spec(store))["status"]["id"])
+    _lose(disk, store)
+    _assert_lost(daemon, disk)
+    if what == "the region":
+        (region,) = (daemon.runtime / "workers").glob("*.region")
+        region.unlink()
+    else:
+        shutil.rmtree(daemon.runtime)
+        wait_until((daemon.runtime / "ublkd.sock").exists, "a new socket")
+    daemon.api.wait_other_worker("data", daemon.kill_worker("data"))
     _assert_lost(daemon, disk)
     _accept(daemon)
     _assert_well(daemon, disk)

@@ -143,3 +143,20 @@ int region_fault_clear(int fd, enum region_fault fault)
         return r < 0 ? r
                      : write_field(fd, fault, offsetof(struct region_fault_state, word), &word, sizeof(word));
 }
+
+/* `word` last: it alone makes the fault. */
+int region_fault_restore(int fd, enum region_fault fault, const struct fault_report *report)
+{
+        const struct region_fault_state state = {
+                .at = report->at,
+                .detail = report->detail,
+                .count = report->number,
+                .accepted = report->accepted,
+                .told = report->told,
+        };
+        const uint64_t word = word_of(report->number, report->op, report->error);
+        int r = write_field(fd, fault, 0, &state, sizeof(state));
+
+        return r < 0 ? r
+                     : write_field(fd, fault, offsetof(struct region_fault_state, word), &word, sizeof(word));
+}

@@ -44,5 +44,7 @@ int region_fault_copy(int fd, enum region_fault fault, const struct fault_report
 int region_fault_accept(int fd, enum region_fault fault, uint32_t number);
 /* For the supervisor: note that there was an event of that fault. 0 or -errno. */
 int region_fault_mark_told(int fd, enum region_fault fault, uint32_t number);
+/* For the supervisor, while there is no worker: latch the fault again, as it was reported. 0 or -errno. */
+int region_fault_restore(int fd, enum region_fault fault, const struct fault_report *report);
 /* For the supervisor, while there is no worker: clear the fault. 0 or -errno. */
 int region_fault_clear(int fd, enum region_fault fault);

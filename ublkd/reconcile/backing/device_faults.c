@@ -30,16 +30,29 @@ static void report_new(struct managed_device *device, int fd, enum region_fault 
         (void)region_fault_mark_told(fd, fault, report->number);
 }
 
+/* Read all faults; `fd`: the region, or -errno. Return 0 or -errno. On failure the known faults stay: a process
+ * has removed or damaged the file, and the worker still fails the I/O. */
+static int read_region(struct managed_device *device, int fd)
+{
+        struct fault_report reports[_REGION_FAULT_MAX];
+        struct device_region_header header;
+        int r = fd < 0 ? fd : device_region_read_header(fd, &header);
+
+        if (r >= 0)
+                r = region_faults_read(fd, reports);
+        if (r < 0)
+                return r;
+        memcpy(device->faults.reports, reports, sizeof(reports));
+        device->faults.epoch = header.epoch;
+        return 0;
+}
+
 void device_faults_read(struct managed_device *device)
 {
         _cleanup_close_ int fd = open_region(device);
 
-        if (fd == -ENOENT && device->view.facts.worker == PLAN_WORKER_SERVING)
-                return; /* a process removed the file; the worker still fails the I/O */
-        if (fd < 0 || region_faults_read(fd, device->faults.reports) < 0) {
-                memset(device->faults.reports, 0, sizeof(device->faults.reports));
+        if (read_region(device, fd) < 0)
                 return;
-        }
         for (unsigned i = 0; i < _REGION_FAULT_MAX; i++)
                 report_new(device, fd, (enum region_fault)i);
 }
@@ -65,6 +78,8 @@ void device_faults_accept(struct managed_device *device, const struct device_rec
 
         if (record->accepted_with != record->restart || device->faults.accepted_with == record->restart)
                 return;
+        for (unsigned i = 0; i < _REGION_FAULT_MAX; i++) /* also if a process has removed the region */
+                device->faults.reports[i].accepted = accepted[i];
         fd = open_region(device);
         r = fd < 0 ? fd : 0;
         for (unsigned i = 0; r >= 0 && i < _REGION_FAULT_MAX; i++)
@@ -77,8 +92,11 @@ void device_faults_refuse(struct managed_device *device)
 {
         _cleanup_close_ int fd = open_region(device);
 
-        for (unsigned i = 0; fd >= 0 && i < _REGION_FAULT_MAX; i++)
-                (void)region_fault_accept(fd, (enum region_fault)i, 0);
+        for (unsigned i = 0; i < _REGION_FAULT_MAX; i++) {
+                device->faults.reports[i].accepted = 0;
+                if (fd >= 0)
+                        (void)region_fault_accept(fd, (enum region_fault)i, 0);
+        }
 }
 
 static bool is_accepted(const struct fault_report *report)
@@ -89,11 +107,11 @@ static bool is_accepted(const struct fault_report *report)
 static void clear(struct managed_device *device, bool (*which)(const struct fault_report *report))
 {
         _cleanup_close_ int fd = open_region(device);
+        bool is_there = read_region(device, fd) >= 0;
 
-        if (fd < 0 || region_faults_read(fd, device->faults.reports) < 0)
-                return;
         for (unsigned i = 0; i < _REGION_FAULT_MAX; i++)
-                if (which(&device->faults.reports[i]) && region_fault_clear(fd, (enum region_fault)i) >= 0)
+                if (which(&device->faults.reports[i])
+                        && (!is_there || region_fault_clear(fd, (enum region_fault)i) >= 0))
                         device->faults.reports[i] = (struct fault_report){};
 }
 
@@ -103,9 +121,33 @@ void device_faults_begin(struct managed_device *device, const struct device_reco
         clear(device, is_accepted);
 }
 
-static bool is_there(const struct fault_report *report)
+static bool is_latched(const struct fault_report *report)
 {
         return report->number > 0;
+}
+
+static bool has_fault(const struct managed_device *device)
+{
+        for (unsigned i = 0; i < _REGION_FAULT_MAX; i++)
+                if (is_latched(&device->faults.reports[i]))
+                        return true;
+        return false;
+}
+
+int device_faults_carry(struct managed_device *device, const struct device_region_key *key)
+{
+        struct fault_report found[_REGION_FAULT_MAX];
+        _cleanup_close_ int fd = -1;
+        int r;
+
+        if (!has_fault(device) || device->faults.epoch != key->epoch)
+                return 0;
+        fd = runtime_dir_ensure_region(device->env->config.runtime_dir, device->id.uid, key);
+        r = fd < 0 ? fd : region_faults_read(fd, found);
+        for (unsigned i = 0; r >= 0 && i < _REGION_FAULT_MAX; i++)
+                if (is_latched(&device->faults.reports[i]) && !is_latched(&found[i]))
+                        r = region_fault_restore(fd, (enum region_fault)i, &device->faults.reports[i]);
+        return r;
 }
 
 void device_faults_settle(struct managed_device *device, const struct device_record *record)
@@ -113,7 +155,7 @@ void device_faults_settle(struct managed_device *device, const struct device_rec
         bool disabled = record->spec && !record->spec->options.enabled;
 
         if (device->view.facts.want == WANT_ABSENT && disabled)
-                clear(device, is_there);
+                clear(device, is_latched);
         else
                 device_faults_read(device);
         device_space_read(device);

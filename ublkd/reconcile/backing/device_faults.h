@@ -11,6 +11,7 @@ struct managed_device;
 /* Private to device_faults.c; zeroed it is empty. */
 struct device_faults_seen {
         struct fault_report reports[_REGION_FAULT_MAX]; /* as read from its region last */
+        uint32_t epoch;                                 /* of that region */
         uint32_t accepted_with; /* the restart whose accepted faults were noted in the region; 0: none */
 };
 
@@ -28,6 +29,9 @@ void device_faults_accept(struct managed_device *device, const struct device_rec
 void device_faults_refuse(struct managed_device *device);
 /* Clear the accepted faults, without a worker and before the next one starts. */
 void device_faults_begin(struct managed_device *device, const struct device_record *record);
+/* Create the region of the next worker, if a process has removed or damaged it while faults are latched, and write
+ * them into it: the disk goes on failing requests. Return 0 or -errno; on failure start no worker. */
+int device_faults_carry(struct managed_device *device, const struct device_region_key *key);
 /* Return the numbers of the faults in force, for the status. */
 void device_faults_list(const struct managed_device *device, struct device_faults *ret);
 

@@ -2,9 +2,12 @@
 /* Starts the workers of a device, each with its CONFIG. */
 #include "ublkd/reconcile/worker/device_launch.h"
 #include "ublkd/reconcile/backing/device_backing.h"
+#include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 
 #include "ublkd/base/json_print.h"
+
+#include <string.h>
 
 static uint16_t queues_for(const struct managed_device *device, const struct device_spec *spec)
 {
@@ -82,6 +85,9 @@ int device_launch_worker(struct managed_device *device, const struct device_reco
         _cleanup_free_ char *spec = NULL;
         int r = spec_text(device, record, &spec), store;
 
+        if (r >= 0 && strcmp(uid, record->uid) == 0) /* not a preflight */
+                r = device_faults_carry(device,
+                        &(struct device_region_key){.queues = msg.config.queues, .epoch = record->epoch});
         if (r < 0)
                 return r;
         msg.config.spec = spec;

@@ -7,6 +7,7 @@
 #include "ublkd/reconcile/runtime_remade.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static const char *const names[] = {"data", "(trial)"};
 
@@ -21,7 +22,8 @@ static void bring_up_as(struct world *world, const char *spec, struct region_con
         world->host.features = WORLD_QUIESCES;
         world_put_loop(world, "data", spec);
         record = world_record(world, "data");
-        fd = runtime_dir_ensure_region(world->dir, record->uid, &(struct device_region_key){.queues = 1});
+        fd = runtime_dir_ensure_region(
+                world->dir, record->uid, &(struct device_region_key){.queues = 1, .epoch = record->epoch});
         CHECK(fd >= 0);
         CHECK_INT(device_region_map(fd, 1, &base), 0);
         *ret = device_region_control(base);
@@ -159,6 +161,76 @@ static void kept_while_the_region_is_gone(void)
         world_free(&world);
 }
 
+static void remove_region(const struct world *world)
+{
+        CHECK_INT(runtime_dir_remove_region(world->dir, world_record(world, "data")->uid), 0);
+}
+
+/* Another program has overwritten it. */
+static void damage_region(const struct world *world)
+{
+        _cleanup_close_ int fd = runtime_dir_open_region(world->dir, world_record(world, "data")->uid);
+        static const char nonsense[4096] = "nonsense";
+
+        CHECK_INT(pwrite(fd, nonsense, sizeof(nonsense), 0), sizeof(nonsense));
+}
+
+static struct fault_report flush_in_region(const struct world *world)
+{
+        _cleanup_close_ int fd = runtime_dir_open_region(world->dir, world_record(world, "data")->uid);
+        struct fault_report reports[_REGION_FAULT_MAX] = {};
+
+        CHECK_INT(region_faults_read(fd, reports), 0);
+        return reports[REGION_FAULT_FLUSH];
+}
+
+/* Flushes go on failing, although no worker finds the region of the one before. */
+static void in_the_region_of_the_next_worker(void (*lose)(const struct world *world))
+{
+        struct region_control *control;
+        struct fault_report flush;
+        struct world world;
+
+        bring_up(&world, &control);
+        fail_a_flush(&world, control);
+        lose(&world);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 20);
+        flush = flush_in_region(&world);
+        CHECK_INT(flush.number, 1);
+        CHECK_INT(flush.error, 5);
+        CHECK_INT(flush.told, 1);
+        CHECK(flush.at > 0);
+        world_churn(&world, names, 2, "file:1");
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        CHECK_INT(durable(&world)->status, CONDITION_FALSE);
+        CHECK_INT(count_of(&world, REASON_FLUSH_FAILED), 1);
+        CHECK_INT(device_store_request_restart(world.store, "data", true), 0);
+        world_settle(&world, 20);
+        world_churn(&world, names, 2, "file:1");
+        CHECK_INT(flush_in_region(&world).number, 0);
+        CHECK_INT(durable(&world)->status, CONDITION_ABSENT);
+        world_free(&world);
+}
+
+/* The restart itself starts the next worker. */
+static void accepted_while_the_region_is_gone(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        fail_a_flush(&world, control);
+        remove_region(&world);
+        CHECK_INT(device_store_request_restart(world.store, "data", true), 0);
+        world_settle(&world, 20);
+        CHECK_INT(durable(&world)->status, CONDITION_FALSE); /* the old worker still serves */
+        world_churn(&world, names, 2, "file:1");
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        CHECK_INT(durable(&world)->status, CONDITION_ABSENT);
+        world_free(&world);
+}
+
 static void cleared_when_the_disk_was_disabled(void)
 {
         struct region_control *control;
@@ -272,6 +344,9 @@ int main(void)
         not_a_fault_that_no_client_has_seen();
         not_by_a_restart_that_was_refused();
         kept_while_the_region_is_gone();
+        in_the_region_of_the_next_worker(remove_region);
+        in_the_region_of_the_next_worker(damage_region);
+        accepted_while_the_region_is_gone();
         cleared_when_the_disk_was_disabled();
         return check_report();
 }
