@@ -30,14 +30,15 @@ static bool add_sentence(
         return add(problems, title, detail);
 }
 
-/* A disk that exists and has no worker: its users wait, or get errors. */
+/* A disk that exists and has no worker here: its openers wait, or get errors, unless a worker that this ublkd could
+ * not adopt still serves it. */
 static bool add_unserved(cJSON *problems, const struct device_record *record)
 {
         _cleanup_free_ char *sentence = NULL;
 
         if (asprintf(&sentence,
-                    "/dev/ublkb%d exists and is not served: its I/O waits, or fails as recovery.onCrash "
-                    "says. %s",
+                    "/dev/ublkb%d exists, and ublkd has no worker for it: unless an earlier worker still "
+                    "serves the disk, its I/O waits, or fails as recovery.onCrash says. %s",
                     record->status.number, record->status.message)
                 < 0) {
                 sentence = NULL;

@@ -528,8 +528,8 @@ def test_the_host_names_a_device_whose_disk_cannot_be_served(server):
     server.tell("status other Backoff BackingFileMissing It is missing.")  # it has no disk: no opener waits
     (told,) = [item for item in server.ask("GET", "/host").json["problems"] if "Device" in item["detail"]]
     assert told["title"] == "BackingInUse"
-    assert told["detail"] == ('Device "data": /dev/ublkb0 exists and is not served: its I/O waits, or fails as '
-                              "recovery.onCrash says. /srv/a.img is in use by process 4211 (dd).")
+    assert told["detail"] == ('Device "data": /dev/ublkb0 exists, and ublkd has no worker for it: unless an earlier '
+                              "worker still serves the disk, its I/O waits, or fails as recovery.onCrash says. /srv/a.img is in use by process 4211 (dd).")
 
 
 def test_a_full_disk_changes_nothing(server):
