@@ -14,32 +14,60 @@ struct runtime_guard {
         struct runtime_loss loss;
 };
 
-static void on_remade(const struct runtime_guard *guard)
+static bool has_files(void *userdata, const char *uid)
 {
+        return runtime_dir_has_worker(((struct runtime_guard *)userdata)->config.dir, uid);
+}
+
+/* Return whether a process has removed files of devices, and not the directory. */
+static bool is_part_lost(const struct runtime_guard *guard)
+{
+        DEVICE_STORE_FOREACH (record, guard->config.store)
+                if (record->age == RECORD_CURRENT && record->spec
+                        && !runtime_dir_has_record(guard->config.dir, record->uid))
+                        return true;
+        return runtime_loss_is_new(&guard->loss, guard->config.store);
+}
+
+static void rewrite(const struct runtime_guard *guard, bool is_part)
+{
+        const char *path = runtime_dir_path(guard->config.dir);
         int r = record_keeper_rewrite(guard->config.record_keeper);
 
-        log_warning(NULL,
-                "The runtime directory %s was removed while ublkd runs, and was made again%s%s; the disks "
-                "are served on, and 'ublkctl host' names workers that are to be replaced",
-                runtime_dir_path(guard->config.dir),
-                r < 0 ? ", but not all records could be written there: " : "", r < 0 ? strerror(-r) : "");
+        if (is_part)
+                log_warning(NULL,
+                        "Files of devices in the runtime directory %s were removed while ublkd runs; writing "
+                        "the records again; the disks are served on, and 'ublkctl host' names workers that "
+                        "are to be replaced",
+                        path);
+        else
+                log_warning(NULL,
+                        "The runtime directory %s was removed while ublkd runs, and was made again; the "
+                        "disks are served on, and 'ublkctl host' names workers that are to be replaced",
+                        path);
+        if (r < 0)
+                log_errno(LOG_WARNING, NULL, r,
+                        "Not all records could be written to the runtime directory %s: %s; the next look at "
+                        "each device tries again",
+                        path, strerror(-r));
 }
 
 static void on_change(void *userdata, enum runtime_change change, int error)
 {
         struct runtime_guard *guard = userdata;
         const char *path = runtime_dir_path(guard->config.dir);
+        bool is_part = change == RUNTIME_KEPT && is_part_lost(guard);
 
-        if (change == RUNTIME_REMADE)
-                on_remade(guard);
+        if (change == RUNTIME_REMADE || is_part)
+                rewrite(guard, is_part);
         else if (change == RUNTIME_GONE && guard->loss.error == 0)
                 log_errno(LOG_ERR, NULL, error,
                         "The runtime directory %s was removed while ublkd runs, and cannot be made again: "
                         "%s; trying again every few seconds",
                         path, strerror(-error));
-        if (change != RUNTIME_KEPT)
-                runtime_loss_note(&guard->loss, guard->config.store, path, error);
-        guard->config.changed(guard->config.userdata, change == RUNTIME_REMADE);
+        if (change != RUNTIME_KEPT || is_part)
+                runtime_loss_note(&guard->loss, guard->config.store, path, is_part, error);
+        guard->config.changed(guard->config.userdata, change == RUNTIME_REMADE || is_part);
 }
 
 int runtime_guard_new(const struct runtime_guard_config *config, struct runtime_guard **ret)
@@ -50,6 +78,7 @@ int runtime_guard_new(const struct runtime_guard_config *config, struct runtime_
         if (!guard)
                 return -ENOMEM;
         guard->config = *config;
+        guard->loss = (struct runtime_loss){.has_files = has_files, .userdata = guard};
         r = runtime_watch_new(config->event, config->dir, on_change, guard, &guard->watch);
         if (r < 0)
                 log_errno(LOG_WARNING, NULL, r,

@@ -13,8 +13,8 @@ struct runtime_guard_config {
         struct runtime_dir *dir;
         struct device_store *store;
         struct record_keeper *record_keeper;
-        /* Entries of the directory were removed. remade: so was the directory, and the guard has recreated it
-         * with the records. */
+        /* Entries of the directory were removed. remade: so was the directory, or files of devices in it, and the
+         * guard has written the records again. */
         void (*changed)(void *userdata, bool remade);
         void *userdata;
 };

@@ -39,6 +39,18 @@ def test_it_is_made_again_with_records_and_socket(daemon):
     assert len(daemon.ask("GET", "/devices").json["items"]) == 3
 
 
+def test_files_of_devices_alone(daemon):
+    """The directory stays, and nothing noticed that the next ublkd would not know the device."""
+    assert daemon.ask("POST", "/devices", spec("one")).status == 201
+    (record,) = (daemon.run / "workers").glob("*.record")
+    text = record.read_text(encoding="utf-8")
+    record.unlink()
+    until(record.exists)
+    assert record.read_text(encoding="utf-8") == text
+    until(lambda: daemon.said("Files of devices in the runtime directory") == 1)
+    assert [problem["title"] for problem in daemon.ask("GET", "/host").json["problems"]].count("RuntimeDirectoryGone") == 0
+
+
 def test_a_socket_alone(daemon):
     daemon.socket.unlink()
     until(daemon.answers)

@@ -4,37 +4,72 @@
 
 #include "ublkd/base/clock.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { NAMES_SIZE = 256 };
+enum { NAMES_SIZE = 256, WHAT_SIZE = PATH_MAX + 80 };
 
-/* Return whether the worker was started before the loss: no path leads to its socket and region any more. */
+/* A worker that has exited has no socket, and its pid can be in the status for a moment. */
+static bool is_alive(pid_t pid)
+{
+        return kill(pid, 0) == 0 || errno == EPERM;
+}
+
+/* Return whether no path leads to the socket or to the region of the worker any more. */
 static bool is_cut_off(const struct runtime_loss *loss, const struct device_record *record)
 {
         return record->age == RECORD_CURRENT && record->status.worker.pid > 0
-               && record->status.worker.started_at < loss->at;
+               && !loss->has_files(loss->userdata, record->uid) && is_alive(record->status.worker.pid);
 }
 
-void runtime_loss_note(struct runtime_loss *loss, struct device_store *store, const char *path, int error)
+static bool is_noted(const struct runtime_loss *loss, const struct device_record *record)
+{
+        return loss->path && record->status.worker.started_at < loss->at;
+}
+
+bool runtime_loss_is_new(const struct runtime_loss *loss, const struct device_store *store)
+{
+        DEVICE_STORE_FOREACH (record, store)
+                if (is_cut_off(loss, record) && !is_noted(loss, record))
+                        return true;
+        return false;
+}
+
+/* Write the clause that begins both sentences. */
+static void write_what(const struct runtime_loss *loss, const char *path, char text[static WHAT_SIZE])
+{
+        snprintf(text, WHAT_SIZE,
+                loss->is_part ? "Files of workers in the runtime directory %s were removed while ublkd ran"
+                              : "The runtime directory %s was removed while ublkd ran",
+                path);
+}
+
+void runtime_loss_note(
+        struct runtime_loss *loss, struct device_store *store, const char *path, bool is_part, int error)
 {
         bool is_retry = loss->path && loss->error < 0;
+        char what[WHAT_SIZE];
 
         loss->error = error;
         if (is_retry)
                 return;
-        free(loss->path);
-        loss->path = strdup(path); /* on ENOMEM the host does not name it */
-        loss->at = clock_usec(CLOCK_REALTIME);
+        loss->is_part = is_part;
+        write_what(loss, path, what);
         DEVICE_STORE_FOREACH (record, store)
-                if (is_cut_off(loss, record))
+                if (is_cut_off(loss, record) && !is_noted(loss, record))
                         (void)device_store_note(store, record->name, EVENT_WARNING,
                                 REASON_RUNTIME_DIRECTORY_GONE,
-                                "The runtime directory %s was removed while ublkd ran. The disk is served "
+                                "%s. The disk is served "
                                 "on, but its statistics are lost, and a ublkd that is restarted cannot adopt "
                                 "its worker %d. 'ublkctl restart %s' replaces the worker; do that before "
                                 "ublkd is restarted.",
-                                path, (int)record->status.worker.pid, record->name);
+                                what, (int)record->status.worker.pid, record->name);
+        free(loss->path);
+        loss->path = strdup(path); /* on ENOMEM the host does not name it */
+        loss->at = clock_usec(CLOCK_REALTIME);
 }
 
 /* Write "a b c", as many names as fit. Return how many devices there are. */
@@ -62,7 +97,7 @@ static size_t list_names(
 int runtime_loss_report(
         struct runtime_loss *loss, const struct device_store *store, struct problem_list *problems)
 {
-        char names[NAMES_SIZE];
+        char names[NAMES_SIZE], what[WHAT_SIZE];
         size_t count;
 
         if (!loss->path)
@@ -78,17 +113,20 @@ int runtime_loss_report(
                 runtime_loss_clear(loss);
                 return 0;
         }
+        write_what(loss, loss->path, what);
         return problem_add(problems, ENOLINK, "", "RuntimeDirectoryGone",
-                "The runtime directory %s was removed while ublkd ran, and was made again. All disks are "
-                "served on. But of %zu worker%s that ran then, statistics are lost, new limits and faults of "
+                "%s%s. All disks are served on. But of %zu worker%s that ran then, statistics are lost, new "
+                "limits and faults of "
                 "the store are not passed on, and a ublkd that is restarted cannot adopt %s. Before ublkd is "
                 "restarted, replace %s: 'ublkctl restart %s'",
-                loss->path, count, count == 1 ? "" : "s", count == 1 ? "it" : "them",
-                count == 1 ? "it" : "them", names);
+                what, loss->is_part ? "" : ", and was made again", count, count == 1 ? "" : "s",
+                count == 1 ? "it" : "them", count == 1 ? "it" : "them", names);
 }
 
 void runtime_loss_clear(struct runtime_loss *loss)
 {
         free(loss->path);
-        *loss = (struct runtime_loss){};
+        loss->path = NULL;
+        loss->at = 0;
+        loss->error = 0;
 }

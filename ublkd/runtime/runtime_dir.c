@@ -364,6 +364,23 @@ int runtime_dir_ensure_region(struct runtime_dir *dir, const char *uid, const st
         return fd < 0 ? make_whole(dir, uid, region_suffix, make_region, key) : fd;
 }
 
+static bool has_file(const struct runtime_dir *dir, const char *uid, const char *suffix)
+{
+        struct file_name name;
+
+        return file_name(uid, suffix, &name) >= 0 && faccessat(dir->workers_fd, name.name, F_OK, 0) == 0;
+}
+
+bool runtime_dir_has_worker(const struct runtime_dir *dir, const char *uid)
+{
+        return has_file(dir, uid, socket_suffix) && has_file(dir, uid, region_suffix);
+}
+
+bool runtime_dir_has_record(const struct runtime_dir *dir, const char *uid)
+{
+        return has_file(dir, uid, record_suffix);
+}
+
 /* ---- texts ---- */
 
 static int write_text(const struct runtime_dir *dir, const char *uid, const char *suffix, const char *text)

@@ -48,6 +48,11 @@ int runtime_dir_ensure_region(struct runtime_dir *dir, const char *uid, const st
 /* Remove the region. Return 0, also if there is none, or -errno. */
 int runtime_dir_remove_region(struct runtime_dir *dir, const char *uid);
 
+/* Return whether another supervisor could adopt the worker of `uid`: its socket and its region have names. */
+bool runtime_dir_has_worker(const struct runtime_dir *dir, const char *uid);
+/* Return whether workers/UID.record exists. */
+bool runtime_dir_has_record(const struct runtime_dir *dir, const char *uid);
+
 /* The files of a device beside its region and its record. */
 enum runtime_text {
         RUNTIME_BACKING, /* workers/UID.backing */

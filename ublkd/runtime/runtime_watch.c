@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Watches the entries of the runtime directory: none of them is removed while ublkd runs.
+/* Watches the entries of the runtime directory, and of its folder "workers".
  *
  * A process that removes a directory removes its entries first. So the watch checks the directory after a
  * quiet period: that process would also remove a directory that the watch recreates too early. */
 #include "ublkd/runtime/runtime_watch.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <sys/inotify.h>
 
 enum {
@@ -16,6 +18,7 @@ struct runtime_watch {
         sd_event *event;
         struct runtime_dir *dir;
         sd_event_source *changes; /* NULL: the directory cannot be watched */
+        sd_event_source *workers; /* the same of its folder "workers" */
         sd_event_source *quiet;
         void (*changed)(void *userdata, enum runtime_change change, int error);
         void *userdata;
@@ -36,11 +39,26 @@ static int on_change(
         return look_in(userdata, QUIET_USEC);
 }
 
+/* ublkd replaces a file by renaming one whose name begins with a dot. */
+static int on_worker_change(
+        sd_event_source *source _unused_, const struct inotify_event *change, void *userdata)
+{
+        return change->len > 0 && change->name[0] != '.' ? look_in(userdata, QUIET_USEC) : 0;
+}
+
 static int begin(struct runtime_watch *watch)
 {
+        char workers[PATH_MAX];
+        int r, n = snprintf(workers, sizeof(workers), "%s/workers", runtime_dir_path(watch->dir));
+
         watch->changes = sd_event_source_disable_unref(watch->changes);
-        return sd_event_add_inotify(watch->event, &watch->changes, runtime_dir_path(watch->dir),
+        watch->workers = sd_event_source_disable_unref(watch->workers);
+        r = sd_event_add_inotify(watch->event, &watch->changes, runtime_dir_path(watch->dir),
                 IN_DELETE | IN_MOVED_FROM | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR, on_change, watch);
+        if (r < 0 || (size_t)n >= sizeof(workers))
+                return r < 0 ? r : -ENAMETOOLONG;
+        return sd_event_add_inotify(watch->event, &watch->workers, workers,
+                IN_DELETE | IN_MOVED_FROM | IN_ONLYDIR, on_worker_change, watch);
 }
 
 static int on_quiet(sd_event_source *source _unused_, uint64_t now _unused_, void *userdata)
@@ -88,6 +106,7 @@ struct runtime_watch *runtime_watch_free(struct runtime_watch *watch)
         if (!watch)
                 return NULL;
         sd_event_source_disable_unref(watch->changes);
+        sd_event_source_disable_unref(watch->workers);
         sd_event_source_disable_unref(watch->quiet);
         sd_event_unref(watch->event);
         free(watch);

@@ -8,7 +8,7 @@
 #include <systemd/sd-event.h>
 
 enum runtime_change {
-        RUNTIME_KEPT,   /* an entry was removed that ublkd does not have open */
+        RUNTIME_KEPT,   /* an entry was removed that ublkd does not have open; also by ublkd itself */
         RUNTIME_REMADE, /* the directory was removed, and the watch has recreated it, empty */
         RUNTIME_GONE,   /* the directory was removed; recreating failed with `error`; the watch tries again */
         _RUNTIME_CHANGE_MAX

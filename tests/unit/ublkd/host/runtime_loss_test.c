@@ -8,8 +8,25 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static struct device_store *store;
+static const char *without_files[2]; /* names of devices */
+
+static bool has_files(void *userdata _unused_, const char *uid)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(without_files); i++)
+                if (without_files[i] && strcmp(device_store_get(store, without_files[i])->uid, uid) == 0)
+                        return false;
+        return true;
+}
+
+static void lose(const char *one, const char *two)
+{
+        without_files[0] = one;
+        without_files[1] = two;
+}
 
 static void put(const char *name)
 {
@@ -29,10 +46,15 @@ static void put(const char *name)
         cJSON_Delete(document);
 }
 
+static pid_t worker; /* this process */
+
 static void serve(const char *name, uint64_t since)
 {
         struct device_status status = {
-                .phase = PHASE_LIVE, .number = 0, .disk = true, .worker = {.pid = 4211, .started_at = since}
+                .phase = PHASE_LIVE,
+                .number = 0,
+                .disk = true,
+                .worker = {.pid = worker, .started_at = since}
         };
 
         CHECK_INT(device_store_set_status(store, name, &status), 0);
@@ -62,37 +84,81 @@ static void check_told(struct runtime_loss *loss, const char *words)
 static void test_until_the_last_worker_was_replaced(void)
 {
         uint64_t before = clock_usec(CLOCK_REALTIME) - 1000 * 1000, after = before + 60 * 1000 * 1000;
-        struct runtime_loss loss = {};
+        struct runtime_loss loss = {.has_files = has_files};
 
         check_told(&loss, NULL);
         serve("one", before);
         serve("two", before);
-        runtime_loss_note(&loss, store, "/run/x", 0);
+        lose("one", "two");
+        runtime_loss_note(&loss, store, "/run/x", false, 0);
         CHECK_INT(count_events("'ublkctl restart one'"), 1);
         CHECK_INT(count_events("'ublkctl restart two'"), 1);
         CHECK_INT(count_events("restart idle"), 0);
         check_told(&loss, "'ublkctl restart one two'");
         serve("one", after);
+        lose(NULL, "two");
         check_told(&loss, "of 1 worker that ran then");
         serve("two", after);
-        check_told(&loss, NULL);
-        serve("one", before); /* it is over */
+        lose(NULL, NULL);
         check_told(&loss, NULL);
         runtime_loss_clear(&loss);
 }
 
 static void test_while_it_cannot_be_made_again(void)
 {
-        struct runtime_loss loss = {};
+        struct runtime_loss loss = {.has_files = has_files};
 
         serve("one", 1);
+        lose("one", NULL);
         for (int i = 0; i < 3; i++)
-                runtime_loss_note(&loss, store, "/run/y", -EROFS);
+                runtime_loss_note(&loss, store, "/run/y", false, -EROFS);
         CHECK_INT(count_events("/run/y"), 1); /* of one device, once */
         check_told(&loss, "a disk whose worker dies is not recovered");
-        runtime_loss_note(&loss, store, "/run/y", 0);
+        runtime_loss_note(&loss, store, "/run/y", false, 0);
         CHECK_INT(count_events("/run/y"), 1);
         check_told(&loss, "'ublkctl restart one'");
+        runtime_loss_clear(&loss);
+}
+
+/* Its socket was removed when it exited. */
+static void test_not_of_a_worker_that_has_exited(void)
+{
+        struct runtime_loss loss = {.has_files = has_files};
+        pid_t self = worker;
+
+        worker = fork();
+        if (worker == 0)
+                _exit(0);
+        CHECK_INT(waitpid(worker, NULL, 0), worker);
+        serve("one", 1);
+        lose("one", NULL);
+        CHECK(!runtime_loss_is_new(&loss, store));
+        worker = self;
+        serve("one", 1);
+        CHECK(runtime_loss_is_new(&loss, store));
+}
+
+/* The directory stays: one event for each worker. */
+static void test_files_of_workers(void)
+{
+        struct runtime_loss loss = {.has_files = has_files};
+        uint64_t before = clock_usec(CLOCK_REALTIME) - 1000 * 1000;
+
+        serve("one", before);
+        serve("two", before);
+        lose(NULL, NULL);
+        CHECK(!runtime_loss_is_new(&loss, store));
+        lose("one", NULL);
+        CHECK(runtime_loss_is_new(&loss, store));
+        runtime_loss_note(&loss, store, "/run/z", true, 0);
+        CHECK(!runtime_loss_is_new(&loss, store));
+        runtime_loss_note(&loss, store, "/run/z", true, 0); /* a record alone */
+        CHECK_INT(count_events("Files of workers in the runtime directory /run/z were removed"), 1);
+        CHECK_INT(count_events("'ublkctl restart two'"), 1); /* of the first test */
+        check_told(&loss, "'ublkctl restart one'");
+        check_told(&loss, "/run/z were removed while ublkd ran. All disks are served on.");
+        lose(NULL, NULL);
+        check_told(&loss, NULL);
         runtime_loss_clear(&loss);
 }
 
@@ -101,6 +167,7 @@ int main(void)
         const struct device_backend *backend;
         void *context;
 
+        worker = getpid();
         CHECK_INT(store_memory_open(&backend, &context), 0);
         CHECK_INT(device_store_new(backend, context, &store), 0);
         put("idle");
@@ -108,6 +175,8 @@ int main(void)
         put("two");
         test_until_the_last_worker_was_replaced();
         test_while_it_cannot_be_made_again();
+        test_files_of_workers();
+        test_not_of_a_worker_that_has_exited();
         device_store_free(store);
         return check_report();
 }

@@ -90,6 +90,11 @@ static void test_removed(const char *path, struct runtime_dir *dir)
         run("touch $p/other; rm $p/other", path);
         await_change(RUNTIME_KEPT);
         check_works(dir);
+        CHECK(runtime_dir_has_record(dir, "one"));
+        run("rm $p/workers/*", path);
+        await_change(RUNTIME_KEPT);
+        CHECK(!runtime_dir_has_record(dir, "one"));
+        check_works(dir);
 }
 
 static void test_cannot_be_made(const char *path, struct runtime_dir *dir)
