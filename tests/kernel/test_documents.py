@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""The first commands that a stranger types work as they stand."""
+
+import pathlib
+import re
+import shutil
+
+import pytest
+
+from harness.programs import build, source
+from harness.shell import run
+
+_DIRECTORIES = [pathlib.Path("/var/lib/ublkd"), pathlib.Path("/run/ublkd")]
+
+
+@pytest.fixture
+def fresh_machine():
+    """One on which ublkd never ran."""
+    image = pathlib.Path("/var/tmp/data.img")
+    assert not image.exists() and not any(path.exists() for path in _DIRECTORIES)
+    yield
+    image.unlink(missing_ok=True)
+    for path in _DIRECTORIES:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def test_the_first_use_of_the_readme(directory, fresh_machine):  # pylint: disable=unused-argument,redefined-outer-name
+    text = source("README.md").read_text(encoding="utf-8")
+    commands = re.search(r"^On a host with ublk, .*\n\n((?: {4}.*\n)+)", text, re.MULTILINE).group(1)
+    assert "ublkctl attach" in commands
+    programs = directory / "build"
+    programs.mkdir()
+    (programs / "ublkctl").symlink_to(build() / "ublkctl")
+    slow = programs / "ublkd"  # it has no socket yet when the next command is read
+    slow.write_text(f"#!/bin/sh\nsleep 1\nexec {build()}/ublkd\n", encoding="ascii")
+    slow.chmod(0o755)
+    script = "set -e; trap 'kill $! 2>/dev/null; wait' EXIT\n" + commands
+    said = run("bash", input=script, cwd=directory).stdout
+    assert re.search(r"^/dev/ublkb0$", said, re.MULTILINE), said
+    assert re.search(r"^data +Live +/dev/ublkb0 +10GiB ", said, re.MULTILINE), said
+    assert "data restarted\n" in said and "data removed\n" in said, said
