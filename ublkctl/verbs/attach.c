@@ -2,7 +2,7 @@
 /* attach and detach: handle disks like losetup does, by file and by node. */
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/verbs/await.h"
-#include "ublkctl/spec/disk_name.h"
+#include "ublkctl/spec/device_name.h"
 #include "ublkctl/spec/file_fault.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/spec/place.h"
@@ -31,7 +31,7 @@ struct attach {
         bool read_only;
         uint64_t offset;
         cJSON *devices; /* all devices */
-        char name[DISK_NAME_SIZE];
+        char name[DEVICE_NAME_SIZE];
 };
 
 static uint64_t offset_of(const cJSON *device)
@@ -198,9 +198,9 @@ static enum exit_status create_under_free_name(struct attach *attach)
                 if (attach->context->settings->name)
                         snprintf(attach->name, sizeof(attach->name), "%s", attach->context->settings->name);
                 else
-                        disk_name(attach->place.path, attach->name);
+                        device_name(attach->place.path, attach->name);
                 if (!attach->context->settings->name)
-                        disk_name_make_unique(attach->name, is_taken, attach);
+                        device_name_make_unique(attach->name, is_taken, attach);
                 status = create(attach, &taken);
                 if (status != STATUS_OK || !taken)
                         return status;
@@ -218,7 +218,7 @@ static enum exit_status check_settings(const struct settings *settings, uint64_t
 {
         char offset[SIZE_ARGUMENT_SIZE];
 
-        if (settings->name && strlen(settings->name) >= DISK_NAME_SIZE) {
+        if (settings->name && strlen(settings->name) >= DEVICE_NAME_SIZE) {
                 say(NULL, "The name is too long; give one of 63 bytes at most.");
                 return STATUS_USAGE;
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of names of devices, derived from names of files. */
 #include "tests/unit/check.h"
-#include "ublkctl/spec/disk_name.h"
+#include "ublkctl/spec/device_name.h"
 #include "ublkd/base/cleanup.h"
 
 static bool is_below(void *userdata, const char *name)
@@ -38,16 +38,16 @@ int main(void)
         };
         static const char long_path[] =
                 "/srv/0123456789012345678901234567890123456789012345678901234567890123456789.img";
-        char name[DISK_NAME_SIZE];
+        char name[DEVICE_NAME_SIZE];
         unsigned calls = 0;
 
         for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
-                disk_name(samples[i].path, name);
+                device_name(samples[i].path, name);
                 CHECK_STR(name, samples[i].name);
         }
-        disk_name(long_path, name);
+        device_name(long_path, name);
         CHECK_INT(strlen(name), 52);
-        disk_name_make_unique(name, is_below, &calls);
+        device_name_make_unique(name, is_below, &calls);
         CHECK_INT(strlen(name), 54);
         CHECK_STR(name + 52, "-4");
         return check_report();

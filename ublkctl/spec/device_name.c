@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Derive names of devices from names of files. */
-#include "ublkctl/spec/disk_name.h"
+#include "ublkctl/spec/device_name.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static size_t stem_length(const char *path, const char *name)
 /* Begin the name of a disk that lies on a ublk disk. It must not equal that disk's name, nor look like a
  * node: "detach ublkb0" would then mean another disk than "detach /dev/ublkb0". Return the length of the
  * beginning. */
-static size_t begin(const char *path, const char *name, char ret[static DISK_NAME_SIZE])
+static size_t begin(const char *path, const char *name, char ret[static DEVICE_NAME_SIZE])
 {
         static const char node[] = "ublkb", links[] = "/dev/ublk/";
         bool reads_like_node = strncasecmp(name, node, sizeof(node) - 1) == 0
@@ -36,7 +36,7 @@ static size_t begin(const char *path, const char *name, char ret[static DISK_NAM
         return strlen(ret);
 }
 
-void disk_name(const char *path, char ret[static DISK_NAME_SIZE])
+void device_name(const char *path, char ret[static DEVICE_NAME_SIZE])
 {
         const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
         size_t length = stem_length(path, name), used = begin(path, name, ret), prefix = used;
@@ -55,11 +55,11 @@ void disk_name(const char *path, char ret[static DISK_NAME_SIZE])
                 strcpy(ret, "disk");
 }
 
-void disk_name_make_unique(
-        char name[static DISK_NAME_SIZE], bool (*is_taken)(void *userdata, const char *name), void *userdata)
+void device_name_make_unique(char name[static DEVICE_NAME_SIZE],
+        bool (*is_taken)(void *userdata, const char *name), void *userdata)
 {
         size_t length = strlen(name);
 
         for (unsigned i = 2; is_taken(userdata, name); i++)
-                snprintf(name + length, DISK_NAME_SIZE - length, "-%u", i);
+                snprintf(name + length, DEVICE_NAME_SIZE - length, "-%u", i);
 }

@@ -4,12 +4,12 @@
 
 #include <stdbool.h>
 
-enum { DISK_NAME_SIZE = 64 };
+enum { DEVICE_NAME_SIZE = 64 };
 
 /* Derive a name from a path: its last part without extension, with invalid characters replaced; "disk" if
  * nothing is left. For a ublk disk (/dev/ublkb0): "on-ublkb0". */
-void disk_name(const char *path, char ret[static DISK_NAME_SIZE]);
+void device_name(const char *path, char ret[static DEVICE_NAME_SIZE]);
 
 /* Change `name` to the first of `name`, `name`-2, `name`-3, … for which `is_taken` returns false. */
-void disk_name_make_unique(
-        char name[static DISK_NAME_SIZE], bool (*is_taken)(void *userdata, const char *name), void *userdata);
+void device_name_make_unique(char name[static DEVICE_NAME_SIZE],
+        bool (*is_taken)(void *userdata, const char *name), void *userdata);
