@@ -130,7 +130,8 @@ static void test_block_sizes(void)
         CHECK_INT(good(&wished, &preferring, &full).logical_block_size, 4096);
         wished.block_size = 1024;
         bad(&wished, &coarse, "/blockSize", "BlockSizeTooSmall",
-                "The disk needs blocks of 1024 bytes, and the backing store can only do 4096; give a disk that exists");
+                "The disk needs blocks of 1024 bytes, and the backing store can only do 4096; give a disk "
+                "that exists");
         wished.block_size = 3000;
         bad(&wished, &plain, "/blockSize", "BlockSizeUnsupported", "3000");
         wished.block_size = 0;
