@@ -90,11 +90,16 @@ static void report(struct managed_device *device, const struct device_record *re
 }
 
 /* Erase the record, and with it free `device`: the reconciler, a subscriber of the store, does that. Return
- * false if the record could not be erased. */
+ * false if the record could not be erased.
+ *
+ * Release first what the next ublkd finds only by the record: files, and a descriptor that the service manager
+ * would keep for ever, with its lock on the store. */
 static bool device_forget(struct managed_device *device)
 {
         int r;
 
+        device_claim_release(device);
+        device_backing_release(device);
         device_shared_forget(device);
         r = device_store_remove(device->env->config.store, device->id.name);
         if (r < 0)

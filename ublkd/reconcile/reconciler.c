@@ -68,8 +68,6 @@ DEFINE_CLEANUP(struct managed_device, device_free);
 static void device_drop(struct managed_device *device)
 {
         device_seen(device);
-        device_claim_release(device); /* remove the record last */
-        device_backing_release(device);
         reconciler_queue_remove(device);
         reconciler_devices_remove(device);
         device_free(device);

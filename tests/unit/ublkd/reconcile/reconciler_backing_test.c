@@ -5,6 +5,7 @@
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 #include "tests/unit/ublkd/service_manager.h"
 #include "ublkd/reconcile/device_reach.h"
+#include "ublkd/runtime/claim_file.h"
 #include "ublkd/runtime/fd_store.h"
 
 #include <fcntl.h>
@@ -462,6 +463,77 @@ static void an_inherited_claim_is_kept_by_the_service_manager(void)
         close_fd(manager);
 }
 
+/* What is there of a device when its record is erased. */
+struct at_removal {
+        const struct world *world;
+        int manager;
+        bool removed, has_claim, has_backing, released;
+};
+
+static void look_at_removal(void *userdata, const struct store_event *event)
+{
+        _cleanup_claims_ struct backing_claims claims = {};
+        _cleanup_free_ char *text = NULL;
+        struct at_removal *look = userdata;
+        char name[96];
+
+        if (event->kind != STORE_REMOVED)
+                return;
+        snprintf(name, sizeof(name), "FDNAME=store-%s-", event->uid);
+        look->removed = true;
+        look->has_claim = claim_file_read(look->world->dir, event->uid, &claims) >= 0;
+        look->has_backing = runtime_dir_read(look->world->dir, event->uid, RUNTIME_BACKING, &text) >= 0;
+        look->released = fake_service_manager_heard(look->manager, "FDSTOREREMOVE=1", name) > 0;
+}
+
+/* ublkd dies while it looks for a number, and its worker with it: claim, backing file and the descriptor of the
+ * service manager stay, for a record without a number. */
+static void lose_a_device_without_a_number(struct world *world, int store)
+{
+        _cleanup_claims_ struct backing_claims claims = {};
+
+        world_put_loop(world, "data", "");
+        world_settle(world, 0);
+        fake_get_info_error = -ETIMEDOUT;
+        fake_worker_store(fake_worker("data"), "file:a", fcntl(store, F_DUPFD_CLOEXEC, 0));
+        fake_worker_open(fake_worker("data"), "file:1");
+        world_settle(world, 5);
+        world_stop_reconciler(world);
+        CHECK_INT(world_record(world, "data")->number, -1);
+        CHECK_INT(claim_file_read(world->dir, world_record(world, "data")->uid, &claims), 0);
+}
+
+/* The next ublkd finds files and descriptors by the records. A descriptor without a record stays with the service
+ * manager, and its lock keeps every other disk from the store. */
+static void nothing_of_a_device_outlives_its_record(void)
+{
+        int manager = fake_service_manager(), store = new_store();
+        struct world world;
+        struct at_removal look = {.world = &world, .manager = manager};
+
+        world_new(&world);
+        world_stop_reconciler(&world);
+        CHECK_INT(fd_store_new(&world.fd_store), 0);
+        world_start_reconciler(&world);
+        lose_a_device_without_a_number(&world, store);
+        CHECK(fake_service_manager_heard(manager, "FDSTORE=1", "FDNAME=store-") > 0);
+        CHECK_INT(device_store_subscribe(world.store, look_at_removal, &look), 0);
+        world_start_reconciler(&world);
+        reconciler_set_control(world.reconciler, NULL); /* the driver does not answer yet */
+        CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
+        world_settle(&world, 5);
+        CHECK(look.removed);
+        CHECK(!look.has_claim);
+        CHECK(!look.has_backing);
+        CHECK(look.released);
+        device_store_unsubscribe(world.store, look_at_removal, &look);
+        world_stop_reconciler(&world);
+        world.fd_store = fd_store_free(world.fd_store);
+        world_free(&world);
+        close_fd(store);
+        close_fd(manager);
+}
+
 int main(void)
 {
         a_store_without_a_name_is_known_for_it();
@@ -479,5 +551,6 @@ int main(void)
         a_disk_that_was_given_up_is_made_on_its_store();
         the_store_of_an_older_spec_is_not_that_of_the_next_disk();
         an_inherited_claim_is_kept_by_the_service_manager();
+        nothing_of_a_device_outlives_its_record();
         return check_report();
 }
