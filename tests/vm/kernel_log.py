@@ -45,3 +45,14 @@ def panic(text):
         if _PANIC.search(line):
             return line
     return None
+
+
+def panic_trace(text, most=60):
+    """Return the lines of a panic from its first complaint on, at most so many; []: there was none. They name the
+    function that failed, which one needs to tell a crash that is known from another one."""
+    lines = text.splitlines()
+    ends = [number for number, line in enumerate(lines) if _PANIC.search(line)]
+    if not ends:
+        return []
+    begins = [number for number in range(max(0, ends[0] - most), ends[0] + 1) if _COMPLAINTS.search(lines[number])]
+    return lines[begins[0]:ends[0] + 1][:most]

@@ -52,3 +52,15 @@ def test_harmless_line_is_left_alone(line):
 def test_allowed_line_is_not_a_complaint_and_others_still_are():
     text = "\n".join(COMPLAINTS[:4])
     assert kernel_log.complaints(text, [r"ublk_drv\.c:12"]) == COMPLAINTS[2:4]
+
+
+def test_a_panic_is_shown_with_its_trace():
+    early = ["[    0.5] WARNING: CPU: 0 PID: 1 at other.c:1"] + [f"[    1.{number:03}] calm" for number in range(100)]
+    trace = [
+        "[    2.0] Oops: general protection fault, probably for non-canonical address 0xdead000000000100: 0000 [#1]",
+        "[    2.0] RIP: 0010:some_function+0x10/0x20", "[    2.0] Call Trace:",
+        "[    2.1] Kernel panic - not syncing: Fatal exception",
+    ]
+    assert kernel_log.panic_trace("\n".join([*early, *trace, "[    2.2] after"])) == trace
+    assert kernel_log.panic_trace("\n".join(early)) == []
+    assert len(kernel_log.panic_trace("\n".join([*trace[:1], *early[1:], *trace]), most=4)) == 4
