@@ -2,12 +2,11 @@
 /* Reports the loss of the runtime directory. */
 #include "ublkd/host/runtime_loss.h"
 
-#include "ublkd/base/clock.h"
-
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { NAMES_SIZE = 256, WHAT_SIZE = PATH_MAX + 80 };
@@ -25,9 +24,49 @@ static bool is_cut_off(const struct runtime_loss *loss, const struct device_reco
                && !loss->has_files(loss->userdata, record->uid) && is_alive(record->status.worker.pid);
 }
 
+/* Return the place of the device in loss->noted; noted_count if there is none. */
+static size_t find_noted(const struct runtime_loss *loss, const struct device_record *record)
+{
+        size_t i = 0;
+
+        while (i < loss->noted_count && strcmp(loss->noted[i].uid, record->uid) != 0)
+                i++;
+        return i;
+}
+
 static bool is_noted(const struct runtime_loss *loss, const struct device_record *record)
 {
-        return loss->path && record->status.worker.started_at < loss->at;
+        size_t i = find_noted(loss, record);
+
+        return i < loss->noted_count && loss->noted[i].started_at == record->status.worker.started_at;
+}
+
+/* On ENOMEM the next loss makes another event of this worker. */
+static void add_noted(struct runtime_loss *loss, const struct device_record *record)
+{
+        size_t i = find_noted(loss, record);
+        struct noted_worker *noted;
+
+        if (i == loss->noted_count) {
+                noted = reallocarray(loss->noted, i + 1, sizeof(*noted));
+                if (!noted)
+                        return;
+                strcpy(noted[i].uid, record->uid);
+                loss->noted = noted;
+                loss->noted_count++;
+        }
+        loss->noted[i].started_at = record->status.worker.started_at;
+}
+
+static void note_one(struct runtime_loss *loss, struct device_store *store,
+        const struct device_record *record, const char *what)
+{
+        add_noted(loss, record);
+        (void)device_store_note(store, record->name, EVENT_WARNING, REASON_RUNTIME_DIRECTORY_GONE,
+                "%s. The disk is served on, but its statistics are lost, and a ublkd that is restarted "
+                "cannot adopt its worker %d. 'ublkctl restart %s' replaces the worker; do that before "
+                "ublkd is restarted.",
+                what, (int)record->status.worker.pid, record->name);
 }
 
 bool runtime_loss_is_new(const struct runtime_loss *loss, const struct device_store *store)
@@ -50,26 +89,16 @@ static void write_what(const struct runtime_loss *loss, const char *path, char t
 void runtime_loss_note(
         struct runtime_loss *loss, struct device_store *store, const char *path, bool is_part, int error)
 {
-        bool is_retry = loss->path && loss->error < 0;
         char what[WHAT_SIZE];
 
         loss->error = error;
-        if (is_retry)
-                return;
         loss->is_part = is_part;
         write_what(loss, path, what);
         DEVICE_STORE_FOREACH (record, store)
                 if (is_cut_off(loss, record) && !is_noted(loss, record))
-                        (void)device_store_note(store, record->name, EVENT_WARNING,
-                                REASON_RUNTIME_DIRECTORY_GONE,
-                                "%s. The disk is served "
-                                "on, but its statistics are lost, and a ublkd that is restarted cannot adopt "
-                                "its worker %d. 'ublkctl restart %s' replaces the worker; do that before "
-                                "ublkd is restarted.",
-                                what, (int)record->status.worker.pid, record->name);
+                        note_one(loss, store, record, what);
         free(loss->path);
         loss->path = strdup(path); /* on ENOMEM the host does not name it */
-        loss->at = clock_usec(CLOCK_REALTIME);
 }
 
 /* Write "a b c", as many names as fit. Return how many devices there are. */
@@ -126,7 +155,9 @@ int runtime_loss_report(
 void runtime_loss_clear(struct runtime_loss *loss)
 {
         free(loss->path);
+        free(loss->noted);
         loss->path = NULL;
-        loss->at = 0;
+        loss->noted = NULL;
+        loss->noted_count = 0;
         loss->error = 0;
 }

@@ -71,6 +71,19 @@ static unsigned count_events(const char *words)
         return count;
 }
 
+/* The last event of the device, with the repetitions that it continues. */
+static unsigned count_repeats(const char *name)
+{
+        const struct event_log *log = device_store_events(store);
+        unsigned count = 0;
+
+        for (size_t i = 0; i < event_log_count(log); i++)
+                if (strcmp(event_log_at(log, i)->device, name) == 0
+                        && event_log_at(log, i)->reason == REASON_RUNTIME_DIRECTORY_GONE)
+                        count = (unsigned)event_log_at(log, i)->count;
+        return count;
+}
+
 static void check_told(struct runtime_loss *loss, const char *words)
 {
         _cleanup_problems_ struct problem_list problems = {};
@@ -143,6 +156,7 @@ static void test_files_of_workers(void)
 {
         struct runtime_loss loss = {.has_files = has_files};
         uint64_t before = clock_usec(CLOCK_REALTIME) - 1000 * 1000;
+        unsigned repeats;
 
         serve("one", before);
         serve("two", before);
@@ -157,6 +171,18 @@ static void test_files_of_workers(void)
         CHECK_INT(count_events("'ublkctl restart two'"), 1); /* of the first test */
         check_told(&loss, "'ublkctl restart one'");
         check_told(&loss, "/run/z were removed while ublkd ran. All disks are served on.");
+        repeats = count_repeats("two");
+        lose("one", "two"); /* a second loss; both workers began before the first */
+        CHECK(runtime_loss_is_new(&loss, store));
+        runtime_loss_note(&loss, store, "/run/z", true, 0);
+        CHECK(!runtime_loss_is_new(&loss, store));
+        CHECK_INT(count_events("/run/z were removed"), 2);
+        CHECK_INT(count_repeats("two"), repeats + 1);
+        check_told(&loss, "'ublkctl restart one two'");
+        serve("two", before + 1); /* another worker of the same device */
+        CHECK(runtime_loss_is_new(&loss, store));
+        runtime_loss_note(&loss, store, "/run/z", true, 0);
+        CHECK_INT(count_repeats("two"), repeats + 2);
         lose(NULL, NULL);
         check_told(&loss, NULL);
         runtime_loss_clear(&loss);
