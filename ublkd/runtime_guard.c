@@ -19,11 +19,13 @@ static bool has_files(void *userdata, const char *uid)
         return runtime_dir_has_worker(((struct runtime_guard *)userdata)->config.dir, uid);
 }
 
-/* Return whether a process has removed files of devices, and not the directory. */
+/* Return whether a process has removed files of devices, and not the directory. A record that the keeper could
+ * not write was not removed. */
 static bool is_part_lost(const struct runtime_guard *guard)
 {
         DEVICE_STORE_FOREACH (record, guard->config.store)
                 if (record->age == RECORD_CURRENT && record->spec
+                        && !record_keeper_is_missing(guard->config.record_keeper, record->uid)
                         && !runtime_dir_has_record(guard->config.dir, record->uid))
                         return true;
         return runtime_loss_is_new(&guard->loss, guard->config.store);

@@ -125,11 +125,16 @@ static int read_file(const struct record_keeper *keeper, const char *uid, struct
         return r;
 }
 
+bool record_keeper_is_missing(const struct record_keeper *keeper, const char *uid)
+{
+        return find_missing(keeper, uid) < keeper->missing_count;
+}
+
 int record_keeper_ensure(struct record_keeper *keeper, const char *name)
 {
         const struct device_record *record = device_store_get(keeper->store, name);
 
-        if (!record || find_missing(keeper, record->uid) == keeper->missing_count)
+        if (!record || !record_keeper_is_missing(keeper, record->uid))
                 return 0;
         return keep(keeper, record);
 }

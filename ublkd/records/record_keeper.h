@@ -20,6 +20,9 @@ struct record_keeper *record_keeper_free(struct record_keeper *keeper);
  * its disk. Return 0 or -errno. */
 int record_keeper_ensure(struct record_keeper *keeper, const char *name);
 
+/* Return whether the last try to write the copy of the device `uid` failed. */
+bool record_keeper_is_missing(const struct record_keeper *keeper, const char *uid);
+
 /* Write mark and copies again into a runtime directory that was recreated. record_keeper_ensure() tries again
  * what cannot be written now. Return 0 or -errno. */
 int record_keeper_rewrite(struct record_keeper *keeper);
