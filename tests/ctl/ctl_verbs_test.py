@@ -137,7 +137,7 @@ def test_describe_counts_replaced_workers_and_not_restarts(ctl, server, replaced
 
 
 FAULTS = {
-    "BackingWhole": ("BackingTruncated", "The backing file was cut off under the disk. All I/O fails."),
+    "BackingWhole": ("BackingTruncated", "The backing store was cut off under the disk. All I/O fails."),
     "Durable": ("FlushFailed", "A flush failed. Every flush fails."),
     "Space": ("StoreFull", "A write has found no room in the backing store."),
 }

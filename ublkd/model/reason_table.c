@@ -270,10 +270,11 @@ const struct reason_info reason_table[] = {
                 .advice = "Put the old store back; or, after checking that the new one is right, run 'ublkctl "
                           "recover --accept-backing'." },
         [REASON_BACKING_TRUNCATED] = { "BackingTruncated",
-                .meaning = "The backing file was truncated under the disk, and acknowledged data is lost; "
+                .meaning = "The backing store was cut off under the disk, and acknowledged data is lost; "
                            "all I/O fails.",
-                .advice = "Restore the file to its full size from a copy; then run 'ublkctl restart "
-                          "--accept-write-errors=TOKEN NAME', with the token in its status.writeErrors." },
+                .advice = "Restore the store in place to its full size, from a copy if there is one; unmount "
+                          "the disk; then run 'ublkctl restart --accept-write-errors=TOKEN NAME', with the "
+                          "token in its status.writeErrors." },
         [REASON_FLUSH_FAILED] = { "FlushFailed",
                 .meaning = "The backing store failed a flush, and acknowledged data may be lost; flushes "
                            "and writes with FUA fail.",

@@ -49,7 +49,7 @@ static int explain_cut(const struct fault_report *report, char **ret)
 
         format_time(report->at, when);
         return asprintf(ret,
-                "The backing file was cut off under the disk; it had %llu bytes when that was seen%s. "
+                "The backing store was cut off under the disk; it had %llu bytes when that was seen%s. "
                 "Acknowledged data is lost, so all I/O fails.",
                 (unsigned long long)report->detail, when);
 }
@@ -78,13 +78,14 @@ void fault_numbers(const struct fault_report reports[static _REGION_FAULT_MAX], 
 int fault_condition(const struct fault_report reports[static _REGION_FAULT_MAX], enum region_fault fault,
         const char *name, struct device_condition *ret)
 {
+        /* In this order: without a worker an unmount can hang, and a worker needs the full size. */
         static const char *const advice[_REGION_FAULT_MAX] = {
                 [REGION_FAULT_FLUSH] =
                         "Check the backing store, and what is on the disk; then accept the loss with",
                 [REGION_FAULT_CUT] =
-                        "Unmount the disk, and restore the file from a copy, if there is one (a file that is "
-                        "only "
-                        "extended to its old size reads as zeroes there); then accept the loss with"};
+                        "Restore the store in place to its full size, from a copy if there is one (a file "
+                        "that is only extended reads as zeroes there). All I/O still fails then. After that "
+                        "unmount the disk, and accept the loss with"};
         char token[WRITE_ERRORS_TOKEN_SIZE];
         struct device_faults faults;
         _cleanup_free_ char *text = NULL;

@@ -32,6 +32,24 @@ static const struct row {
          REGION_FAULT_CUT,                                                                                                                          CONDITION_FALSE,  {"it had 512 bytes"}                        },
 };
 
+/* An unmount hangs while the disk has no worker, and a mount would survive the consent. */
+static void test_order_of_the_advice(void)
+{
+        const struct fault_report reports[_REGION_FAULT_MAX] = {
+                [REGION_FAULT_CUT] = {.number = 1, .detail = 4096}
+        };
+        struct device_condition condition = {};
+        const char *restore, *unmount, *accept;
+
+        CHECK_INT(fault_condition(reports, REGION_FAULT_CUT, "data", &condition), 0);
+        CHECK(strstr(condition.message, "backing store was cut off"));
+        restore = strstr(condition.message, "Restore the store in place");
+        unmount = strstr(condition.message, "unmount the disk");
+        accept = strstr(condition.message, "ublkctl restart --accept-write-errors=");
+        CHECK(restore && unmount && accept && restore < unmount && unmount < accept);
+        free(condition.message);
+}
+
 static void check_row(const struct row *row)
 {
         struct device_condition condition = {};
@@ -64,5 +82,6 @@ int main(void)
 {
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
                 check_row(&rows[i]);
+        test_order_of_the_advice();
         return check_report();
 }
