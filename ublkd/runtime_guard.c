@@ -67,8 +67,14 @@ static void on_change(void *userdata, enum runtime_change change, int error)
                         "The runtime directory %s was removed while ublkd runs, and cannot be made again: "
                         "%s; trying again every few seconds",
                         path, strerror(-error));
+        if (change == RUNTIME_REMADE && error < 0)
+                log_errno(LOG_WARNING, NULL, error,
+                        "The runtime directory %s cannot be watched again: %s; trying again, and "
+                        "looking at it, every few seconds",
+                        path, strerror(-error));
         if (change != RUNTIME_KEPT || is_part)
-                runtime_loss_note(&guard->loss, guard->config.store, path, is_part, error);
+                runtime_loss_note(
+                        &guard->loss, guard->config.store, path, is_part, change == RUNTIME_GONE ? error : 0);
         guard->config.changed(guard->config.userdata, change == RUNTIME_REMADE || is_part);
 }
 

@@ -18,7 +18,7 @@ struct runtime_watch {
         sd_event *event;
         struct runtime_dir *dir;
         sd_event_source *changes; /* NULL: the directory cannot be watched */
-        sd_event_source *workers; /* the same of its folder "workers" */
+        sd_event_source *workers; /* the same of its folder "workers"; begin() makes it last */
         sd_event_source *quiet;
         void (*changed)(void *userdata, enum runtime_change change, int error);
         void *userdata;
@@ -46,13 +46,19 @@ static int on_worker_change(
         return change->len > 0 && change->name[0] != '.' ? look_in(userdata, QUIET_USEC) : 0;
 }
 
+static void end(struct runtime_watch *watch)
+{
+        watch->changes = sd_event_source_disable_unref(watch->changes);
+        watch->workers = sd_event_source_disable_unref(watch->workers);
+}
+
+/* Watch the directory that is there now. */
 static int begin(struct runtime_watch *watch)
 {
         char workers[PATH_MAX];
         int r, n = snprintf(workers, sizeof(workers), "%s/workers", runtime_dir_path(watch->dir));
 
-        watch->changes = sd_event_source_disable_unref(watch->changes);
-        watch->workers = sd_event_source_disable_unref(watch->workers);
+        end(watch);
         r = sd_event_add_inotify(watch->event, &watch->changes, runtime_dir_path(watch->dir),
                 IN_DELETE | IN_MOVED_FROM | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR, on_change, watch);
         if (r < 0 || (size_t)n >= sizeof(workers))
@@ -68,11 +74,12 @@ static int on_quiet(sd_event_source *source _unused_, uint64_t now _unused_, voi
         int r = 0;
 
         if (runtime_dir_check(watch->dir) < 0) {
+                end(watch);
                 r = runtime_dir_remake(watch->dir);
-                if (r >= 0)
-                        r = begin(watch);
                 change = r < 0 ? RUNTIME_GONE : RUNTIME_REMADE;
         }
+        if (r >= 0 && !watch->workers)
+                r = begin(watch);
         watch->changed(watch->userdata, change, r);
         return r < 0 ? look_in(watch, RETRY_USEC) : 0;
 }
@@ -105,8 +112,7 @@ struct runtime_watch *runtime_watch_free(struct runtime_watch *watch)
 {
         if (!watch)
                 return NULL;
-        sd_event_source_disable_unref(watch->changes);
-        sd_event_source_disable_unref(watch->workers);
+        end(watch);
         sd_event_source_disable_unref(watch->quiet);
         sd_event_unref(watch->event);
         free(watch);

@@ -16,8 +16,9 @@ enum runtime_change {
 
 struct runtime_watch;
 
-/* Create a watch, which calls `changed` some time after the last change, from the loop; error: 0 or -errno.
- * `dir` outlives the watch. Return 0 or -errno. */
+/* Create a watch, which calls `changed` some time after the last change, from the loop. error: 0; -errno: see
+ * RUNTIME_GONE, or else the directory cannot be watched again, and the watch looks at it every few seconds
+ * until it can. `dir` outlives the watch. Return 0 or -errno. */
 int runtime_watch_new(sd_event *event, struct runtime_dir *dir,
         void (*changed)(void *userdata, enum runtime_change change, int error), void *userdata,
         struct runtime_watch **ret);

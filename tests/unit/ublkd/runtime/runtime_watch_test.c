@@ -13,6 +13,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static unsigned failing; /* calls of sd_event_add_inotify() from now on */
+
+int __real_sd_event_add_inotify(sd_event *event, sd_event_source **ret, const char *path, uint32_t mask,
+        sd_event_inotify_handler_t callback, void *userdata);
+int __wrap_sd_event_add_inotify(sd_event *event, sd_event_source **ret, const char *path, uint32_t mask,
+        sd_event_inotify_handler_t callback, void *userdata);
+int __wrap_sd_event_add_inotify(sd_event *event, sd_event_source **ret, const char *path, uint32_t mask,
+        sd_event_inotify_handler_t callback, void *userdata)
+{
+        if (failing == 0)
+                return __real_sd_event_add_inotify(event, ret, path, mask, callback, userdata);
+        failing--;
+        return -ENOSPC;
+}
+
 static struct {
         unsigned count;
         enum runtime_change change;
@@ -35,7 +50,7 @@ static void run(const char *format, const char *path)
 }
 
 /* Waits until it is noticed. */
-static void await_change(enum runtime_change change)
+static void await_change_with(enum runtime_change change, int error)
 {
         sd_event *event = NULL;
 
@@ -45,8 +60,13 @@ static void await_change(enum runtime_change change)
                 ;
         CHECK_INT(seen.count, 1);
         CHECK_INT(seen.change, change);
-        CHECK_INT(seen.error < 0, change == RUNTIME_GONE);
+        CHECK_INT(seen.error, error);
         sd_event_unref(event);
+}
+
+static void await_change(enum runtime_change change)
+{
+        await_change_with(change, 0);
 }
 
 static int count_one(void *userdata, const char *uid _unused_)
@@ -100,9 +120,21 @@ static void test_removed(const char *path, struct runtime_dir *dir)
 static void test_cannot_be_made(const char *path, struct runtime_dir *dir)
 {
         run("rm -r $p; touch $p", path);
-        await_change(RUNTIME_GONE);
-        CHECK_INT(seen.error, -ENOTDIR);
+        await_change_with(RUNTIME_GONE, -ENOTDIR);
         run("rm $p", path);
+        await_change(RUNTIME_REMADE);
+        check_works(dir);
+}
+
+/* The user has no inotify watch left: the directory is there, and the watch tries again. */
+static void test_cannot_be_watched(const char *path, struct runtime_dir *dir)
+{
+        failing = 1;
+        run("rm -r $p", path);
+        await_change_with(RUNTIME_REMADE, -ENOSPC);
+        check_works(dir);
+        await_change(RUNTIME_KEPT);
+        run("rm -r $p", path); /* it is watched again */
         await_change(RUNTIME_REMADE);
         check_works(dir);
 }
@@ -134,6 +166,7 @@ int main(int argc, char *argv[])
         CHECK_INT(runtime_watch_new(event, dir, on_changed, NULL, &watch), 0);
         test_removed(path, dir);
         test_cannot_be_made(path, dir);
+        test_cannot_be_watched(path, dir);
         runtime_watch_free(watch);
         runtime_dir_free(dir);
         sd_event_unref(event);
