@@ -275,7 +275,10 @@ def metrics_touch_no_file(path, text):
     """Everybody may read /metrics, and the loop prints them: a file system that does not answer would stop ublkd."""
     if not path.startswith("api/metrics/") or fits(path, PROC_USERS):
         return
-    calls = r"\b(?:[fl]?stat(?:at|x|v?fs)?|open(?:at2?|dir)?|fopen|access|faccessat|readlink(?:at)?|scandir|read_whole\w*)\s*\("
+    calls = (
+        r"\b(?:[fl]?stat(?:at|x|v?fs)?|open(?:at2?|dir)?|fopen|access|faccessat|readlink(?:at)?|scandir|read_whole\w*"
+        r"|read_(?:text|line|number)_at|host_read_(?:room|sizes)|device_store_check)\s*\("
+    )
     for match in re.finditer(calls, without_comments(text)):
         yield line_of(text, match.start()), "calls the file system; a process apart (state_look.h) does that"
 
