@@ -331,13 +331,13 @@ def test_cut_off_and_found_by_a_restart(daemon, lone, end, reason):
 
 def test_cut_off_and_found_by_a_growth(daemon, lone):
     """The growth is refused; the file is then made as large as the refusal said."""
+    if not ublk.features()["UPDATE_SIZE"]:
+        assert os.uname().release.startswith("6.12"), "no disk grows while it is served, on a kernel that can do it"
+        return
     it = lone()
     spec = daemon.api.get("data")["spec"]
     os.truncate(it.path, 4 * _MIB)
-    query = "?wait=ready&timeout=60s" if ublk.features()["UPDATE_SIZE"] else ""
-    if not query:
-        return
-    daemon.api.ask("PUT", f"/devices/data{query}", 422, json={**spec, "size": "16MiB"})
+    daemon.api.ask("PUT", "/devices/data?wait=ready&timeout=60s", 422, json={**spec, "size": "16MiB"})
     os.truncate(it.path, 2 * _SIZE)
     _assert_cut_off(daemon, it.disk)
 
