@@ -155,23 +155,37 @@ static bool keeps_store_of(const struct managed_device *other, const struct mana
         return other != device && !is_served(other) && store && device_backing_holds(&other->backing, store);
 }
 
+enum { OTHERS_SIZE = 128 };
+
+/* Add ` or "NAME"` to the words; " or others" if there is no room for it. Return whether the name was added. */
+static bool add_other(char words[static OTHERS_SIZE], const char *name)
+{
+        static const char rest[] = " or others";
+        size_t used = strlen(words);
+
+        if (used + strlen(" or \"\"") + strlen(name) + sizeof(rest) > OTHERS_SIZE) {
+                strcpy(words + used, rest);
+                return false;
+        }
+        snprintf(words + used, OTHERS_SIZE - used, " or \"%s\"", name);
+        return true;
+}
+
 /* ublkd has the lock: it keeps the store of a disk without a worker. Several devices can lie on other ranges of
  * that store; the worker does not report the locked range. */
 static void name_keeper(struct managed_device *device)
 {
         const struct reconciler *reconciler = device->reconciler;
         const struct managed_device *keeper = NULL;
-        char others[128] = "";
+        char others[OTHERS_SIZE] = "";
 
         MANAGED_DEVICE_FOREACH (other, reconciler) {
-                size_t used = strlen(others);
-
                 if (!keeps_store_of(other, device))
                         continue;
-                if (keeper)
-                        snprintf(others + used, sizeof(others) - used, " or \"%s\"", other->id.name);
-                else
+                if (!keeper)
                         keeper = other;
+                else if (!add_other(others, other->id.name))
+                        break;
         }
         if (keeper)
                 note_holders(device, keeper, others);

@@ -357,6 +357,39 @@ static void the_lock_of_a_kept_store_is_its_devices(void)
         close_fd(stranger);
 }
 
+/* Each of four long names could be the holder; the sentence ends with a whole name. */
+static void names_of_holders_are_not_cut(void)
+{
+        static const char *const names[] = {"data", "one-with-a-name-of-more-than-forty-characters",
+                "two-with-a-name-of-more-than-forty-characters",
+                "three-with-a-name-of-more-than-forty-characters"};
+        static const char *const keys[] = {"file:1", "file:2", "file:3", "file:4"};
+        struct worker_proc *worker;
+        int store = new_store();
+        struct world world;
+
+        world_new(&world);
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+                world_put_loop(&world, names[i], ",\"recovery\":{\"trigger\":\"manual\"}");
+                world_settle(&world, 0);
+                fake_worker_store(fake_worker(names[i]), "file:a", fcntl(store, F_DUPFD_CLOEXEC, 0));
+                world_bring_up(&world, names[i], keys[i]);
+                fake_worker_die(fake_worker(names[i]));
+                world_settle(&world, 5);
+                CHECK_INT(world_phase(&world, names[i]), PHASE_QUIESCED);
+        }
+        world_put_loop(&world, "other", "");
+        world_settle(&world, 0);
+        worker = fake_worker("other");
+        fake_worker_store(worker, "file:x", store);
+        worker->store.fd = -1;
+        fake_worker_find_locked(worker, getpid(), "/x is in use by process 1 (ublkd), for a disk of ublkd.");
+        world_settle(&world, 5);
+        CHECK(has_event(&world, REASON_BACKING_IN_USE, "-characters\" or others; two disks"));
+        world_free(&world);
+        close_fd(store);
+}
+
 static void a_disk_that_was_given_up_is_made_on_its_store(void)
 {
         int store = new_store();
@@ -548,6 +581,7 @@ int main(void)
         a_disk_that_dies_with_its_worker_is_made_on_its_store();
         no_device_gets_the_store_of_a_disk_that_is_recreated();
         the_lock_of_a_kept_store_is_its_devices();
+        names_of_holders_are_not_cut();
         a_disk_that_was_given_up_is_made_on_its_store();
         the_store_of_an_older_spec_is_not_that_of_the_next_disk();
         an_inherited_claim_is_kept_by_the_service_manager();
