@@ -94,8 +94,9 @@ const struct reason_info reason_table[] = {
                 .meaning = "The runtime directory cannot be written.",
                 .advice = "Make room there, or correct its permissions; ublkd tries again." },
         [REASON_RUNTIME_DIRECTORY_GONE] = { "RuntimeDirectoryGone",
-                .meaning = "The runtime directory, or files of the worker in it, were removed while ublkd ran; "
-                           "the disk is served on, but its statistics are lost, and a ublkd that is restarted cannot adopt its worker.",
+                .meaning = "The runtime directory, or files of the worker in it, were removed while ublkd "
+                           "ran; the disk is served on, but its statistics are lost, and a ublkd that is "
+                           "restarted cannot adopt its worker.",
                 .advice = "Replace the worker with 'ublkctl restart NAME', before ublkd is restarted." },
         [REASON_WORKER_DIED] = { "WorkerDied", .transient = true,
                 .meaning = "The worker exited by itself, or another process killed it.",
