@@ -38,8 +38,7 @@ static inline bool room_is_missing(enum io_op op, int result)
         return (result == -ENOSPC || result == -EDQUOT) && op != IO_READ && op != IO_FLUSH;
 }
 
-/* A request found no room, after `tries` pauses. Return whether it is to be tried again.
- * pause. */
+/* A request found no room, after `tries` pauses. Pause, and return whether it is to be tried again. */
 bool room_wait_co(struct room *room, struct io_loop *loop, unsigned tries);
 /* A request of `op` that has waited so often is over, or one has ended while room->full. */
 void room_ended(struct room *room, enum io_op op, unsigned tries, int result);
