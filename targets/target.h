@@ -79,8 +79,9 @@ struct target_store {
                       opened in place of any path; -1: none. open() takes it over by setting it to -1 */
         struct backing_identity expected; /* of that store; empty: the disk is made on whatever is there */
         bool expected_in_this_boot;       /* `expected` was taken since the machine was started */
-        bool served; /* the kernel has the disk already, with I/O that waits or a worker that serves it */
-        bool shared; /* another disk of ours has claimed the block device for itself, and this one uses
+        bool served;   /* the kernel has the disk already, with I/O that waits or a worker that serves it */
+        bool has_data; /* a disk with data may be on the store that open() finds */
+        bool shared;   /* another disk of ours has claimed the block device for itself, and this one uses
                         another part */
         /* Set by open(), `found` and the numbers also where it fails because of them. */
         int kept; /* an open file description of the store for the supervisor to keep: its own, so that its

@@ -101,7 +101,7 @@ static int check_size(const struct opening *opening, uint64_t *ret)
 {
         uint64_t size = is_disk(opening) ? opening->disk.size : (uint64_t)opening->stat.st_size;
         uint64_t offset = opening->options->offset;
-        bool has_disk = loop_store_has_disk(opening->device);
+        bool has_data = opening->device->store.has_data;
         int r;
 
         opening->device->linear_offset = offset;
@@ -112,16 +112,16 @@ static int check_size(const struct opening *opening, uint64_t *ret)
         }
         if (size == 0)
                 r = problem_add(opening->problems, ENOSPC, "/target/path", "BackingFileEmpty",
-                        has_disk ? "%s is empty, and a disk was on it; restore it from a copy: what is only "
-                                   "given its size "
-                                   "reads as zeroes."
+                        has_data ? "%s is empty; if a disk was on it, restore it from a copy: what is only "
+                                   "given its size reads as zeroes."
                                  : "%s is empty; give it the size that the disk shall have.",
                         opening->options->path);
         else
                 r = problem_add(opening->problems, ENOSPC, "/target/offset", "OffsetBeyondEnd",
                         "The offset of %" PRIu64 " bytes is not within %s, which has %" PRIu64 " bytes; %s.",
                         offset, opening->options->path, size,
-                        has_disk ? "restore it from a copy: what is only grown reads as zeroes"
+                        has_data ? "correct offset, or, if the file was cut off, restore it from a copy: "
+                                   "what is only grown reads as zeroes"
                                  : "correct offset");
         return r < 0 ? r : -ENOSPC;
 }

@@ -27,7 +27,8 @@ struct store_opening {
         struct problem_list *problems;
 };
 
-bool loop_store_has_disk(const struct target_device *device)
+/* Return whether there was a disk on the store before: what the administrator is to do must not cost its data. */
+static bool has_disk(const struct target_device *device)
 {
         return device->store.served || !backing_identity_is_empty(&device->store.expected);
 }
@@ -70,8 +71,7 @@ int loop_store_fault(const struct target_device *device, const struct loop_optio
         for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
                 if (faults[i].error == error) {
                         reason = faults[i].reason;
-                        what = loop_store_has_disk(device) && faults[i].lost ? faults[i].lost
-                                                                             : faults[i].what;
+                        what = has_disk(device) && faults[i].lost ? faults[i].lost : faults[i].what;
                 }
         if (what)
                 r = problem_add(problems, error, "/target/path", reason, "%s %s.", options->path, what);

@@ -15,9 +15,6 @@
 int loop_store_open(struct target_device *device, const struct loop_options *options, int *ret,
         struct stat *ret_stat, struct problem_list *problems);
 
-/* Return whether there was a disk on the store before: what the administrator is to do must not cost its data. */
-bool loop_store_has_disk(const struct target_device *device);
-
 /* Adds the problem that using the store failed with `error` (positive). Returns -error, or -ENOMEM. */
 int loop_store_fault(const struct target_device *device, const struct loop_options *options, int error,
         struct problem_list *problems);

@@ -239,10 +239,10 @@ def fixture_lone(daemon, ext4, file_of):
     class Lone:
         """Its disk and its file."""
 
-        def __init__(self, offset=0):
+        def __init__(self, offset=0, **more):
             self.path = file_of(where=ext4, size=_SIZE + offset)
             target = {"offset": f"{offset}"} if offset else None
-            device = daemon.api.create(loop_spec("data", self.path, target, recovery={"trigger": "manual"}))
+            device = daemon.api.create(loop_spec("data", self.path, target, recovery={"trigger": "manual"}, **more))
             self.disk = Disk(device["status"]["id"])
             self.disk.write(5 * _MIB, block("a"))
 
@@ -340,6 +340,22 @@ def test_cut_off_and_found_by_a_growth(daemon, lone):
     daemon.api.ask("PUT", "/devices/data?wait=ready&timeout=60s", 422, json={**spec, "size": "16MiB"})
     os.truncate(it.path, 2 * _SIZE)
     _assert_cut_off(daemon, it.disk)
+
+
+@pytest.mark.parametrize("more", [{}, {"size": f"{_SIZE}"}], ids=["any-size", "size"])
+def test_cut_off_and_found_by_a_change(daemon, lone, more):
+    """The change needs a new disk, and is refused. The old disk must not serve zeroes later, nor a smaller one."""
+    it = lone(**more)
+    spec = daemon.api.get("data")["spec"]
+    os.truncate(it.path, 4 * _MIB)
+    problem = daemon.api.put({**spec, "queueDepth": 64}, status=422)
+    for words in ("offers 4MiB", "restore it from a copy", "Nothing was changed"):
+        assert words in problem["detail"], problem
+    daemon.api.wait_for("data", lambda device: condition_of(device, "BackingWhole"), "with a condition BackingWhole")
+    os.truncate(it.path, _SIZE)
+    _assert_cut_off(daemon, it.disk)
+    _assert_one_event(daemon)
+    _accept(daemon, it.disk)
 
 
 def test_what_is_not_a_cut(daemon, ext4, file_of):

@@ -26,6 +26,7 @@ enum { PATIENCE = 20000 /* milliseconds: the machine may be busy */, NO_SUCH_NUM
 static const char *program;
 static enum worker_lock wanted_lock; /* of the next CONFIG */
 static bool disk_exists;             /* likewise */
+static bool has_data;                /* likewise */
 static bool without_locks;           /* the next process is refused any, as by a file system without them */
 static struct scratch scratch;
 
@@ -159,7 +160,8 @@ static void configure(struct process *process, const char *spec)
                            .queue_depth = 16,
                            .max_io_size = 1 << 20,
                            .lock = wanted_lock,
-                           .exists = disk_exists}
+                           .exists = disk_exists,
+                           .has_data = has_data}
         };
 
         if (process->fds[CONFIG_FD_REGION] < 0)
@@ -396,7 +398,8 @@ static void refuse_short_file(uint64_t end, const char *reason, struct fault_rep
         if (expect(process.channel, WORKER_MSG_FAILED, &msg) && CHECK_INT(msg.failed.problems.count, 1)) {
                 CHECK_STR(msg.failed.problems.items[0].reason, reason);
                 /* What is given the size that it lacks reads as zeroes. */
-                CHECK_INT(strstr(msg.failed.problems.items[0].detail, "from a copy") != NULL, disk_exists);
+                CHECK_INT(strstr(msg.failed.problems.items[0].detail, "from a copy") != NULL,
+                        disk_exists || has_data);
         }
         CHECK_INT(region_faults_read(kept, reports), 0);
         *ret = reports[REGION_FAULT_CUT];
@@ -429,6 +432,10 @@ static void test_cut_off(void)
                 disk_exists = false;
                 refuse_short_file(cases[i].end, cases[i].reason, &report);
                 CHECK_INT(report.number, 0);
+                has_data = true; /* of another disk, which this one would replace */
+                refuse_short_file(cases[i].end, cases[i].reason, &report);
+                CHECK_INT(report.number, 0);
+                has_data = false;
         }
 }
 

@@ -75,6 +75,7 @@ static const struct field config_fields[] = {
         {.name = "expectedIsDisk", .kind = FIELD_BOOL, .offset = AT(config.expected_is_disk), .optional = true},
         {.name = "expectedInThisBoot", .kind = FIELD_BOOL, .offset = AT(config.expected_in_this_boot), .optional = true},
         {.name = "shared", .kind = FIELD_BOOL, .offset = AT(config.shared), .optional = true},
+        {.name = "hasData", .kind = FIELD_BOOL, .offset = AT(config.has_data), .optional = true},
 };
 
 static const struct field backing_fields[] = {

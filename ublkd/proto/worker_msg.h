@@ -148,6 +148,8 @@ struct worker_msg {
                         int expected_basis;
                         bool expected_is_disk, expected_in_this_boot;
                         bool shared; /* another disk of this ublkd has claimed the block device */
+                        bool has_data; /* the store may be that of a disk with data, which `exists` need not say:
+                                          advise nothing that loses it */
                 } config;
                 struct {
                         int number;              /* serve /dev/ublkcN */

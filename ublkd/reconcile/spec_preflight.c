@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds out with a preflight worker whether a new disk could be created. */
 #include "ublkd/reconcile/spec_preflight.h"
+#include "ublkd/reconcile/backing/device_backing.h"
 #include "ublkd/reconcile/worker/device_launch.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
 
+#include "ublkd/base/quantity.h"
 #include "ublkd/base/sentence.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +25,8 @@ struct spec_preflight {
         sd_event_source *timer;
         spec_tried then; /* NULL: called already, or the caller has ended the preflight */
         void *userdata;
+        bool has_size;                  /* the spec says how large the disk shall be */
+        bool same_target;               /* the spec keeps the target */
         bool hangs;                     /* the store has not answered in time */
         struct spec_preflight *waiting; /* of the preflight under way: the first one that waits for its end */
         struct spec_preflight *next;    /* of a waiting preflight, which has no worker */
@@ -75,15 +80,62 @@ static void preflight_free(struct spec_preflight *preflight)
         free(preflight);
 }
 
-/* Write a sentence into *ret; NULL: the worker could serve. */
-static void judge(const struct worker_proc *worker, char text[static REFUSAL_SIZE], const char **ret)
+static bool is_same_store(const struct spec_preflight *preflight)
 {
+        return preflight->same_target
+               || device_backing_is_served_from(
+                       &preflight->device->backing, worker_proc_store(preflight->worker));
+}
+
+/* Return whether the store of the disk has become smaller than the disk, and the new disk would be as small. A
+ * client that wants a smaller disk gives its size. */
+static bool would_shrink(const struct spec_preflight *preflight)
+{
+        const struct device_geometry *disk = &preflight->device->view.geometry;
+        const struct disk_params *params = worker_proc_params(preflight->worker);
+
+        return !preflight->has_size && params && disk->error >= 0 && params->size < disk->size
+               && is_same_store(preflight);
+}
+
+/* The store may have been cut off. The serving worker measures it; if it is shorter than its disk, the worker
+ * latches that, and serves no zeroes once the store is as long as before. A growth to the current size changes
+ * nothing. */
+static void let_worker_measure(struct managed_device *device)
+{
+        if (device->process.worker && device->view.facts.worker == PLAN_WORKER_SERVING
+                && device->view.geometry.error >= 0)
+                (void)worker_proc_grow(device->process.worker, device->view.geometry.size);
+}
+
+static void refuse_shrink(const struct spec_preflight *preflight, char text[static REFUSAL_SIZE])
+{
+        char there[SIZE_TEXT_MAX], before[SIZE_TEXT_MAX];
+
+        format_size(worker_proc_params(preflight->worker)->size, there);
+        format_size(preflight->device->view.geometry.size, before);
+        snprintf(text, REFUSAL_SIZE,
+                "The backing store offers %s, and the disk has %s; if the backing store was cut off, restore "
+                "it from a copy: what is only grown reads as zeroes. For a smaller disk, give its size in "
+                "\"size\".",
+                there, before);
+}
+
+/* Write a sentence into *ret; NULL: the worker could serve. */
+static void judge(const struct spec_preflight *preflight, char text[static REFUSAL_SIZE], const char **ret)
+{
+        const struct worker_proc *worker = preflight->worker;
         const struct problem_list *problems = worker_proc_problems(worker);
         const char *detail = problems->count > 0 ? problems->items[0].detail : NULL;
+        bool shrinks = !detail && would_shrink(preflight);
 
-        *ret = detail || !worker_proc_params(worker) ? text : NULL;
+        if (shrinks || (detail && problems->items[0].error == ENOSPC && is_same_store(preflight)))
+                let_worker_measure(preflight->device);
+        *ret = detail || shrinks || !worker_proc_params(worker) ? text : NULL;
         if (detail)
                 snprintf(text, REFUSAL_SIZE, "%s%s", detail, full_stop(detail));
+        else if (shrinks)
+                refuse_shrink(preflight, text);
         else if (*ret)
                 snprintf(text, REFUSAL_SIZE, "The preflight worker %s.", worker_proc_death(worker)->sentence);
 }
@@ -100,7 +152,7 @@ static void on_changed(void *userdata, struct worker_proc *worker)
                                 worker); /* the preflight is done; a dead worker does not hold the store */
                 return;
         }
-        judge(worker, text, &refusal);
+        judge(device->spec_preflight, text, &refusal);
         call_back(device->spec_preflight, true, refusal);
         preflight_free(device->spec_preflight);
 }
@@ -125,6 +177,8 @@ static int start(
         int r;
 
         preflight_uid(device, uid);
+        preflight->has_size = spec->options.size > 0;
+        preflight->same_target = device_spec_targets_equal(record->spec, spec);
         device->spec_preflight = preflight;
         r = device_launch_preflight(device, record, spec, uid, on_changed, &preflight->worker);
         if (r >= 0)

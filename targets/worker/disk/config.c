@@ -164,7 +164,8 @@ int worker_config_parse(
         if (!ret->name || !ret->uid)
                 return -ENOMEM;
         read_expected(msg, ret);
-        ret->wish.has_data = ret->exists || !backing_identity_is_empty(&ret->expected);
+        ret->wish.has_data =
+                ret->exists || msg->config.has_data || !backing_identity_is_empty(&ret->expected);
         r = parse_spec(msg->config.spec, ret, problems);
         if (r < 0)
                 return r;

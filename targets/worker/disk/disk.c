@@ -83,6 +83,7 @@ int disk_open(const struct worker_config *config, int store, struct disk *ret, s
                                 .expected = config->expected,
                                 .expected_in_this_boot = config->expected_in_this_boot,
                                 .served = config->exists,
+                                .has_data = config->wish.has_data,
                                 .shared = config->shared}},
                 .exists = config->exists,
         };

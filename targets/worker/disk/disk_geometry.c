@@ -91,7 +91,10 @@ static int choose_size(const struct disk_wish *wish, const struct target_geometr
                 return problem_add(problems, ENOSPC, "/target", "BackingTooSmall",
                         "The backing store offers %" PRIu64 " bytes, which is less than one block of %" PRIu32
                         "; %s.",
-                        there, block_size, wish->has_data ? "restore it from a copy" : "grow it");
+                        there, block_size,
+                        wish->has_data ? "if it was cut off, restore it from a copy: what is only grown "
+                                         "reads as zeroes"
+                                       : "grow it");
         *ret = wanted != 0 ? wanted : there - there % block_size;
         return 0;
 }

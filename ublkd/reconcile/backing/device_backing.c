@@ -164,6 +164,11 @@ bool device_backing_holds(const struct device_backing *backing, const struct wor
         return backing->held && backing->known && is_same_place(&backing->at, store);
 }
 
+bool device_backing_is_served_from(const struct device_backing *backing, const struct worker_store *store)
+{
+        return store && backing->known && is_same_place(&backing->at, store);
+}
+
 static void hold(struct managed_device *device, int fd)
 {
         struct device_backing *backing = &device->backing;
@@ -435,22 +440,29 @@ int device_backing_check(struct managed_device *device, const struct device_reco
         return r < 0 ? r : device_backing_take(device, record);
 }
 
+void device_backing_expect_same(
+        const struct managed_device *device, const struct device_record *record, struct worker_msg *config)
+{
+        const struct backing_identity *expected = &record->backing;
+
+        if (backing_identity_is_empty(expected))
+                return;
+        config->config.expected_boot = (char *)expected->boot; /* not changed */
+        config->config.expected_lasting = (char *)expected->lasting;
+        config->config.expected_basis = (int)expected->basis;
+        config->config.expected_is_disk = expected->is_disk;
+        config->config.expected_in_this_boot = in_this_boot(device, record);
+}
+
 int device_backing_expect(
         const struct managed_device *device, const struct device_record *record, struct worker_msg *config)
 {
         const struct device_backing *backing = &device->backing;
-        const struct backing_identity *expected = &record->backing;
 
         config->config.exists =
                 device->view.facts.kernel == KERNEL_DOWN || device->view.facts.kernel == KERNEL_LIVE;
         config->config.shared = backing->shares || (backing->known && !backing->at.claimed);
-        if (!backing_identity_is_empty(expected)) {
-                config->config.expected_boot = (char *)expected->boot; /* not changed */
-                config->config.expected_lasting = (char *)expected->lasting;
-                config->config.expected_basis = (int)expected->basis;
-                config->config.expected_is_disk = expected->is_disk;
-                config->config.expected_in_this_boot = in_this_boot(device, record);
-        }
+        device_backing_expect_same(device, record, config);
         return backing->held ? backing->fd : -1;
 }
 

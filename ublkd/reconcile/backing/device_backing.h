@@ -58,6 +58,9 @@ int device_backing_check_geometry(
         struct managed_device *device, const struct device_record *record, const struct disk_params *params);
 /* Write down the parameters with which the disk is created. Return 0, or -errno with a note. */
 int device_backing_freeze(struct managed_device *device, const struct disk_params *params);
+/* Fill in the identity of the store that a worker must open; its strings belong to the record. */
+void device_backing_expect_same(
+        const struct managed_device *device, const struct device_record *record, struct worker_msg *config);
 /* Fill in the store that the next worker must open; its strings belong to the record. Return the descriptor
  * to pass with CONFIG, which the device keeps; -1: none. */
 int device_backing_expect(
@@ -73,6 +76,8 @@ void device_backing_release(struct managed_device *device);
 /* Return whether the store is a file without a name, so that only the disk has its data; false also if
  * unknown. */
 bool device_backing_is_unnamed(const struct device_backing *backing);
+/* Return whether `store` (NULL: unknown) is the one that the disk is served from, under whatever path. */
+bool device_backing_is_served_from(const struct device_backing *backing, const struct worker_store *store);
 /* Return whether this ublkd holds a descriptor of `store` for the device, with the lock on its bytes. */
 bool device_backing_holds(const struct device_backing *backing, const struct worker_store *store);
 /* Fill in the store for the status. */

@@ -117,6 +117,9 @@ int device_launch_preflight(struct managed_device *device, const struct device_r
         msg.config.reissue = device_spec_on_crash(spec) == ON_CRASH_REISSUE;
         msg.config.lock = WORKER_LOCK_NEVER;
         msg.config.shared = true; /* the served disk may have the claim */
+        msg.config.has_data = true;
+        if (device_spec_targets_equal(record->spec, spec)) /* the record keeps the identity then */
+                device_backing_expect_same(device, record, &msg);
         return worker_proc_spawn(
                 config->event, config->runtime_dir, config->worker_start, &msg, -1, changed, device, ret);
 }

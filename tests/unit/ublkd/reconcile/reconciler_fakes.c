@@ -307,6 +307,8 @@ int worker_proc_spawn(sd_event *event _unused_, struct runtime_dir *dir _unused_
                 .given = store,
                 .exists = config->config.exists,
                 .shared = config->config.shared,
+                .has_data = config->config.has_data,
+                .expects = config->config.expected_boot != NULL,
                 .store = {.fd = -1},
                 .number = -1,
                 .changed = changed,
@@ -479,6 +481,13 @@ void fake_worker_die(struct worker_proc *worker)
 void fake_worker_refuse(struct worker_proc *worker, const char *reason, const char *detail)
 {
         if (problem_add(&worker->problems, EBUSY, "/target", reason, "%s", detail) < 0)
+                abort();
+        fake_worker_die(worker);
+}
+
+void fake_worker_refuse_size(struct worker_proc *worker, const char *detail)
+{
+        if (problem_add(&worker->problems, ENOSPC, "/size", "BackingTooSmall", "%s", detail) < 0)
                 abort();
         fake_worker_die(worker);
 }

@@ -71,6 +71,8 @@ void fake_worker_leave(struct worker_proc *worker);
 void fake_worker_die(struct worker_proc *worker);
 /* Let it report why it cannot serve, and exit. */
 void fake_worker_refuse(struct worker_proc *worker, const char *reason, const char *detail);
+/* The same for BackingTooSmall. */
+void fake_worker_refuse_size(struct worker_proc *worker, const char *detail);
 /* The same for BackingInUse: `holder` has its store locked. */
 void fake_worker_find_locked(struct worker_proc *worker, pid_t holder, const char *detail);
 /* Return when CONFIG lets it lock its backing store. */

@@ -4,7 +4,6 @@
 #include "tests/unit/ublkd/reconcile/reconciler_fake_worker.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 #include "ublkd/base/clock.h"
-#include "ublkd/reconcile/spec_preflight.h"
 
 #include <sys/mman.h>
 
@@ -127,66 +126,6 @@ static void a_restart_that_was_refused_stays_refused(void)
         world_settle(&world, 20);
         CHECK(fake_worker("(trial)"));
         world_free(&world);
-}
-
-static unsigned verdicts;
-static char verdict[256];
-
-static void note_verdict(void *userdata, bool tried, const char *refusal)
-{
-        (void)userdata;
-        verdicts++;
-        snprintf(verdict, sizeof(verdict), "%s", !tried ? "ask again" : refusal ? refusal : "good");
-}
-
-static int try_spec(struct world *world, struct spec_preflight **ret)
-{
-        const struct device_record *record = world_record(world, "data");
-
-        return spec_preflight_begin(world->reconciler, record, record->spec, note_verdict, NULL, ret);
-}
-
-/* Try the spec before the served disk is removed. */
-static void a_spec_is_tried(void)
-{
-        struct worker_proc *serving;
-        struct spec_preflight *preflight, *second, *third;
-        struct world world;
-
-        world_new(&world);
-        world_put_loop(&world, "data", "");
-        world_bring_up(&world, "data", "file:1");
-        serving = fake_worker("data");
-        verdicts = 0;
-        CHECK_INT(try_spec(&world, &preflight), 0);
-        CHECK_INT(fake_worker_lock(fake_worker("(trial)")), WORKER_LOCK_NEVER);
-        CHECK_INT(fake_worker_given(fake_worker("(trial)")), -1);
-        fake_worker_open(fake_worker("(trial)"), "file:1");
-        fake_worker_die(fake_worker("(trial)"));
-        CHECK_STR(verdict, "good");
-        CHECK_INT(try_spec(&world, &preflight), 0);
-        fake_worker_refuse(fake_worker("(trial)"), "BackingFileMissing", "It is not there");
-        CHECK_STR(verdict, "It is not there.");
-        CHECK_INT(try_spec(&world, &preflight), 0);
-        fake_worker_die(fake_worker("(trial)"));
-        CHECK(strstr(verdict, "The preflight worker "));
-        CHECK_INT(verdicts, 3);
-        CHECK_INT(try_spec(&world, &preflight), 0);
-        CHECK_INT(try_spec(&world, &second), 0);
-        CHECK_INT(try_spec(&world, &third), 0);
-        (void)spec_preflight_end(preflight);
-        (void)spec_preflight_end(second);
-        CHECK_INT(verdicts, 3);
-        fake_worker_die(fake_worker("(trial)")); /* the waiting callers get !tried */
-        CHECK_INT(verdicts, 4);
-        CHECK_STR(verdict, "ask again");
-        CHECK(!fake_worker("(trial)"));
-        CHECK_INT(try_spec(&world, &preflight), 0);
-        CHECK_INT(try_spec(&world, &second), 0);
-        CHECK(fake_worker("data") == serving);
-        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
-        world_free(&world);
-        CHECK_INT(verdicts, 6);
 }
 
 /* Return how many such events there are, after one request to recover for each `again`. */
@@ -574,7 +513,6 @@ int main(void)
         a_restart_whose_preflight_fails_leaves_the_worker_alone();
         a_restart_of_a_disk_that_cannot_be_served_as_before();
         a_restart_that_was_refused_stays_refused();
-        a_spec_is_tried();
         what_is_asked_for_again_is_one_line();
         a_worker_gets_the_time_to_lock_its_store();
         a_second_request_to_recover_skips_the_back_off_again();

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* Trying a spec before the disk of the old one is removed: the reconciler over a fake kernel and fake workers. */
+#include "tests/unit/check.h"
+#include "tests/unit/ublkd/reconcile/reconciler_fake_worker.h"
+#include "tests/unit/ublkd/reconcile/reconciler_world.h"
+#include "ublkd/reconcile/spec_preflight.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static unsigned verdicts;
+static char verdict[256];
+
+static void note_verdict(void *userdata, bool tried, const char *refusal)
+{
+        (void)userdata;
+        verdicts++;
+        snprintf(verdict, sizeof(verdict), "%s", !tried ? "ask again" : refusal ? refusal : "good");
+}
+
+static int try_spec(struct world *world, struct spec_preflight **ret)
+{
+        const struct device_record *record = world_record(world, "data");
+
+        return spec_preflight_begin(world->reconciler, record, record->spec, note_verdict, NULL, ret);
+}
+
+/* Try the spec before the served disk is removed. */
+static void a_spec_is_tried(void)
+{
+        struct worker_proc *serving;
+        struct spec_preflight *preflight, *second, *third;
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        serving = fake_worker("data");
+        verdicts = 0;
+        CHECK_INT(try_spec(&world, &preflight), 0);
+        CHECK_INT(fake_worker_lock(fake_worker("(trial)")), WORKER_LOCK_NEVER);
+        CHECK_INT(fake_worker_given(fake_worker("(trial)")), -1);
+        fake_worker_open(fake_worker("(trial)"), "file:1");
+        fake_worker_die(fake_worker("(trial)"));
+        CHECK_STR(verdict, "good");
+        CHECK_INT(try_spec(&world, &preflight), 0);
+        fake_worker_refuse(fake_worker("(trial)"), "BackingFileMissing", "It is not there");
+        CHECK_STR(verdict, "It is not there.");
+        CHECK_INT(try_spec(&world, &preflight), 0);
+        fake_worker_die(fake_worker("(trial)"));
+        CHECK(strstr(verdict, "The preflight worker "));
+        CHECK_INT(verdicts, 3);
+        CHECK_INT(try_spec(&world, &preflight), 0);
+        CHECK_INT(try_spec(&world, &second), 0);
+        CHECK_INT(try_spec(&world, &third), 0);
+        (void)spec_preflight_end(preflight);
+        (void)spec_preflight_end(second);
+        CHECK_INT(verdicts, 3);
+        fake_worker_die(fake_worker("(trial)")); /* the waiting callers get !tried */
+        CHECK_INT(verdicts, 4);
+        CHECK_STR(verdict, "ask again");
+        CHECK(!fake_worker("(trial)"));
+        CHECK_INT(try_spec(&world, &preflight), 0);
+        CHECK_INT(try_spec(&world, &second), 0);
+        CHECK(fake_worker("data") == serving);
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        world_free(&world);
+        CHECK_INT(verdicts, 6);
+}
+
+/* The store was cut off under the idle disk of 1 MiB. The serving worker is to look at it before the file is as
+ * long as before; `more` is of the spec. */
+static void try_on_cut_store(const char *more, bool params, const char *refusal)
+{
+        struct spec_preflight *preflight;
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", more);
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(try_spec(&world, &preflight), 0);
+        CHECK(fake_worker("(trial)")->has_data && !fake_worker("(trial)")->exists);
+        CHECK_INT(fake_worker_asked(fake_worker("data")), 0);
+        if (params) {
+                fake_worker_params(fake_worker("(trial)"))->size = 512 << 10;
+                fake_worker_open(fake_worker("(trial)"), "file:1");
+                fake_worker_die(fake_worker("(trial)"));
+        } else
+                fake_worker_refuse_size(fake_worker("(trial)"), "It offers 512KiB");
+        CHECK(strstr(verdict, refusal));
+        CHECK_INT(fake_worker_asked(fake_worker("data")), strcmp(refusal, "good") == 0 ? 0 : 1 << 20);
+        world_free(&world);
+}
+
+static void a_spec_is_tried_on_a_store_that_was_cut_off(void)
+{
+        try_on_cut_store("", true, "The backing store offers 512KiB, and the disk has 1MiB; if");
+        try_on_cut_store(",\"size\":\"512KiB\"", true, "good"); /* a client wants it smaller */
+        try_on_cut_store(",\"size\":\"1MiB\"", false, "It offers 512KiB.");
+}
+
+int main(void)
+{
+        a_spec_is_tried();
+        a_spec_is_tried_on_a_store_that_was_cut_off();
+        return check_report();
+}
