@@ -78,14 +78,15 @@ static void show_name(char *place, const char *name)
 }
 
 /* What lay beyond the end of the store is lost, and the store may be as long as before when the next worker
- * looks: it must not serve zeroes then. So latch before FAILED is sent. A disk that the kernel does not
- * have yet has lost nothing. */
+ * looks: it must not serve zeroes then. So latch before FAILED is sent. Nothing is lost of a disk that the
+ * kernel does not have yet, or that was served from another store than this one. */
 static void latch_cut(struct worker *worker)
 {
-        bool exists = worker->config.exists || worker->stage >= WORKER_STAGE_READY;
+        bool was_served = worker->config.expected_served || worker->disk.device.store.as_given;
+        bool has_data = (worker->config.exists && was_served) || worker->stage >= WORKER_STAGE_READY;
         uint64_t end;
 
-        if (exists && disk_is_cut(&worker->disk, &end))
+        if (has_data && disk_is_cut(&worker->disk, &end))
                 (void)region_fault_latch(device_region_control(worker->shared.region), REGION_FAULT_CUT,
                         STATS_OTHER, EIO, end);
 }

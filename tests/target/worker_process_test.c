@@ -26,6 +26,7 @@ enum { PATIENCE = 20000 /* milliseconds: the machine may be busy */, NO_SUCH_NUM
 static const char *program;
 static enum worker_lock wanted_lock; /* of the next CONFIG */
 static bool disk_exists;             /* likewise */
+static bool disk_was_served;         /* likewise, from that store */
 static bool has_data;                /* likewise */
 static bool without_locks;           /* the next process is refused any, as by a file system without them */
 static struct scratch scratch;
@@ -161,6 +162,7 @@ static void configure(struct process *process, const char *spec)
                            .max_io_size = 1 << 20,
                            .lock = wanted_lock,
                            .exists = disk_exists,
+                           .expected_served = disk_was_served,
                            .has_data = has_data}
         };
 
@@ -424,11 +426,14 @@ static void test_cut_off(void)
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 struct fault_report report;
 
-                disk_exists = true;
+                disk_exists = disk_was_served = true;
                 refuse_short_file(cases[i].end, cases[i].reason, &report);
                 CHECK_INT(report.number, 1);
                 CHECK_INT(report.error, EIO);
                 CHECK_INT(report.detail, cases[i].end);
+                disk_was_served = false; /* the administrator has accepted this store in place of that one */
+                refuse_short_file(cases[i].end, cases[i].reason, &report);
+                CHECK_INT(report.number, 0);
                 disk_exists = false;
                 refuse_short_file(cases[i].end, cases[i].reason, &report);
                 CHECK_INT(report.number, 0);

@@ -74,6 +74,7 @@ static const struct field config_fields[] = {
          .optional = true, .max = _BACKING_BASIS_MAX - 1},
         {.name = "expectedIsDisk", .kind = FIELD_BOOL, .offset = AT(config.expected_is_disk), .optional = true},
         {.name = "expectedInThisBoot", .kind = FIELD_BOOL, .offset = AT(config.expected_in_this_boot), .optional = true},
+        {.name = "expectedServed", .kind = FIELD_BOOL, .offset = AT(config.expected_served), .optional = true},
         {.name = "shared", .kind = FIELD_BOOL, .offset = AT(config.shared), .optional = true},
         {.name = "hasData", .kind = FIELD_BOOL, .offset = AT(config.has_data), .optional = true},
 };

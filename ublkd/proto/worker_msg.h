@@ -147,7 +147,9 @@ struct worker_msg {
                         char *expected_boot, *expected_lasting;
                         int expected_basis;
                         bool expected_is_disk, expected_in_this_boot;
-                        bool shared; /* another disk of this ublkd has claimed the block device */
+                        bool expected_served; /* the disk was served from it last: the administrator has accepted
+                                                 no other store since */
+                        bool shared;          /* another disk of this ublkd has claimed the block device */
                         bool has_data; /* the store may be that of a disk with data, which `exists` need not say:
                                           advise nothing that loses it */
                 } config;

@@ -141,6 +141,7 @@ static void read_expected(const struct worker_msg *msg, struct worker_config *re
         copy_token(ret->expected.boot, msg->config.expected_boot);
         copy_token(ret->expected.lasting, msg->config.expected_lasting);
         ret->expected_in_this_boot = msg->config.expected_in_this_boot;
+        ret->expected_served = msg->config.expected_served;
         ret->shared = msg->config.shared;
 }
 

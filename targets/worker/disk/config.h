@@ -23,6 +23,7 @@ struct worker_config {
         /* The store that the disk is on, for struct target_store. */
         struct backing_identity expected; /* empty: none yet */
         bool expected_in_this_boot, shared;
+        bool expected_served; /* the disk was served from it */
 };
 
 /* msg: of type CONFIG. 0; -EINVAL with problems; -ENOMEM. *ret must be cleared also on failure, and

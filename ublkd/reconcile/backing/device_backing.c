@@ -461,6 +461,10 @@ int device_backing_expect(
 
         config->config.exists =
                 device->view.facts.kernel == KERNEL_DOWN || device->view.facts.kernel == KERNEL_LIVE;
+        config->config.expected_served =
+                backing->known
+                && backing_compare(&record->backing, &backing->at.identity, in_this_boot(device, record))
+                           == BACKING_SAME;
         config->config.shared = backing->shares || (backing->known && !backing->at.claimed);
         device_backing_expect_same(device, record, config);
         return backing->held ? backing->fd : -1;

@@ -165,7 +165,14 @@ static void consent_is_to_one_store(void)
         world_settle(&world, 5);
         CHECK_INT(device_store_accept_backing(world.store, "data", "file:c"), -ESTALE);
         check_refused(&world, "file:b");
+        CHECK(fake_worker("data")->expected_served);
         CHECK_INT(device_store_accept_backing(world.store, "data", "file:b"), 0);
+        fake_worker_die(fake_worker("data")); /* it was started before that */
+        world_settle(&world, 5);
+        CHECK_INT(device_store_request_recover(world.store, "data"), 0); /* skips the back-off */
+        world_settle(&world, 5);
+        CHECK(fake_worker("data")->exists);
+        CHECK(!fake_worker("data")->expected_served);
         bring_up_on(&world, "file:b", store);
         CHECK_STR(status_of(&world)->backing.identity.lasting, "file:b");
         CHECK_STR(status_of(&world)->backing.found.lasting, "");

@@ -19,9 +19,9 @@ struct worker_proc {
         uint64_t asked; /* to grow to */
         struct problem_list problems, refusal, notices;
         pid_t holder;
-        int given;              /* the descriptor of the store in CONFIG */
-        bool exists, shared;    /* as in CONFIG */
-        bool has_data, expects; /* likewise; an identity of its store */
+        int given;           /* the descriptor of the store in CONFIG */
+        bool exists, shared; /* as in CONFIG */
+        bool has_data, expected_served;
         struct worker_store store;
         enum worker_lock lock;
         const char *fault; /* why ublkd killed it; NULL: unknown */

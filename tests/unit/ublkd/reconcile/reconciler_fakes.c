@@ -308,7 +308,7 @@ int worker_proc_spawn(sd_event *event _unused_, struct runtime_dir *dir _unused_
                 .exists = config->config.exists,
                 .shared = config->config.shared,
                 .has_data = config->config.has_data,
-                .expects = config->config.expected_boot != NULL,
+                .expected_served = config->config.expected_served,
                 .store = {.fd = -1},
                 .number = -1,
                 .changed = changed,
