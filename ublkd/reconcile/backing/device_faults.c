@@ -76,7 +76,8 @@ void device_faults_accept(struct managed_device *device, const struct device_rec
         _cleanup_close_ int fd = -1;
         int r;
 
-        if (record->accepted_with != record->restart || device->faults.accepted_with == record->restart)
+        if (record->accepted_with != record->restart || device->faults.accepted_with == record->restart
+                || record->restart_refused == record->restart)
                 return;
         for (unsigned i = 0; i < _REGION_FAULT_MAX; i++) /* also if a process has removed the region */
                 device->faults.reports[i].accepted = accepted[i];
@@ -88,10 +89,12 @@ void device_faults_accept(struct managed_device *device, const struct device_rec
                 device->faults.accepted_with = record->restart;
 }
 
-void device_faults_refuse(struct managed_device *device)
+/* device_faults_accept() does nothing more for this restart, also if the refusal could not be stored. */
+void device_faults_refuse(struct managed_device *device, const struct device_record *record)
 {
         _cleanup_close_ int fd = open_region(device);
 
+        device->faults.accepted_with = record->restart;
         for (unsigned i = 0; i < _REGION_FAULT_MAX; i++) {
                 device->faults.reports[i].accepted = 0;
                 if (fd >= 0)

@@ -12,7 +12,7 @@ struct managed_device;
 struct device_faults_seen {
         struct fault_report reports[_REGION_FAULT_MAX]; /* as read from its region last */
         uint32_t epoch;                                 /* of that region */
-        uint32_t accepted_with; /* the restart whose accepted faults were noted in the region; 0: none */
+        uint32_t accepted_with; /* the restart whose faults were accepted, or that was refused; 0: none */
 };
 
 /* Read the device's faults out of its region, and report the new ones, each once. */
@@ -26,7 +26,7 @@ void device_faults_settle(struct managed_device *device, const struct device_rec
  * cleared when the next worker starts. */
 void device_faults_accept(struct managed_device *device, const struct device_record *record);
 /* Undo the acceptance of faults: the restart was refused. */
-void device_faults_refuse(struct managed_device *device);
+void device_faults_refuse(struct managed_device *device, const struct device_record *record);
 /* Clear the accepted faults, without a worker and before the next one starts. */
 void device_faults_begin(struct managed_device *device, const struct device_record *record);
 /* Create the region of the next worker, if a process has removed or damaged it while faults are latched, and write

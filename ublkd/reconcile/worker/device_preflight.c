@@ -69,7 +69,7 @@ static void refuse(struct managed_device *device, const char *sentence)
         device->preflight.refused = record->restart;
         /* On failure (a full disk) the next supervisor only tries the restart again. */
         (void)device_store_refuse_restart(device->env->config.store, device->id.name);
-        device_faults_refuse(device);
+        device_faults_refuse(device, record);
         device_emit(device, EVENT_WARNING, REASON_CANNOT_RESTART,
                 "The restart was refused, because the next worker could not take over: %s%s The old worker "
                 "continues to serve.",

@@ -145,6 +145,32 @@ static void not_by_a_restart_that_was_refused(void)
         world_free(&world);
 }
 
+/* The next ublkd accepts nothing for it either. */
+static void not_by_a_restart_that_the_last_ublkd_refused(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        fail_a_flush(&world, control);
+        CHECK_INT(device_store_request_restart(world.store, "data", true), 0);
+        world_settle(&world, 20);
+        fake_worker_die(fake_worker("(trial)"));
+        world_settle(&world, 20);
+        world_stop_reconciler(&world);
+        fake_adopt_error = 0;
+        world_start_reconciler(&world);
+        fake_adopt_error = -ENOENT;
+        world_settle(&world, 0);
+        fake_worker_greet(fake_worker("data"), world_record(&world, "data")->epoch, 0);
+        world_settle(&world, 20);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 20);
+        world_churn(&world, names, 2, "file:1");
+        CHECK(region_fault_is_latched(control, REGION_FAULT_FLUSH));
+        world_free(&world);
+}
+
 /* The region is removed with the runtime directory; the worker still fails flushes. */
 static void kept_while_the_region_is_gone(void)
 {
@@ -210,6 +236,27 @@ static void in_the_region_of_the_next_worker(void (*lose)(const struct world *wo
         world_churn(&world, names, 2, "file:1");
         CHECK_INT(flush_in_region(&world).number, 0);
         CHECK_INT(durable(&world)->status, CONDITION_ABSENT);
+        world_free(&world);
+}
+
+static void not_accepted_while_the_region_is_gone(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        fail_a_flush(&world, control);
+        remove_region(&world);
+        CHECK_INT(device_store_request_restart(world.store, "data", true), 0);
+        world_settle(&world, 20);
+        fake_worker_die(fake_worker("(trial)")); /* the restart is refused */
+        world_settle(&world, 20);
+        fake_worker_die(fake_worker("data")); /* and later its worker crashes */
+        world_settle(&world, 20);
+        world_churn(&world, names, 2, "file:1");
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        CHECK_INT(flush_in_region(&world).number, 1);
+        CHECK_INT(durable(&world)->status, CONDITION_FALSE);
         world_free(&world);
 }
 
@@ -343,10 +390,12 @@ int main(void)
         cleared_with_the_worker_that_follows();
         not_a_fault_that_no_client_has_seen();
         not_by_a_restart_that_was_refused();
+        not_by_a_restart_that_the_last_ublkd_refused();
         kept_while_the_region_is_gone();
         in_the_region_of_the_next_worker(remove_region);
         in_the_region_of_the_next_worker(damage_region);
         accepted_while_the_region_is_gone();
+        not_accepted_while_the_region_is_gone();
         cleared_when_the_disk_was_disabled();
         return check_report();
 }
