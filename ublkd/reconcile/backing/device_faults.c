@@ -57,16 +57,38 @@ void device_faults_read(struct managed_device *device)
                 report_new(device, fd, (enum region_fault)i);
 }
 
-void device_faults_take_cut(struct managed_device *device, const char *uid)
+/* A process has removed or damaged the region: report the cut, and keep it for the region of the next worker. The
+ * serving worker has mapped a region that ublkd cannot open. A growth to the current size changes nothing, but the
+ * worker measures its store and latches the cut, if it is still cut off. */
+static void keep_cut(
+        struct managed_device *device, const struct device_record *record, const struct fault_report *found)
+{
+        struct fault_report *report = &device->faults.reports[REGION_FAULT_CUT];
+
+        if (device->process.worker && device->view.geometry.error >= 0)
+                (void)worker_proc_grow(device->process.worker, device->view.geometry.size);
+        if (report->number > 0)
+                return;
+        *report = *found;
+        report->number = record->accepted.cut + 1; /* the administrator has not seen this one */
+        report->accepted = report->told = 0;
+        device->faults.epoch = record->epoch;
+        report_new(device, -1, REGION_FAULT_CUT);
+}
+
+void device_faults_take_cut(
+        struct managed_device *device, const struct device_record *record, const char *uid)
 {
         _cleanup_close_ int from = runtime_dir_open_region(device->env->config.runtime_dir, uid);
         _cleanup_close_ int to = open_region(device);
         struct fault_report found[_REGION_FAULT_MAX];
 
-        if (from < 0 || to < 0 || region_faults_read(from, found) < 0 || found[REGION_FAULT_CUT].number == 0)
+        if (from < 0 || region_faults_read(from, found) < 0 || found[REGION_FAULT_CUT].number == 0)
                 return;
-        (void)region_fault_copy(to, REGION_FAULT_CUT, &found[REGION_FAULT_CUT]);
-        device_faults_read(device);
+        if (to >= 0 && region_fault_copy(to, REGION_FAULT_CUT, &found[REGION_FAULT_CUT]) >= 0)
+                device_faults_read(device);
+        else
+                keep_cut(device, record, &found[REGION_FAULT_CUT]);
 }
 
 void device_faults_accept(struct managed_device *device, const struct device_record *record)

@@ -18,7 +18,8 @@ struct device_faults_seen {
 /* Read the device's faults out of its region, and report the new ones, each once. */
 void device_faults_read(struct managed_device *device);
 /* Latch the cut that a preflight worker has found, and report it. uid: of the worker's own region. */
-void device_faults_take_cut(struct managed_device *device, const char *uid);
+void device_faults_take_cut(
+        struct managed_device *device, const struct device_record *record, const char *uid);
 /* Read the faults of a device that is as wanted. Clear them if it is disabled and its disk is removed: the next disk
  * begins without faults. */
 void device_faults_settle(struct managed_device *device, const struct device_record *record);

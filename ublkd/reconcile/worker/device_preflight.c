@@ -93,12 +93,12 @@ static void ask_again(struct managed_device *device)
 }
 
 /* The worker that it has serves on, and must not serve zeroes once the store is as long as it was. */
-static void take_cut(struct managed_device *device)
+static void take_cut(struct managed_device *device, const struct device_record *record)
 {
         char uid[UID_TEXT_SIZE];
 
         preflight_uid(device, uid);
-        device_faults_take_cut(device, uid);
+        device_faults_take_cut(device, record, uid);
 }
 
 static void judge(struct managed_device *device)
@@ -112,7 +112,7 @@ static void judge(struct managed_device *device)
                        || device_backing_check_frozen(device, params) < 0;
 
         if (refused)
-                take_cut(device);
+                take_cut(device, record);
         if (refused && !user_words_equal(device->preflight.words, user_words_of(record)))
                 ask_again(device);
         else if (problems->count > 0)

@@ -201,13 +201,18 @@ static void damage_region(const struct world *world)
         CHECK_INT(pwrite(fd, nonsense, sizeof(nonsense), 0), sizeof(nonsense));
 }
 
-static struct fault_report flush_in_region(const struct world *world)
+static struct fault_report fault_in_region(const struct world *world, enum region_fault fault)
 {
         _cleanup_close_ int fd = runtime_dir_open_region(world->dir, world_record(world, "data")->uid);
         struct fault_report reports[_REGION_FAULT_MAX] = {};
 
         CHECK_INT(region_faults_read(fd, reports), 0);
-        return reports[REGION_FAULT_FLUSH];
+        return reports[fault];
+}
+
+static struct fault_report flush_in_region(const struct world *world)
+{
+        return fault_in_region(world, REGION_FAULT_FLUSH);
 }
 
 /* Flushes go on failing, although no worker finds the region of the one before. */
@@ -380,8 +385,36 @@ static void a_cut_that_a_preflight_finds_is_latched_for_the_worker_that_serves(v
         world_free(&world);
 }
 
+/* The serving worker has a region without a name: it is to latch the cut itself. */
+static void a_cut_that_a_preflight_finds_without_a_region(void (*lose)(const struct world *world))
+{
+        struct region_control *control;
+        struct fault_report cut;
+        struct world world;
+
+        bring_up(&world, &control);
+        lose(&world);
+        find_a_cut_in_a_preflight(&world, true);
+        CHECK_INT(whole(&world)->reason, REASON_BACKING_TRUNCATED);
+        CHECK_INT(fake_worker_asked(fake_worker("data")), 1 << 20);
+        find_a_cut_in_a_preflight(&world, true);
+        CHECK_INT(count_of(&world, REASON_BACKING_TRUNCATED), 1);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 20);
+        cut = fault_in_region(&world, REGION_FAULT_CUT);
+        CHECK_INT(cut.number, 1);
+        CHECK_INT(cut.error, 5);
+        CHECK_INT(cut.detail, 4096);
+        CHECK_INT(cut.told, 1);
+        CHECK_INT(whole(&world)->reason, REASON_BACKING_TRUNCATED);
+        CHECK_INT(count_of(&world, REASON_BACKING_TRUNCATED), 1);
+        world_free(&world);
+}
+
 int main(void)
 {
+        a_cut_that_a_preflight_finds_without_a_region(remove_region);
+        a_cut_that_a_preflight_finds_without_a_region(damage_region);
         a_cut_that_the_next_worker_finds_is_shown_at_once();
         a_cut_that_a_preflight_finds_is_latched_for_the_worker_that_serves();
         a_restart_fails_no_write_that_waits_for_room();
