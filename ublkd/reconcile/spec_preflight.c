@@ -32,8 +32,8 @@ struct spec_preflight {
         struct spec_preflight *next;    /* of a waiting preflight, which has no worker */
 };
 
-/* Write a uid that differs from that of a restart's preflight. It is the same each time, so that a file left
- * behind is replaced. */
+/* Write a uid that differs from that of a restart's preflight. It is the same each time, so that the files that a
+ * dead ublkd left behind are found. */
 static void preflight_uid(const struct managed_device *device, char uid[static UID_TEXT_SIZE])
 {
         char *last;
@@ -75,7 +75,7 @@ static void preflight_free(struct spec_preflight *preflight)
         preflight->device->spec_preflight = NULL;
         sd_event_source_disable_unref(preflight->timer);
         worker_proc_free(preflight->worker);
-        (void)runtime_dir_remove_worker(dir, uid); /* a file that stays is replaced by the next preflight */
+        (void)runtime_dir_remove_worker(dir, uid); /* the next preflight replaces a file that stays */
         (void)runtime_dir_remove_region(dir, uid);
         free(preflight);
 }
@@ -180,7 +180,9 @@ static int start(
         preflight->has_size = spec->options.size > 0;
         preflight->same_target = device_spec_targets_equal(record->spec, spec);
         device->spec_preflight = preflight;
-        r = device_launch_preflight(device, record, spec, uid, on_changed, &preflight->worker);
+        r = runtime_dir_remove_region(device->env->config.runtime_dir, uid);
+        if (r >= 0)
+                r = device_launch_preflight(device, record, spec, uid, on_changed, &preflight->worker);
         if (r >= 0)
                 r = sd_event_add_time_relative(device->env->config.event, &preflight->timer, CLOCK_MONOTONIC,
                         PREFLIGHT_LIMIT_USEC, 0, on_limit, preflight);

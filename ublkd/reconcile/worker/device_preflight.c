@@ -19,8 +19,8 @@
 
 enum { PREFLIGHT_LIMIT_USEC = 30 * 1000 * 1000 }; /* the same limit as for a worker that opens its store */
 
-/* Write a uid that no device has: uids are random. It is the same each time, so that a file left behind is
- * replaced. */
+/* Write a uid that no device has: uids are random. It is the same each time, so that the files that a dead ublkd
+ * left behind are found. */
 static void preflight_uid(const struct managed_device *device, char uid[static UID_TEXT_SIZE])
 {
         char *last;
@@ -39,7 +39,7 @@ static void forget_process(struct managed_device *device)
                 return;
         preflight_uid(device, uid);
         device->preflight.worker = worker_proc_free(device->preflight.worker);
-        (void)runtime_dir_remove_worker(dir, uid); /* a file that stays is replaced by the next preflight */
+        (void)runtime_dir_remove_worker(dir, uid); /* the next preflight replaces a file that stays */
         (void)runtime_dir_remove_region(dir, uid);
 }
 
@@ -181,8 +181,11 @@ void device_preflight_begin(struct managed_device *device, const struct device_r
         }
         device->preflight.words = user_words_of(record);
         preflight_uid(device, uid);
-        r = device_launch_worker(device, record, WORKER_PREFLIGHT_NAME, uid, WORKER_LOCK_NEVER,
-                on_preflight_changed, &device->preflight.worker);
+        /* A cut that an earlier preflight worker has found is not one of this disk any more. */
+        r = runtime_dir_remove_region(device->env->config.runtime_dir, uid);
+        if (r >= 0)
+                r = device_launch_worker(device, record, WORKER_PREFLIGHT_NAME, uid, WORKER_LOCK_NEVER,
+                        on_preflight_changed, &device->preflight.worker);
         if (r >= 0)
                 r = sd_event_add_time_relative(device->env->config.event, &device->preflight.timer,
                         CLOCK_MONOTONIC, PREFLIGHT_LIMIT_USEC, 0, on_preflight_limit, device);

@@ -344,23 +344,30 @@ static void a_cut_that_the_next_worker_finds_is_shown_at_once(void)
 }
 
 /* A preflight worker has a region of its own, which goes with it. */
-static void find_a_cut_in_a_preflight(struct world *world, bool found)
+static struct region_control *region_of_preflight(const struct world *world)
 {
         char uid[UID_TEXT_SIZE], *last = uid;
         _cleanup_close_ int fd = -1;
         void *base = NULL;
 
-        CHECK_INT(device_store_request_restart(world->store, "data", false), 0);
-        world_settle(world, 20);
         memcpy(uid, world_record(world, "data")->uid, sizeof(uid));
         last += strlen(uid) - 1;
         *last = *last == '0' ? '1' : '0';
         fd = runtime_dir_ensure_region(world->dir, uid, &(struct device_region_key){.queues = 1});
         CHECK(fd >= 0);
         CHECK_INT(device_region_map(fd, 1, &base), 0);
+        return device_region_control(base);
+}
+
+static void find_a_cut_in_a_preflight(struct world *world, bool found)
+{
+        struct region_control *control;
+
+        CHECK_INT(device_store_request_restart(world->store, "data", false), 0);
+        world_settle(world, 20);
+        control = region_of_preflight(world);
         if (found)
-                CHECK(region_fault_latch(
-                        device_region_control(base), REGION_FAULT_CUT, STATS_OTHER, 5, 4096));
+                CHECK(region_fault_latch(control, REGION_FAULT_CUT, STATS_OTHER, 5, 4096));
         fake_worker_refuse(fake_worker("(trial)"), "BackingTooSmall", "It offers 4KiB.");
         world_settle(world, 20);
         CHECK_INT(world_phase(world, "data"), PHASE_LIVE);
@@ -411,8 +418,23 @@ static void a_cut_that_a_preflight_finds_without_a_region(void (*lose)(const str
         world_free(&world);
 }
 
+/* A ublkd that died has left it behind. */
+static void a_cut_that_an_earlier_preflight_found_is_not_latched(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        CHECK(region_fault_latch(region_of_preflight(&world), REGION_FAULT_CUT, STATS_OTHER, 5, 4096));
+        find_a_cut_in_a_preflight(&world, false);
+        CHECK(!region_fault_is_latched(control, REGION_FAULT_CUT));
+        CHECK_INT(whole(&world)->status, CONDITION_ABSENT);
+        world_free(&world);
+}
+
 int main(void)
 {
+        a_cut_that_an_earlier_preflight_found_is_not_latched();
         a_cut_that_a_preflight_finds_without_a_region(remove_region);
         a_cut_that_a_preflight_finds_without_a_region(damage_region);
         a_cut_that_the_next_worker_finds_is_shown_at_once();
