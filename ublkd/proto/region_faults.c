@@ -96,7 +96,18 @@ static int write_field(int fd, enum region_fault fault, size_t offset, const voi
         return r < 0 ? r : device_region_write(fd, at + offset, value, size);
 }
 
-/* `word` last, as in region_fault_latch(). A worker that latches the fault meanwhile gives it the same number. */
+/* `word` last: it alone makes the fault, or ends it. A supervisor that dies before that has done neither. */
+static int write_state(int fd, enum region_fault fault, const struct region_fault_state *state)
+{
+        const size_t rest = offsetof(struct region_fault_state, at);
+        int r = write_field(fd, fault, rest, &state->at, sizeof(*state) - rest);
+
+        return r < 0 ? r
+                     : write_field(fd, fault, offsetof(struct region_fault_state, word), &state->word,
+                               sizeof(state->word));
+}
+
+/* A worker that latches the fault meanwhile gives it the same number. */
 int region_fault_copy(int fd, enum region_fault fault, const struct fault_report *report)
 {
         struct region_fault_state states[_REGION_FAULT_MAX], *state = &states[fault];
@@ -106,17 +117,9 @@ int region_fault_copy(int fd, enum region_fault fault, const struct fault_report
                 return r;
         state->count = state->count == UINT32_MAX ? 1 : state->count + 1;
         state->word = word_of(state->count, report->op, report->error);
-        r = write_field(fd, fault, offsetof(struct region_fault_state, at), &report->at, sizeof(report->at));
-        if (r >= 0)
-                r = write_field(fd, fault, offsetof(struct region_fault_state, detail), &report->detail,
-                        sizeof(report->detail));
-        if (r >= 0)
-                r = write_field(fd, fault, offsetof(struct region_fault_state, count), &state->count,
-                        sizeof(state->count));
-        if (r >= 0)
-                r = write_field(fd, fault, offsetof(struct region_fault_state, word), &state->word,
-                        sizeof(state->word));
-        return r;
+        state->at = report->at;
+        state->detail = report->detail;
+        return write_state(fd, fault, state);
 }
 
 int region_fault_accept(int fd, enum region_fault fault, uint32_t number)
@@ -129,34 +132,28 @@ int region_fault_mark_told(int fd, enum region_fault fault, uint32_t number)
         return write_field(fd, fault, offsetof(struct region_fault_state, told), &number, sizeof(number));
 }
 
-/* `word` last: a supervisor that dies before that has cleared nothing. */
+/* The numbers go on behind the last one, so that a fault of before is not taken for one to come. */
 int region_fault_clear(int fd, enum region_fault fault)
 {
-        const struct {
-                uint64_t at, detail;
-        } none = {};
-        const uint64_t word = 0;
-        int r = write_field(fd, fault, offsetof(struct region_fault_state, at), &none, sizeof(none));
+        struct region_fault_state states[_REGION_FAULT_MAX], *state = &states[fault];
+        int r = read_states(fd, states);
 
-        if (r >= 0)
-                r = region_fault_accept(fd, fault, 0);
-        return r < 0 ? r
-                     : write_field(fd, fault, offsetof(struct region_fault_state, word), &word, sizeof(word));
+        if (r < 0)
+                return r;
+        *state = (struct region_fault_state){.count = state->count, .told = state->told};
+        return write_state(fd, fault, state);
 }
 
-/* `word` last: it alone makes the fault. */
 int region_fault_restore(int fd, enum region_fault fault, const struct fault_report *report)
 {
         const struct region_fault_state state = {
+                .word = word_of(report->number, report->op, report->error),
                 .at = report->at,
                 .detail = report->detail,
                 .count = report->number,
                 .accepted = report->accepted,
                 .told = report->told,
         };
-        const uint64_t word = word_of(report->number, report->op, report->error);
-        int r = write_field(fd, fault, 0, &state, sizeof(state));
 
-        return r < 0 ? r
-                     : write_field(fd, fault, offsetof(struct region_fault_state, word), &word, sizeof(word));
+        return write_state(fd, fault, &state);
 }
