@@ -117,7 +117,7 @@ bool spec_check(struct request *request, const struct device_record *record, con
         r = ask(request, record, spec);
         if (r == -EBUSY)
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
-                        "The backing store has not answered the trial of an earlier change. Nothing was "
+                        "The backing store has not answered the preflight of an earlier change. Nothing was "
                         "changed; repeat the request later.");
         else if (r < 0)
                 reply_error(request, r, "Cannot try whether the new disk can be created");

@@ -214,7 +214,7 @@ def who_logs(path, text):
 
 # Words of a dialect that strangers stumble over. In all C files, and in the other texts of PLAIN_TEXTS.
 DIALECT = re.compile(
-    r"\b(?:anew|whoever|nobody|mourn\w*|lets? go of|mend(?:s|ed)?|without memory|(?:is|are|was) told"
+    r"\b(?:anew|whoever|nobody|mourn\w*|lets? go of|mend(?:s|ed)?|without memory|trials?|(?:is|are|was) told"
     r"|(?<!there )(?:is|are) no (?!longer|more\b))",
     re.IGNORECASE,
 )

@@ -8,7 +8,7 @@
 struct managed_device;
 
 /* What ps(1) shows of a preflight worker. */
-#define WORKER_PREFLIGHT_NAME "(trial)"
+#define WORKER_PREFLIGHT_NAME "(preflight)"
 
 /* Start a worker for the existing disk or for a new one. ps(1) shows it as `name`; its files in the runtime
  * directory are of `uid`. Return 0 and a worker that the caller frees, or -errno. */

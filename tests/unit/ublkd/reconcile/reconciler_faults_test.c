@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const names[] = {"data", "(trial)"};
+static const char *const names[] = {"data", "(preflight)"};
 
 /* The device is live, and *ret is its region as its workers see it. */
 static void bring_up_as(struct world *world, const char *spec, struct region_control **ret)
@@ -136,7 +136,7 @@ static void not_by_a_restart_that_was_refused(void)
         fail_a_flush(&world, control);
         CHECK_INT(device_store_request_restart(world.store, "data", true), 0);
         world_settle(&world, 20);
-        fake_worker_die(fake_worker("(trial)"));
+        fake_worker_die(fake_worker("(preflight)"));
         world_settle(&world, 20);
         fake_worker_die(fake_worker("data")); /* and later its worker crashes */
         world_settle(&world, 20);
@@ -155,7 +155,7 @@ static void not_by_a_restart_that_the_last_ublkd_refused(void)
         fail_a_flush(&world, control);
         CHECK_INT(device_store_request_restart(world.store, "data", true), 0);
         world_settle(&world, 20);
-        fake_worker_die(fake_worker("(trial)"));
+        fake_worker_die(fake_worker("(preflight)"));
         world_settle(&world, 20);
         world_stop_reconciler(&world);
         fake_adopt_error = 0;
@@ -254,7 +254,7 @@ static void not_accepted_while_the_region_is_gone(void)
         remove_region(&world);
         CHECK_INT(device_store_request_restart(world.store, "data", true), 0);
         world_settle(&world, 20);
-        fake_worker_die(fake_worker("(trial)")); /* the restart is refused */
+        fake_worker_die(fake_worker("(preflight)")); /* the restart is refused */
         world_settle(&world, 20);
         fake_worker_die(fake_worker("data")); /* and later its worker crashes */
         world_settle(&world, 20);
@@ -308,14 +308,14 @@ static void a_restart_fails_no_write_that_waits_for_room(void)
         control->space.waiting = 1;
         CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
         world_settle(&world, 20);
-        CHECK(!fake_worker("(trial)"));
+        CHECK(!fake_worker("(preflight)"));
         CHECK_INT(fake_quiesces, 0);
         CHECK_INT(control->space.on_full, REGION_ON_FULL_WAIT);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_CANNOT_RESTART);
         control->space.waiting = 0;
         CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
         world_settle(&world, 20);
-        CHECK(fake_worker("(trial)"));
+        CHECK(fake_worker("(preflight)"));
         world_free(&world);
 }
 
@@ -368,7 +368,7 @@ static void find_a_cut_in_a_preflight(struct world *world, bool found)
         control = region_of_preflight(world);
         if (found)
                 CHECK(region_fault_latch(control, REGION_FAULT_CUT, STATS_OTHER, 5, 4096));
-        fake_worker_refuse(fake_worker("(trial)"), "BackingTooSmall", "It offers 4KiB.");
+        fake_worker_refuse(fake_worker("(preflight)"), "BackingTooSmall", "It offers 4KiB.");
         world_settle(world, 20);
         CHECK_INT(world_phase(world, "data"), PHASE_LIVE);
         CHECK_INT(world_record(world, "data")->status.reason, REASON_CANNOT_RESTART);

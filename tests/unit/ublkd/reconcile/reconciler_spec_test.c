@@ -38,16 +38,16 @@ static void a_spec_is_tried(void)
         serving = fake_worker("data");
         verdicts = 0;
         CHECK_INT(try_spec(&world, &preflight), 0);
-        CHECK_INT(fake_worker_lock(fake_worker("(trial)")), WORKER_LOCK_NEVER);
-        CHECK_INT(fake_worker_given(fake_worker("(trial)")), -1);
-        fake_worker_open(fake_worker("(trial)"), "file:1");
-        fake_worker_die(fake_worker("(trial)"));
+        CHECK_INT(fake_worker_lock(fake_worker("(preflight)")), WORKER_LOCK_NEVER);
+        CHECK_INT(fake_worker_given(fake_worker("(preflight)")), -1);
+        fake_worker_open(fake_worker("(preflight)"), "file:1");
+        fake_worker_die(fake_worker("(preflight)"));
         CHECK_STR(verdict, "good");
         CHECK_INT(try_spec(&world, &preflight), 0);
-        fake_worker_refuse(fake_worker("(trial)"), "BackingFileMissing", "It is not there");
+        fake_worker_refuse(fake_worker("(preflight)"), "BackingFileMissing", "It is not there");
         CHECK_STR(verdict, "It is not there.");
         CHECK_INT(try_spec(&world, &preflight), 0);
-        fake_worker_die(fake_worker("(trial)"));
+        fake_worker_die(fake_worker("(preflight)"));
         CHECK(strstr(verdict, "The preflight worker "));
         CHECK_INT(verdicts, 3);
         CHECK_INT(try_spec(&world, &preflight), 0);
@@ -56,10 +56,10 @@ static void a_spec_is_tried(void)
         (void)spec_preflight_end(preflight);
         (void)spec_preflight_end(second);
         CHECK_INT(verdicts, 3);
-        fake_worker_die(fake_worker("(trial)")); /* the waiting callers get !tried */
+        fake_worker_die(fake_worker("(preflight)")); /* the waiting callers get !tried */
         CHECK_INT(verdicts, 4);
         CHECK_STR(verdict, "ask again");
-        CHECK(!fake_worker("(trial)"));
+        CHECK(!fake_worker("(preflight)"));
         CHECK_INT(try_spec(&world, &preflight), 0);
         CHECK_INT(try_spec(&world, &second), 0);
         CHECK(fake_worker("data") == serving);
@@ -79,14 +79,14 @@ static void try_on_cut_store(const char *more, bool params, const char *refusal)
         world_put_loop(&world, "data", more);
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(try_spec(&world, &preflight), 0);
-        CHECK(fake_worker("(trial)")->has_data && !fake_worker("(trial)")->exists);
+        CHECK(fake_worker("(preflight)")->has_data && !fake_worker("(preflight)")->exists);
         CHECK_INT(fake_worker_asked(fake_worker("data")), 0);
         if (params) {
-                fake_worker_params(fake_worker("(trial)"))->size = 512 << 10;
-                fake_worker_open(fake_worker("(trial)"), "file:1");
-                fake_worker_die(fake_worker("(trial)"));
+                fake_worker_params(fake_worker("(preflight)"))->size = 512 << 10;
+                fake_worker_open(fake_worker("(preflight)"), "file:1");
+                fake_worker_die(fake_worker("(preflight)"));
         } else
-                fake_worker_refuse_size(fake_worker("(trial)"), "It offers 512KiB");
+                fake_worker_refuse_size(fake_worker("(preflight)"), "It offers 512KiB");
         CHECK(strstr(verdict, refusal));
         CHECK_INT(fake_worker_asked(fake_worker("data")), strcmp(refusal, "good") == 0 ? 0 : 1 << 20);
         world_free(&world);

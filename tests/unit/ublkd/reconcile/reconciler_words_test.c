@@ -181,11 +181,11 @@ static void a_preflight_does_not_apply_to_a_later_spec(void)
         CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
         world_settle(&world, 20);
         world_put_loop(&world, "data", ",\"labels\":{\"a\":\"b\"}");
-        fake_worker_refuse(fake_worker("(trial)"), "BackingFileMissing", "It is missing.");
+        fake_worker_refuse(fake_worker("(preflight)"), "BackingFileMissing", "It is missing.");
         world_settle(&world, 200);
         CHECK_INT(count_events(&world, REASON_CANNOT_RESTART), 0);
-        if (CHECK(fake_worker("(trial)"))) /* another preflight */
-                fake_worker_refuse(fake_worker("(trial)"), "BackingFileMissing", "It is missing.");
+        if (CHECK(fake_worker("(preflight)"))) /* another preflight */
+                fake_worker_refuse(fake_worker("(preflight)"), "BackingFileMissing", "It is missing.");
         world_settle(&world, 20);
         CHECK(count_events(&world, REASON_CANNOT_RESTART) > 0);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_CANNOT_RESTART);
@@ -254,11 +254,11 @@ static void restart(struct world *world, uint64_t features)
         world_bring_up(world, "data", "file:1");
         CHECK_INT(device_store_request_restart(world->store, "data", false), 0);
         world_settle(world, 20);
-        if (CHECK(fake_worker("(trial)")))
-                fake_worker_open(fake_worker("(trial)"), "file:1");
+        if (CHECK(fake_worker("(preflight)")))
+                fake_worker_open(fake_worker("(preflight)"), "file:1");
         world_settle(world, 5);
-        if (CHECK(fake_worker("(trial)")))
-                fake_worker_die(fake_worker("(trial)"));
+        if (CHECK(fake_worker("(preflight)")))
+                fake_worker_die(fake_worker("(preflight)"));
         world_settle(world, 20);
 }
 

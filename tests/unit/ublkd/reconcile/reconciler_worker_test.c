@@ -20,7 +20,7 @@ static void check_no_warning(const struct world *world)
 
 static void a_restart_replaces_the_worker_once(void)
 {
-        static const char *const names[] = {"data", "(trial)"};
+        static const char *const names[] = {"data", "(preflight)"};
         struct world world;
 
         for (unsigned quiesce = 0; quiesce < 2; quiesce++) {
@@ -55,17 +55,17 @@ static void a_restart_whose_preflight_fails_leaves_the_worker_alone(void)
         CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
         world_settle(&world, 20);
         CHECK(!serving->exists
-                && fake_worker("(trial)")->exists); /* what it opens, the next worker can open */
-        fake_worker_die(fake_worker("(trial)"));
+                && fake_worker("(preflight)")->exists); /* what it opens, the next worker can open */
+        fake_worker_die(fake_worker("(preflight)"));
         world_settle(&world, 20);
-        CHECK(fake_worker("data") == serving && !fake_worker("(trial)"));
+        CHECK(fake_worker("data") == serving && !fake_worker("(preflight)"));
         CHECK_INT(fake_kills, 0);
         CHECK_INT(fake_quiesces, 0);
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_CANNOT_RESTART);
         CHECK_INT(device_store_request_restart(world.store, "data", false), 0); /* a new request, a new try */
         world_settle(&world, 20);
-        CHECK(fake_worker("(trial)"));
+        CHECK(fake_worker("(preflight)"));
         fake_worker_die(serving); /* and ublkd recovers the disk at once */
         world_settle(&world, 20);
         CHECK(fake_worker("data"));
@@ -85,10 +85,10 @@ static void a_restart_of_a_disk_that_cannot_be_served_as_before(void)
         serving = fake_worker("data");
         CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
         world_settle(&world, 20);
-        fake_worker_params(fake_worker("(trial)"))->dma_alignment = 4096;
-        fake_worker_open(fake_worker("(trial)"), "file:1");
+        fake_worker_params(fake_worker("(preflight)"))->dma_alignment = 4096;
+        fake_worker_open(fake_worker("(preflight)"), "file:1");
         world_settle(&world, 20);
-        fake_worker_die(fake_worker("(trial)"));
+        fake_worker_die(fake_worker("(preflight)"));
         world_settle(&world, 20);
         CHECK(fake_worker("data") == serving);
         CHECK_INT(fake_quiesces, 0);
@@ -109,7 +109,7 @@ static void a_restart_that_was_refused_stays_refused(void)
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
         world_settle(&world, 20);
-        fake_worker_die(fake_worker("(trial)"));
+        fake_worker_die(fake_worker("(preflight)"));
         world_settle(&world, 20);
         world_stop_reconciler(&world);
         fake_adopt_error = 0;
@@ -119,12 +119,12 @@ static void a_restart_that_was_refused_stays_refused(void)
         fake_worker_greet(fake_worker("data"), world_record(&world, "data")->epoch, 0);
         world_settle(&world, 20);
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
-        CHECK(!fake_worker("(trial)"));
+        CHECK(!fake_worker("(preflight)"));
         CHECK_INT(fake_quiesces, 0);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_CANNOT_RESTART);
         CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
         world_settle(&world, 20);
-        CHECK(fake_worker("(trial)"));
+        CHECK(fake_worker("(preflight)"));
         world_free(&world);
 }
 
@@ -177,8 +177,8 @@ static void a_worker_gets_the_time_to_lock_its_store(void)
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
         world_settle(&world, 5);
-        if (CHECK(fake_worker("(trial)")))
-                CHECK_INT(fake_worker_lock(fake_worker("(trial)")), WORKER_LOCK_NEVER);
+        if (CHECK(fake_worker("(preflight)")))
+                CHECK_INT(fake_worker_lock(fake_worker("(preflight)")), WORKER_LOCK_NEVER);
         fake_worker_die(fake_worker("data"));
         world_settle(&world, 5);
         if (!CHECK(fake_worker("data")))
