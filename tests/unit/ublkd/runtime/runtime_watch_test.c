@@ -88,10 +88,10 @@ static void check_works(struct runtime_dir *dir)
 /* Another supervisor would take it for free. */
 static void check_locked(const char *path)
 {
-        char command[128];
+        _cleanup_free_ char *command = NULL;
 
-        snprintf(command, sizeof(command), "%s --lock %s", program_invocation_name, path);
-        CHECK_INT(system(command), 0);
+        if (CHECK(asprintf(&command, "%s --lock %s", program_invocation_name, path) >= 0))
+                CHECK_INT(system(command), 0);
 }
 
 static void test_removed(const char *path, struct runtime_dir *dir)
