@@ -139,7 +139,7 @@ struct target_device {
         struct target_store store;
 };
 
-/* What the disk may show; I/O beyond it does not reach the target. Any thread. */
+/* Return how many bytes the disk may show; I/O beyond them does not reach the target. From any thread. */
 static inline uint64_t target_size(const struct target_device *device)
 {
         return __atomic_load_n(&device->size, __ATOMIC_RELAXED);
@@ -165,7 +165,7 @@ struct target {
         /* Optional. On the queue's thread, before the first and after the last request. */
         int (*start_queue)(struct target_queue *queue);
         void (*stop_queue)(struct target_queue *queue);
-        /* A callback that is there is the capability. read is mandatory. Returns bytes done or -errno. */
+        /* A callback that is there is the capability. read is mandatory. Return bytes done or -errno. */
         int (*read)(struct target_io *io);
         int (*write)(struct target_io *io);
         int (*flush)(struct target_io *io);
@@ -178,17 +178,17 @@ struct target {
  * `length` or -errno (-EIO for a read past the end of the backing store, -ENOSPC for a write that cannot
  * grow). */
 
-/* Between a file and the data of the request itself, wherever that is, `position` bytes from its beginning.
- */
+/* Read from a file into the data of the request itself, wherever that is, `position` bytes from its
+ * beginning. */
 int await_read(struct target_io *io, unsigned file, uint32_t position, uint32_t length, uint64_t offset);
-/* rw_flags: RWF_DSYNC or 0. */
+/* Write data of the request itself, from `position` bytes on, to a file. rw_flags: RWF_DSYNC or 0. */
 int await_write(struct target_io *io, unsigned file, uint32_t position, uint32_t length, uint64_t offset,
         int rw_flags);
-/* Between a file and memory of the target. */
+/* Read from a file into memory of the target. */
 int await_read_memory(struct target_io *io, unsigned file, void *memory, uint32_t length, uint64_t offset);
 int await_write_memory(struct target_io *io, unsigned file, const void *memory, uint32_t length,
         uint64_t offset, int rw_flags);
-/* fdatasync. 0 or -errno. */
+/* Call fdatasync. Return 0 or -errno. */
 int await_fdatasync(struct target_io *io, unsigned file);
-/* fallocate with `mode` (FALLOC_FL_*). 0 or -errno. */
+/* Call fallocate with `mode` (FALLOC_FL_*). Return 0 or -errno. */
 int await_fallocate(struct target_io *io, unsigned file, int mode, uint64_t offset, uint64_t length);

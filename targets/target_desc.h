@@ -20,8 +20,8 @@ struct target_desc {
         const struct option_table *options;
 };
 
-/* Returns the descriptor with that name, or NULL. */
+/* Return the descriptor with that name, or NULL. */
 const struct target_desc *target_desc_find(const char *name);
 
-/* All targets of this build, `*ret_count` of them, in alphabetical order. */
+/* Return all targets of this build, `*ret_count` of them, in alphabetical order. */
 const struct target_desc *const *target_desc_all(size_t *ret_count);

@@ -20,7 +20,10 @@ struct backing_stack {
         struct problem_list *sharing;
 };
 
-/* fd: of a file or a block device, O_PATH is enough; start: of the range, bytes. 0 or -ENOMEM. */
+/* Append the claims of a range, and of the disks and files below it, to stack->claims. fd: of a file or a
+ * block device, O_PATH is enough. start: of the range, bytes. Return 0 or -errno (-ENOMEM; what cannot be
+ * known goes to stack->sharing). */
 int backing_stack_walk(const struct backing_stack *stack, int fd, uint64_t start);
-/* The same for what a loop device of the kernel lies in. 0; -ENXIO: in nothing; other -errno. */
+/* Append the claims of what a loop device of the kernel lies in, without the loop device itself. Return 0;
+ * -ENXIO: it lies in nothing; other -errno. */
 int backing_stack_walk_loop(const struct backing_stack *stack, dev_t number);

@@ -15,10 +15,11 @@ struct block_device {
         bool read_only, rotational;
 };
 
-/* fd: the open device; number: its st_rdev. 0 or -errno. */
+/* Read what the kernel says of an open block device. number: the st_rdev of `fd`. Return 0 or -errno. */
 int block_device_read(int fd, dev_t number, struct block_device *ret);
 
-/* Where it lies: the disk that it is a partition of, or itself, and the byte of that at which it begins. */
+/* Find where the device lies: the disk that it is a partition of, or itself, and the byte of that disk at
+ * which it begins. */
 void block_device_place(dev_t number, dev_t *ret_disk, uint64_t *ret_start);
 
 /* What a request to a disk may look like without being split or copied; 0: unknown. */
@@ -26,9 +27,9 @@ struct page_limits {
         uint32_t dma_alignment, max_segment_size; /* bytes */
         uint16_t max_segments;
 };
-/* number: of a device, or of a file system on it. */
+/* Return the limits of the disk with `number`: of a device, or of a file system on it. */
 struct page_limits block_device_page_limits(dev_t number);
 
-/* Whether the disk with that number (of a device, or of a file system on it) has spinning platters; false
- * where that cannot be told. */
+/* Return whether the disk with `number` (of a device, or of a file system on it) has spinning platters; false
+ * if that is unknown. */
 bool block_device_is_rotational(dev_t number);

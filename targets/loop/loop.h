@@ -21,7 +21,7 @@ struct loop_device {
 
 enum { LOOP_ZEROES_SIZE = 1 << 20 };
 
-/* The open callback: opens what the options name, and finds out what it can do. See target.h. */
+/* Open what the options name, and find out what it can do: the open callback of target.h. */
 int loop_open(struct target_device *device, struct target_geometry *ret, struct problem_list *problems);
-/* The measure callback. */
+/* Measure the backing store: the measure callback of target.h. */
 int loop_measure(struct target_device *device, uint64_t *ret);

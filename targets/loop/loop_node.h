@@ -15,10 +15,10 @@ struct loop_backing {
         bool read_only;
 };
 
-/* Whether the block device is a loop device, or a partition of one. */
+/* Return whether the block device is a loop device, or a partition of one. */
 bool is_loop_device(dev_t number);
-/* Asks the kernel. 0; -ENXIO: it is on nothing; other -errno. */
+/* Ask the kernel what the loop device is on. Return 0; -ENXIO: it is on nothing; other -errno. */
 int loop_node_read(dev_t number, struct loop_backing *ret);
-/* Opens the file that it is on with O_PATH, by the name that the kernel has of it. *ret is the caller's to
- * close. 0; -ENOENT: by that name there is another file, or none; other -errno. */
+/* Open the file that the loop device is on with O_PATH, by the name that the kernel has of it. The caller
+ * closes *ret. Return 0; -ENOENT: that name leads to another file, or to none; other -errno. */
 int loop_node_open_file(dev_t number, const struct loop_backing *backing, int *ret);

@@ -17,12 +17,13 @@ struct mount_row {
         char *options; /* of the file system; each value as the kernel wrote it: see path_unescape() */
 };
 
-/* text: a line without its end; it is changed. Returns 0, -EBADMSG or -ENOMEM; ret is the caller's to free.
- */
+/* Parse a line of /proc/self/mountinfo without its end; `text` is changed. The caller clears *ret. Return 0,
+ * -EBADMSG or -ENOMEM. */
 int mount_row_parse(char *text, struct mount_row *ret);
-/* The first row for which `fits` is true. 0; -ENOENT: there is none; other -errno. */
+/* Find the first row for which `fits` returns true; the caller clears *ret. Return 0; -ENOENT: no row fits;
+ * other -errno. */
 int mount_table_find(
         bool (*fits)(const struct mount_row *row, const void *data), const void *data, struct mount_row *ret);
-/* Frees what a row holds. */
+/* Free the strings of a row. */
 void mount_row_clear(struct mount_row *row);
 #define _cleanup_mount_row_ _cleanup_(mount_row_clear)

@@ -16,6 +16,7 @@
 
 #include <sys/stat.h>
 
-/* Fills *ret for the open file `fd` (O_PATH is enough), of which `stat` tells. Opens a file for reading for a
- * moment; may block as long as its file system does. What cannot be told apart has an empty identity. */
+/* Fill *ret with the identity of the open file `fd` (O_PATH is enough), of which `stat` is; the identity is
+ * empty if it is unknown. Opens a file for reading for a moment; may block as long as its file system does.
+ */
 void store_identify(int fd, const struct stat *stat, struct backing_identity *ret);

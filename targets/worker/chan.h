@@ -9,19 +9,20 @@ struct chan {
         int listener;
 };
 
-/* Takes over the descriptor that the worker is started with. 0; -errno, -ENOTSOCK when it is not what it
- * should be. */
+/* Take over the descriptor that the worker is started with. Return 0; -ENOTSOCK: it is not a socket of that
+ * kind; other -errno. */
 int chan_open(struct chan *chan);
-/* Listens on `listener`, which it takes over: later supervisors find this process from now on. The same
- * results. */
+/* Listen on `listener`, which is taken over: later supervisors find this process from now on. Return as
+ * chan_open(). */
 int chan_listen(struct chan *chan, int listener);
 void chan_close(struct chan *chan);
 
-/* A caller on the listener becomes the connection, in place of the one before. 1; 0 if no caller waits, or
- * none that may call; -errno. */
+/* Accept a caller on the listener as the connection, in place of the one before. Return 1; 0: no caller
+ * waits, or it may not call; -errno. */
 int chan_accept(struct chan *chan);
-/* Ends the connection. */
+/* End the connection. */
 void chan_hang_up(struct chan *chan);
-/* fd: goes with the message and stays the caller's; -1: none. 0, or -errno after ending the connection: the
- * peer is gone, or has not read for a second. Without a connection 0. */
+/* Send a message. fd: goes with it and stays the caller's; -1: none. May wait a second for a peer that does
+ * not read. Return 0, also without a connection; or -errno after ending the connection, because the peer is
+ * gone or has not read. */
 int chan_send(struct chan *chan, const struct worker_msg *msg, int fd);

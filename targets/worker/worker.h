@@ -29,19 +29,21 @@ struct worker {
         int64_t lock_deadline, lock_next_try; /* likewise, while the lock is waited for */
 };
 
-/* report.c: what the worker reports to the supervisor. Each returns 0, or -errno of chan_send(): it reports what went wrong
- * itself, and report_all() sends everything to the next supervisor. */
+/* Send a message to the supervisor. Each function of report.c returns 0, or -errno of chan_send(): it logs the
+ * failure itself, and report_all() sends everything to the next supervisor. */
 int report(struct worker *worker, const struct worker_msg *msg);
-/* Which store is open, with the descriptor that the supervisor is to keep; which was refused, without one. */
+/* Report which store is open, with the descriptor that the supervisor keeps; or which was refused, without
+ * one. */
 int report_backing(struct worker *worker);
 /* Report a store that another process has locked: the supervisor knows which devices it keeps that one for. */
 int report_locked_backing(struct worker *worker);
 int report_params(struct worker *worker);
-/* All that a supervisor has to know, in order. */
+/* Report all that a supervisor has to know, in order. */
 void report_all(struct worker *worker);
-/* Why the worker leaves. Returns its exit status. */
+/* Report why the worker leaves. Return its exit status. */
 enum exit_status fail(struct worker *worker, const struct problem_list *problems);
-/* The same where `holder` keeps the store locked; 0: it is not known who. */
+/* Report why the worker leaves when `holder` keeps the store locked; 0: the holder is unknown. Return its
+ * exit status. */
 enum exit_status fail_locked(struct worker *worker, const struct problem_list *problems, pid_t holder);
-/* The same with this one problem; error: -errno. */
+/* Report one problem that makes the worker leave; error: -errno. Return its exit status. */
 enum exit_status fail_with(struct worker *worker, int error, const char *reason, const char *sentence);

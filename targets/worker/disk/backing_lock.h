@@ -24,15 +24,15 @@ struct backing_range {
         bool writes; /* then fd is open for writing, else for reading */
 };
 
-/* Never waits. 0: it is locked until the last reference to the open file is gone; -EAGAIN: somebody else has
- * locked some of it; other -errno: there are no locks on such a file. */
+/* Lock the range until the last reference to the open file is gone. Never waits. Return 0; -EAGAIN: another
+ * process has locked some of it; other -errno: such a file has no locks. */
 int backing_lock(const struct backing_range *range);
 
-/* After -EAGAIN: where those in the way only read, locks the range for reading, which keeps all others from
- * writing. True: it is so locked. Never waits. */
+/* Lock the range for reading after -EAGAIN, if the locks in the way are only for reading; this keeps all
+ * others from writing. Never waits. Return whether the range is so locked. */
 bool backing_lock_beside_readers(const struct backing_range *range);
 
-/* After -EAGAIN: adds a problem (BackingInUse) that names who has it, as far as /proc tells; in
- * *ret_holder the process, or 0. 0 or -ENOMEM. */
+/* Add a problem (BackingInUse) after -EAGAIN that names the process with the lock, as far as /proc shows it.
+ * *ret_holder: that process, or 0. Return 0 or -ENOMEM. */
 int backing_lock_explain(const struct backing_range *range, const char *pointer,
         struct problem_list *problems, pid_t *ret_holder);

@@ -26,8 +26,8 @@ struct worker_config {
         bool expected_served; /* the disk was served from it */
 };
 
-/* msg: of type CONFIG. 0; -EINVAL with problems; -ENOMEM. *ret must be cleared also on failure, and
- * zero-initialised before. */
+/* Parse a message of type CONFIG. *ret is overwritten; clear it also on failure. Return 0; -EINVAL
+ * with problems; -ENOMEM. */
 int worker_config_parse(
         const struct worker_msg *msg, struct worker_config *ret, struct problem_list *problems);
 void worker_config_clear(struct worker_config *config);

@@ -15,15 +15,16 @@ struct disk_wish {
         uint32_t max_io_size; /* bytes */
 };
 
-/* Returns 0; -EINVAL with every problem found (pointers into the spec); -ENOMEM. ret->claims and
- * ret->sharing are copies of those of the geometry, owned by the caller. */
+/* Choose the parameters of a disk from the wish and the target's geometry. The caller owns ret->claims and
+ * ret->sharing, copies of those of the geometry. Return 0; -EINVAL with every problem found (pointers into
+ * the spec); -ENOMEM. */
 int disk_geometry(const struct disk_wish *wish, const struct target_geometry *geometry,
         const struct target *target, struct disk_params *ret, struct problem_list *problems);
 
-/* Says that `wanted` bytes do not fit into a backing store of `there`. has_data: it may have been larger. What
- * problem_add() returns. */
+/* Add the problem that `wanted` bytes do not fit into a backing store of `there` bytes. has_data: it may have
+ * been larger. Return 0 or -ENOMEM. */
 int disk_size_refuse(uint64_t there, uint64_t wanted, bool has_data, struct problem_list *problems);
 
-/* How large a disk in blocks of block_size can be over a backing store of `there` bytes (0: it has no size of
- * its own; then UINT64_MAX). Bytes, never more than a disk may have. */
+/* Return the bytes of the largest disk in blocks of block_size over a backing store of `there` bytes, never
+ * more than a disk may have; UINT64_MAX if `there` is 0: the store has no size of its own. */
 uint64_t disk_size_max(uint64_t there, uint32_t block_size);

@@ -13,9 +13,9 @@ struct lock_holder {
         char name[LOCK_HOLDER_NAME_SIZE]; /* what ps(1) shows of it, shortened */
 };
 
-/* The first process under `proc` ("/proc") with a lock on the file of this number that would not go together
- * with `wanted` (l_type, l_start, l_len). Reads what the kernel knows by itself, and asks no file system.
- * False if no holder is visible. */
+/* Find the process under `proc` ("/proc") with a lock on the file of this number that conflicts with `wanted`
+ * (l_type, l_start, l_len); of several a worker of ublkd, or else its supervisor. Reads only what the kernel
+ * knows itself, and asks no file system. Return false if no holder is visible. */
 bool lock_holder_find(const char *proc, ino_t number, const struct flock *wanted, struct lock_holder *ret);
-/* The same of a process that is known. */
+/* Fill *ret for the process `pid`. Return false if it is not visible. */
 bool lock_holder_name(const char *proc, pid_t pid, struct lock_holder *ret);

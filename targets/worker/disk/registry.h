@@ -4,5 +4,5 @@
 
 #include "targets/target.h"
 
-/* Returns the target with that name, or NULL. */
+/* Return the target with that name, or NULL. */
 const struct target *target_find(const char *name);

@@ -4,18 +4,19 @@
 
 #include "targets/worker/io/io_loop.h"
 
-/* Inside a coroutine of `loop`: a free submission entry, for the operation to be filled in. Suspends while
- * the submission queue is full. */
+/* Return a free submission entry, for the caller to fill in. In a coroutine of `loop`; suspends while the
+ * submission queue is full. */
 struct io_uring_sqe *await_sqe(struct io_loop *loop);
-/* Waits for the operation that was filled into `sqe`, which must be the last entry taken. Returns its result.
- */
+/* Wait for the operation that was filled into `sqe`, which must be the last entry taken. Suspends. Return its
+ * result. */
 int await_operation(struct io_loop *loop, struct io_uring_sqe *sqe);
 
 /* How often in a row an operation had to be repeated. */
 struct retry {
         unsigned count;
 };
-/* True when `result` (EAGAIN, EINTR) asks for the same operation again; suspends as long as that takes. */
+/* Return whether `result` (-EAGAIN, -EINTR) asks for the same operation again; suspends as long as that
+ * takes. */
 bool retry_wanted(struct io_loop *loop, struct retry *retry, int result);
 
 /* A read or write of a file of the loop. */
@@ -28,8 +29,8 @@ struct transfer {
         uint32_t length; /* bytes */
         uint64_t address, offset;
 };
-/* Until all of it is done: `length` or -errno, as await_read() and await_write() of target.h. */
+/* Transfer all of it. Suspends. Return `length` or -errno, as await_read() and await_write() of target.h. */
 int await_transfer(struct io_loop *loop, const struct transfer *transfer);
 
-/* Lets `microseconds` pass for this coroutine only. */
+/* Suspend this coroutine for `microseconds`. */
 void await_pause(struct io_loop *loop, unsigned microseconds);

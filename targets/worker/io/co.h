@@ -56,21 +56,20 @@ enum {
         CO_COUNT_MAX = 1 << 16,
 };
 
-/* Reserves `count` stacks of `stack_size` bytes (a multiple of the page). 0, -EINVAL or -ENOMEM.
- * Zero-initialised pools may be destroyed. */
+/* Reserve `count` stacks of `stack_size` bytes (a multiple of the page). Return 0, -EINVAL or -ENOMEM. */
 int co_pool_init(struct co_pool *pool, size_t stack_size, unsigned count);
-/* No coroutine may be busy. */
+/* Free the stacks. No coroutine may be busy. A zero-initialised pool is fine. */
 void co_pool_destroy(struct co_pool *pool);
 
-/* Runs entry(argument) on a coroutine until it ends or suspends. Not from inside a coroutine of this pool. 0;
- * -EAGAIN: all are busy; -ENOMEM: the kernel has no memory for one more stack. */
+/* Run entry(argument) on a coroutine until it ends or suspends. Not from inside a coroutine of this pool.
+ * Return 0; -EAGAIN: all are busy; -ENOMEM: the kernel has no memory for one more stack. */
 int co_start(struct co_pool *pool, void (*entry)(void *argument), void *argument);
-/* Goes on with a suspended coroutine until it ends or suspends. Not from inside a coroutine of its pool. */
+/* Continue a suspended coroutine until it ends or suspends. Not from inside a coroutine of its pool. */
 void co_resume(struct co *co);
-/* Inside a coroutine: return to the code that started or resumed it. Returns when it is resumed. */
+/* Suspend the running coroutine: its starter or resumer continues. Return when it is resumed. */
 void co_suspend(struct co *co);
 
-/* The running coroutine, or NULL outside of one. */
+/* Return the running coroutine, or NULL outside of one. */
 static inline struct co *co_current(const struct co_pool *pool)
 {
         return pool->current;
@@ -98,7 +97,7 @@ static inline struct co *co_list_take(struct co_list *list)
         return co;
 }
 
-/* Moves all of `from` to the end of `to`. */
+/* Move all of `from` to the end of `to`. */
 static inline void co_list_splice(struct co_list *to, struct co_list *from)
 {
         if (!from->first)

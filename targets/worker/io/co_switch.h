@@ -28,11 +28,10 @@ struct co_context {
 
 #endif
 
-/* Prepares `context` to run entry(argument) on the stack [bottom, bottom + size), 16-byte aligned at both
- * ends. entry must never return. 0 or -errno. */
+/* Prepare `context` to run entry(argument) on the stack [bottom, bottom + size), 16-byte aligned at both
+ * ends. entry must never return. Return 0 or -errno. */
 int co_context_prepare(
         struct co_context *context, void *bottom, size_t size, void (*entry)(void *argument), void *argument);
 
-/* Saves the running context in `from` and goes on with `to`. Returns when something switches back to `from`.
- */
+/* Save the running context in `from` and continue with `to`. Return when a switch leads back to `from`. */
 void co_context_switch(struct co_context *from, struct co_context *to);

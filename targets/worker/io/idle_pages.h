@@ -15,8 +15,8 @@ struct idle_pages_watch {
         int pagemap;                 /* /proc/self/pagemap, open for reading */
 };
 
-/* Gives back `length` bytes of private anonymous memory at `address` (both page-aligned), so that they read
- * as zeroes, unless their owner has a request: then all that was written to them is there. On the ring's
- * thread. 1: has a request; 0: given back; -errno: nothing was changed; -ENOTRECOVERABLE: has a request whose
- * bytes are lost: it must not be performed, let alone answered. */
+/* Free `length` bytes of private anonymous memory at `address` (both page-aligned), so that they read as
+ * zeroes, unless their owner has a request: then all that was written to them is there. On the ring's thread.
+ * Return 1: the owner has a request; 0: they are freed; -errno: nothing was changed; -ENOTRECOVERABLE: the
+ * owner has a request whose bytes are lost, which must not be performed or answered. */
 int idle_pages_drop(void *address, size_t length, const struct idle_pages_watch *watch);

@@ -36,20 +36,20 @@ struct io_data {
         bool moves;               /* whether bytes have to be moved, so that requests may have to wait */
 };
 
-/* For tags of up to `max_io_size` bytes. The loop must be set up. pagemap: as struct shared has it, or -1. 0
- * or -errno. */
+/* Allocate what tags of up to `max_io_size` bytes need. The loop must be set up. pagemap: as in struct
+ * shared, or -1. Return 0 or -errno. */
 int io_data_init(struct io_data *data, struct io_loop *loop, const struct data_route *route, unsigned depth,
         uint32_t max_io_size, int pagemap);
-/* Zero-initialised is fine. */
+/* Free the memory of the tags. A zero-initialised `data` is fine. */
 void io_data_destroy(struct io_data *data);
 
-/* The memory of a tag, data->stride bytes; NULL: its bytes stay in the kernel. */
+/* Return the memory of a tag, data->stride bytes; NULL: its bytes stay in the kernel. */
 static inline void *io_data_of(const struct io_data *data, uint16_t tag)
 {
         return data->memory ? data->memory + data->stride * tag : NULL;
 }
 
-/* io_data_take(), where tags have memory. */
+/* Do what io_data_take() does, for tags with memory. */
 static inline void io_data_take_memory(struct io_data *data, uint16_t tag, uint32_t length)
 {
         struct io_data_tag *state = &data->tags[tag];
@@ -60,20 +60,20 @@ static inline void io_data_take_memory(struct io_data *data, uint16_t tag, uint3
                 state->recent = length;
 }
 
-/* A request of that many bytes has arrived; none but read and write have any. */
+/* Note that a request of `length` bytes has arrived; 0 for all but read and write. */
 static inline void io_data_take(struct io_data *data, uint16_t tag, uint32_t length)
 {
         if (data->tags)
                 io_data_take_memory(data, tag, length);
 }
 
-/* io_data_return(), where tags have memory. */
+/* Do what io_data_return() does, for tags with memory. */
 static inline void io_data_return_memory(struct io_data *data, uint16_t tag)
 {
         data->tags[tag].busy = false;
 }
 
-/* The request is about to be answered; the driver copies its bytes when it hears of that. */
+/* Note that the request is about to be answered; the driver copies its bytes when it gets the answer. */
 static inline void io_data_return(struct io_data *data, uint16_t tag)
 {
         if (data->tags)
@@ -85,33 +85,33 @@ static inline bool io_data_is_carried(const struct target_io *io)
         return io->op == IO_READ || io->op == IO_WRITE;
 }
 
-/* Whether the driver was to register the pages of the request, and has not: io_data_begin_co() will. */
+/* Return whether the driver was to register the pages of the request and did not: io_data_begin_co() will. */
 static inline bool io_data_falls_back(const struct io_data *data, const struct target_io *io, bool registered)
 {
         return data->route.auto_buffers && !registered && io_data_is_carried(io);
 }
 
-/* In the request's coroutine: makes the bytes of a write, or the pages of either, ready to be used.
- * registered: the driver has done so. 0 or -errno. */
+/* Make the bytes of a write, or the pages of either, ready for use. In the request's coroutine; suspends.
+ * registered: the driver has registered the pages. Return 0 or -errno. */
 int io_data_begin_co(struct io_data *data, struct target_io *io, bool registered);
-/* In the request's coroutine: hands over what a read has brought. Returns what is to be answered: `result`,
- * or -errno. */
+/* Pass on what a read has brought. In the request's coroutine; suspends. Return the answer: `result` or
+ * -errno. */
 int io_data_end_co(struct io_data *data, struct target_io *io, bool registered, int result);
 
-/* Before io_data_tick(): the driver may not have taken the tag's answer yet. */
+/* Note, before io_data_tick(), that the driver may not have taken the tag's answer yet. */
 static inline void io_data_keep_uncommitted(struct io_data *data, uint16_t tag)
 {
         if (data->tags)
                 data->tags[tag].uncommitted = true;
 }
 
-/* The user_data of the completion that says that a tag has a request, on a port without batches. */
+/* Return the user_data of the completion that reports a request for a tag, on a port without batches. */
 static inline uint64_t io_data_arrival(uint16_t tag)
 {
         return user_data_command(tag);
 }
 
-/* Gives back the memory that was not used since the last call. Only with every completion taken that came
- * with the last submission, and nothing submitted since. 1: there is more to give back, if it is not used
- * until the next call; 0: there is not; -errno: bytes were lost, and nothing may be answered any more. */
+/* Free the memory that was not used since the last call. Call it when every completion of the last submission
+ * is taken, and nothing was submitted since. Return 1: there is more to free, if it is not used until the
+ * next call; 0: there is not; -errno: bytes were lost, and no request may be answered any more. */
 int io_data_tick(struct io_data *data);

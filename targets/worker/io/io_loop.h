@@ -36,35 +36,36 @@ struct io_loop {
         struct co_list starved; /* found the submission queue full; ready again after the next submission */
 };
 
-/* Sets up ring, files and `coroutines` stacks for `depth` requests at a time; `depth` commands of the owner
- * may be in flight beside them. command_fd: becomes file 0, or -1. The device's files must be open. Nothing
- * of the target is called. 0 or -errno, with the loop as good as destroyed. */
+/* Set up ring, files and `coroutines` stacks for `depth` requests at a time; `depth` commands of the owner
+ * may be in flight beside them. command_fd: becomes file 0, or -1. The device's files must be open. Calls
+ * nothing of the target. Return 0 or -errno, with the loop as good as destroyed. */
 int io_loop_init(struct io_loop *loop, struct target_device *device, unsigned index, unsigned depth,
         unsigned coroutines, int command_fd, enum io_loop_holder holder);
-/* No coroutine may be busy. Zero-initialised and destroyed loops are fine. */
+/* Close the ring and free the stacks. No coroutine may be busy. A zero-initialised or destroyed loop is fine.
+ */
 void io_loop_destroy(struct io_loop *loop);
 
-/* Submits all there is and waits until there is a completion (wait; beside those of `inline_cqes` entries) or
- * looks for what is there already (!wait). An interruption is not an error: it is a round without completions. 0,
- * or -errno: the ring is unusable. */
+/* Submit all entries. wait: until there is a completion beside those of `inline_cqes` entries, unless a
+ * coroutine that found the queue full can run; !wait: only look for completions. Return 0, also after an
+ * interruption, which is a round without completions; or -errno: the ring is unusable. */
 int io_loop_submit(struct io_loop *loop, bool wait);
 
-/* The same as io_loop_submit() with `wait`, but first looks for `poll` nanoseconds again and again, and then
- * waits no longer than until `timeout` nanoseconds have passed in all (UINT64_MAX: without end). */
+/* Submit as io_loop_submit() with `wait`, but look for completions again and again for `poll` nanoseconds
+ * first, and wait until `timeout` nanoseconds have passed in all at the latest (UINT64_MAX: without end). */
 int io_loop_submit_for(struct io_loop *loop, uint64_t poll, uint64_t timeout);
 
-/* A free submission entry, submitting what fills the queue if need be; NULL when there is none even so: try
- * again in the next round. */
+/* Return a free submission entry, after submitting what fills the queue if necessary; NULL: none is free even
+ * so, try again in the next round. */
 struct io_uring_sqe *io_loop_sqe(struct io_loop *loop);
 
-/* Makes a prepared entry one about a file of the loop. */
+/* Set the file of a prepared entry to one of the loop. */
 static inline void io_loop_set_file(const struct io_loop *loop, struct io_uring_sqe *sqe, unsigned file)
 {
         sqe->fd = loop->files[file];
         sqe->flags |= loop->file_flags;
 }
 
-/* Runs every coroutine that is ready, and those that become ready meanwhile. */
+/* Run every coroutine that is ready, and those that become ready meanwhile. */
 void io_loop_run_ready(struct io_loop *loop);
 
 static inline struct io_loop *io_loop_of(const struct target_queue *queue)
@@ -121,7 +122,7 @@ static inline uint64_t user_data_of_command(uint64_t user_data)
         return user_data >> USER_DATA_KIND_BITS;
 }
 
-/* The operation behind an await is done. Only notes it: the coroutine goes on in io_loop_run_ready(). */
+/* Note that the operation behind an await is done: its coroutine continues in io_loop_run_ready(). */
 static inline void io_loop_wake(struct io_loop *loop, uint64_t user_data, int result)
 {
         struct await *await = (struct await *)(uintptr_t)user_data;

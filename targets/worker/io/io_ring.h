@@ -12,18 +12,19 @@
 #pragma GCC poison io_uring_submit io_uring_submit_and_wait io_uring_submit_and_get_events
 #pragma GCC poison io_uring_submit_and_wait_timeout io_uring_queue_init io_uring_queue_init_params
 
-/* For `submissions` entries and `completions` at a time, in the best way that the kernel has. 0 or -errno. */
+/* Open a ring for `submissions` entries and `completions` at a time, in the best way that the kernel has.
+ * Return 0 or -errno. */
 int io_ring_open(struct io_uring *ring, unsigned submissions, unsigned completions);
-/* Of a ring that is open. */
+/* Close a ring that is open. */
 void io_ring_close(struct io_uring *ring);
 
-/* Hands over all entries that are ready. How many the kernel took, or -errno: then it took none. */
+/* Submit all entries that are ready. Return how many the kernel took, or -errno: then it took none. */
 int io_ring_submit(struct io_uring *ring);
-/* The same, and looks for completions; waits until there are `count` of them (0: does not wait), or until
- * `timeout` has passed (NULL: without end), which is -ETIME. */
+/* Submit as io_ring_submit(), and look for completions; wait until there are `count` of them (0: do not
+ * wait), or until `timeout` has passed (NULL: without end), which is -ETIME. */
 int io_ring_submit_and_wait(struct io_uring *ring, unsigned count, const struct __kernel_timespec *timeout);
 
-/* What io_uring_prep_*() expects of an entry: since liburing 2.4 they leave to io_uring_get_sqe() the fields
+/* Clear an entry as io_uring_prep_*() expects: since liburing 2.4 they leave to io_uring_get_sqe() the fields
  * that most operations have no use for. */
 static inline void io_ring_clear(struct io_uring_sqe *sqe)
 {
@@ -34,7 +35,7 @@ static inline void io_ring_clear(struct io_uring_sqe *sqe)
 #endif
 }
 
-/* A free entry, or NULL. What is in it is what was there before: see io_ring_clear(). */
+/* Return a free entry, or NULL. It has its former content: see io_ring_clear(). */
 static inline struct io_uring_sqe *io_ring_sqe(struct io_uring *ring)
 {
         struct io_uring_sq *sq = &ring->sq;

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* `command`: struct ublksrv_io_cmd or struct ublk_batch_command. user_data is left to the caller. */
+/* Fill an entry with a command of the driver. command: struct ublksrv_io_cmd or struct ublk_batch_command.
+ * The caller sets user_data. */
 static inline void ublk_command_prepare(
         const struct io_loop *loop, struct io_uring_sqe *sqe, uint32_t operation, const void *command)
 {

@@ -15,11 +15,12 @@ struct queue_place {
         int policy;
 };
 
-/* The calling thread goes to the CPUs of a queue, and allocates there from then on, whatever policy it was
- * started with. queue_cpus: as in GO, or NULL: it stays. */
+/* Move the calling thread to the CPUs of a queue, and let it allocate there from now on, whatever policy it
+ * was started with. queue_cpus: as in GO; NULL: the thread stays where it is. */
 void queue_place_take(const char *queue_cpus, unsigned index);
 
-/* Around the creation of threads, whose stacks are first written to by their creator. True: this machine has
- * several nodes, so that it matters; queue_place_restore() shall follow. */
+/* Save where the thread is before it creates threads, whose stacks are first written to by their creator.
+ * Return true if this machine has several nodes, so that it matters; then queue_place_restore() must follow.
+ */
 bool queue_place_save(struct queue_place *ret);
 void queue_place_restore(const struct queue_place *place);

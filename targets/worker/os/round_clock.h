@@ -17,13 +17,13 @@ struct round_clock {
         bool learning;
 };
 
-/* Whether the kernel keeps time by the time stamp counter. Needs /sys. */
+/* Return whether the kernel keeps time by the time stamp counter. Needs /sys. */
 bool round_clock_has_ticks(void);
 
-/* ticks: from round_clock_has_ticks(). */
+/* Initialise a clock. ticks: from round_clock_has_ticks(). */
 void round_clock_open(struct round_clock *clock, bool ticks);
 
-/* For round_clock_now(): the time without ticks, and what to learn from it. */
+/* Return the time without ticks, and learn their pace from it; for round_clock_now(). */
 uint64_t round_clock_slow(struct round_clock *clock);
 
 static inline uint64_t round_clock_ticks(void)
@@ -35,8 +35,8 @@ static inline uint64_t round_clock_ticks(void)
 #endif
 }
 
-/* Once the pace is learnt. Signed: after a suspend to memory the counter may have started again, and then the
- * time is earlier than it was. */
+/* Convert ticks to nanoseconds, once the pace is learnt. Signed: after a suspend to memory the counter may
+ * have started again, and then the time is earlier than it was. */
 static inline uint64_t round_clock_at(const struct round_clock *clock, uint64_t ticks)
 {
         __extension__ typedef __int128 wide;
@@ -45,7 +45,8 @@ static inline uint64_t round_clock_at(const struct round_clock *clock, uint64_t 
                + (uint64_t)((wide)(int64_t)(ticks - clock->zero_ticks) * (int64_t)clock->scale >> 32);
 }
 
-/* A caller that subtracts two of these must be ready for the second to be less: see round_clock_at(). */
+/* Return the time in nanoseconds. A caller that subtracts two of these must be ready for the second to be
+ * less: see round_clock_at(). */
 static inline uint64_t round_clock_now(struct round_clock *clock)
 {
         if (__builtin_expect(clock->scale == 0, 0))

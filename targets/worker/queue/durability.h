@@ -33,10 +33,10 @@ static inline bool durability_is_lost(const struct durability *durability)
         return region_fault_is_latched(device_region_control(durability->shared->region), REGION_FAULT_FLUSH);
 }
 
-/* Before the worker serves, and after no request of another worker is under way: latch what the witness
- * reports. */
+/* Latch what the witness reports. Call before the worker serves, and after the last request of any other
+ * worker. */
 void durability_ask(const struct durability *durability);
 
-/* A flush, or an operation with FUA, has ended with `result`. lossy: `result`, where it is an error, says
- * that acknowledged data may be lost. Return what the request is answered: `result`, or -errno. */
+/* Return the answer to a flush, or an operation with FUA, that has ended with `result`: `result` or -errno.
+ * lossy: `result`, if it is an error, says that acknowledged data may be lost. */
 int durability_answer(const struct durability *durability, enum io_op op, int result, bool lossy);

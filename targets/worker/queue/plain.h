@@ -51,7 +51,7 @@ struct plain_rules {
         int (*callbacks[_PLAIN_OPERATION_MAX])(struct target_io *io);
 };
 
-/* An entry's first 8 bytes: what is the same for all reads, or all writes. */
+/* Return an entry's first 8 bytes: what is the same for all reads, or all writes. */
 static inline uint64_t plain_head(const struct io_loop *loop, uint8_t opcode, unsigned file)
 {
         const struct io_uring_sqe sqe = {
@@ -64,7 +64,7 @@ static inline uint64_t plain_head(const struct io_loop *loop, uint8_t opcode, un
         return head;
 }
 
-/* The device must be open, and the loop set up. max_io_size: bytes. */
+/* Return the rules of a queue. The device must be open, and the loop set up. max_io_size: bytes. */
 static inline struct plain_rules plain_rules_of(const struct target_device *device,
         const struct io_data *data, const struct io_loop *loop, uint32_t max_io_size)
 {
@@ -91,13 +91,13 @@ static inline struct plain_rules plain_rules_of(const struct target_device *devi
         return rules;
 }
 
-/* The disk's size now. It grows before requests arrive that know of it. */
+/* Return the disk's size now. It grows before requests arrive that know of it. */
 static inline uint64_t plain_disk_sectors(const struct plain_rules *rules)
 {
         return target_size(rules->device) >> SECTOR_SHIFT;
 }
 
-/* disk_sectors: read after the request has arrived. */
+/* Return whether the request is plain. disk_sectors: read after the request has arrived. */
 static inline bool plain_is(
         const struct plain_rules *rules, const struct ublksrv_io_desc *descriptor, uint64_t disk_sectors)
 {
@@ -114,13 +114,13 @@ static inline enum io_op plain_op(const struct ublksrv_io_desc *descriptor)
         return (enum io_op)(descriptor->op_flags & UBLK_OPERATION_MASK);
 }
 
-/* Bytes. */
+/* Return the length of the request in bytes. */
 static inline uint32_t plain_length(const struct ublksrv_io_desc *descriptor)
 {
         return descriptor->nr_sectors << SECTOR_SHIFT;
 }
 
-/* For a target; io->queue and io->tag are there. */
+/* Describe the request for a target; io->queue and io->tag are already set. */
 static inline void plain_describe(struct target_io *io, const struct ublksrv_io_desc *descriptor, void *data)
 {
         io->op = plain_op(descriptor);
@@ -144,8 +144,8 @@ _Static_assert(offsetof(struct io_uring_sqe, buf_index) + sizeof(((struct plain_
                        == offsetof(struct io_uring_sqe, addr3),
         "a buffer's index and its neighbours");
 
-/* Moves a linear disk's request. False if this round has no room for it. Field by field: whole, the
- * entry would be cleared first. */
+/* Move a linear disk's request by an operation of the ring. Return false if this round has no free entry for
+ * it. Field by field: whole, the entry would be cleared first. */
 static inline bool plain_move(const struct plain_rules *rules, struct io_loop *loop,
         const struct ublksrv_io_desc *descriptor, const struct plain_data *data, uint64_t user_data)
 {
@@ -170,7 +170,7 @@ static inline bool plain_is_at_once(const struct plain_rules *rules, const struc
         return descriptor->nr_sectors <= rules->sectors_at_once;
 }
 
-/* Moves a linear disk's request to or from `address` now. Bytes, or -errno. */
+/* Move a linear disk's request to or from `address` now. Return bytes or -errno. */
 static inline int plain_move_at_once(
         const struct plain_rules *rules, const struct ublksrv_io_desc *descriptor, void *address)
 {
@@ -182,8 +182,8 @@ static inline int plain_move_at_once(
         return n < 0 ? -errno : (int)n;
 }
 
-/* What has come back of an operation that did not move every byte: whether it is what the request is
- * answered. One that found no room may have to wait for it, which a coroutine does: see room.h. */
+/* Return whether `result`, of an operation that did not move every byte, is the answer to the request. One
+ * that found no room may have to wait for it, which a coroutine does: see room.h. */
 static inline bool plain_has_failed(int result)
 {
         return result < 0 && result != -EAGAIN && result != -EINTR && result != -ENOSPC && result != -EDQUOT;

@@ -9,7 +9,7 @@ struct queue_control {
         uint32_t sequence; /* of the values that were read last; they begin with 0: none */
 };
 
-/* True: *ret was filled with what is new. One load when there is nothing new. */
+/* Return whether the values have changed, and fill *ret with the new ones. One load if nothing is new. */
 static inline bool queue_control_changed(struct queue_control *control, struct region_values *ret)
 {
         if (__builtin_expect(device_region_sequence(control->region) == control->sequence, 1))

@@ -38,7 +38,7 @@ _Static_assert((int)STATS_READ == (int)IO_READ && (int)STATS_WRITE == (int)IO_WR
 
 #ifndef UBLKD_TEST_WITHOUT_STATISTICS
 
-/* Goes on from where the worker before it died. */
+/* Begin to count, from where the worker before it died. */
 static inline void queue_meter_open(struct queue_meter *meter, const struct shared *shared, unsigned queue)
 {
         meter->stats = device_region_queue_stats(shared->region, queue);
@@ -53,20 +53,20 @@ static inline void queue_meter_open(struct queue_meter *meter, const struct shar
         }
 }
 
-/* A turn of the loop begins: once, after the wait. */
+/* Begin a turn of the loop: once, after the wait. */
 static inline void queue_meter_round(struct queue_meter *meter)
 {
         meter->now = round_clock_now(&meter->clock);
         meter->stats->rounds++;
 }
 
-/* Within a round: for a request that took its time in it. */
+/* Return the time within a round: for a request that took its time in it. */
 static inline uint64_t queue_meter_look(struct queue_meter *meter)
 {
         return round_clock_now(&meter->clock);
 }
 
-/* A request came. */
+/* Count a request that came. */
 static inline void queue_meter_arrived(
         struct queue_meter *meter, struct request_meter *request, enum io_op op)
 {
@@ -75,7 +75,7 @@ static inline void queue_meter_arrived(
         request->arrived = meter->now;
 }
 
-/* A request came, and its `length` bytes are done in the same round. */
+/* Count a request that came, and whose `length` bytes are done in the same round. */
 static inline void queue_meter_at_once(const struct queue_meter *meter, enum io_op op, uint32_t length)
 {
         struct op_stats *stats = meter->ops[op];
@@ -85,20 +85,20 @@ static inline void queue_meter_at_once(const struct queue_meter *meter, enum io_
         stats->bytes += length;
 }
 
-/* The driver has not registered the pages of a request, and was to. */
+/* Count a request whose pages the driver was to register and did not. */
 static inline void queue_meter_unregistered(struct queue_meter *meter)
 {
         meter->stats->unregistered++;
 }
 
-/* Less than 0: when the CPU's counter was learnt, or has lost its way. */
+/* Find the bucket of a latency. It is less than 0 when the CPU's counter was learnt, or has lost its way. */
 static inline void queue_meter_find_bucket(struct queue_meter *meter, int64_t latency)
 {
         meter->latency = latency > 0 ? latency : 0;
         meter->bucket = latency_bucket((uint64_t)meter->latency);
 }
 
-/* It is answered: the part that success and failure have in common. */
+/* Count the latency of a request that is answered, with success or failure. */
 static inline void queue_meter_took(
         struct queue_meter *meter, const struct request_meter *request, uint64_t now)
 {
@@ -110,7 +110,8 @@ static inline void queue_meter_took(
         request->stats->latency_sum += (uint64_t)meter->latency;
 }
 
-/* It is answered, and its `length` bytes are done. now: meter->now, or queue_meter_look(). */
+/* Count a request that is answered, and whose `length` bytes are done. now: meter->now, or
+ * queue_meter_look(). */
 static inline void queue_meter_succeeded(
         struct queue_meter *meter, const struct request_meter *request, uint32_t length, uint64_t now)
 {
@@ -118,7 +119,7 @@ static inline void queue_meter_succeeded(
         request->stats->bytes += length;
 }
 
-/* It is answered with `result`: -errno, or success. */
+/* Count a request that is answered with `result`: -errno, or success. */
 static inline void queue_meter_ended(
         struct queue_meter *meter, const struct request_meter *request, uint32_t length, int result)
 {

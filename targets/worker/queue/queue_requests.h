@@ -71,11 +71,11 @@ struct ublk_queue {
         atomic_bool *served;
 };
 
-/* Chooses what queue->take_completions is. Once plain rules, data and port are there, and shape.direct. */
+/* Choose queue->take_completions. Call once plain rules, data and port are there, and shape.direct. */
 void queue_requests_choose_shape(struct ublk_queue *queue);
 
-/* Begins a request that has been described, and that nothing holds back (any more). */
+/* Begin a request that has been described, and that nothing holds back (any more). */
 void queue_requests_begin(struct ublk_queue *queue, struct request *request);
 
-/* Begins those for which there was no stack, as far as there is one. */
+/* Begin the requests that wait for a stack, as far as there is one. */
 void queue_requests_begin_waiting(struct ublk_queue *queue);

@@ -21,12 +21,12 @@ struct room {
         bool full;                  /* an episode, as seen in this round */
 };
 
-/* `shared` must outlive it. */
+/* Initialise the room of a queue. `shared` must outlive it. */
 void room_open(struct room *room, const struct shared *shared);
-/* Before the first queue serves: no write waits any more. */
+/* Note that no write waits, before the first queue serves. */
 void room_begin(const struct shared *shared);
 
-/* A round begins. One load. */
+/* Begin a round. One load. */
 static inline void room_round(struct room *room)
 {
         room->full = __atomic_load_n(&room->space->full_since, __ATOMIC_RELAXED) != 0;
@@ -38,7 +38,8 @@ static inline bool room_is_missing(enum io_op op, int result)
         return (result == -ENOSPC || result == -EDQUOT) && op != IO_READ && op != IO_FLUSH;
 }
 
-/* A request found no room, after `tries` pauses. Pause, and return whether it is to be tried again. */
+/* Suspend a request that found no room, after `tries` pauses. Return whether to try it again; false at once
+ * with onFull "error". */
 bool room_wait_co(struct room *room, struct io_loop *loop, unsigned tries);
-/* A request of `op` that has waited so often is over, or one has ended while room->full. */
+/* Note the end of a request of `op` that has paused `tries` times, or of one while room->full. */
 void room_ended(struct room *room, enum io_op op, unsigned tries, int result);

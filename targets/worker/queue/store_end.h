@@ -27,10 +27,10 @@ struct store_end {
         bool holds;                           /* meaningful if known */
 };
 
-/* Both must outlive it. The device must be open. */
+/* Initialise `end` and begin a round. Device and shared must outlive it; the device must be open. */
 void store_end_open(struct store_end *end, const struct target_device *device, const struct shared *shared);
 
-/* A round begins, or operations have been done since the last look. One load. */
+/* Begin a round, or note that operations have been done since the last look. One load. */
 static inline void store_end_round(struct store_end *end)
 {
         end->holds = !region_fault_is_latched(end->control, REGION_FAULT_CUT);

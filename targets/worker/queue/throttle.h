@@ -30,23 +30,24 @@ struct throttle {
         bool limited; /* by any limit, or something waits still */
 };
 
-/* region: from device_region_map(). Without limits, until throttle_set(). */
+/* Initialise a throttle without limits. region: from device_region_map(). */
 void throttle_open(struct throttle *throttle, void *region);
-/* New limits for `queues` queues and requests of up to `largest` bytes. What waits asks again, unless its
+/* Set new limits for `queues` queues and requests of up to `largest` bytes. What waits asks again, unless its
  * limits are what they were. */
 void throttle_set(
         struct throttle *throttle, const struct region_limits *limits, unsigned queues, uint32_t largest);
 
-/* True: the request must wait, and comes back from throttle_next() when its time has come. */
+/* Hold the request if it must wait: then return true, and throttle_next() returns it when its time has come.
+ */
 bool throttle_hold(struct throttle *throttle, struct throttled *request, enum io_op op, uint32_t length);
 
-/* A round begins. */
+/* Begin a round. */
 void throttle_round(struct throttle *throttle);
-/* The next one whose time has come, or NULL. */
+/* Return the next request whose time has come, or NULL. */
 struct throttled *throttle_next(struct throttle *throttle);
 
-/* Nanoseconds until the next one's time comes, but no more than THROTTLE_NAP_MAX, because limits may have
- * changed by then; UINT64_MAX if none waits. */
+/* Return the nanoseconds until the next one's time comes, but no more than THROTTLE_NAP_MAX, because limits
+ * may have changed by then; UINT64_MAX if none waits. */
 uint64_t throttle_wait(struct throttle *throttle);
 
 enum { THROTTLE_NAP_MAX = 50 * 1000 * 1000 /* nanoseconds */ };

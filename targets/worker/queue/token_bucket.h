@@ -18,12 +18,12 @@ struct token_rate {
                               off */
 };
 
-/* per_second, burst: units, at least 1; burst 0: as much as in a tenth of a second. largest: units of the
- * largest request. takers: how many share the bucket. */
+/* Return the rate of a limit. per_second, burst: units, at least 1; burst 0: as much as in a tenth of a
+ * second. largest: units of the largest request. takers: how many share the bucket. */
 struct token_rate token_rate(uint64_t per_second, uint64_t burst, uint64_t largest, unsigned takers);
 
-/* Takes `amount` units out of the bucket *paid_until (0 at first), which may be shared between processes.
- * Returns the time at which the taker may go on: at most `now` if at once. Times are nanoseconds of
+/* Take `amount` units out of the bucket *paid_until (0 at first), which may be shared between processes.
+ * Return the time at which the taker may continue: at most `now` if at once. Times are nanoseconds of
  * CLOCK_MONOTONIC. */
 uint64_t token_bucket_take(
         uint64_t *paid_until, const struct token_rate *rate, uint64_t now, uint64_t amount);

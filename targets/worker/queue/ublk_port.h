@@ -53,7 +53,7 @@ struct ublk_port_class {
         void (*destroy)(struct ublk_port *port); /* may be NULL; also after a failure of init */
         int (*fetch)(struct ublk_port *port);
         bool (*commit)(struct ublk_port *port, uint16_t tag, int result); /* false: no room in this round */
-        /* Returns the tags that have arrived (*ret_tags valid until the next call), 0 for none. */
+        /* Return how many tags have arrived; they are in *ret_tags until the next call. */
         unsigned (*completed)(
                 struct ublk_port *port, const struct io_uring_cqe *cqe, const uint16_t **ret_tags);
         void (*send)(struct ublk_port *port);                   /* before a submission; may be NULL */
@@ -62,7 +62,7 @@ struct ublk_port_class {
 };
 extern const struct ublk_port_class ublk_port_single, ublk_port_batch;
 
-/* Empty, with room for `size` tags; `tags` is the owner's to free(). 0 or -ENOMEM. */
+/* Initialise an empty queue for `size` tags; the owner calls free() for `tags`. Return 0 or -ENOMEM. */
 int tag_queue_init(struct tag_queue *queue, unsigned size);
 
 static inline void tag_queue_put(struct tag_queue *queue, uint16_t tag)
@@ -83,14 +83,14 @@ static inline void tag_queue_drop_first(struct tag_queue *queue)
         queue->count--;
 }
 
-/* `loop` and `data` must outlive it. 0 or -errno. */
+/* Initialise a port. `loop` and `data` must outlive it. Return 0 or -errno. */
 int ublk_port_init(struct ublk_port *port, struct io_loop *loop, struct io_data *data, unsigned depth);
-/* Zero-initialised is fine. Before the loop is destroyed. */
+/* Free the port, before the loop is destroyed. A zero-initialised port is fine. */
 void ublk_port_destroy(struct ublk_port *port);
 
-/* Offers every tag to the driver. 0; -errno: the driver refused. */
+/* Offer every tag to the driver. Return 0; -errno: the driver refused. */
 int ublk_port_fetch(struct ublk_port *port);
-/* For the classes: what the driver has to be told of a tag's next pages, for AUTO_BUF_REG. */
+/* Return, for the classes, the index at which the driver shall register a tag's next pages (AUTO_BUF_REG). */
 static inline uint16_t ublk_port_buffer_index(const struct ublk_port *port, uint16_t tag)
 {
 #ifdef UBLKD_TEST_WITHOUT_REGISTRATION
@@ -114,8 +114,8 @@ static inline struct ublk_batch_element ublk_batch_element(
                 .tag = tag, .buffer = ublk_port_buffer_index(port, tag), .result = result};
 }
 
-/* For a port with batches: puts the answer to the others that go with the next submission. copies, address:
- * port->copies, and the tag's memory then. False: no room. */
+/* Add the answer to the others that go with the next submission; for a port with batches. copies, address:
+ * port->copies, and the tag's memory then. Return false if there is no room. */
 static inline bool ublk_batch_commit(
         struct ublk_batch *batch, const struct ublk_batch_element *answer, bool copies, const void *address)
 {
@@ -132,10 +132,10 @@ static inline bool ublk_batch_commit(
         return true;
 }
 
-/* Not now: ublk_port_commit_unsent() shall try it. */
+/* Keep an answer for ublk_port_commit_unsent(). */
 void ublk_port_commit_later(struct ublk_port *port, uint16_t tag, int result);
 
-/* Answers a request: once for every tag that has arrived. The tag may arrive again after the next submission.
+/* Answer a request: once for every tag that has arrived. The tag may arrive again after the next submission.
  */
 static inline void ublk_port_commit(struct ublk_port *port, uint16_t tag, int result)
 {
@@ -143,7 +143,7 @@ static inline void ublk_port_commit(struct ublk_port *port, uint16_t tag, int re
                 ublk_port_commit_later(port, tag, result);
 }
 
-/* The same for a port with batches; arguments as of ublk_batch_commit(). Inline: it is a matter of a few
+/* Answer a request of a port with batches; arguments as of ublk_batch_commit(). Inline, because it is a few
  * instructions. */
 static inline void ublk_port_commit_in_batch(
         struct ublk_port *port, const struct ublk_batch_element *answer, bool copies, const void *address)
@@ -152,9 +152,9 @@ static inline void ublk_port_commit_in_batch(
                 ublk_port_commit_later(port, answer->tag, answer->result);
 }
 
-/* To be called in each round, before the completions are looked at: commits what there was no room for. */
+/* Commit what there was no room for. Call in each round, before the completions are looked at. */
 void ublk_port_commit_unsent(struct ublk_port *port);
-/* True: answers wait for room, so that a round must not wait for news. */
+/* Return whether answers wait for room, so that a round must not wait for news. */
 static inline bool ublk_port_is_stuck(const struct ublk_port *port)
 {
         return port->unsent.count > 0;
@@ -164,8 +164,8 @@ static inline bool ublk_port_is_stuck(const struct ublk_port *port)
  * io_data_tick(). */
 void ublk_port_keep_uncommitted(const struct ublk_port *port);
 
-/* For class->fetch: submits all, and looks for completions that are there already. Returns the first negative
- * result among them (they are left there), or 0. */
+/* Submit all entries, and look for completions that are there already; for class->fetch. Return the first
+ * negative result among them (they are left there), or 0. */
 int ublk_port_submit_all(struct ublk_port *port);
-/* For the classes: an entry with a command; NULL when none is free in this round. */
+/* Return an entry with a command, for the classes; NULL if none is free in this round. */
 struct io_uring_sqe *ublk_port_command(struct ublk_port *port, uint32_t operation, const void *command);

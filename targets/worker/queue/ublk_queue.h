@@ -26,20 +26,21 @@ struct ublk_queue_setup {
         const struct shared *shared;
 };
 
-/* Whether command_fd has to stay open until every queue is closed. Else the rings hold the file, and it may
- * be closed once every queue is open. The device must be open. */
+/* Return whether command_fd has to stay open until every queue is closed. Else the rings hold the file, and
+ * it may be closed once every queue is open. The device must be open. */
 bool ublk_queue_needs_node(const struct target_device *device, const struct data_route *route);
 
-/* Allocates and maps all that the queue needs, and starts the target on it. 0 or -errno. */
+/* Allocate and map all that the queue needs, and start the target on it. Return 0 or -errno. */
 int ublk_queue_open(const struct ublk_queue_setup *setup, struct ublk_queue **ret);
-/* NULL is fine. Only before ublk_queue_fetch(), or after ublk_queue_run() has returned 0. */
+/* Close the queue, only before ublk_queue_fetch(), or after ublk_queue_run() has returned 0. NULL is fine.
+ * Return NULL. */
 struct ublk_queue *ublk_queue_close(struct ublk_queue *queue);
 DEFINE_CLEANUP(struct ublk_queue, ublk_queue_close);
 
-/* Offers every tag to the driver. 0; -errno: the driver refused, and only the end of the process takes the
- * tags back. */
+/* Offer every tag to the driver. Return 0; -errno: the driver refused, and only the end of the process takes
+ * the tags back. */
 int ublk_queue_fetch(struct ublk_queue *queue);
 
-/* Serves until the driver has taken every tag back. 0; -errno: something that cannot happen did, and the
- * queue is unusable: end the process, the kernel holds the requests for the next one. */
+/* Serve until the driver has taken every tag back. Return 0; -errno: something that cannot happen did, and
+ * the queue is unusable: end the process, the kernel holds the requests for the next one. */
 int ublk_queue_run(struct ublk_queue *queue);
