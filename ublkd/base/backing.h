@@ -39,13 +39,14 @@ enum backing_match {
         _BACKING_MATCH_MAX
 };
 
-/* PURE. Whether `found` is the store that `expected` was. same_boot: `expected` was taken in this boot. */
+/* Return whether `found` is the store that `expected` was. Pure. same_boot: `expected` was taken in this
+ * boot. */
 enum backing_match backing_compare(
         const struct backing_identity *expected, const struct backing_identity *found, bool same_boot);
-/* True if there is no token. */
+/* Return whether there is no token. */
 bool backing_identity_is_empty(const struct backing_identity *identity);
 bool backing_identity_equal(const struct backing_identity *one, const struct backing_identity *other);
-/* The token that is shown to people: the lasting one, else that of this boot, else "". */
+/* Return the token that is shown to people: the lasting one, else that of this boot, else "". */
 const char *backing_identity_text(const struct backing_identity *identity);
-/* "file-handle"; "none". */
+/* Return the name of a basis: "file-handle"; "none". */
 const char *backing_basis_to_string(enum backing_basis basis);

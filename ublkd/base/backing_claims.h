@@ -30,20 +30,20 @@ struct backing_claims {
         size_t count;
 };
 
-/* Appends a copy of `claim`, unless the list holds the same already. 0; -EINVAL: its key is empty, too long
- * or not printable; -E2BIG: the list is full; -ENOMEM. */
+/* Append a copy of `claim`, unless the list holds the same already. Return 0; -EINVAL: its key is empty, too
+ * long or not printable; -E2BIG: the list is full; -ENOMEM. */
 int backing_claims_add(struct backing_claims *claims, const struct backing_claim *claim);
-/* Appends copies of all of `from`. The same results; on failure some may have been appended. */
+/* Append copies of all of `from`. Return as backing_claims_add(); on failure some may have been appended. */
 int backing_claims_append(struct backing_claims *claims, const struct backing_claims *from);
-/* Whether both hold the same, in the same order. */
+/* Return whether both hold the same, in the same order. */
 bool backing_claims_equal(const struct backing_claims *one, const struct backing_claims *other);
-/* Whether a claim of each has the same key, their ranges overlap, and at least one of the two writes. Where
- * both are mapped they do not collide: two volumes of one volume group share their disks, and their mapper
- * keeps them apart. */
+/* Return whether a claim of each has the same key, their ranges overlap, and at least one of the two writes.
+ * Where both are mapped they do not collide: two volumes of one volume group share their disks, and their
+ * mapper keeps them apart. */
 bool backing_claims_collide(const struct backing_claims *one, const struct backing_claims *other);
-/* The disk has `size` bytes now: moves the end of each range that is not mapped. */
+/* Move the end of each range that is not mapped: the disk has `size` bytes now. */
 void backing_claims_resize(struct backing_claims *claims, uint64_t size);
-/* Frees the items and empties the list. */
+/* Free the items and empty the list. */
 void backing_claims_clear(struct backing_claims *claims);
 
 #define _cleanup_claims_ _cleanup_(backing_claims_clear)

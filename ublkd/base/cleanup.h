@@ -28,7 +28,7 @@
                 taken_;                                                                                      \
         })
 
-/* Closes fd unless it is negative, keeps errno, returns -1: fd = close_fd(fd). */
+/* Close fd unless it is negative, and keep errno. Return -1: fd = close_fd(fd). */
 static inline int close_fd(int fd)
 {
         if (fd >= 0) {

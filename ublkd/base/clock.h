@@ -8,7 +8,7 @@
 #define USEC_PER_SEC UINT64_C(1000000)
 #define NSEC_PER_SEC UINT64_C(1000000000)
 
-/* Nanoseconds. For clocks that every Linux has: with those it cannot fail. */
+/* Return the time of a clock in nanoseconds. For clocks that every Linux has: with those it cannot fail. */
 static inline uint64_t clock_nsec(clockid_t clock)
 {
         struct timespec now;
@@ -17,7 +17,7 @@ static inline uint64_t clock_nsec(clockid_t clock)
         return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
 }
 
-/* Microseconds. */
+/* Return the time of a clock in microseconds. */
 static inline uint64_t clock_usec(clockid_t clock)
 {
         return clock_nsec(clock) / 1000;
@@ -29,7 +29,7 @@ static inline uint64_t monotonic_now(void)
         return clock_usec(CLOCK_MONOTONIC);
 }
 
-/* Milliseconds. */
+/* Return the time of a clock in milliseconds. */
 static inline int64_t clock_msec(clockid_t clock)
 {
         return (int64_t)(clock_nsec(clock) / 1000000);

@@ -20,5 +20,5 @@ struct data_route {
         bool batch;          /* requests come and are answered many at a time (BATCH_IO) */
 };
 
-/* The name in a spec: "zero-copy". */
+/* Return the name in a spec: "zero-copy". */
 const char *data_path_to_string(enum data_path path);

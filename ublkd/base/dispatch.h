@@ -56,31 +56,32 @@ struct option_table {
         const char *const *ignored; /* names handled elsewhere (a target's "type"), NULL-terminated or NULL */
 };
 
-/* Fills `ret` (of table->struct_size bytes, overwritten) from `object`, defaults first. `pointer` is the
- * RFC 6901 pointer of the object itself. Every fault becomes a problem (unknown field, duplicate field,
- * wrong type, out of range, missing). Returns 0; -EINVAL when problems were added (ret holds what was good,
- * defaults elsewhere, and must still be released); -ENOMEM (nothing left to release, but it does no harm).
- * The reasons of its problems: UnknownField, DuplicateField, MissingField, WrongType, OutOfRange,
- * NotMultiple, BadValue, BadFormat, BadLength, TooMany, TooFew. */
+/* Fill `ret` (of table->struct_size bytes, overwritten) from `object`, defaults first. `pointer` is the RFC
+ * 6901 pointer of the object itself. Every fault becomes a problem (unknown field, duplicate field, wrong
+ * type, out of range, missing). Return 0; -EINVAL when problems were added (ret holds what was good, defaults
+ * elsewhere, and must still be released); -ENOMEM (nothing left to release, but it does no harm). The reasons
+ * of its problems: UnknownField, DuplicateField, MissingField, WrongType, OutOfRange, NotMultiple, BadValue,
+ * BadFormat, BadLength, TooMany, TooFew. */
 int dispatch(const cJSON *object, const struct option_table *table, const char *pointer, void *ret,
         struct problem_list *problems);
 
-/* Frees what dispatch() allocated inside `object`. May be called again. */
+/* Free what dispatch() allocated inside `object`. May be called again. */
 void dispatch_release(void *object, const struct option_table *table);
 
-/* Fills `ret` (of table->struct_size bytes, overwritten) with the defaults. 0, or -ENOMEM with nothing to
- * release. */
+/* Fill `ret` (of table->struct_size bytes, overwritten) with the defaults. Return 0; or -ENOMEM, with nothing
+ * to release. */
 int option_defaults(const struct option_table *table, void *ret);
 
-/* The index of `name` among the options, or, counted on behind them, among the ignored names; -1: neither. */
+/* Return the index of `name` among the options, or, counted on behind them, among the ignored names; -1:
+ * neither. */
 int option_index(const struct option_table *table, const char *name);
-/* The option called `name`, or NULL. */
+/* Return the option called `name`, or NULL. */
 const struct option_field *option_find(const struct option_table *table, const char *name);
 
-/* The name in `table` that somebody who wrote `name` may have meant, or NULL. */
+/* Return the name in `table` that a client who wrote `name` may have meant, or NULL. */
 const char *option_suggest(const struct option_table *table, const char *name);
 
-/* True when two structs filled from `table` hold the same values ("10GiB" equals 10737418240). On a
+/* Return whether two structs filled from `table` hold the same values ("10GiB" equals 10737418240). On a
  * difference *ret_name (may be NULL) is the name of the first top-level option that differs. */
 bool dispatch_equal(
         const void *one, const void *other, const struct option_table *table, const char **ret_name);

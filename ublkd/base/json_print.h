@@ -7,11 +7,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* As cJSON_PrintUnformatted() and cJSON_Print(). Owned by the caller, to be freed with free(3). NULL: out of
- * memory. */
+/* Print as cJSON_PrintUnformatted() and cJSON_Print(). Return a text that the caller frees with free(3), or
+ * NULL on ENOMEM. */
 char *json_print(const cJSON *value);
 char *json_print_indented(const cJSON *value);
 
-/* Adds an integer that may pass 2^53, in which cJSON keeps numbers, to the object. It is text for the printer
- * then, and no number for cJSON_IsNumber(). False: out of memory. */
+/* Add an integer that may pass 2^53, in which cJSON keeps numbers, to the object. Beyond that it is text for
+ * the printer, and no number for cJSON_IsNumber(). Return false on ENOMEM. */
 bool json_add_integer(cJSON *object, const char *name, uint64_t value);

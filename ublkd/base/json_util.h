@@ -21,5 +21,5 @@ struct json_place {
 /* Return the RFC 6901 pointer of the place, for the caller to free. NULL: out of memory. */
 char *json_place_pointer(const struct json_place *place);
 
-/* Whether a later member of its object has the name of `member`. */
+/* Return whether a later member of its object has the name of `member`. */
 bool json_name_recurs(const cJSON *member);

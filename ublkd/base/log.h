@@ -8,11 +8,11 @@
 #include <sys/types.h>
 #include <syslog.h>
 
-/* LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG. Above `level` nothing is written. Default: LOG_INFO. */
+/* Set the level above which nothing is written: LOG_ERR, LOG_WARNING, LOG_INFO (the default) or LOG_DEBUG. */
 void log_set_level(int level);
 
-/* Connects to the journal if stderr is; before that, and when it fails, lines go to stderr. `worker`: all
- * records are about this worker (0: not so). To be called before the file system is given up. */
+/* Connect to the journal if stderr is; before that, and when it fails, lines go to stderr. worker: all
+ * records are about this worker (0: not so). Call before the process leaves the file system. */
 void log_open(pid_t worker);
 
 /* What a record is about, beside its text. In the journal: DEVICE, WORKER, REASON and ERRNO. */
@@ -22,7 +22,8 @@ struct log_fields {
         const char *reason; /* CamelCase, as in events; NULL: none */
         int error;          /* 0 or -errno */
 };
-/* The text becomes one line: control characters, and what is not UTF-8, are written as '?'. */
+/* Write a record. Its text becomes one line: control characters, and what is not UTF-8, are written as '?'.
+ */
 void log_record(int level, const struct log_fields *fields, const char *format, ...) _printf_(3, 4);
 
 /* device: the device's name, or NULL for a line about ublkd itself. */

@@ -2,9 +2,9 @@
 /* Paths as text: nothing is looked up, so a link stays the name that it is. Pure. */
 #pragma once
 
-/* The absolute form of `path`, which begins in `directory` (absolute) unless it is absolute itself: without
- * "//", "/." and a "/" at the end; "NAME/.." goes with NAME, as if NAME were no link. *ret: to be freed. 0 or
- * -ENOMEM. */
+/* Make the absolute form of `path`, which begins in `directory` (absolute) unless it is absolute itself:
+ * without "//", "/." and a "/" at the end; "NAME/.." goes with NAME, as if NAME were not a link. The caller
+ * frees *ret. Return 0 or -ENOMEM. */
 int path_make_absolute(const char *directory, const char *path, char **ret);
 
 /* Undo the escapes of /proc (mountinfo, swaps), in place: "\040" is a space. */

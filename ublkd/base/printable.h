@@ -3,5 +3,5 @@
  * log: what is shown of it is all that happens. */
 #pragma once
 
-/* Replaces control characters, line breaks among them, and what is not UTF-8 with '?', in place. */
+/* Replace control characters, line breaks among them, and what is not UTF-8 with '?', in place. */
 void make_printable(char *text);

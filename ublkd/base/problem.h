@@ -22,14 +22,14 @@ struct problem_list {
 
 enum { PROBLEM_LIST_MAX = 64 };
 
-/* Appends a copy. Returns 0, or -ENOMEM (the list is unchanged). */
+/* Append a copy. Return 0, or -ENOMEM: the list is unchanged. */
 int problem_add(struct problem_list *list, int error, const char *pointer, const char *reason,
         const char *format, ...) _printf_(5, 6);
 
-/* Appends copies of all of `from`. Returns 0 or -ENOMEM. */
+/* Append copies of all of `from`. Return 0, or -ENOMEM: some may have been appended. */
 int problem_list_append(struct problem_list *list, const struct problem_list *from);
 
-/* Frees the items and empties the list; it may be used again. */
+/* Free the items and empty the list; it may be used again. */
 void problem_list_clear(struct problem_list *list);
 
 #define _cleanup_problems_ _cleanup_(problem_list_clear)

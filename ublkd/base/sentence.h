@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-/* Whether both say the same; NULL is equal to NULL alone. */
+/* Return whether both are the same; NULL equals NULL alone. */
 bool sentence_equal(const char *one, const char *other);
 
-/* What a sentence lacks where another one follows: "." or "". */
+/* Return what the sentence lacks if another one follows: "." or "". */
 const char *full_stop(const char *sentence);

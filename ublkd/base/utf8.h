@@ -8,10 +8,10 @@
 /* Return the length of the sequence that `text` (size bytes, at least 1) begins with; 0: it is not one. */
 size_t utf8_length(const char *text, size_t size);
 
-/* Whether all of `text` is UTF-8. */
+/* Return whether all of `text` is UTF-8. */
 bool utf8_is_valid(const char *text, size_t size);
 
-/* Whether a byte goes on with the character before it. */
+/* Return whether a byte continues the character before it. */
 static inline bool utf8_is_continuation(char byte)
 {
         return ((unsigned char)byte & 0xc0) == 0x80;
