@@ -23,7 +23,7 @@ struct runtime_guard;
 
 /* Create a guard. Log it if the directory cannot be watched, which is not an error. Return 0 or -errno. */
 int runtime_guard_new(const struct runtime_guard_config *config, struct runtime_guard **ret);
-/* NULL is fine. Return NULL. */
+/* Free the guard. NULL is fine. Return NULL. */
 struct runtime_guard *runtime_guard_free(struct runtime_guard *guard);
 /* Add the problem of the host that the loss has left, if there is one. Return 0 or -ENOMEM. */
 int runtime_guard_report(struct runtime_guard *guard, struct problem_list *problems);

@@ -53,7 +53,7 @@ struct process {
 int disk_users_compare(const void *one, const void *other);
 /* Return the entry of a disk; NULL: the caller did not ask about it, or the number is -1. */
 struct disk_users *look_find_disk(const struct look *look, int number);
-/* The same for the disk named by the last part of a path. */
+/* Return the entry of the disk named by the last part of a path, as look_find_disk() does. */
 struct disk_users *look_find_disk_of_path(const struct look *look, const char *path);
 
 /* Add a user, once for each phrase. Return 0 or -ENOMEM. */

@@ -53,7 +53,7 @@ struct disk_question;
 /* Create a search. The strings of the options outlive it. Return 0 or -errno. */
 int disk_search_new(sd_event *event, const struct disk_search_options *options, struct disk_search **ret);
 /* Kill a search under way and free it. Open questions get no answer, and the caller still frees them. NULL is
- * fine. Returns NULL. */
+ * fine. Return NULL. */
 struct disk_search *disk_search_free(struct disk_search *search);
 
 /* Called once, from the loop, never by disk_search_ask() itself. It may free the question and ask others. */
@@ -69,7 +69,7 @@ enum disk_depth {
  * or -errno. */
 int disk_search_ask(struct disk_search *search, int number, enum disk_depth depth, disk_answered answered,
         void *userdata, struct disk_question **ret);
-/* Free a question; if it is open, `answered` is not called. NULL is fine. Returns NULL. */
+/* Free a question; if it is open, `answered` is not called. NULL is fine. Return NULL. */
 struct disk_question *disk_question_free(struct disk_question *question);
 
 /* Return the number of searches started so far. */

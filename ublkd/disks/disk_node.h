@@ -16,18 +16,18 @@ struct disk_node {
         mode_t mode;
 };
 
-/* Writes ublkbN in the directory `disks` (runtime_dir_open_disks()), atomically. Call before START_DEV. 1; 0:
- * it said so before; -errno. */
+/* Write ublkbN in the directory `disks` (runtime_dir_open_disks()), atomically. Call before START_DEV. Return
+ * 1; 0: it had this content before; -errno. */
 int disk_node_announce(int disks, const struct disk_node *node);
 
-/* Has udev go through its rules for a live disk once more ("change"), after whatever it is at: one that is
- * still at the disk's "add" may have read an older announcement, and would have the last word. 0 or -errno.
- */
+/* Ask udev to apply its rules to a live disk once more ("change"), after what it does now: a rule that still
+ * handles the disk's "add" may have read an older announcement, and would be the last to change the node.
+ * Return 0 or -errno. */
 int disk_node_notify(int number);
 
-/* Sets owner, mode and link where they differ. 0 or -errno (-ENOENT: the node is not there yet). */
+/* Set owner, mode and link where they differ. Return 0 or -errno (-ENOENT: the node is not there yet). */
 int disk_node_publish(const struct disk_node *node);
 
-/* Removes the link (if it is still ours) and the file. Missing ones are fine. `disks` may be the -errno of
- * runtime_dir_open_disks(), which is then returned. 0 or -errno. */
+/* Remove the link (if it still leads to this disk) and the file. Missing ones are fine. `disks` may be the
+ * -errno of runtime_dir_open_disks(), which is then returned. Return 0 or -errno. */
 int disk_node_withdraw(int disks, const char *name, int number);

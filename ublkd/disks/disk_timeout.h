@@ -25,11 +25,11 @@ struct disk_timeout_options {
         void *userdata;
 };
 
-/* 0 or -errno. */
+/* Create a setter of timeouts; `options` are copied. Return 0 or -errno. */
 int disk_timeout_new(sd_event *event, const struct disk_timeout_options *options, struct disk_timeout **ret);
-/* What is not set yet is left as it is. NULL is fine. Returns NULL. */
+/* Free it. What is not set yet stays as it is. NULL is fine. Return NULL. */
 struct disk_timeout *disk_timeout_free(struct disk_timeout *timeout);
 
-/* Sets /sys/block/ublkbN/queue/io_timeout to half a second where it is another, from the loop, `delay`
- * microseconds later at the latest. 0 or -errno. */
+/* Set /sys/block/ublkbN/queue/io_timeout to half a second if it is another, in a process that the loop starts
+ * `delay` microseconds later at the latest. Return 0 or -errno. */
 int disk_timeout_shorten(struct disk_timeout *timeout, int number, uint64_t delay);

@@ -11,7 +11,7 @@ struct disk_watch;
 /* /dev/ublkbN is there, and udev is done with it for now. Called from the loop. */
 typedef void (*disk_watch_handler)(void *userdata, int number);
 
-/* Returns 0 or -errno. */
+/* Create a watch. Return 0 or -errno. */
 int disk_watch_new(sd_event *event, disk_watch_handler handler, void *userdata, struct disk_watch **ret);
-/* NULL is fine. Returns NULL. */
+/* Free the watch. NULL is fine. Return NULL. */
 struct disk_watch *disk_watch_free(struct disk_watch *watch);

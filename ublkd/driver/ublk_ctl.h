@@ -50,18 +50,20 @@ enum kernel_recovery {
         KERNEL_RECOVERY_FAIL,
         _KERNEL_RECOVERY_MAX
 };
-/* The flags for ADD_DEV; 0 bits beyond `features` are not dropped: compare with ublk_ctl_missing(). */
+/* Return the flags for ADD_DEV, whether or not the driver has them: compare with ublk_ctl_missing(). */
 uint64_t ublk_ctl_flags(enum kernel_recovery recovery);
-/* What a disk can do more, where the driver can: to be added to the flags for ADD_DEV. batch: it is served in
- * batches, which excludes QUIESCE. */
+/* Return the flags to add for ADD_DEV for what a disk can do more, if the driver can (`features`). batch: it
+ * is served in batches, which excludes QUIESCE. */
 uint64_t ublk_ctl_extra_flags(enum kernel_recovery recovery, bool batch, uint64_t features);
-/* The flags without which a disk has not that path; 0 for DATA_PATH_AUTO. */
+/* Return the flags without which a disk does not have that path; 0 for DATA_PATH_AUTO. */
 uint64_t ublk_ctl_path_flags(enum data_path path);
-/* All the flags of a route. */
+/* Return all flags of a route. */
 uint64_t ublk_ctl_route_flags(const struct data_route *route);
-/* The route of a disk with these flags (as negotiated); of a kernel's features: the most that it can. */
+/* Return the route of a disk with these flags (as negotiated); of a kernel's features: the most that it can.
+ */
 struct data_route ublk_ctl_route(uint64_t flags);
-/* The first flag in `wanted` that is not in `got`: its name without UBLK_F_, or NULL when all are there. */
+/* Return the first flag in `wanted` that is not in `got`: its name without UBLK_F_, or NULL if all are there.
+ */
 const char *ublk_ctl_missing(uint64_t wanted, uint64_t got);
 
 struct ublk_ctl;
@@ -87,32 +89,34 @@ struct ublk_ctl_options {
         uint64_t start_usec;     /* until the first helper has answered; 0: 10 s */
 };
 
-/* Starts the helper: this very program, with the argument --control-helper and its channel as descriptor 3.
- * It makes its checks while the loop goes on, and `opened` tells. 0, or -errno: out of memory. */
+/* Start the helper: this very program, with the argument --control-helper and its channel as descriptor 3. It
+ * makes its checks while the loop continues, and `opened` reports the result. Return 0, or -errno: out of
+ * memory. */
 int ublk_ctl_open(sd_event *event, const struct ublk_ctl_options *options, struct ublk_ctl **ret);
-/* Of one that could not be opened: whether its helper has ended. One that hangs in the driver may stay for
- * ever, and another would hang beside it. */
+/* Return whether the helper of a control plane that could not be opened has ended. One that hangs in the
+ * driver may stay for ever, and another would hang beside it. */
 bool ublk_ctl_is_idle(const struct ublk_ctl *ctl);
-/* Gives up all calls without calling back, and the helpers; waits up to a second for those to end, if any
- * live. NULL is fine. */
+/* Free all calls without calling back, and kill the helpers; wait up to a second for their end, if any live.
+ * NULL is fine. Return NULL. */
 struct ublk_ctl *ublk_ctl_free(struct ublk_ctl *ctl);
 
 /* Called from the loop: a command for the number that was given up can have no effect any more. May not free
  * the control plane. */
 typedef void (*ublk_ctl_released)(void *userdata, int number);
-/* NULL: no report. */
+/* Set the function that is called when a command that was given up can have no effect any more; NULL: none.
+ */
 void ublk_ctl_on_released(struct ublk_ctl *ctl, ublk_ctl_released on_released, void *userdata);
 
-/* Each: 0 and (ret may be NULL) a handle valid until `done` is called; or -errno and `done` is never called
- * (-EALREADY, of all but get_info and get_affinity: a command for that number was given up, and may still
- * take effect; ublk_ctl_on_released() tells when not any more. -EAGAIN: 17 helpers hang in the driver, and no
- * more are started; -EINVAL: an impossible number or parameter). get_info: result -ENODEV when there is no
- * such device. */
+/* Send a command. Each function below returns 0 and (ret may be NULL) a handle valid until `done` is called;
+ * or -errno and `done` is never called. -EALREADY, of all but get_info and get_affinity: a command for that
+ * number was given up, and may still take effect; ublk_ctl_on_released() reports when it cannot any more.
+ * -EAGAIN: 17 helpers hang in the driver, and no more are started. -EINVAL: an impossible number or
+ * parameter. Result of get_info: -ENODEV if there is no such device. */
 int ublk_ctl_get_info(
         struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
 int ublk_ctl_add(struct ublk_ctl *ctl, const struct kernel_device_request *request, ublk_ctl_done done,
         void *userdata, struct ublk_ctl_call **ret);
-/* On which CPUs requests come to a queue. Result -EINVAL where the machine has more than the mask. */
+/* Ask on which CPUs requests come to a queue. Result: -EINVAL if the machine has more than the mask. */
 int ublk_ctl_get_affinity(struct ublk_ctl *ctl, int number, uint16_t queue, ublk_ctl_done done,
         void *userdata, struct ublk_ctl_call **ret);
 int ublk_ctl_set_params(struct ublk_ctl *ctl, int number, const struct disk_params *params,
@@ -121,30 +125,30 @@ int ublk_ctl_start(struct ublk_ctl *ctl, int number, pid_t worker, ublk_ctl_done
         struct ublk_ctl_call **ret);
 int ublk_ctl_stop(
         struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
-/* Stops the disk unless it has an opener: -EBUSY. It cannot be opened from then on. */
+/* Stop the disk unless it has an opener: -EBUSY. It cannot be opened from then on. */
 int ublk_ctl_try_stop(
         struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
-/* The same for a driver without TRY_STOP_DEV, as far as it can be had: stops the disk unless somebody has it
- * open exclusively, as a mount (in any mount namespace, also one that was unmounted lazily), a swap area, a
- * dm or md device or a partition of it does: -EBUSY. The helper has the disk open exclusively from before the
- * command until it has returned, so that no mount can come in between. -ETIME: the disk could not be opened in
- * time, or not at all, so that it is not known; nothing was done. Openers that are not exclusive are not
- * seen: for them there is disk_search.h, and one who comes between its answer and this command sees I/O
- * errors. Only for a disk that a living worker serves: opening another could wait for I/O. */
+/* Stop the disk unless an opener has it open exclusively, as a mount (in any mount namespace, also one that
+ * was unmounted lazily), a swap area, a dm or md device or a partition of it does: -EBUSY. For a driver
+ * without TRY_STOP_DEV. The helper has the disk open exclusively from before the command until it has
+ * returned, so that no mount can come in between. -ETIME: the disk could not be opened in time, or not at
+ * all, so that its use is unknown; nothing was done. Openers that are not exclusive are not seen: for them
+ * there is disk_search.h, and an opener that comes between its answer and this command sees I/O errors. Only
+ * for a disk that a living worker serves: opening another could wait for I/O. */
 int ublk_ctl_stop_unheld(
         struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
-/* Keeps new requests away from the worker of a live disk, and takes back the tags that wait for one. Those
- * that the worker has in hand it can still answer; their tags are taken back by a later call. 0: they are
+/* Keep new requests away from the worker of a live disk, and take back the tags that wait for one. The worker
+ * can still answer the requests that it has; their tags are taken back by a later call. Result 0: they are
  * taken back, or the disk is not live any more; -EBUSY: every tag of a queue is held by a request that waits.
  */
 int ublk_ctl_quiesce(
         struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
-/* Only for a disk that is or was live: others have none whose size could change, and older drivers do not
- * look. size: bytes. */
+/* Set the size of the disk, in bytes. Only for a disk that is or was live: others have none whose size could
+ * change, and older drivers do not check. */
 int ublk_ctl_update_size(struct ublk_ctl *ctl, int number, uint64_t size, ublk_ctl_done done, void *userdata,
         struct ublk_ctl_call **ret);
-/* DEL_DEV_ASYNC where the kernel has it: the device is there, DEAD, and its number taken until the last
- * reference to it is gone. */
+/* Delete the device, with DEL_DEV_ASYNC if the kernel has it: the device stays DEAD, and its number taken,
+ * until the last reference to it is gone. */
 int ublk_ctl_del(
         struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
 int ublk_ctl_begin_recovery(
@@ -152,9 +156,9 @@ int ublk_ctl_begin_recovery(
 int ublk_ctl_end_recovery(struct ublk_ctl *ctl, int number, pid_t worker, ublk_ctl_done done, void *userdata,
         struct ublk_ctl_call **ret);
 
-/* `done` will not be called; the command may still take effect. */
+/* Cancel a call: `done` will not be called; the command may still take effect. */
 void ublk_ctl_call_cancel(struct ublk_ctl_call *call);
 
-/* The body of the helper process: serves commands on `fd` until that closes, and then ends the process.
- * Returns an exit status when it cannot begin. */
+/* Run the helper process: serve commands on `fd` until that closes, and then end the process. Return an exit
+ * status if it cannot begin. */
 int ublk_ctl_helper_main(int fd);

@@ -49,22 +49,23 @@ struct ctl_calls_handlers {
         void (*greeted)(void *owner, const struct ctl_reply *greeting);
 };
 
-/* `helper_path` is copied. 0 or -ENOMEM. */
+/* Create the calls, without a helper. `helper_path` is copied. Return 0 or -ENOMEM. */
 int ctl_calls_new(sd_event *event, const char *helper_path, const struct ctl_calls_handlers *handlers,
         void *owner, struct ctl_calls **ret);
-/* Frees all calls without delivering them, and kills the helpers. NULL is fine. */
+/* Free all calls without delivering them, and kill the helpers; wait up to a second for their end. NULL is
+ * fine. Return NULL. */
 struct ctl_calls *ctl_calls_free(struct ctl_calls *calls);
 
-/* Starts the first helper, which greets. 0, or -errno: it could not be started. */
+/* Start the first helper, which greets. Return 0, or -errno: it could not be started. */
 int ctl_calls_start(struct ctl_calls *calls);
-/* Kills all helpers, without waiting for their end; calls in flight end with -ECONNRESET. */
+/* Kill all helpers, without waiting for their end; calls in flight end with -ECONNRESET. */
 void ctl_calls_stop(struct ctl_calls *calls);
-/* Whether there is no helper, not even one that was killed and has not ended. */
+/* Return whether there is no helper, not even one that was killed and has not ended. */
 bool ctl_calls_are_idle(const struct ctl_calls *calls);
 
-/* Sends the call, starting a helper if there is none. 0; -EALREADY: it `changes` a device for which such a
- * call was given up and is not released; -EAGAIN: too many helpers hang; other -errno. On a failure the call
- * is still the owner's. */
+/* Send the call, and start a helper if there is none. Return 0; -EALREADY: it `changes` a device for which
+ * such a call was given up and is not released; -EAGAIN: too many helpers hang; other -errno. On a failure
+ * the call is still the owner's. */
 int ctl_calls_submit(struct ctl_calls *calls, struct ctl_call *call, uint64_t deadline_usec);
-/* It will not be delivered. */
+/* Cancel the call: it will not be delivered. */
 void ctl_call_cancel(struct ctl_call *call);

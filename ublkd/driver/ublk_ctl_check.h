@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* True for releases (as uname says) whose driver crashes in ADD_DEV. */
+/* Return whether the driver of this release (as in uname) crashes in ADD_DEV. */
 bool ctl_kernel_is_known_bad(const char *release);
 
 enum ctl_module {
@@ -17,16 +17,19 @@ enum ctl_module {
         _CTL_MODULE_MAX
 };
 
-/* `root` is put before /sys and /lib ("" for this machine). */
+/* Find out whether the driver is loaded, or can be. `root` is put before /sys and /lib ("" for this machine).
+ */
 enum ctl_module ctl_find_module(const char *root, const char *release);
 
-/* Each adds one problem and returns -error. `error` is positive. */
+/* Add one problem, and return -error; so does each function below. `error` is positive. */
 int ctl_explain_known_bad(const char *release, struct problem_list *problems);
 int ctl_explain_open(int error, enum ctl_module module, const char *release, struct problem_list *problems);
-/* io_uring_disabled: what /proc/sys/kernel/io_uring_disabled says; -1: there is no such file. */
+/* Explain why io_uring cannot be used. io_uring_disabled: the content of /proc/sys/kernel/io_uring_disabled;
+ * -1: there is no such file. */
 int ctl_explain_ring(int error, int io_uring_disabled, struct problem_list *problems);
 int ctl_explain_features(int error, const char *release, struct problem_list *problems);
 int ctl_explain_helper(int error, const char *helper_path, struct problem_list *problems);
 
-/* The content of /proc/sys/kernel/io_uring_disabled, or -1. For the control helper, not for the loop. */
+/* Return the content of /proc/sys/kernel/io_uring_disabled, or -1. For the control helper, not for the loop.
+ */
 int ctl_io_uring_disabled(void);

@@ -11,9 +11,9 @@ enum {
                                  being read, or somebody else is opening or closing the disk */
 };
 
-/* The node of a disk: "/dev/ublkb0". */
+/* Format the path of the node of a disk: "/dev/ublkb0". */
 void ctl_hold_path(unsigned number, char path[static CTL_HOLD_PATH_SIZE]);
-/* Whether the kernel shows such a disk. One that it does not show cannot be in use. */
+/* Return whether the kernel shows such a disk. One that it does not show cannot be in use. */
 bool ctl_hold_has_disk(unsigned number);
-/* Whether `fd` is open on that very disk, whatever its path leads to. */
+/* Return whether `fd` is open on that very disk, whatever its path leads to. */
 bool ctl_hold_is_disk(unsigned number, int fd);

@@ -26,7 +26,7 @@ struct foreign_scan_config {
 
 /* Create a scan. All pointers of `config` outlive it. Return 0 or -errno. */
 int foreign_scan_new(const struct foreign_scan_config *config, struct foreign_scan **ret);
-/* NULL is fine. */
+/* Free the scan, also one under way. NULL is fine. Return NULL. */
 struct foreign_scan *foreign_scan_free(struct foreign_scan *scan);
 
 /* Set the control plane; NULL: there is none any more, and a scan under way ends without a result. */

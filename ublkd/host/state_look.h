@@ -32,11 +32,11 @@ struct state_look_config {
         void *userdata;
 };
 
-/* 0 or -errno. */
+/* Create a look, which does not begin yet. Return 0 or -errno. */
 int state_look_new(const struct state_look_config *config, struct state_look **ret);
-/* Kills a look under way. NULL is fine. Returns NULL. */
+/* Kill a look under way, and free it. NULL is fine. Return NULL. */
 struct state_look *state_look_free(struct state_look *look);
 
-/* Starts a look, unless one is under way. 1: `done` comes; 0: what was seen last still holds; -errno: no process can be
- * started, and nothing is known. */
+/* Start a look, unless one is under way. Return 1: `done` comes; 0: what was seen last still holds; -errno:
+ * no process can be started, and nothing is known. */
 int state_look_begin(struct state_look *look);

@@ -76,7 +76,7 @@ struct device_spec {
 int device_spec_parse(
         const cJSON *document, const char *name, struct device_spec **ret, struct problem_list *problems);
 
-/* NULL is fine. Returns NULL. */
+/* Free a spec. NULL is fine. Return NULL. */
 struct device_spec *device_spec_free(struct device_spec *spec);
 DEFINE_CLEANUP(struct device_spec, device_spec_free);
 #define _cleanup_device_spec_ _cleanup_(device_spec_free_pointer)

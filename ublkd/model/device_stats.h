@@ -33,7 +33,7 @@ struct device_stats {
  * statistics; -ENODATA: there are none (yet); -EPROTO: a worker of another version wrote them, and the next
  * worker will write readable ones; -ENOMEM; other -errno. */
 int device_stats_read(int fd, struct device_stats **ret);
-/* NULL is fine. Returns NULL. */
+/* Free statistics. NULL is fine. Return NULL. */
 struct device_stats *device_stats_free(struct device_stats *stats);
 DEFINE_CLEANUP(struct device_stats, device_stats_free);
 #define _cleanup_device_stats_ _cleanup_(device_stats_free_pointer)

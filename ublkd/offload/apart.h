@@ -28,13 +28,13 @@ struct apart_options {
 
 struct apart;
 
-/* 0 or -errno. */
+/* Create an apart, whose options are copied. Return 0 or -errno. */
 int apart_new(sd_event *event, const struct apart_options *options, struct apart **ret);
-/* Kills a look under way. NULL is fine. Returns NULL. */
+/* Kill a look under way, and free the apart. NULL is fine. Return NULL. */
 struct apart *apart_free(struct apart *apart);
 
-/* Starts a look. 0; -EBUSY: one is under way; -EDEADLK: several were given up and do not end; other -errno.
- */
+/* Start a look. Return 0; -EBUSY: one is under way; -EDEADLK: several were given up and do not end; other
+ * -errno. */
 int apart_begin(struct apart *apart);
-/* Kills a look under way; `done` is not called for it. */
+/* Kill a look under way; `done` is not called for it. */
 void apart_cancel(struct apart *apart);

@@ -18,9 +18,9 @@ struct proc_spawn {
         bool block_signals; /* start with every signal blocked; else with none */
 };
 
-/* The process gets no other descriptor but these and: stdin from /dev/null, stdout and stderr to our stderr.
- * It has a session of its own (^C on ublkd does not reach it), default signal handlers, and an environment
- * without what was meant for us alone. Returns when the program has been executed: a path that cannot be is
- * an error here. *ret_pidfd names the process for as long as it is open, to be waited for by us. 0 or -errno.
- */
+/* Start the program, and return when it has been executed: a path that cannot be is an error here. The
+ * process gets no descriptors but these, stdin from /dev/null, and our stderr as its stdout and stderr. It
+ * has a session of its own (^C on ublkd does not reach it), default signal handlers, and an environment
+ * without what was meant for ublkd alone. *ret_pidfd names the process for as long as it is open; this
+ * process reaps it. Return 0 or -errno. */
 int proc_spawn(const struct proc_spawn *spawn, pid_t *ret_pid, int *ret_pidfd);

@@ -26,20 +26,20 @@ struct path_process_handlers {
 
 struct path_process;
 
-/* program: NULL: this very one. ping_usec: how often a process has to answer; it has as long for it. The
- * strings and handlers outlive it. 0 or -errno. */
+/* Create a path_process, without a process. program: NULL: this very one. ping_usec: how often a process has
+ * to answer; it has as long for it. The strings and handlers outlive it. Return 0 or -errno. */
 int path_process_new(sd_event *event, const char *program, uint64_t ping_usec,
         const struct path_process_handlers *handlers, void *owner, struct path_process **ret);
-/* Kills the process without a call. NULL is fine. Returns NULL. */
+/* Kill the process without a call, and free the rest. NULL is fine. Return NULL. */
 struct path_process *path_process_free(struct path_process *process);
 
-/* From now on there shall be one, or none: that is killed, and no `lost` follows. */
+/* Start a process soon, and replace it when it is lost; or kill it, and no `lost` follows. */
 void path_process_want(struct path_process *process, bool wanted);
 bool path_process_is_running(const struct path_process *process);
-/* 0; -EAGAIN: no room now, `has_room` follows; other -errno: there is no process, or it is about to be lost.
- */
+/* Send an order. Return 0; -EAGAIN: no room now, `has_room` follows; other -errno: there is no process, or it
+ * is about to be lost. */
 int path_process_send(struct path_process *process, const struct path_order *order);
 
-/* The pid of the one that runs, or 0; and how many were started so far. */
+/* Return the pid of the process that runs, or 0; path_process_starts(): how many were started so far. */
 pid_t path_process_pid(const struct path_process *process);
 uint64_t path_process_starts(const struct path_process *process);

@@ -7,6 +7,6 @@
  * absolute path without links and dots; "" where that is not known. */
 typedef void (*path_walk_step)(void *userdata, int directory, const char *name, const char *place);
 
-/* path: absolute. 0 and *ret_fd, an O_PATH descriptor of what it leads to; or -errno, as open() would fail;
- * -E2BIG: there are more steps than are followed. */
+/* Follow the absolute `path`, and call `step` before each name. Return 0 and *ret_fd, an O_PATH descriptor of
+ * what it leads to; or -errno, as open() would fail; -E2BIG: there are more steps than are followed. */
 int path_walk(const char *path, path_walk_step step, void *userdata, int *ret_fd);

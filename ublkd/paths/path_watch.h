@@ -23,27 +23,28 @@ struct path_watches_options {
         uint64_t pause_usec; /* how long a path that hung is left alone at first; 0: 60 s */
 };
 
-/* 0 or -errno. */
+/* Create an empty set of watches. Return 0 or -errno. */
 int path_watches_new(sd_event *event, const struct path_watches_options *options, struct path_watches **ret);
-/* Kills the process. Every watch is to be freed before. NULL is fine. Returns NULL. */
+/* Kill the process, and free the set. Free every watch before. NULL is fine. Return NULL. */
 struct path_watches *path_watches_free(struct path_watches *watches);
 
 /* The view of a path is another one than before. Called from the loop, not by path_watch_new(). It may not
  * add or free watches. */
 typedef void (*path_watch_changed)(void *userdata, const struct path_view *view);
 
-/* Watches where `path` (absolute, shorter than PATH_MAX) leads, compared with `store`. 0 and a watch, to be
- * freed by the caller; -EINVAL: no such path; -ENOSPC: too many; other -errno. */
+/* Watch where `path` (absolute, shorter than PATH_MAX) leads, compared with `store`. Return 0 and a watch,
+ * which the caller frees; -EINVAL: no such path; -ENOSPC: too many; other -errno. */
 int path_watch_new(struct path_watches *watches, const char *path, const struct path_store *store,
         path_watch_changed changed, void *userdata, struct path_watch **ret);
-/* NULL is fine. Returns NULL. */
+/* Free a watch. NULL is fine. Return NULL. */
 struct path_watch *path_watch_free(struct path_watch *watch);
-/* What is known now; NULL: there was no look yet. Valid until the next one. */
+/* Return what is known now; NULL: there was no look yet. Valid until the next one. */
 const struct path_view *path_watch_view(const struct path_watch *watch);
-/* As given. */
+/* Return the path as given; path_watch_store(): the store. */
 const char *path_watch_path(const struct path_watch *watch);
 const struct path_store *path_watch_store(const struct path_watch *watch);
 
-/* The process that watches now, or 0; and how many were started so far. */
+/* Return the pid of the process that watches now, or 0; path_watches_starts(): how many were started so far.
+ */
 pid_t path_watches_pid(const struct path_watches *watches);
 uint64_t path_watches_starts(const struct path_watches *watches);

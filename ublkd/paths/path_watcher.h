@@ -10,6 +10,6 @@ struct path_watcher_options {
         uint64_t settle_usec; /* how long after a change a path is looked at; 0: 100 ms */
 };
 
-/* The body of the process: serves orders on `fd` (path_wire.h) until that closes. options: NULL for the usual
- * ones. Returns an exit status. */
+/* Run the process: serve orders on `fd` (path_wire.h) until that closes. options: NULL for the usual ones.
+ * Return an exit status. */
 int path_watcher_main(int fd, const struct path_watcher_options *options);

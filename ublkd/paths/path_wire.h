@@ -61,7 +61,7 @@ struct path_order {
         char path[PATH_MAX];     /* WATCH: absolute; the message ends with its NUL */
 };
 
-/* How much of an order is sent. */
+/* Return how many bytes of an order are sent. */
 static inline size_t path_order_size(const struct path_order *order)
 {
         size_t path = order->type == PATH_ORDER_WATCH ? strlen(order->path) + 1 : 0;

@@ -44,46 +44,46 @@ struct attempt {
         enum plan_action failed; /* that step; meaningless while error is 0 */
 };
 
-/* Notes want, kernel and worker and returns the trouble that they are in (facts->trouble is not read). */
+/* Note want, kernel and worker, and return the trouble that they are in (facts->trouble is not read). */
 enum plan_trouble attempt_observe(struct attempt *attempt, const struct plan_facts *facts, uint64_t now);
-/* The kernel could not be asked: when to try again. */
+/* Return when to try again, after the kernel gave no answer. */
 uint64_t attempt_blind(struct attempt *attempt, uint64_t now);
 
-/* When to carry out what plan() said for the facts last observed (at or before now: at once), or for NOTHING
- * and WAIT when to look again. UINT64_MAX: not before something reports. What is as wanted is looked at
- * again after a minute. The record of a deleted device goes
- * only when that is the answer for NOTHING: else an ADD_DEV that was given up may still make a disk of ours.
- */
+/* Return when to carry out what plan() said for the facts last observed (at or before now: at once), or for
+ * NOTHING and WAIT when to look again. UINT64_MAX: not before something reports. What is as wanted is looked
+ * at again after a minute. The record of a deleted device goes only when that is the answer for NOTHING: else
+ * an ADD_DEV that was given up may still make a disk of ours. */
 uint64_t attempt_due(const struct attempt *attempt, enum plan_action action, uint64_t now);
 
-/* BEGIN_RECOVERY: whether START_USER_RECOVERY's result is to be followed by GO. EINVAL is: some kernels give
- * it when the last worker died between START_USER_RECOVERY and its first FETCH; the disk waits for one all
- * the same. */
+/* Return whether START_USER_RECOVERY's result is to be followed by GO (BEGIN_RECOVERY). EINVAL is: some
+ * kernels give it when the last worker died between START_USER_RECOVERY and its first FETCH; the disk waits
+ * for one all the same. */
 bool attempt_says_go(int result);
 
-/* What ADD_DEV's `result` means, now that GET_DEV_INFO has answered whether a foreign disk has the number.
- * EEXIST without a disk is -EINPROGRESS and lasts milliseconds: the kernel does not find a disk whose last
- * reference is gone, but the number is free only at the end of its release, which waits for SRCU readers
+/* Return what ADD_DEV's `result` means, now that GET_DEV_INFO has answered whether a foreign disk has the
+ * number. EEXIST without a disk is -EINPROGRESS and lasts milliseconds: the kernel does not find a disk whose
+ * last reference is gone, but the number is free only at the end of its release, which waits for SRCU readers
  * (ublk_get_device_from_id(), ublk_cdev_rel() in ublk_drv.c; blk_mq_free_tag_set()). */
 int attempt_add_result(int result, bool foreign);
 
-/* Whether the kernel is letting go of a dead worker, or of a number: no failure, and as a rule a matter of
- * milliseconds. An ADD_DEV that has waited for ATTEMPT_RELEASES is none of these any more, but goes on
- * waiting. */
+/* Return whether the kernel still releases a dead worker, or a number: not a failure, and as a rule a matter
+ * of milliseconds. An ADD_DEV that has waited for ATTEMPT_RELEASES is none of these any more, but still
+ * waits. */
 bool attempt_waits_for_release(const struct attempt *attempt);
 
-/* Whether an ADD_DEV that was given up may still make a disk, so that its number must not be forgotten. */
+/* Return whether an ADD_DEV that was given up may still make a disk, so that its number must not be
+ * forgotten. */
 bool attempt_is_unsure(const struct attempt *attempt, uint64_t now);
 
-/* A step came back. `result`: 0 or -errno of its kernel command, or of a GO that could not be sent after it.
+/* Note the result of a step: 0 or -errno of its kernel command, or of a GO that could not be sent after it.
  * Call it before the next attempt_observe(). */
 void attempt_done(struct attempt *attempt, enum plan_action action, int result, uint64_t now);
 
-/* A command that was given up is out of the way: a step that it blocked (EALREADY) is due at once. */
+/* Note that a command that was given up has returned: a step that it blocked (EALREADY) is due at once. */
 void attempt_released(struct attempt *attempt, uint64_t now);
 
-/* A worker is gone, by whatever cause. Once for each. */
+/* Note that a worker is gone, by whatever cause. Once for each. */
 void attempt_worker_died(struct attempt *attempt, uint64_t now);
 
-/* The user spoke (new spec, recover, restart): try at once, forget old failures. */
+/* Forget old failures, and try at once: the client asked (new spec, recover, restart). */
 void attempt_reset(struct attempt *attempt);

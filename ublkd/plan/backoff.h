@@ -4,14 +4,15 @@
 
 #include <stdint.h>
 
-/* The first retry is immediate, then 100 ms, doubling up to 30 s. `failures` in a row, 0: none. */
+/* Return the pause before the next try after `failures` in a row (0: none): the first retry is immediate,
+ * then 100 ms, doubling up to 30 s. */
 uint64_t backoff_delay(unsigned failures);
 
-/* For a START_USER_RECOVERY that is EBUSY until a dead worker's last reference is gone, which is a matter of
- * milliseconds (bench/RESULTS.md): four times 1 ms, four times 2, 4, 8 … up to 100 ms. `failures` in a row,
- * at least 1. */
+/* Return the pause for a START_USER_RECOVERY that is EBUSY until a dead worker's last reference is gone,
+ * which is a matter of milliseconds (bench/RESULTS.md): four times 1 ms, four times 2, 4, 8 … up to 100 ms.
+ * `failures` in a row, at least 1. */
 uint64_t backoff_busy(unsigned failures);
 
-/* For something that the kernel will not report: look again after half of the time that it has lasted, at
- * least 2 ms, at most 1 s. */
+/* Return the pause before the next look at something that the kernel will not report: half of the time that
+ * it has lasted, at least 2 ms, at most 1 s. */
 uint64_t backoff_poll(uint64_t elapsed);

@@ -5,9 +5,9 @@
 
 #include "ublkd/proto/worker_msg.h"
 
-/* True if openers can rely on all that the disk has promised. `frozen`: the parameters with which the
+/* Return whether openers can rely on all that the disk has promised. `frozen`: the parameters with which the
  * disk was made; `now`: those of the worker. Their sizes are not compared: a disk grows. *ret_field: the
  * first parameter with which the worker falls short ("maxIoSize"), and *ret_frozen and *ret_now its values;
- * untouched when it does not. */
+ * untouched if it does not. */
 bool frozen_params_fit(const struct disk_params *frozen, const struct disk_params *now,
         const char **ret_field, uint64_t *ret_frozen, uint64_t *ret_now);

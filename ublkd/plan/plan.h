@@ -74,12 +74,12 @@ struct plan_facts {
         enum plan_trouble trouble;
 };
 
-/* Total: every combination has an answer. */
+/* Return the next step. Every combination has an answer. */
 enum plan_action plan(const struct plan_facts *facts);
 
-/* What a disk's state means. A LIVE disk that can be recovered and whose worker is gone is as good as DOWN:
- * only the kernel has not noticed yet, and START_USER_RECOVERY is EBUSY until it has, so the next worker can
- * be made ready meanwhile. `recoverable`: it was added with USER_RECOVERY. */
+/* Return what a disk's state means. A LIVE disk that can be recovered and whose worker is gone is as good as
+ * DOWN: only the kernel has not noticed yet, and START_USER_RECOVERY is EBUSY until it has, so the next
+ * worker can be made ready meanwhile. `recoverable`: it was added with USER_RECOVERY. */
 enum plan_kernel plan_kernel(enum plan_kernel state, bool recoverable, enum plan_worker worker);
 
 /* What the wish of a device depends on. Times are CLOCK_MONOTONIC microseconds. */
@@ -109,9 +109,9 @@ struct plan_wish {
         uint64_t now;
 };
 
-/* What is wanted of the device now. Pure, as all here. */
+/* Return what is wanted of the device now. */
 enum plan_want plan_want(const struct plan_wish *wish);
-/* When plan_want() changes its answer merely because time passes, or UINT64_MAX. */
+/* Return when plan_want() changes its answer merely because time passes, or UINT64_MAX. */
 uint64_t plan_want_until(const struct plan_wish *wish);
 
 const char *plan_action_to_string(enum plan_action action);

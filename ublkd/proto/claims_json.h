@@ -7,7 +7,7 @@
 
 #include <cjson/cJSON.h>
 
-/* False on ENOMEM. */
+/* Add the claims to an object. Return false on ENOMEM. */
 bool claims_json_add(cJSON *object, const struct backing_claims *claims);
-/* ret is the caller's to clear, also on failure. 0, -EBADMSG or -ENOMEM. */
+/* Read the claims of an object. The caller clears *ret, also on failure. Return 0, -EBADMSG or -ENOMEM. */
 int claims_json_read(const cJSON *object, struct backing_claims *ret);

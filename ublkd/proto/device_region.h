@@ -154,41 +154,42 @@ struct device_region_key {
         uint16_t epoch;
 };
 
-/* Bytes from one queue's statistics to the next one's. */
+/* Return the bytes from one queue's statistics to the next one's. */
 size_t device_region_stats_stride(void);
 
-/* Makes an empty file a region, with all of its memory allocated: no later access can fail. 0 or -errno
+/* Make an empty file a region, with all of its memory allocated: no later access can fail. Return 0 or -errno
  * (ENOSPC). */
 int device_region_format(int fd, const struct device_region_key *key);
 
-/* Reads the header. 0: a region of this version, whole; -ENODATA: none (yet), or cut off; -EPROTO: of another
- * version; other -errno. */
+/* Read the header. Return 0: a region of this version, whole; -ENODATA: none (yet), or cut off; -EPROTO: of
+ * another version; other -errno. */
 int device_region_read_header(int fd, struct device_region_header *ret);
 
-/* For the worker. Maps it for reading and writing; fd may be closed after that. *ret_base: its first byte,
- * which is the header; it stays mapped to the end of the process. 0; errors as above; -EINVAL: not made for
- * `queues` queues. */
+/* Map the region for reading and writing, for the worker; fd may be closed after that. *ret_base: its first
+ * byte, which is the header; it stays mapped to the end of the process. Return 0; -errno as
+ * device_region_read_header(); -EINVAL: not made for `queues` queues. */
 int device_region_map(int fd, unsigned queues, void **ret_base);
 
-/* In the mapping at `base`; queue must be one of the region's. */
+/* Return the statistics of a queue in the mapping at `base`; queue must be one of the region's. */
 struct queue_stats *device_region_queue_stats(void *base, unsigned queue);
 
-/* In the mapping at `base`. */
+/* Return the control part of the mapping at `base`. */
 struct region_control *device_region_control(const void *base);
-/* In the mapping at `base`. */
+/* Return a bucket of the mapping at `base`. */
 uint64_t *device_region_bucket(void *base, enum region_direction direction, enum region_bucket bucket);
 
-/* For the supervisor: writes the values into the region that is open as fd. 0: they were so already; 1: they
- * are now; -errno as of device_region_read_header(). */
+/* Write the values into the region that is open as fd, for the supervisor. Return 1; 0: they were so already;
+ * -errno as device_region_read_header(). */
 int device_region_set_values(int fd, const struct region_values *values);
-/* Write a part of the region, for the files of proto/ that know what lies there. 0 or -errno. */
+/* Write a part of the region, for the files of proto/ that know what lies there. Return 0 or -errno. */
 int device_region_write(int fd, uint64_t offset, const void *data, size_t size);
-/* For the supervisor. 0; -errno as of device_region_read_header(). */
+/* Write the history, for the supervisor; device_region_get_history(): read it. Return 0 or -errno as
+ * device_region_read_header(). */
 int device_region_set_history(int fd, const struct region_history *history);
 int device_region_get_history(int fd, struct region_history *ret);
-/* For the worker: the number of the values that are there now. */
+/* Return the number of the values that are there now, for the worker. */
 uint32_t device_region_sequence(const void *base);
-/* For the worker: reads the values. False: they are just being written, try again. */
+/* Read the values, for the worker. Return false if they are just being written: try again. */
 bool device_region_get_values(const void *base, uint32_t *ret_sequence, struct region_values *ret);
 
 const char *stats_op_to_string(enum stats_op op); /* "read", "write_zeroes" */

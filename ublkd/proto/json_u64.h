@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* False on ENOMEM. */
+/* Add a number as a decimal string. Return false on ENOMEM. */
 bool json_add_u64(cJSON *object, const char *name, uint64_t value);
-/* item: NULL, or of any type. 0, or -EBADMSG: it is not such a string. */
+/* Read such a string. item: NULL, or of any type. Return 0, or -EBADMSG: it is not such a string. */
 int json_read_u64(const cJSON *item, uint64_t *ret);

@@ -14,7 +14,7 @@ enum {
         LATENCY_BUCKETS = 448,
 };
 
-/* The bucket of `ns` nanoseconds. */
+/* Return the bucket of `ns` nanoseconds. */
 static inline unsigned latency_bucket(uint64_t ns)
 {
         uint64_t units = ns >> LATENCY_UNIT_SHIFT;
@@ -24,7 +24,7 @@ static inline unsigned latency_bucket(uint64_t ns)
         return bucket < LATENCY_BUCKETS ? (unsigned)bucket : LATENCY_BUCKETS - 1;
 }
 
-/* The smallest number of nanoseconds that belongs to `bucket`, which may be LATENCY_BUCKETS: then the
+/* Return the smallest number of nanoseconds that belongs to `bucket`, which may be LATENCY_BUCKETS: then the
  * smallest that is beyond the last one's width. */
 static inline uint64_t latency_bucket_start(unsigned bucket)
 {

@@ -18,8 +18,8 @@ static inline bool region_fault_is_latched(const struct region_control *control,
         return __atomic_load_n(&control->faults[fault].word, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* For the worker, any thread: latch the fault, unless it is latched. error: a positive errno. detail: see
- * struct region_fault_state. Returns true when this call latched it. */
+/* Latch the fault, unless it is latched; for the worker, any thread. error: a positive errno. detail: see
+ * struct region_fault_state. Return whether this call latched it. */
 bool region_fault_latch(struct region_control *control, enum region_fault fault, enum stats_op op, int error,
         uint64_t detail);
 
@@ -33,18 +33,17 @@ struct fault_report {
         uint64_t detail; /* see struct region_fault_state */
 };
 
-/* For the supervisor: read all faults of the region that is open as fd. 0; -errno as of
+/* Read all faults of the region that is open as fd; for the supervisor, as all below. Return 0; -errno as
  * device_region_read_header(). */
 int region_faults_read(int fd, struct fault_report ret[_REGION_FAULT_MAX]);
-/* For the supervisor: latch the fault as `report` has it (but for its number), unless it is latched. Workers may
- * serve: they fail requests from then on. Return 0 or -errno. */
+/* Latch the fault as `report` has it (but for its number), unless it is latched. Workers may serve: they fail
+ * requests from then on. Return 0 or -errno. */
 int region_fault_copy(int fd, enum region_fault fault, const struct fault_report *report);
-/* For the supervisor: note that the administrator accepts the fault up to `number` (0: takes that back). 0 or
- * -errno. */
+/* Note that the administrator accepts the fault up to `number` (0: takes that back). Return 0 or -errno. */
 int region_fault_accept(int fd, enum region_fault fault, uint32_t number);
-/* For the supervisor: note that there was an event of that fault. 0 or -errno. */
+/* Note that there was an event of that fault. Return 0 or -errno. */
 int region_fault_mark_told(int fd, enum region_fault fault, uint32_t number);
-/* For the supervisor, while there is no worker: latch the fault again, as it was reported. 0 or -errno. */
+/* Latch the fault again, as it was reported, while there is no worker. Return 0 or -errno. */
 int region_fault_restore(int fd, enum region_fault fault, const struct fault_report *report);
-/* For the supervisor, while there is no worker: clear the fault. 0 or -errno. */
+/* Clear the fault, while there is no worker. Return 0 or -errno. */
 int region_fault_clear(int fd, enum region_fault fault);

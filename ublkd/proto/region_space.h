@@ -4,9 +4,9 @@
 
 #include "ublkd/proto/device_region.h"
 
-/* 0; -errno as of device_region_read_header(). */
+/* Read what the region has of the room. Return 0; -errno as device_region_read_header(). */
 int region_space_read(int fd, struct region_space *ret);
-/* 0 or -errno. */
+/* Set what a write does that finds no room. Return 0 or -errno. */
 int region_space_set_on_full(int fd, enum region_on_full on_full);
-/* Note that there was an event of that full_since; 0: of its end. 0 or -errno. */
+/* Note that there was an event of that full_since; 0: of its end. Return 0 or -errno. */
 int region_space_mark_told(int fd, uint64_t full_since);

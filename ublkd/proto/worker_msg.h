@@ -175,17 +175,19 @@ struct worker_msg {
         };
 };
 
-/* Sends one message. Never blocks. 0; -EAGAIN: the peer does not read; -EPIPE: it is gone; -EMSGSIZE;
+/* Send one message. Never blocks. Return 0; -EAGAIN: the peer does not read; -EPIPE: it is gone; -EMSGSIZE;
  * -ENOMEM. */
 int worker_msg_send(int fd, const struct worker_msg *msg);
-/* The same with descriptors beside it, which stay the caller's: those before the first -1. */
+/* Send one message with descriptors beside it, which stay the caller's: those before the first -1. Return as
+ * worker_msg_send(). */
 int worker_msg_send_fds(int fd, const struct worker_msg *msg, const int fds[_CONFIG_FD_MAX]);
-/* Receives one message. Never blocks. 1 and a message to be cleared; 0: the peer closed; -EAGAIN: none there;
- * -EBADMSG: not a message of this protocol; other -errno. */
+/* Receive one message. Never blocks. Return 1 and a message, which the caller clears; 0: the peer closed;
+ * -EAGAIN: none there; -EBADMSG: not a message of this protocol; other -errno. */
 int worker_msg_receive(int fd, struct worker_msg *ret);
-/* The same; what came beside it is the caller's to close, -1 where nothing came. */
+/* Receive one message, as worker_msg_receive(), with the descriptors beside it, which the caller closes; -1
+ * where nothing came. */
 int worker_msg_receive_fds(int fd, struct worker_msg *ret, int ret_fds[_CONFIG_FD_MAX]);
-/* For fuzzing and tests: text ↔ message. 0, -EBADMSG, -ENOMEM. */
+/* Convert text to a message, or back; for fuzzing and tests. Return 0, -EBADMSG or -ENOMEM. */
 int worker_msg_decode(const char *text, size_t size, struct worker_msg *ret);
 int worker_msg_encode(const struct worker_msg *msg, char **ret_text);
 void worker_msg_clear(struct worker_msg *msg);

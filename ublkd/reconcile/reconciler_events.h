@@ -8,6 +8,6 @@ struct reconciler;
 void reconciler_disk_changed(struct reconciler *reconciler, int number);
 /* Report for the device with /dev/ublkbN that the timeout of its disk could not be set. */
 void reconciler_timeout_failed(struct reconciler *reconciler, int number, int error);
-/* A ublk_ctl_released; userdata is the reconciler. A command that was given up has returned: the device that
- * waited for it continues. */
+/* Continue the device that waited for a command that was given up and has returned: a ublk_ctl_released;
+ * userdata is the reconciler. */
 void reconciler_number_released(void *userdata, int number);

@@ -19,7 +19,7 @@ typedef void (*spec_tried)(void *userdata, bool tried, const char *refusal);
  * -ENOENT: no such device; other -errno. */
 int spec_preflight_begin(struct reconciler *reconciler, const struct device_record *record,
         const struct device_spec *spec, spec_tried then, void *userdata, struct spec_preflight **ret);
-/* End the preflight without calling back. NULL is fine. Returns NULL. */
+/* End the preflight without calling back. NULL is fine. Return NULL. */
 struct spec_preflight *spec_preflight_end(struct spec_preflight *preflight);
 /* End the preflights of a removed device; their callers get !tried. */
 void device_spec_preflight_forget(struct managed_device *device);

@@ -13,7 +13,7 @@ struct record_keeper;
  * the copy of a current one. Store and runtime directory outlive the keeper. Return 0 or -errno. */
 int record_keeper_new(
         struct device_store *store, struct runtime_dir *runtime_dir, struct record_keeper **ret);
-/* NULL is fine. */
+/* Free the keeper; the copies stay. NULL is fine. Return NULL. */
 struct record_keeper *record_keeper_free(struct record_keeper *keeper);
 
 /* Ensure that the copy of the device equals its record. Call it before the first command to the driver about

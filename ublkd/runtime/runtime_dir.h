@@ -41,9 +41,9 @@ int runtime_dir_remove_worker(struct runtime_dir *dir, const char *uid);
 /* Open the region that the workers of `uid` share (proto/device_region.h), for reading and writing. Return a
  * descriptor; -ENOENT: there is none; other -errno. */
 int runtime_dir_open_region(struct runtime_dir *dir, const char *uid);
-/* The same, but if there is no region that fits `key`, create a new empty one in its place: what an older
- * worker has mapped does not change. Only while no worker of `uid` is to stay. Return a descriptor or -errno
- * (ENOSPC). */
+/* Open the region as runtime_dir_open_region(); if there is none that fits `key`, create a new empty one in
+ * its place: what an older worker has mapped does not change. Only while no worker of `uid` is to stay.
+ * Return a descriptor or -errno (ENOSPC). */
 int runtime_dir_ensure_region(struct runtime_dir *dir, const char *uid, const struct device_region_key *key);
 /* Remove the region. Return 0, also if there is none, or -errno. */
 int runtime_dir_remove_region(struct runtime_dir *dir, const char *uid);

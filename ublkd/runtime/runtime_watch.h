@@ -22,5 +22,5 @@ struct runtime_watch;
 int runtime_watch_new(sd_event *event, struct runtime_dir *dir,
         void (*changed)(void *userdata, enum runtime_change change, int error), void *userdata,
         struct runtime_watch **ret);
-/* NULL is fine. Return NULL. */
+/* Free the watch. NULL is fine. Return NULL. */
 struct runtime_watch *runtime_watch_free(struct runtime_watch *watch);

@@ -10,8 +10,8 @@ struct database_file {
         ino_t inode;
 };
 
-/* Reads which file `path` leads to, and keeps `path`. 0 or -errno. */
+/* Read which file `path` leads to, and keep `path`. Return 0 or -errno. */
 int database_file_read(const char *path, struct database_file *ret);
-/* Looks whether the path still leads to that file: 0; -ENOLINK: there is none, or another one; -EIO: the file system
- * does not say. May block for ever where the file system does not answer. */
+/* Check whether the path still leads to that file. May block for ever if the file system does not answer.
+ * Return 0; -ENOLINK: there is none, or another one; -EIO: the file system gives no answer. */
 int database_file_check(const struct database_file *file);

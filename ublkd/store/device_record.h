@@ -44,7 +44,7 @@ struct device_record {
         enum record_age age; /* not durable; ublkd does nothing with a device that is not current */
 };
 
-/* Whether its disk has its number. The disk of an outdated record may be known to have another one. */
+/* Return whether its disk has its number. The disk of an outdated record may be known to have another one. */
 static inline bool device_record_disk_has_number(const struct device_record *record)
 {
         return record->status.disk && record->status.number == record->number;
@@ -77,7 +77,8 @@ int device_record_new(const struct device_spec *spec, struct device_record *ret)
 
 /* Set the status of a new device that ublkd has not looked at yet. Return 0 or -ENOMEM. */
 int device_record_explain_pending(struct device_record *record);
-/* The same for a device of an earlier ublkd: it may have a disk. */
+/* Set the status of a device of an earlier ublkd that this one has not looked at yet: it may have a disk.
+ * Return 0 or -ENOMEM. */
 int device_record_explain_unseen(struct device_record *record);
 
 /* Set record->spec from the stored JSON text. Quarantine the record if the text is not a valid spec. Return 0

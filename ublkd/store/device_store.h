@@ -81,13 +81,13 @@ int device_store_new(const struct device_backend *backend, void *context, struct
 int device_store_open(const char *state_dir, struct device_store **ret, struct problem_list *problems);
 struct device_store *device_store_free(struct device_store *store);
 
-/* Asks the backend whether it keeps what is written: see struct device_backend. May block for ever, so call it in a
- * process apart (its copy of the store will do), not on the loop. */
+/* Ask the backend whether it keeps what is written: see struct device_backend. May block for ever, so call it
+ * in a process apart (its copy of the store will do), not on the loop. */
 int device_store_check(const struct device_store *store);
 /* Return true if the last write, or a later device_store_set_gone(), found that the database was deleted or moved
  * away. Makes no system call. */
 bool device_store_is_gone(const struct device_store *store);
-/* Sets what device_store_check() has found in the process apart. */
+/* Set what device_store_check() has found in the process apart. */
 void device_store_set_gone(struct device_store *store, bool gone);
 /* Return the revision of the last change or event. It also increases across a restart of ublkd. */
 uint64_t device_store_revision(const struct device_store *store);
@@ -173,8 +173,8 @@ int device_store_set_status(struct device_store *store, const char *name, const 
  * device_store_save_events(). Return 0 or -ENOENT; on ENOMEM the event is lost. */
 int device_store_note(struct device_store *store, const char *name, enum event_type type,
         enum condition_reason reason, const char *format, ...) _printf_(5, 6);
-/* The same for a disk without a device: the event's device is "/dev/ublkbN", its uid is all zeros, and the
- * announced record is NULL. On ENOMEM the event is lost. */
+/* Add an event of a disk without a device, as device_store_note(): the event's device is "/dev/ublkbN", its
+ * uid is all zeros, and the announced record is NULL. On ENOMEM the event is lost. */
 void device_store_note_disk(struct device_store *store, int number, enum event_type type,
         enum condition_reason reason, const char *message);
 /* Return the events of all devices. The store itself adds an event for each change of a spec, of an intent, and

@@ -17,9 +17,9 @@ struct event_writer_config {
         void *userdata;
 };
 
-/* Return 0 or -errno. */
+/* Create a writer. Return 0 or -errno. */
 int event_writer_new(const struct event_writer_config *config, struct event_writer **ret);
 /* Try again at once, without waiting for the end of the pause. Does nothing if the last write worked. */
 void event_writer_retry(struct event_writer *writer);
-/* Free the writer without writing: device_store_free() writes the last events. NULL is fine. Returns NULL. */
+/* Free the writer without writing: device_store_free() writes the last events. NULL is fine. Return NULL. */
 struct event_writer *event_writer_free(struct event_writer *writer);

@@ -21,7 +21,7 @@ struct store_entry {
         struct store_number has, asks;
 };
 
-/* Free an entry that is in no store_entries. NULL is fine. Returns NULL. */
+/* Free an entry that is in no store_entries. NULL is fine. Return NULL. */
 struct store_entry *store_entry_free(struct store_entry *entry);
 DEFINE_CLEANUP(struct store_entry, store_entry_free);
 #define _cleanup_store_entry_ _cleanup_(store_entry_free_pointer)
@@ -35,7 +35,7 @@ struct store_entries {
 
 /* Initialise zeroed entries. */
 void store_entries_init(struct store_entries *entries);
-/* Frees all entries. */
+/* Free all entries. */
 void store_entries_clear(struct store_entries *entries);
 
 size_t store_entries_count(const struct store_entries *entries);
@@ -43,7 +43,7 @@ size_t store_entries_count(const struct store_entries *entries);
 struct store_entry *store_entries_find(const struct store_entries *entries, const char *name);
 /* Return the first entry whose name sorts after `name` (NULL: the first of all), or NULL. */
 struct store_entry *store_entries_next(const struct store_entries *entries, const char *name);
-/* The same, without a search, for an entry that is in here. */
+/* Return the entry after one that is in here, as store_entries_next(), without a search. */
 struct store_entry *store_entries_after(const struct store_entry *entry);
 /* Return the entry with this uid, or NULL. */
 struct store_entry *store_entries_find_uid(const struct store_entries *entries, const char *uid);

@@ -13,6 +13,6 @@ struct worker_death {
         char sentence[96];
 };
 
-/* info: as waitid(2) tells it; NULL where the cause cannot be known. fault: why ublkd has killed it, or "".
- * adopted: another ublkd has started it. */
+/* Describe how a worker ended. info: as waitid(2) gives it; NULL where the cause cannot be known. fault: why
+ * ublkd has killed it, or "". adopted: another ublkd has started it. */
 void worker_death_describe(const siginfo_t *info, const char *fault, bool adopted, struct worker_death *ret);

@@ -4,7 +4,7 @@
 
 #include <sys/types.h>
 
-/* Finds the process that called listen() for the socket that `channel` is connected to. Returns a pidfd of it
- * (the caller's) and its pid; -ENOENT: it is gone; -ENOPROTOOPT: the kernel is older than 6.5; other -errno.
- */
+/* Find the process that called listen() for the socket that `channel` is connected to. Return a pidfd of it,
+ * which the caller closes, and its pid; -ENOENT: it is gone; -ENOPROTOOPT: the kernel is older than 6.5;
+ * other -errno. */
 int worker_peer_find(int channel, pid_t *ret_pid);

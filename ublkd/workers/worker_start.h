@@ -18,18 +18,18 @@ struct worker_process {
         int channel; /* CONFIG is on its way */
 };
 
-/* program: a path, which outlives this. 0 or -errno. */
+/* Create a starter, without a spare. program: a path, which outlives this. Return 0 or -errno. */
 int worker_start_new(sd_event *event, const char *program, struct worker_start **ret);
-/* The spare leaves. NULL is fine. */
+/* Free the starter; the spare exits. NULL is fine. Return NULL. */
 struct worker_start *worker_start_free(struct worker_start *start);
 
 const char *worker_start_program(const struct worker_start *start);
-/* The pid of the spare; 0: there is none. */
+/* Return the pid of the spare; 0: there is none. */
 pid_t worker_start_spare(const struct worker_start *start);
 
-/* There is a worker more, or (-1) one less. */
+/* Count one worker more, or (-1) one less. */
 void worker_start_count(struct worker_start *start, int change);
-/* Starts a process, or takes the spare, for the device in `config` (type CONFIG). fds stay the caller's.
- * Never waits. 0; -errno and nothing was started. */
+/* Start a process, or take the spare, for the device in `config` (type CONFIG). fds stay the caller's. Never
+ * waits. Return 0; -errno and nothing was started. */
 int worker_start_run(struct worker_start *start, const struct worker_msg *config,
         const int fds[_CONFIG_FD_MAX], struct worker_process *ret);

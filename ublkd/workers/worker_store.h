@@ -13,7 +13,7 @@ struct worker_store {
         int fd;                /* -1: refused, or taken */
 };
 
-/* msg: of type BACKING. fd: what came with it, or -1; it becomes part of *ret. */
+/* Read a message of type BACKING. fd: what came with it, or -1; it becomes part of *ret. */
 void worker_store_read(const struct worker_msg *msg, int fd, struct worker_store *ret);
-/* The message for the store; its strings are those of `store`. */
+/* Return the message for the store; its strings are those of `store`. */
 struct worker_msg worker_store_message(const struct worker_store *store);

@@ -23,11 +23,11 @@ struct device_step {
 void device_step_done(struct managed_device *device, int result);
 /* Note the result of a command if it failed, and return it. */
 int device_take_result(struct managed_device *device, const struct device_record *record, int result);
-/* The same for a command before a message to the worker. Return also -ECONNRESET: the worker has exited, or is not
- * wanted any more. */
+/* Note the result as device_take_result(), of a command before a message to the worker. Return also
+ * -ECONNRESET: the worker has exited, or is not wanted any more. */
 int device_take_result_for_worker(
         struct managed_device *device, const struct device_record *record, int result);
-/* A ublk_ctl_done for commands that are the end of their step; userdata is the device. */
+/* End the step with the result of its command: a ublk_ctl_done; userdata is the device. */
 void device_on_command_done(void *userdata, int result, const struct kernel_device *kernel);
 /* Handle the result of sending a command: one that could not be sent has failed, and `done` is called. */
 void device_command_sent(struct managed_device *device, int result, ublk_ctl_done done);

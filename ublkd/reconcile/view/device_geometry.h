@@ -17,10 +17,10 @@ struct device_geometry {
  * /sys are slow to open. */
 void device_geometry_read(struct device_geometry *geometry, int number);
 
-/* PURE: return the size that a spec with this size (0: that of the backing store) wants of a worker with these
- * parameters (NULL: unknown); 0: any. */
+/* Return the size in bytes that a spec with this size (0: that of the backing store) wants of a worker with
+ * these parameters (NULL: unknown); 0: any. Pure. */
 uint64_t device_geometry_wanted(uint64_t spec_size, const struct disk_params *params);
 
-/* PURE: check that a worker with these parameters can serve the disk. Return 0; -ESTALE: the store has another size
- * or block size; other -errno: the size of the disk is unknown. */
+/* Check that a worker with these parameters can serve the disk. Pure. Return 0; -ESTALE: the store has
+ * another size or block size; other -errno: the size of the disk is unknown. */
 int device_geometry_check(const struct device_geometry *geometry, const struct disk_params *params);

@@ -22,6 +22,6 @@ struct turn_view {
  * such disk. */
 void turn_view_see(struct turn_view *view, const struct device_record *record,
         const struct disk_params *params, const struct kernel_device *kernel);
-/* The same without an answer of the kernel: the facts of the disk stay. */
+/* Rebuild the view as turn_view_see(), without an answer of the kernel: the facts of the disk stay. */
 void turn_view_stay(
         struct turn_view *view, const struct device_record *record, const struct disk_params *params);
