@@ -26,7 +26,7 @@ const struct verb *verbs_all(size_t *ret_count);
 /* Return the verb of this name; NULL: unknown. */
 const struct verb *verb_find(const char *name);
 
-/* The functions of the verbs; each comment names the file. */
+/* Run a verb. The comment beside each names its file. */
 enum exit_status verb_create(struct context *context, int argc, char *argv[]);     /* change.c */
 enum exit_status verb_set(struct context *context, int argc, char *argv[]);        /* change.c */
 enum exit_status verb_patch(struct context *context, int argc, char *argv[]);      /* change.c */

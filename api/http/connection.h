@@ -42,8 +42,8 @@ struct connection {
         struct connection *previous, *next; /* in api->clients, longest in its state first */
 };
 
-/* Called by the library when it opens and closes a connection. connection_new() returns NULL on failure,
- * after it has shut the socket down. */
+/* Create a connection, when the library opens one; connection_free() frees it when the library closes it.
+ * Return NULL on failure, after shutting the socket down. */
 struct connection *connection_new(struct api *api, struct MHD_Connection *mhd);
 struct connection *connection_free(struct connection *connection);
 

@@ -12,9 +12,9 @@
 int precondition_read(
         struct request *request, const struct device_record *record, struct put_condition *condition);
 
-/* The same for a change that is not a put. Return true; or false with a reply. */
+/* Read both headers for a change that is not a put. Return true; or false with a reply. */
 bool precondition_holds(struct request *request, const struct device_record *record);
 
-/* For GET, after the reply is set: give a good reply its tag if it has none, and turn it into 304 or 412 if
- * the headers say so. */
+/* Give a good reply to GET its tag if it has none, and turn it into 304 or 412 if the headers say so. Call
+ * after the reply is set. */
 void precondition_apply(struct request *request);

@@ -65,7 +65,7 @@ void reply_problem(struct request *request, enum problem_type type, const char *
 /* Reply with a problem that lists all `problems` in `errors`. Its detail is the first one's sentence, or
  * their number. */
 void reply_problems(struct request *request, enum problem_type type, const struct problem_list *problems);
-/* Like reply_problem(), with the reason of the device's status in `reason` and the device in `device`. */
+/* Reply as reply_problem(), with the reason of the device's status in `reason` and the device in `device`. */
 void reply_device_problem(struct request *request, enum problem_type type, const struct device_record *record,
         const char *format, ...) _printf_(4, 5);
 /* Print a problem as JSON, for when there is no request yet. `detail` must not need escapes; text beyond

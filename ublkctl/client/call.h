@@ -26,7 +26,7 @@ bool is_problem(const struct answer *answer, const char *kind);
 /* Return "/devices/NAME" and `rest`, which the caller frees; NULL on ENOMEM. */
 char *device_path(const char *name, const char *rest);
 
-/* GET /devices/NAME, otherwise like call(). */
+/* Send GET /devices/NAME, otherwise like call(). */
 enum exit_status call_get(struct context *context, const char *name, struct answer *ret);
 
 /* Run `verb` on each of the names, also after a failure, and merge the statuses. */

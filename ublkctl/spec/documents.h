@@ -25,7 +25,7 @@ struct documents {
  * the specs. A device in the form of the API counts as its spec. For each fault print a sentence on stderr
  * and remember the file; append the valid specs nevertheless. STATUS_OK, or the status of the fault. */
 enum exit_status documents_read(struct documents *documents, const char *path);
-/* The same, from a text that is called `source` in messages. */
+/* Parse specs as documents_read(), from a text that is called `source` in messages. */
 enum exit_status documents_parse(struct documents *documents, const char *text, const char *source);
 void documents_clear(struct documents *documents);
 

@@ -12,9 +12,9 @@ void size_argument(const char *text, char ret[static SIZE_ARGUMENT_SIZE]);
 
 enum { AMOUNT_TEXT_SIZE = 32 };
 
-/* "10GiB", "1.5TiB", "512B": at most four digits. */
+/* Format bytes: "10GiB", "1.5TiB", "512B"; at most four digits. */
 void format_bytes(double bytes, char ret[static AMOUNT_TEXT_SIZE]);
-/* "950", "12.3k", "4.56M" */
+/* Format a count: "950", "12.3k", "4.56M". */
 void format_count(double count, char ret[static AMOUNT_TEXT_SIZE]);
-/* "870ns", "12.3us", "4.56ms", "1.20s"; "-" for a negative number */
+/* Format a time: "870ns", "12.3us", "4.56ms", "1.20s"; "-" for a negative number. */
 void format_nanoseconds(double nanoseconds, char ret[static AMOUNT_TEXT_SIZE]);

@@ -17,5 +17,5 @@ struct text {
 /* Append bytes. False, and nothing changes: the text would exceed `size_max` bytes, or ENOMEM. */
 bool text_append(struct text *text, const char *bytes, size_t size, size_t size_max);
 
-/* Like vasprintf(3); return the text, which the caller frees, or NULL on ENOMEM. */
+/* Format as vasprintf(3). Return the text, which the caller frees, or NULL on ENOMEM. */
 char *text_format(const char *format, va_list arguments) _printf_(1, 0);

@@ -20,8 +20,8 @@ struct watch {
  * `watch->name`; NULL without a terminal. */
 bool (*watch_tick(const struct context *context))(void *userdata);
 
-/* The same tick (its userdata is a struct watch), which also ends the request if no device can start on this
- * machine: it prints the cause and sets `host_down`. */
+/* Show the state as watch_tick() (userdata is a struct watch), and also end the request if no device can
+ * start on this machine: then print the cause and set `host_down`. Return false to end it. */
 bool watch_or_end(void *userdata);
 
 /* Print that the request stays in force, after watch_or_end() has ended it. */
@@ -32,9 +32,9 @@ void say_in_force(const char *name);
 enum exit_status await_device(
         struct context *context, const char *name, enum wait_for goal, uint64_t deadline);
 
-/* The same for Live. Give up, with STATUS_FAILED, if no device can start on this machine, or if the store of
- * this device is not the one of its disk. `deadline`: settings.timeout after the wait for the first of all
- * devices began. */
+/* Wait as await_device() until the device is Live. Give up, with STATUS_FAILED, if no device can start on
+ * this machine, or if the store of this device is not the one of its disk. `deadline`: settings.timeout after
+ * the wait for the first of all devices began. */
 enum exit_status await_live(struct context *context, const char *name, uint64_t deadline);
 
 /* Return whether the device of this answer is ready. */

@@ -10,6 +10,6 @@
  * STATUS_FAILED with every fault on stderr. It does not open the backing store. */
 enum exit_status dry_run_check(const char *name, const cJSON *spec);
 
-/* If the change from `device` (in the form of the API) to the valid `spec` would remove or recreate the disk,
- * print a line with the openers of the disk. STATUS_REFUSED if there are any. */
+/* Print a line with the openers of the disk if the change from `device` (in the form of the API) to the valid
+ * `spec` would remove or recreate the disk. Return STATUS_REFUSED if there are any. */
 enum exit_status dry_run_tell_of_disk(struct context *context, const cJSON *device, const cJSON *spec);
