@@ -231,6 +231,22 @@ def speaks_plainly(path, text):
         yield line_of(text, match.start()), f'says "{match.group()}": name the actor (CONTRIBUTING.md, Language)'
 
 
+# A comment of a header right above a function.
+FUNCTION_COMMENT = re.compile(r"^/\*((?:[^*]|\*(?!/))*)\*/\n(?!typedef)[a-z][^;{}()#]*\(", re.MULTILINE)
+# It begins with a verb in the third person, or a later sentence does.
+THIRD_PERSON = re.compile(r"[\s*]*(?!Always|As|Its|This)(Is|[A-Z][a-z]*[^\Ws]s) |.*?\b(Returns)\b", re.DOTALL)
+
+
+def headers_are_imperative(path, text):
+    """A comment that says what the function does begins with the imperative, as all others do."""
+    if not is_product(path) or not path.endswith(".h"):
+        return
+    for match in FUNCTION_COMMENT.finditer(text):
+        verb = THIRD_PERSON.match(match.group(1))
+        if verb:
+            yield line_of(text, match.start()), f'says "{verb.group(1) or verb.group(2)}" above a function; begin with the imperative'
+
+
 def does_not_sleep(path, text):
     if not is_product(path):
         return
@@ -506,6 +522,7 @@ RULES = [
     who_logs,
     does_not_sleep,
     speaks_plainly,
+    headers_are_imperative,
 ]
 
 
