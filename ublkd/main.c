@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ublkd, the supervisor: parses argv, builds the manager, runs the loop. */
 #include "ublkd/offload/proc_spawn.h"
-#include "ublkd/base/kernel_feature.h"
+#include "ublkd/kernel/kernel_feature.h"
 #include "ublkd/base/log.h"
 #include "ublkd/model/device_status.h"
 #include "ublkd/manager.h"

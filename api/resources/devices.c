@@ -11,7 +11,7 @@
 #include "api/http/respond.h"
 #include "api/http/server.h"
 #include "api/held/wait.h"
-#include "ublkd/base/kernel_feature.h"
+#include "ublkd/kernel/kernel_feature.h"
 #include "ublkd/base/utf8.h"
 
 #include <stdio.h>

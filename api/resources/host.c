@@ -3,8 +3,8 @@
 #include "api/resources/handlers.h"
 #include "api/resources/host.h"
 
-#include "ublkd/base/kernel_feature.h"
 #include "ublkd/host/host.h"
+#include "ublkd/kernel/kernel_feature.h"
 
 #include "api/http/head_check.h"
 #include "api/http/json_check.h"

@@ -3,7 +3,7 @@
 #include "api/resources/handlers.h"
 #include "targets/target_desc.h"
 
-#include "ublkd/base/data_path.h"
+#include "ublkd/kernel/data_path.h"
 
 #include "api/http/respond.h"
 

@@ -2,7 +2,7 @@
 /* Lines of /proc/self/mountinfo. */
 #include "targets/loop/mount_table.h"
 
-#include "ublkd/base/mount_line.h"
+#include "ublkd/kernel/mount_line.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "targets/loop/stable_name.h"
 
 #include "ublkd/base/cleanup.h"
-#include "ublkd/base/kernel_name.h"
+#include "ublkd/kernel/kernel_name.h"
 
 #include <dirent.h>
 #include <limits.h>

@@ -22,8 +22,9 @@ def rooms(top, names):
 
 
 BASE = rooms("ublkd", "base")
+COMMON = rooms("ublkd", "base kernel")  # both programs may see it
 PROTO = rooms("ublkd", "proto")
-API_SEES = rooms("ublkd", "model") + [
+API_SEES = rooms("ublkd", "kernel model") + [
     "ublkd/disk_users/disk_search.h",
     "ublkd/host/adoptable.h",
     "ublkd/host/host.h",
@@ -32,7 +33,7 @@ API_SEES = rooms("ublkd", "model") + [
     "ublkd/store/event_log.h",
 ]
 BELOW_RECONCILE = (
-    BASE + PROTO
+    COMMON + PROTO
     + rooms("ublkd", "offload model plan driver disks disk_users paths runtime store host records workers")
 )
 WORKER = rooms("targets/worker", "io queue disk os") + ["targets/worker/*"]
@@ -42,25 +43,26 @@ WORKER = rooms("targets/worker", "io queue disk os") + ["targets/worker/*"]
 QUOTED = [
     # the supervisor, from the ground up
     ("ublkd/base/*", []),
-    ("ublkd/proto/*", BASE),
+    ("ublkd/kernel/*", BASE),
+    ("ublkd/proto/*", COMMON),
     ("ublkd/offload/*", BASE),
-    ("ublkd/model/*", BASE + PROTO + ["targets/target_desc.h"]),
+    ("ublkd/model/*", COMMON + PROTO + ["targets/target_desc.h"]),
     ("ublkd/plan/plan.[ch]", ["!", "ublkd/plan/plan.h"]),
     ("ublkd/plan/backoff.[ch]", ["!", "ublkd/plan/backoff.h"]),
     ("ublkd/plan/attempt.[ch]", ["!", "ublkd/plan/plan.h", "ublkd/plan/backoff.h", "ublkd/plan/attempt.h"]),
     ("ublkd/plan/claims.[ch]", ["!", "ublkd/plan/claims.h", "ublkd/base/backing_claims.h", "ublkd/base/tree.h"]),
     ("ublkd/plan/*", BASE + PROTO),
-    ("ublkd/driver/*", BASE + PROTO + rooms("ublkd", "offload")),
+    ("ublkd/driver/*", BASE + PROTO + rooms("ublkd", "kernel offload")),
     ("ublkd/disks/*", BASE + rooms("ublkd", "offload")),
-    ("ublkd/disk_users/*", BASE + rooms("ublkd", "disks offload")),
+    ("ublkd/disk_users/*", BASE + rooms("ublkd", "kernel disks offload")),
     ("ublkd/paths/path_process.[ch]", BASE + rooms("ublkd", "offload")),
-    ("ublkd/paths/*", BASE),
+    ("ublkd/paths/*", BASE + rooms("ublkd", "kernel")),
     ("ublkd/runtime/*", BASE + PROTO + rooms("ublkd", "offload")),
-    ("ublkd/store/*", BASE + rooms("ublkd", "model")),
+    ("ublkd/store/*", COMMON + rooms("ublkd", "model")),
     ("ublkd/host/*", BASE + rooms("ublkd", "offload model driver store")),
     ("ublkd/records/*", BASE + rooms("ublkd", "model store host runtime")),
     ("ublkd/workers/*", BASE + PROTO + rooms("ublkd", "offload plan runtime")),
-    ("ublkd/reconcile/view/*", BASE + PROTO + rooms("ublkd", "model plan driver paths store workers")),
+    ("ublkd/reconcile/view/*", COMMON + PROTO + rooms("ublkd", "model plan driver paths store workers")),
     # the struct that is made of all parts
     ("ublkd/reconcile/parts/managed_device.h", BELOW_RECONCILE + rooms("ublkd/reconcile", "view disk backing worker")),
     ("ublkd/reconcile/parts/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view")),
@@ -88,13 +90,13 @@ QUOTED = [
     ("ublkctl/verbs/*", BASE + rooms("ublkctl", "text client spec") + ["ublkctl/verbs.h"]),
     ("ublkctl/*", BASE + ["ublkctl/*/*"]),
     # the worker, from the ground up
-    ("targets/worker/io/*", BASE + CONTRACT),
+    ("targets/worker/io/*", COMMON + CONTRACT),
     ("targets/worker/os/*", BASE),
     ("targets/worker/disk/registry.c", ["!", "targets/worker/disk/registry.h", "targets/*/*.h"]),
     ("targets/worker/disk/*", BASE + PROTO + CONTRACT),
-    ("targets/worker/queue/*", BASE + PROTO + CONTRACT + rooms("targets/worker", "io os disk")),
+    ("targets/worker/queue/*", COMMON + PROTO + CONTRACT + rooms("targets/worker", "io os disk")),
     ("targets/worker/*", BASE + PROTO + CONTRACT + WORKER),
-    ("targets/*/*", BASE + CONTRACT),
+    ("targets/*/*", COMMON + CONTRACT),
     ("targets/*", BASE + CONTRACT),
 ]
 
@@ -102,8 +104,8 @@ QUOTED = [
 PURE = ["ublkd/plan/plan.[ch]", "ublkd/plan/backoff.[ch]", "ublkd/plan/attempt.[ch]", "ublkd/plan/claims.[ch]", "ublkd/plan/worker_growth.[ch]"]
 PURE_SYSTEM = ["errno.h", "limits.h", "stdbool.h", "stddef.h", "stdint.h", "string.h"]
 
-UAPI = ["ublkd/base/ublk_uapi.h", "linux/ublk_cmd.h"]
-UAPI_USERS = ["ublkd/driver/ublk_ctl*", "targets/worker/*", "targets/worker/*/*", "ublkd/base/ublk_uapi.h"]
+UAPI = ["ublkd/kernel/ublk_uapi.h", "linux/ublk_cmd.h"]
+UAPI_USERS = ["ublkd/driver/ublk_ctl*", "targets/worker/*", "targets/worker/*/*", "ublkd/kernel/ublk_uapi.h"]
 
 # Failures are logged where they end: by the mains, the reconciler (and its steps), the server's own life.
 LOGGERS = [

@@ -3,8 +3,8 @@
  * is the business of ublk_ctl_calls and, in another process, of ublk_ctl_helper. */
 #include "ublkd/driver/ublk_ctl.h"
 
-#include "ublkd/base/ublk_uapi.h"
-#include "ublkd/base/kernel_feature.h"
+#include "ublkd/kernel/ublk_uapi.h"
+#include "ublkd/kernel/kernel_feature.h"
 #include "ublkd/driver/ublk_ctl_calls.h"
 #include "ublkd/driver/ublk_ctl_check.h"
 

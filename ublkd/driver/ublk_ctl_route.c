@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The flags of a disk that say which way its bytes go. */
-#include "ublkd/base/ublk_uapi.h"
 #include "ublkd/driver/ublk_ctl.h"
+#include "ublkd/kernel/ublk_uapi.h"
 
 uint64_t ublk_ctl_path_flags(enum data_path path)
 {

@@ -3,8 +3,8 @@
  * message of a SOCK_SEQPACKET socket. Requests are answered in any order. */
 #pragma once
 
-#include "ublkd/base/ublk_uapi.h"
 #include "ublkd/driver/ublk_ctl.h"
+#include "ublkd/kernel/ublk_uapi.h"
 
 #include <stdint.h>
 

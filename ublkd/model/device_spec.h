@@ -4,7 +4,7 @@
 
 #include "targets/target_desc.h"
 #include "ublkd/base/cpu_list.h"
-#include "ublkd/base/data_path.h"
+#include "ublkd/kernel/data_path.h"
 
 #include <cjson/cJSON.h>
 

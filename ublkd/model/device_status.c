@@ -4,8 +4,8 @@
 
 #include "ublkd/base/json_print.h"
 #include "ublkd/base/json_time.h"
-#include "ublkd/base/kernel_feature.h"
 #include "ublkd/base/sentence.h"
+#include "ublkd/kernel/kernel_feature.h"
 
 #include <assert.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 /* The mounts that this process sees: mountinfo, kept as a sorted array and compared with the next one. */
 #include "ublkd/paths/mount_list.h"
 
-#include "ublkd/base/mount_line.h"
+#include "ublkd/kernel/mount_line.h"
 #include "ublkd/base/cleanup.h"
 
 #include <fcntl.h>

@@ -18,8 +18,8 @@
 
 #include "ublkd/base/backing.h"
 #include "ublkd/base/backing_claims.h"
-#include "ublkd/base/data_path.h"
 #include "ublkd/base/problem.h"
+#include "ublkd/kernel/data_path.h"
 
 #include <stdbool.h>
 #include <stdint.h>

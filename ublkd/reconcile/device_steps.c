@@ -18,7 +18,7 @@
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/view/user_words.h"
 
-#include "ublkd/base/kernel_feature.h"
+#include "ublkd/kernel/kernel_feature.h"
 
 #include <stdio.h>
 #include <string.h>

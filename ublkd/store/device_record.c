@@ -4,7 +4,7 @@
 
 #include "ublkd/base/clock.h"
 #include "ublkd/base/json_print.h"
-#include "ublkd/base/kernel_feature.h"
+#include "ublkd/kernel/kernel_feature.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "targets/worker/io/io_loop.h"
-#include "ublkd/base/data_path.h"
+#include "ublkd/kernel/data_path.h"
 
 struct io_data_tag {
         uint32_t recent;   /* bytes of the largest request since the last tick */

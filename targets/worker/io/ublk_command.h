@@ -3,7 +3,7 @@
 #pragma once
 
 #include "targets/worker/io/io_loop.h"
-#include "ublkd/base/ublk_uapi.h"
+#include "ublkd/kernel/ublk_uapi.h"
 
 #include <string.h>
 

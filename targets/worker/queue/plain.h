@@ -19,7 +19,7 @@
 #pragma once
 
 #include "targets/worker/io/io_data.h"
-#include "ublkd/base/ublk_uapi.h"
+#include "ublkd/kernel/ublk_uapi.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "targets/worker/io/io_data.h"
-#include "ublkd/base/ublk_uapi.h"
+#include "ublkd/kernel/ublk_uapi.h"
 
 /* Tags in the order of arrival; never more than there are. */
 struct tag_queue {

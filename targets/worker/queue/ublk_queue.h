@@ -8,7 +8,7 @@
 #include "targets/target.h"
 #include "targets/worker/queue/shared.h"
 #include "ublkd/base/cleanup.h"
-#include "ublkd/base/data_path.h"
+#include "ublkd/kernel/data_path.h"
 
 #include <sched.h>
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
 /* Calls to the control plane that wait for their answer, shared by the parts of ctl_test. */
 #pragma once
 
-#include "ublkd/base/kernel_feature.h"
+#include "ublkd/kernel/kernel_feature.h"
 #include "ublkd/model/device_status.h"
 #include "ublkd/driver/ublk_ctl.h"
 #include "ublkd/workers/worker_proc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctl_test: when a disk in use is stopped, and when not. */
 #include "ctl_call.h"
-#include "ublkd/base/kernel_feature.h"
+#include "ublkd/kernel/kernel_feature.h"
 
 #include <fcntl.h>
 #include <linux/fs.h>

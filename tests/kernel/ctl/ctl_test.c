@@ -8,7 +8,7 @@
 #include "ctl_call.h"
 
 #include "tests/unit/ublkd/driver/control_open.h"
-#include "ublkd/base/kernel_feature.h"
+#include "ublkd/kernel/kernel_feature.h"
 #include "ublkd/offload/proc_spawn.h"
 
 #include <fcntl.h>

@@ -7,7 +7,7 @@
  * The file that $UBLKD_DIE_FILE names says at which operation, "17"; operations are counted from when it is
  * there. Who dies leaves the name of the operation in a file beside it, with ".died" behind the name. */
 #include "ublkd/base/cleanup.h"
-#include "ublkd/base/ublk_uapi.h"
+#include "ublkd/kernel/ublk_uapi.h"
 #include "ublkd/offload/proc_spawn.h"
 #include "ublkd/proto/worker_msg.h"
 #include "ublkd/runtime/runtime_dir.h"

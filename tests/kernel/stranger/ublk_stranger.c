@@ -4,7 +4,7 @@
  *
  * Deliberately shares no code with ublkd: it is the other party. One queue; reads give 0x5a, writes are
  * dropped. */
-#include "ublkd/base/ublk_uapi.h"
+#include "ublkd/kernel/ublk_uapi.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #include "ublkd/reconcile/view/device_wish.h"
 #include "ublkd/reconcile/view/spec_features.h"
 
-#include "ublkd/base/kernel_feature.h"
+#include "ublkd/kernel/kernel_feature.h"
 #include "ublkd/model/device_cookie.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 /* The features that a spec needs of target and driver, and whether they have them. */
 #include "ublkd/reconcile/view/spec_features.h"
 
-#include "ublkd/base/data_path.h"
+#include "ublkd/kernel/data_path.h"
 
 enum kernel_recovery spec_wanted_recovery(const struct device_spec *spec)
 {

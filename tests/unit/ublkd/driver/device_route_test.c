@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Which way a disk goes: what was asked for, what is the fastest, and what the kernel has. */
 #include "tests/unit/check.h"
-#include "ublkd/base/ublk_uapi.h"
 #include "ublkd/driver/device_route.h"
+#include "ublkd/kernel/ublk_uapi.h"
 
 enum {
         ZERO = UBLK_F_SUPPORT_ZERO_COPY,

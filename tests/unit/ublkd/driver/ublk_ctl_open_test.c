@@ -5,7 +5,7 @@
 #include "tests/unit/ublkd/driver/control_helper_fake.h"
 #include "tests/unit/ublkd/driver/control_open.h"
 
-#include "ublkd/base/ublk_uapi.h"
+#include "ublkd/kernel/ublk_uapi.h"
 
 #include <signal.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * CTL_TEST_HELPER names. The real one is driven by the tests with the real driver. */
 #include "ublkd/driver/ublk_ctl.h"
 
-#include "ublkd/base/kernel_feature.h"
+#include "ublkd/kernel/kernel_feature.h"
 #include "ublkd/model/device_status.h"
 #include "ublkd/driver/ublk_ctl_calls.h"
 

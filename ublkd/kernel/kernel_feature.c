@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of the driver's feature bits. The numbers are the kernel's ABI; a test of ublk_ctl, which sees the
  * UAPI, holds the two together. */
-#include "ublkd/base/kernel_feature.h"
+#include "ublkd/kernel/kernel_feature.h"
 
 #include "ublkd/base/cleanup.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One line of mountinfo, taken apart: see proc_pid_mountinfo(5). */
-#include "ublkd/base/mount_line.h"
+#include "ublkd/kernel/mount_line.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/path_text.h"

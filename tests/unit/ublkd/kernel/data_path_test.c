@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of the data paths. */
-#include "ublkd/base/data_path.h"
+#include "ublkd/kernel/data_path.h"
 
 #include "tests/unit/check.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names that the kernel gives to block devices in the order in which it finds them. */
-#include "ublkd/base/kernel_name.h"
+#include "ublkd/kernel/kernel_name.h"
 
 #include "ublkd/base/cleanup.h"
 

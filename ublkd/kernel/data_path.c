@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How the bytes of a request get between the kernel and a worker: the names. */
-#include "ublkd/base/data_path.h"
+#include "ublkd/kernel/data_path.h"
 #include "ublkd/base/cleanup.h"
 
 #include <assert.h>

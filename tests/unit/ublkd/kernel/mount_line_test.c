@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* mount_line: a line of mountinfo, taken apart in place. */
-#include "ublkd/base/mount_line.h"
+#include "ublkd/kernel/mount_line.h"
 
 #include "tests/unit/check.h"
 #include "ublkd/base/cleanup.h"

@@ -2,7 +2,7 @@
 /* Which names of block devices may stand for another disk after the next boot. */
 #include "tests/unit/check.h"
 #include "ublkd/base/cleanup.h"
-#include "ublkd/base/kernel_name.h"
+#include "ublkd/kernel/kernel_name.h"
 
 int main(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of the driver's feature bits. */
-#include "ublkd/base/kernel_feature.h"
+#include "ublkd/kernel/kernel_feature.h"
 
 #include "ublkd/base/cleanup.h"
 
