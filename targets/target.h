@@ -12,8 +12,8 @@
 #pragma once
 
 #include "targets/target_desc.h"
-#include "ublkd/base/backing.h"
-#include "ublkd/base/backing_claims.h"
+#include "ublkd/backing/backing.h"
+#include "ublkd/backing/backing_claims.h"
 #include "ublkd/base/problem.h"
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 /* Query parameters and percent-encoding. */
 #include "api/http/query.h"
 
-#include "ublkd/base/backing.h"
+#include "ublkd/backing/backing.h"
 #include "ublkd/base/utf8.h"
 #include "ublkd/base/dispatch.h"
 #include "ublkd/model/device_spec.h"

@@ -3,7 +3,7 @@
  * partitions, dm, md and overlays. */
 #pragma once
 
-#include "ublkd/base/backing_claims.h"
+#include "ublkd/backing/backing_claims.h"
 #include "ublkd/base/problem.h"
 
 #include <sys/types.h>

@@ -3,7 +3,7 @@
  * and exports of its NVMe and SCSI targets. */
 #pragma once
 
-#include "ublkd/base/backing_claims.h"
+#include "ublkd/backing/backing_claims.h"
 #include "ublkd/base/problem.h"
 
 /* Append a problem to `sharing`, as struct disk_params says, for each loop device or export that would write

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The identity of a file or a block device (ublkd/base/backing.h).
+/* The identity of a file or a block device (ublkd/backing/backing.h).
  *
  * A file: the handle that its file system gives it (name_to_handle_at(2)), which has the inode's generation,
  * so that a file which gets the inode number of a deleted one is another; together with the UUID of the file
@@ -12,7 +12,7 @@
  * device, array UUID, UUID of the partition. A partition also has its place on the disk. */
 #pragma once
 
-#include "ublkd/base/backing.h"
+#include "ublkd/backing/backing.h"
 
 #include <sys/stat.h>
 

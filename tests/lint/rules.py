@@ -22,9 +22,9 @@ def rooms(top, names):
 
 
 BASE = rooms("ublkd", "base")
-COMMON = rooms("ublkd", "base kernel")  # both programs may see it
+COMMON = rooms("ublkd", "base backing kernel")  # both programs may see it
 PROTO = rooms("ublkd", "proto")
-API_SEES = rooms("ublkd", "kernel model") + [
+API_SEES = rooms("ublkd", "backing kernel model") + [
     "ublkd/disk_users/disk_search.h",
     "ublkd/host/adoptable.h",
     "ublkd/host/host.h",
@@ -43,6 +43,7 @@ WORKER = rooms("targets/worker", "io queue disk os") + ["targets/worker/*"]
 QUOTED = [
     # the supervisor, from the ground up
     ("ublkd/base/*", []),
+    ("ublkd/backing/*", BASE),
     ("ublkd/kernel/*", BASE),
     ("ublkd/proto/*", COMMON),
     ("ublkd/offload/*", BASE),
@@ -50,14 +51,14 @@ QUOTED = [
     ("ublkd/plan/plan.[ch]", ["!", "ublkd/plan/plan.h"]),
     ("ublkd/plan/backoff.[ch]", ["!", "ublkd/plan/backoff.h"]),
     ("ublkd/plan/attempt.[ch]", ["!", "ublkd/plan/plan.h", "ublkd/plan/backoff.h", "ublkd/plan/attempt.h"]),
-    ("ublkd/plan/claims.[ch]", ["!", "ublkd/plan/claims.h", "ublkd/base/backing_claims.h", "ublkd/base/tree.h"]),
+    ("ublkd/plan/claims.[ch]", ["!", "ublkd/plan/claims.h", "ublkd/backing/backing_claims.h", "ublkd/base/tree.h"]),
     ("ublkd/plan/*", BASE + PROTO),
     ("ublkd/driver/*", BASE + PROTO + rooms("ublkd", "kernel offload")),
     ("ublkd/disks/*", BASE + rooms("ublkd", "offload")),
     ("ublkd/disk_users/*", BASE + rooms("ublkd", "kernel disks offload")),
     ("ublkd/paths/path_process.[ch]", BASE + rooms("ublkd", "offload")),
     ("ublkd/paths/*", BASE + rooms("ublkd", "kernel")),
-    ("ublkd/runtime/*", BASE + PROTO + rooms("ublkd", "offload")),
+    ("ublkd/runtime/*", BASE + PROTO + rooms("ublkd", "backing offload")),
     ("ublkd/store/*", COMMON + rooms("ublkd", "model")),
     ("ublkd/host/*", BASE + rooms("ublkd", "offload model driver store")),
     ("ublkd/records/*", BASE + rooms("ublkd", "model store host runtime")),
@@ -97,7 +98,7 @@ QUOTED = [
     ("targets/worker/queue/*", COMMON + PROTO + CONTRACT + rooms("targets/worker", "io os disk")),
     ("targets/worker/*", BASE + PROTO + CONTRACT + WORKER),
     ("targets/*/*", COMMON + CONTRACT),
-    ("targets/*", BASE + CONTRACT),
+    ("targets/*", COMMON + CONTRACT),
 ]
 
 # Headers without which there is no I/O.

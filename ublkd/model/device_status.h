@@ -2,7 +2,7 @@
 /* The status of a device, as clients read it: phase, conditions, worker, backing store. No I/O. */
 #pragma once
 
-#include "ublkd/base/backing.h"
+#include "ublkd/backing/backing.h"
 #include "ublkd/base/problem.h"
 #include "ublkd/model/device_condition.h"
 #include "ublkd/model/write_errors.h"

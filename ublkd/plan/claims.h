@@ -6,7 +6,7 @@
  * mapper) are not looked at, however many there are. */
 #pragma once
 
-#include "ublkd/base/backing_claims.h"
+#include "ublkd/backing/backing_claims.h"
 #include "ublkd/base/tree.h"
 
 /* Zero-initialise and claim_index_init(). Owns nothing. */

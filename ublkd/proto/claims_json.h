@@ -3,7 +3,7 @@
  * "claimStart", "claimEnd" and "claimWrites", which is all that an older program sends and reads. */
 #pragma once
 
-#include "ublkd/base/backing_claims.h"
+#include "ublkd/backing/backing_claims.h"
 
 #include <cjson/cJSON.h>
 

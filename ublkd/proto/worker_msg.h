@@ -16,8 +16,8 @@
  * kill it: by contract that loses nothing. */
 #pragma once
 
-#include "ublkd/base/backing.h"
-#include "ublkd/base/backing_claims.h"
+#include "ublkd/backing/backing.h"
+#include "ublkd/backing/backing_claims.h"
 #include "ublkd/base/problem.h"
 #include "ublkd/kernel/data_path.h"
 

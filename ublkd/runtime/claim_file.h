@@ -4,7 +4,7 @@
  * with the disk. */
 #pragma once
 
-#include "ublkd/base/backing_claims.h"
+#include "ublkd/backing/backing_claims.h"
 #include "ublkd/runtime/runtime_dir.h"
 
 /* Replace the file. Return 0 or -errno. */

@@ -2,7 +2,7 @@
 /* One device as the store keeps it, and operations on it without the other records. */
 #pragma once
 
-#include "ublkd/base/backing.h"
+#include "ublkd/backing/backing.h"
 #include "ublkd/model/device_spec.h"
 #include "ublkd/model/device_status.h"
 

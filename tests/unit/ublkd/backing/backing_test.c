@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether a store is the one that a disk was made on. */
 #include "tests/unit/check.h"
-#include "ublkd/base/backing.h"
+#include "ublkd/backing/backing.h"
 #include "ublkd/base/cleanup.h"
 
 #define FILE_OF(now, later) {.basis = BACKING_FILE_HANDLE, .boot = now, .lasting = later}

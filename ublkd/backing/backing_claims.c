@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Where the bytes of a disk lie. */
-#include "ublkd/base/backing_claims.h"
+#include "ublkd/backing/backing_claims.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which backing store a disk was made on: comparing two identities. */
-#include "ublkd/base/backing.h"
+#include "ublkd/backing/backing.h"
 
 #include <assert.h>
 #include <string.h>

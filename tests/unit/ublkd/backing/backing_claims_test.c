@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A list of claims: what it takes, how it grows, and what its copies are. */
-#include "ublkd/base/backing_claims.h"
+#include "ublkd/backing/backing_claims.h"
 
 #include "tests/unit/check.h"
 
