@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Writes, from the schemas in this folder, what the programs are built from:
 
-    device_spec_table.c          the option table of a device spec (ublkd/base/dispatch.h)
+    device_spec_table.c          the option table of a device spec (ublkd/values/dispatch.h)
     NAME_options_table.c         the option table of each target
     schema_texts.c               the schemas as text, for the API (schemas/schema_texts.h)
     spec_fields.c                the fields that are strings, or bytes, for ublkctl (schemas/spec_fields.h)

@@ -2,7 +2,7 @@
 /* What both programs know of a target: plain data, no code. */
 #pragma once
 
-#include "ublkd/base/dispatch.h"
+#include "ublkd/values/dispatch.h"
 
 enum target_flag {
         TARGET_NEVER_WAITS = 1 << 0,  /* callbacks never suspend: called straight from the queue's loop */

@@ -7,8 +7,8 @@
 #include "api/http/respond.h"
 #include "api/http/server.h"
 
-#include "ublkd/base/json_print.h"
 #include "ublkd/base/utf8.h"
+#include "ublkd/values/json_print.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include "ublkd/backing/backing.h"
 #include "ublkd/base/utf8.h"
-#include "ublkd/base/dispatch.h"
+#include "ublkd/values/dispatch.h"
 #include "ublkd/model/device_spec.h"
 
 #include <stdio.h>

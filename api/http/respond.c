@@ -4,8 +4,8 @@
 
 #include "api/http/etag.h"
 
-#include "ublkd/base/json_print.h"
 #include "ublkd/base/utf8.h"
+#include "ublkd/values/json_print.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "api/http/respond.h"
 #include "api/http/server.h"
 
-#include "ublkd/base/json_print.h"
+#include "ublkd/values/json_print.h"
 
 #include <string.h>
 

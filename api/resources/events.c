@@ -6,7 +6,7 @@
 #include "api/http/server.h"
 #include "api/held/watch.h"
 
-#include "ublkd/base/json_print.h"
+#include "ublkd/values/json_print.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * are merged member by member, and any other value is replaced as a whole. */
 #include "api/resources/merge_patch.h"
 
-#include "ublkd/base/json_util.h"
+#include "ublkd/values/json_util.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
 
 #include "api/http/respond.h"
 #include "api/http/server.h"
-#include "ublkd/base/path_text.h"
 #include "ublkd/kernel/kernel_name.h"
+#include "ublkd/values/path_text.h"
 
 #include <string.h>
 

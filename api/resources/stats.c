@@ -5,7 +5,7 @@
 #include "api/http/server.h"
 #include "ublkd/model/device_stats.h"
 
-#include "ublkd/base/json_print.h"
+#include "ublkd/values/json_print.h"
 
 #include <assert.h>
 

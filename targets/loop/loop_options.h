@@ -2,7 +2,7 @@
 /* The options of the loop target, as the generated table fills them (schemas/targets/loop.schema.json). */
 #pragma once
 
-#include "ublkd/base/dispatch.h"
+#include "ublkd/values/dispatch.h"
 
 /* In the order of the schema. */
 enum direct_io { DIRECT_IO_AUTO, DIRECT_IO_ON, DIRECT_IO_OFF, _DIRECT_IO_MAX };

@@ -5,7 +5,7 @@
  * directory above it was renamed. What is found there is the one if the kernel tells the same of both: an
  * overlay passes on what its layer tells, but for the numbers of device and inode. */
 #include "targets/loop/overlay_layer.h"
-#include "ublkd/base/path_text.h"
+#include "ublkd/values/path_text.h"
 
 #include "targets/loop/mount_table.h"
 

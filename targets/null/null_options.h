@@ -2,7 +2,7 @@
 /* The options of the null target, as the generated table fills them: there are none. */
 #pragma once
 
-#include "ublkd/base/dispatch.h"
+#include "ublkd/values/dispatch.h"
 
 struct null_options {
 };

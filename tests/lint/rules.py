@@ -22,9 +22,10 @@ def rooms(top, names):
 
 
 BASE = rooms("ublkd", "base")
-COMMON = rooms("ublkd", "base backing kernel")  # both programs may see it
+VALUES = rooms("ublkd", "base values")
+COMMON = rooms("ublkd", "base values backing kernel")  # both programs may see it
 PROTO = rooms("ublkd", "proto")
-API_SEES = rooms("ublkd", "backing kernel model") + [
+API_SEES = rooms("ublkd", "values backing kernel model") + [
     "ublkd/disk_users/disk_search.h",
     "ublkd/host/adoptable.h",
     "ublkd/host/host.h",
@@ -43,8 +44,9 @@ WORKER = rooms("targets/worker", "io queue disk os") + ["targets/worker/*"]
 QUOTED = [
     # the supervisor, from the ground up
     ("ublkd/base/*", []),
+    ("ublkd/values/*", BASE),
     ("ublkd/backing/*", BASE),
-    ("ublkd/kernel/*", BASE),
+    ("ublkd/kernel/*", VALUES),
     ("ublkd/proto/*", COMMON),
     ("ublkd/offload/*", BASE),
     ("ublkd/model/*", COMMON + PROTO + ["targets/target_desc.h"]),
@@ -55,7 +57,7 @@ QUOTED = [
     ("ublkd/plan/*", BASE + PROTO),
     ("ublkd/driver/*", BASE + PROTO + rooms("ublkd", "kernel offload")),
     ("ublkd/disks/*", BASE + rooms("ublkd", "offload")),
-    ("ublkd/disk_users/*", BASE + rooms("ublkd", "kernel disks offload")),
+    ("ublkd/disk_users/*", VALUES + rooms("ublkd", "kernel disks offload")),
     ("ublkd/paths/path_process.[ch]", BASE + rooms("ublkd", "offload")),
     ("ublkd/paths/*", BASE + rooms("ublkd", "kernel")),
     ("ublkd/runtime/*", BASE + PROTO + rooms("ublkd", "backing offload")),
@@ -84,17 +86,17 @@ QUOTED = [
     ("api/*", BASE + API_SEES + ["api/*/*"]),
     # a client knows the API and no more, but for a dry run what a good spec is
     ("ublkctl/text/*", BASE),
-    ("ublkctl/client/*", BASE + rooms("ublkctl", "text")),
-    ("ublkctl/verbs/dry_run.c", BASE + rooms("ublkctl", "text client spec") + ["ublkd/model/device_spec.h"]),
-    ("ublkctl/spec/assignments.c", BASE + rooms("ublkctl", "text client") + ["schemas/spec_fields.h"]),
-    ("ublkctl/spec/*", BASE + rooms("ublkctl", "text client")),
-    ("ublkctl/verbs/*", BASE + rooms("ublkctl", "text client spec") + ["ublkctl/verbs.h"]),
+    ("ublkctl/client/*", VALUES + rooms("ublkctl", "text")),
+    ("ublkctl/verbs/dry_run.c", VALUES + rooms("ublkctl", "text client spec") + ["ublkd/model/device_spec.h"]),
+    ("ublkctl/spec/assignments.c", VALUES + rooms("ublkctl", "text client") + ["schemas/spec_fields.h"]),
+    ("ublkctl/spec/*", VALUES + rooms("ublkctl", "text client")),
+    ("ublkctl/verbs/*", VALUES + rooms("ublkctl", "text client spec") + ["ublkctl/verbs.h"]),
     ("ublkctl/*", BASE + ["ublkctl/*/*"]),
     # the worker, from the ground up
     ("targets/worker/io/*", COMMON + CONTRACT),
-    ("targets/worker/os/*", BASE),
+    ("targets/worker/os/*", VALUES),
     ("targets/worker/disk/registry.c", ["!", "targets/worker/disk/registry.h", "targets/*/*.h"]),
-    ("targets/worker/disk/*", BASE + PROTO + CONTRACT),
+    ("targets/worker/disk/*", VALUES + PROTO + CONTRACT),
     ("targets/worker/queue/*", COMMON + PROTO + CONTRACT + rooms("targets/worker", "io os disk")),
     ("targets/worker/*", BASE + PROTO + CONTRACT + WORKER),
     ("targets/*/*", COMMON + CONTRACT),

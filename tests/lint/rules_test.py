@@ -16,7 +16,7 @@ GOOD = [
     ("api/resources/devices.c", '#include "ublkd/store/device_store.h"\n#include "api/http/respond.h"\n'),
     ("api/metrics/metrics_daemon.c", '#include "api/held/watch.h"\n#include "api/http/reply_counts.h"\n'),
     ("api/api.c", '#include "api/held/wait.h"\n#include "api/resources/handlers.h"\n'),
-    ("ublkctl/verbs/apply.c", '#include "ublkctl/client/call.h"\n#include "ublkd/base/quantity.h"\n'),
+    ("ublkctl/verbs/apply.c", '#include "ublkctl/client/call.h"\n#include "ublkd/values/quantity.h"\n'),
     ("ublkd/reconcile/reconciler.c", 'static void f(void)\n{\n        log_error(NULL, "x");\n}\n'),
     ("ublkd/reconcile/view/observe.c", "/* It never sleeps: sleep(1) would be wrong, log_error() as well. */\n"),
     ("api/resources/devices.c", 'const char *text = "usleep(3)";\n'),

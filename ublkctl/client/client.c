@@ -5,7 +5,7 @@
 
 #include "ublkctl/text/text.h"
 
-#include "ublkd/base/json_print.h"
+#include "ublkd/values/json_print.h"
 
 #include <curl/curl.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #include "ublkctl/client/settings.h"
 
 #include "ublkd/base/cleanup.h"
-#include "ublkd/base/quantity.h"
+#include "ublkd/values/quantity.h"
 
 #include <assert.h>
 #include <getopt.h>

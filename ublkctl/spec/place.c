@@ -3,7 +3,7 @@
 #include "ublkctl/spec/place.h"
 
 #include "ublkd/base/cleanup.h"
-#include "ublkd/base/path_text.h"
+#include "ublkd/values/path_text.h"
 
 #include <stdio.h>
 #include <string.h>

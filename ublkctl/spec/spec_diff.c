@@ -5,7 +5,7 @@
 #include "ublkctl/text/json_path.h"
 
 #include "ublkd/base/cleanup.h"
-#include "ublkd/base/quantity.h"
+#include "ublkd/values/quantity.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
 #include "ublkctl/client/url.h"
 #include "ublkctl/verbs.h"
 
-#include "ublkd/base/json_print.h"
+#include "ublkd/values/json_print.h"
 
 #include <assert.h>
 #include <stdio.h>

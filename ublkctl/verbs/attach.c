@@ -11,8 +11,8 @@
 #include "ublkctl/text/terminal.h"
 #include "ublkctl/verbs.h"
 
-#include "ublkd/base/json_print.h"
-#include "ublkd/base/quantity.h"
+#include "ublkd/values/json_print.h"
+#include "ublkd/values/quantity.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -12,7 +12,7 @@
 #include "ublkctl/client/url.h"
 #include "ublkctl/verbs.h"
 
-#include "ublkd/base/quantity.h"
+#include "ublkd/values/quantity.h"
 
 #include <stdio.h>
 #include <string.h>

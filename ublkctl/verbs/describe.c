@@ -7,7 +7,7 @@
 #include "ublkctl/text/table.h"
 #include "ublkctl/verbs.h"
 
-#include "ublkd/base/json_print.h"
+#include "ublkd/values/json_print.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "ublkctl/client/url.h"
 #include "ublkctl/verbs.h"
 
-#include "ublkd/base/json_print.h"
+#include "ublkd/values/json_print.h"
 
 #include <inttypes.h>
 #include <poll.h>

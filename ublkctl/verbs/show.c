@@ -9,8 +9,8 @@
 #include "ublkctl/client/url.h"
 #include "ublkctl/verbs.h"
 
-#include "ublkd/base/json_print.h"
-#include "ublkd/base/quantity.h"
+#include "ublkd/values/json_print.h"
+#include "ublkd/values/quantity.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/text/json_path.h"
 
-#include "ublkd/base/quantity.h"
+#include "ublkd/values/quantity.h"
 
 /* Return bytes; 0: unknown. The daemon refuses an invalid size. */
 static uint64_t bytes_of(const cJSON *size)

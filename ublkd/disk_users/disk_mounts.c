@@ -9,8 +9,8 @@
 
 #include "ublkd/disks/disk_name.h"
 
-#include "ublkd/base/path_text.h"
 #include "ublkd/kernel/mount_line.h"
+#include "ublkd/values/path_text.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -11,7 +11,7 @@
 #include "ublkd/disk_users/disk_stack.h"
 
 #include "ublkd/base/file_io.h"
-#include "ublkd/base/quantity.h"
+#include "ublkd/values/quantity.h"
 
 #include <fcntl.h>
 #include <limits.h>

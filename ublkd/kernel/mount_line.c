@@ -3,7 +3,7 @@
 #include "ublkd/kernel/mount_line.h"
 
 #include "ublkd/base/cleanup.h"
-#include "ublkd/base/path_text.h"
+#include "ublkd/values/path_text.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -2,8 +2,8 @@
 /* The conditions of a device beside Ready: copies, comparison, and the JSON that the API shows. */
 #include "ublkd/model/device_condition.h"
 
-#include "ublkd/base/json_time.h"
 #include "ublkd/base/sentence.h"
+#include "ublkd/values/json_time.h"
 
 #include <assert.h>
 #include <errno.h>

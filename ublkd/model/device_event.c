@@ -3,8 +3,8 @@
 #include "ublkd/model/device_event.h"
 
 #include "ublkd/base/cleanup.h"
-#include "ublkd/base/json_print.h"
-#include "ublkd/base/json_time.h"
+#include "ublkd/values/json_print.h"
+#include "ublkd/values/json_time.h"
 
 #include <assert.h>
 #include <string.h>

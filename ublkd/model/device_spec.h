@@ -3,8 +3,8 @@
 #pragma once
 
 #include "targets/target_desc.h"
-#include "ublkd/base/cpu_list.h"
 #include "ublkd/kernel/data_path.h"
+#include "ublkd/values/cpu_list.h"
 
 #include <cjson/cJSON.h>
 

@@ -2,10 +2,10 @@
 /* The status of a device: copies, comparison, and the JSON that the API shows. */
 #include "ublkd/model/device_status.h"
 
-#include "ublkd/base/json_print.h"
-#include "ublkd/base/json_time.h"
 #include "ublkd/base/sentence.h"
 #include "ublkd/kernel/kernel_feature.h"
+#include "ublkd/values/json_print.h"
+#include "ublkd/values/json_time.h"
 
 #include <assert.h>
 #include <stdarg.h>

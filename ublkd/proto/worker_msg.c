@@ -8,9 +8,9 @@
 #include "ublkd/proto/claims_json.h"
 #include "ublkd/proto/json_u64.h"
 
-#include "ublkd/base/json_print.h"
-#include "ublkd/base/json_util.h"
 #include "ublkd/base/utf8.h"
+#include "ublkd/values/json_print.h"
+#include "ublkd/values/json_util.h"
 
 #include <cjson/cJSON.h>
 #include <limits.h>

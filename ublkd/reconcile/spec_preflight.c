@@ -6,8 +6,8 @@
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
 
-#include "ublkd/base/quantity.h"
 #include "ublkd/base/sentence.h"
+#include "ublkd/values/quantity.h"
 
 #include <errno.h>
 #include <stdio.h>

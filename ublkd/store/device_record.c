@@ -3,8 +3,8 @@
 #include "ublkd/store/device_record.h"
 
 #include "ublkd/base/clock.h"
-#include "ublkd/base/json_print.h"
 #include "ublkd/kernel/kernel_feature.h"
+#include "ublkd/values/json_print.h"
 
 #include <assert.h>
 #include <inttypes.h>

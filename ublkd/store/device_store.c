@@ -17,7 +17,7 @@
 #include "ublkd/store/put_check.h"
 #include "ublkd/store/store_numbers.h"
 
-#include "ublkd/base/json_print.h"
+#include "ublkd/values/json_print.h"
 
 #include <assert.h>
 #include <stdarg.h>

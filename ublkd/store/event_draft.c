@@ -2,7 +2,7 @@
 /* Makes the events of changes that the store itself sees: of a spec, and of a status. */
 #include "ublkd/store/event_draft.h"
 
-#include "ublkd/base/json_print.h"
+#include "ublkd/values/json_print.h"
 
 #include <assert.h>
 #include <string.h>

@@ -5,8 +5,8 @@
  * so that a new field of the spec does not concern the worker. */
 #include "targets/worker/disk/config.h"
 #include "targets/worker/disk/registry.h"
-#include "ublkd/base/cpu_list.h"
-#include "ublkd/base/json_util.h"
+#include "ublkd/values/cpu_list.h"
+#include "ublkd/values/json_util.h"
 
 #include <stdio.h>
 #include <string.h>

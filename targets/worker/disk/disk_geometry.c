@@ -4,7 +4,7 @@
  * The driver takes most sizes as powers of two, so that is what comes out here. */
 #include "targets/worker/disk/disk_geometry.h"
 
-#include "ublkd/base/quantity.h"
+#include "ublkd/values/quantity.h"
 
 #include <inttypes.h>
 #include <string.h>

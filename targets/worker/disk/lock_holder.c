@@ -2,7 +2,7 @@
 /* Which process has locked what, read from /proc. */
 #include "targets/worker/disk/lock_holder.h"
 #include "ublkd/base/file_io.h"
-#include "ublkd/base/quantity.h"
+#include "ublkd/values/quantity.h"
 
 #include <dirent.h>
 #include <inttypes.h>

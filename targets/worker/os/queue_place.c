@@ -2,7 +2,7 @@
 /* Where a queue's thread runs, and that its memory is near. */
 #include "targets/worker/os/queue_place.h"
 #include "ublkd/base/cleanup.h"
-#include "ublkd/base/cpu_list.h"
+#include "ublkd/values/cpu_list.h"
 
 #include <linux/mempolicy.h>
 #include <string.h>

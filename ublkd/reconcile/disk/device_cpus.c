@@ -3,7 +3,7 @@
 #include "ublkd/reconcile/disk/device_cpus.h"
 
 #include "ublkd/base/cleanup.h"
-#include "ublkd/base/cpu_list.h"
+#include "ublkd/values/cpu_list.h"
 
 #include <stdio.h>
 

@@ -5,11 +5,11 @@
 #include "ublkd/base/clock.h"
 #include "ublkd/reconcile/view/spec_features.h"
 
-#include "ublkd/base/json_time.h"
-#include "ublkd/base/quantity.h"
 #include "ublkd/base/sentence.h"
 #include "ublkd/driver/device_route.h"
 #include "ublkd/store/device_record.h"
+#include "ublkd/values/json_time.h"
+#include "ublkd/values/quantity.h"
 
 #include <stdio.h>
 #include <string.h>

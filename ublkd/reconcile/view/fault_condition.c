@@ -3,7 +3,7 @@
 #include "ublkd/reconcile/view/fault_condition.h"
 
 #include "ublkd/base/cleanup.h"
-#include "ublkd/base/json_time.h"
+#include "ublkd/values/json_time.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 
-#include "ublkd/base/json_print.h"
+#include "ublkd/values/json_print.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The layers of an overlay, as its mount names them, and lines of /proc/self/mountinfo. */
 #include "targets/loop/mount_table.h"
-#include "ublkd/base/path_text.h"
+#include "ublkd/values/path_text.h"
 #include "targets/loop/overlay_layer.h"
 #include "tests/unit/check.h"
 

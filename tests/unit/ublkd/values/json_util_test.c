@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* json_util: pointers, and names that are given twice. */
-#include "ublkd/base/json_util.h"
+#include "ublkd/values/json_util.h"
 
 #include "tests/unit/check.h"
 

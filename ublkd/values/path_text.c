@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Paths as text: nothing is looked up, so a link stays the name that it is. */
-#include "ublkd/base/path_text.h"
+#include "ublkd/values/path_text.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cJSON writes numbers with %1.15g where those digits are enough, which gives an exponent from 1e15 on. */
-#include "ublkd/base/json_print.h"
+#include "ublkd/values/json_print.h"
 
 #include "ublkd/base/cleanup.h"
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "ublkd/base/problem.h"
-#include "ublkd/base/quantity.h"
+#include "ublkd/values/quantity.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>

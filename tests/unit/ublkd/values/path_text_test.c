@@ -2,7 +2,7 @@
 /* Absolute paths made of text alone. */
 #include "tests/unit/check.h"
 #include "ublkd/base/cleanup.h"
-#include "ublkd/base/path_text.h"
+#include "ublkd/values/path_text.h"
 
 static void test_escapes(void)
 {

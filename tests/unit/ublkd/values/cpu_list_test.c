@@ -2,7 +2,7 @@
 /* CPU lists. */
 #include "tests/unit/check.h"
 #include "ublkd/base/cleanup.h"
-#include "ublkd/base/cpu_list.h"
+#include "ublkd/values/cpu_list.h"
 
 static void test_good(void)
 {

@@ -5,10 +5,10 @@
  * holds its default, so that the struct can be released (and, where nothing was wrong with them, its other
  * fields used) at any time. Pointers are put together only for a fault: the way down is a chain of places on
  * the stack. */
-#include "ublkd/base/dispatch.h"
+#include "ublkd/values/dispatch.h"
 
-#include "ublkd/base/json_util.h"
 #include "ublkd/base/utf8.h"
+#include "ublkd/values/json_util.h"
 
 #include <assert.h>
 #include <ctype.h>

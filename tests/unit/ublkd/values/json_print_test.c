@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* json_print: whole numbers are written as such, however large. */
-#include "ublkd/base/json_print.h"
+#include "ublkd/values/json_print.h"
 
 #include "tests/unit/check.h"
 

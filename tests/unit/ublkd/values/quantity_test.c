@@ -2,7 +2,7 @@
 /* Amounts with a unit. */
 #include "tests/unit/check.h"
 #include "ublkd/base/cleanup.h"
-#include "ublkd/base/quantity.h"
+#include "ublkd/values/quantity.h"
 
 struct sample {
         const char *text;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* json_time: points of time in JSON. */
-#include "ublkd/base/json_time.h"
+#include "ublkd/values/json_time.h"
 
 #include "tests/unit/check.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading JSON by option tables, with tables of every kind. */
 #include "tests/unit/check.h"
-#include "ublkd/base/dispatch.h"
+#include "ublkd/values/dispatch.h"
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What can be done with an option table and no document: defaults, release, comparison, names. */
-#include "ublkd/base/dispatch.h"
+#include "ublkd/values/dispatch.h"
 
 #include <assert.h>
 #include <ctype.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What every reader of JSON needs. */
-#include "ublkd/base/json_util.h"
+#include "ublkd/values/json_util.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* CPU lists as the kernel writes them: "0-3,8". */
-#include "ublkd/base/cpu_list.h"
+#include "ublkd/values/cpu_list.h"
 
 #include <ctype.h>
 #include <errno.h>

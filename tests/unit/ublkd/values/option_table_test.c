@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Defaults, comparison and names of option tables. */
 #include "tests/unit/check.h"
-#include "ublkd/base/dispatch.h"
+#include "ublkd/values/dispatch.h"
 
 #include <stddef.h>
 

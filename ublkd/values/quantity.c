@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Amounts with a unit, as users write them. */
-#include "ublkd/base/quantity.h"
+#include "ublkd/values/quantity.h"
 #include "ublkd/base/cleanup.h"
 
 #include <ctype.h>

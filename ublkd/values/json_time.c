@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Points of time in JSON: RFC 3339, UTC. */
-#include "ublkd/base/json_time.h"
+#include "ublkd/values/json_time.h"
 
 #include "ublkd/base/clock.h"
 
