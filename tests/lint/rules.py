@@ -87,10 +87,11 @@ QUOTED = [
     # a client knows the API and no more, but for a dry run what a good spec is
     ("ublkctl/text/*", BASE),
     ("ublkctl/client/*", VALUES + rooms("ublkctl", "text")),
-    ("ublkctl/verbs/dry_run.c", VALUES + rooms("ublkctl", "text client spec") + ["ublkd/model/device_spec.h"]),
+    ("ublkctl/verbs/change/dry_run.c", VALUES + rooms("ublkctl", "text client spec verbs/show") + ["ublkd/model/device_spec.h"]),
     ("ublkctl/spec/assignments.c", VALUES + rooms("ublkctl", "text client") + ["schemas/spec_fields.h"]),
     ("ublkctl/spec/*", VALUES + rooms("ublkctl", "text client")),
-    ("ublkctl/verbs/*", VALUES + rooms("ublkctl", "text client spec") + ["ublkctl/verbs.h"]),
+    ("ublkctl/verbs/show/*", VALUES + rooms("ublkctl", "text client spec") + ["ublkctl/verbs.h"]),
+    ("ublkctl/verbs/change/*", VALUES + rooms("ublkctl", "text client spec verbs/show") + ["ublkctl/verbs.h"]),
     ("ublkctl/*", BASE + ["ublkctl/*/*"]),
     # the worker, from the ground up
     ("targets/worker/io/*", COMMON + CONTRACT),

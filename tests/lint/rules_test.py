@@ -16,7 +16,7 @@ GOOD = [
     ("api/resources/devices.c", '#include "ublkd/store/device_store.h"\n#include "api/http/respond.h"\n'),
     ("api/metrics/metrics_daemon.c", '#include "api/held/watch.h"\n#include "api/http/reply_counts.h"\n'),
     ("api/api.c", '#include "api/held/wait.h"\n#include "api/resources/handlers.h"\n'),
-    ("ublkctl/verbs/apply.c", '#include "ublkctl/client/call.h"\n#include "ublkd/values/quantity.h"\n'),
+    ("ublkctl/verbs/change/apply.c", '#include "ublkctl/client/call.h"\n#include "ublkd/values/quantity.h"\n'),
     ("ublkd/reconcile/reconciler.c", 'static void f(void)\n{\n        log_error(NULL, "x");\n}\n'),
     ("ublkd/reconcile/view/observe.c", "/* It never sleeps: sleep(1) would be wrong, log_error() as well. */\n"),
     ("api/resources/devices.c", 'const char *text = "usleep(3)";\n'),
@@ -39,7 +39,7 @@ GOOD = [
     ("ublkd/reconcile/backing/device_claim.c", "same = sentence_equal(told->detail, problem->detail);\n"),
     ("ublkd/reconcile/backing/device_claim.c", "if (strcmp(claim->key, /* no message */ other->key) == 0) reason = REASON_LIVE;\n"),
     ("ublkd/base/sentence.c", "return strcmp(one->message, other) == 0;\n"),
-    ("ublkctl/verbs/growth.c", 'return strcmp(reason, "CannotGrow") == 0;\n'),
+    ("ublkctl/verbs/change/growth.c", 'return strcmp(reason, "CannotGrow") == 0;\n'),
     ("tests/unit/observe_test.c", "CHECK(strstr(status->message, word));\n"),
 ]
 
@@ -55,6 +55,7 @@ BAD = [
     ("targets/worker/io/co.c", '#include "targets/worker/queue/perform.h"\n', "may not include"),
     ("targets/worker/disk/disk.c", '#include "targets/worker/queue/perform.h"\n', "may not include"),
     ("ublkctl/client/call.c", '#include "ublkctl/verbs.h"\n', "may not include"),
+    ("ublkctl/verbs/show/show.c", '#include "ublkctl/verbs/change/remove.h"\n', "may not include"),
     ("ublkd/reconcile/reconciler.c", '#include "targets/worker/disk/disk.h"\n', "may not include"),
     ("api/resources/devices.c", '#include "ublkd/reconcile/reconciler.h"\n', "may not include"),
     ("api/resources/devices.c", '#include "ublkd/workers/worker_proc.h"\n', "may not include"),
@@ -71,10 +72,10 @@ BAD = [
     ("targets/loop/loop.c", '#include "targets/worker/io/await.h"\n', "may not include"),
     ("targets/loop/loop.c", '#include "targets/null/null.h"\n', "may not include"),
     ("targets/loop/loop.c", '#include "ublkd/proto/worker_msg.h"\n', "may not include"),
-    ("ublkctl/verbs/apply.c", '#include "ublkd/model/device_spec.h"\n', "may not include"),
-    ("ublkctl/verbs/apply.c", '#include "ublkd/proto/worker_msg.h"\n', "may not include"),
-    ("ublkctl/verbs/apply.c", '#include "api/api.h"\n', "may not include"),
-    ("ublkctl/verbs/await.c", "sleep(1);\n", "sleeps"),
+    ("ublkctl/verbs/change/apply.c", '#include "ublkd/model/device_spec.h"\n', "may not include"),
+    ("ublkctl/verbs/change/apply.c", '#include "ublkd/proto/worker_msg.h"\n', "may not include"),
+    ("ublkctl/verbs/change/apply.c", '#include "api/api.h"\n', "may not include"),
+    ("ublkctl/verbs/show/await.c", "sleep(1);\n", "sleeps"),
     ("ublkd/plan/plan.c", "#include <unistd.h>\n", "is pure"),
     ("ublkd/plan/attempt.c", "#  include <time.h>\n", "is pure"),
     ("ublkd/plan/plan.c", '#include "ublkd/base/cleanup.h"\n', "may not include"),
@@ -114,7 +115,7 @@ BAD = [
     ("ublkd/reconcile/worker/device_worker.c", 'x = strcmp(device->note.reason, "BackingInUse");\n', "meant for people"),
     ("ublkd/reconcile/device_log.c", "if (strcmp(steps[i], reason) == 0)\n", "meant for people"),
     ("api/held/wait.c", "strncmp (f(1, 2),\n   status->message, 3);\n", "meant for people"),
-    ("ublkctl/verbs/await.c", "found = strstr(message, tries[i]);\n", "meant for people"),
+    ("ublkctl/verbs/show/await.c", "found = strstr(message, tries[i]);\n", "meant for people"),
 ]
 
 

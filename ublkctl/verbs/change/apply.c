@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* apply: create and change devices until they match their files. */
-#include "ublkctl/verbs/await.h"
+#include "ublkctl/verbs/show/await.h"
 #include "ublkctl/spec/documents.h"
-#include "ublkctl/verbs/dry_run.h"
+#include "ublkctl/verbs/change/dry_run.h"
 #include "ublkctl/text/json_path.h"
-#include "ublkctl/verbs/prune.h"
-#include "ublkctl/verbs/show.h"
-#include "ublkctl/verbs/shrink.h"
+#include "ublkctl/verbs/change/prune.h"
+#include "ublkctl/verbs/show/show.h"
+#include "ublkctl/verbs/change/shrink.h"
 #include "ublkctl/spec/spec_diff.h"
 #include "ublkctl/text/terminal.h"
 #include "ublkctl/client/url.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Compute what a device did between two readings of its counters. */
-#include "ublkctl/verbs/rate.h"
+#include "ublkctl/verbs/show/rate.h"
 
 #include "ublkctl/text/json_path.h"
 

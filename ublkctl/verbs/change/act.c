@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* recover and restart: act on the worker of a device. */
-#include "ublkctl/verbs/await.h"
+#include "ublkctl/verbs/show/await.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/terminal.h"
 #include "ublkctl/client/url.h"

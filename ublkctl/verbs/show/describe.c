@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* describe: show everything about a device to people. */
 #include "ublkctl/text/amounts.h"
-#include "ublkctl/verbs/await.h"
+#include "ublkctl/verbs/show/await.h"
 #include "ublkctl/client/event_list.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/table.h"

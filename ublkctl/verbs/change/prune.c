@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* apply --prune: remove devices that are in no file. */
-#include "ublkctl/verbs/prune.h"
+#include "ublkctl/verbs/change/prune.h"
 
-#include "ublkctl/verbs/await.h"
+#include "ublkctl/verbs/show/await.h"
 #include "ublkctl/text/json_path.h"
-#include "ublkctl/verbs/remove.h"
-#include "ublkctl/verbs/show.h"
+#include "ublkctl/verbs/change/remove.h"
+#include "ublkctl/verbs/show/show.h"
 #include "ublkctl/text/terminal.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Undo a growth that failed. Only opening the backing store shows that it fails; by then ublkd has stored the
  * change, and would retry for ever. */
-#include "ublkctl/verbs/growth.h"
+#include "ublkctl/verbs/change/growth.h"
 
-#include "ublkctl/verbs/await.h"
+#include "ublkctl/verbs/show/await.h"
 #include "ublkctl/text/json_path.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* adopt: disks whose record the database does not have, because it was lost or is older. */
-#include "ublkctl/verbs/await.h"
+#include "ublkctl/verbs/show/await.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/terminal.h"
 #include "ublkctl/verbs.h"

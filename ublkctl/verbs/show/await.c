@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Wait for devices, with a line of progress on a terminal. */
-#include "ublkctl/verbs/await.h"
+#include "ublkctl/verbs/show/await.h"
 
 #include "ublkctl/client/device_watch.h"
 #include "ublkctl/text/json_path.h"

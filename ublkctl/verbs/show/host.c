@@ -2,7 +2,7 @@
 /* host and targets: show what this machine and this build support. */
 #include "ublkctl/client/call.h"
 #include "ublkctl/text/json_path.h"
-#include "ublkctl/verbs/show.h"
+#include "ublkctl/verbs/show/show.h"
 #include "ublkctl/text/table.h"
 #include "ublkctl/verbs.h"
 

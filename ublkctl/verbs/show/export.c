@@ -2,7 +2,7 @@
 /* export: write the specs of all devices, as a backup for 'ublkctl apply'. */
 #include "ublkctl/spec/file_fault.h"
 #include "ublkctl/text/json_path.h"
-#include "ublkctl/verbs/show.h"
+#include "ublkctl/verbs/show/show.h"
 #include "ublkctl/verbs.h"
 #include "ublkd/base/file_io.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* top: show the load of devices, from the differences of their counters. */
 #include "ublkctl/text/amounts.h"
-#include "ublkctl/verbs/await.h"
+#include "ublkctl/verbs/show/await.h"
 #include "ublkctl/text/json_path.h"
-#include "ublkctl/verbs/rate.h"
-#include "ublkctl/verbs/stats.h"
+#include "ublkctl/verbs/show/rate.h"
+#include "ublkctl/verbs/show/stats.h"
 #include "ublkctl/text/table.h"
 #include "ublkctl/verbs.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of rates and percentiles from two readings of the counters. */
 #include "tests/unit/check.h"
-#include "ublkctl/verbs/rate.h"
+#include "ublkctl/verbs/show/rate.h"
 #include "ublkd/base/cleanup.h"
 
 static cJSON *stats(const char *uid, unsigned reads, const char *histogram, unsigned flushes)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* stats: print the counters of devices. */
-#include "ublkctl/verbs/stats.h"
+#include "ublkctl/verbs/show/stats.h"
 
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/text/json_path.h"
-#include "ublkctl/verbs/show.h"
+#include "ublkctl/verbs/show/show.h"
 #include "ublkctl/text/table.h"
 #include "ublkctl/verbs.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* attach and detach: handle disks like losetup does, by file and by node. */
 #include "ublkctl/text/amounts.h"
-#include "ublkctl/verbs/await.h"
+#include "ublkctl/verbs/show/await.h"
 #include "ublkctl/spec/device_name.h"
 #include "ublkctl/spec/file_fault.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/spec/place.h"
-#include "ublkctl/verbs/remove.h"
-#include "ublkctl/verbs/show.h"
+#include "ublkctl/verbs/change/remove.h"
+#include "ublkctl/verbs/show/show.h"
 #include "ublkctl/text/terminal.h"
 #include "ublkctl/verbs.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Refuse to shrink a disk without --allow-shrink, because that cuts off everything beyond its new end. */
-#include "ublkctl/verbs/shrink.h"
+#include "ublkctl/verbs/change/shrink.h"
 
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/text/json_path.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* delete: send all removals before waiting for the first. */
-#include "ublkctl/verbs/remove.h"
+#include "ublkctl/verbs/change/remove.h"
 
-#include "ublkctl/verbs/await.h"
+#include "ublkctl/verbs/show/await.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/terminal.h"
 #include "ublkctl/verbs.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Show what a change would do, as far as that can be known without doing it. */
-#include "ublkctl/verbs/dry_run.h"
+#include "ublkctl/verbs/change/dry_run.h"
 
 #include "ublkctl/text/json_path.h"
-#include "ublkctl/verbs/remove.h"
+#include "ublkctl/verbs/change/remove.h"
 #include "ublkctl/text/terminal.h"
 
 #include "ublkd/model/device_spec.h"

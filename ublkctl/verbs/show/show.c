@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* get and list: show devices as a table, as JSON, or by name. */
-#include "ublkctl/verbs/show.h"
+#include "ublkctl/verbs/show/show.h"
 
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/table.h"
-#include "ublkctl/verbs/await.h"
+#include "ublkctl/verbs/show/await.h"
 #include "ublkctl/client/url.h"
 #include "ublkctl/verbs.h"
 
