@@ -3,6 +3,7 @@
 #include "ublkd/runtime_guard.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/put_device.h"
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/log.h"
 
@@ -48,24 +49,6 @@ struct place {
         struct device_store *store;
 };
 
-static void put(const struct place *place, const char *name)
-{
-        _cleanup_problems_ struct problem_list problems = {};
-        const struct put_condition condition = {.mode = PUT_CREATE};
-        const struct device_record *record;
-        struct device_spec *spec = NULL;
-        enum put_outcome outcome;
-        char text[128];
-        cJSON *document;
-
-        snprintf(text, sizeof(text), "{\"name\":\"%s\",\"target\":{\"type\":\"null\"},\"size\":\"1MiB\"}",
-                name);
-        document = cJSON_Parse(text);
-        CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0);
-        CHECK_INT(device_store_put(place->store, spec, &condition, &record, &outcome, &problems), 0);
-        cJSON_Delete(document);
-}
-
 static bool has_record(const struct place *place, const char *name)
 {
         return runtime_dir_has_record(place->dir, device_store_get(place->store, name)->uid);
@@ -87,9 +70,9 @@ static void run(const struct place *place, const char *command)
 /* A worker that exits removes its socket. That is not a loss, also while records cannot be written. */
 static void test_while_a_record_cannot_be_written(const struct place *place)
 {
-        put(place, "one");
+        CHECK_INT(put_null_disk(place->store, "one", ""), 0);
         is_full = true;
-        put(place, "two");
+        CHECK_INT(put_null_disk(place->store, "two", ""), 0);
         CHECK(!has_record(place, "two"));
         run(place, "touch workers/x.sock; rm workers/x.sock");
         CHECK(!seen.remade);

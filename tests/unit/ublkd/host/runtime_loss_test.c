@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is said of workers whose runtime directory was removed, and for how long. */
 #include "tests/unit/check.h"
+#include "tests/unit/put_device.h"
 #include "ublkd/host/runtime_loss.h"
 
 #include "ublkd/base/clock.h"
@@ -26,24 +27,6 @@ static void lose(const char *one, const char *two)
 {
         without_files[0] = one;
         without_files[1] = two;
-}
-
-static void put(const char *name)
-{
-        _cleanup_problems_ struct problem_list problems = {};
-        const struct put_condition condition = {.mode = PUT_CREATE};
-        const struct device_record *record;
-        struct device_spec *spec = NULL;
-        enum put_outcome outcome;
-        char text[128];
-        cJSON *document;
-
-        snprintf(text, sizeof(text), "{\"name\":\"%s\",\"target\":{\"type\":\"null\"},\"size\":\"1MiB\"}",
-                name);
-        document = cJSON_Parse(text);
-        CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0);
-        CHECK_INT(device_store_put(store, spec, &condition, &record, &outcome, &problems), 0);
-        cJSON_Delete(document);
 }
 
 static pid_t worker; /* this process */
@@ -196,9 +179,9 @@ int main(void)
         worker = getpid();
         CHECK_INT(store_memory_open(&backend, &context), 0);
         CHECK_INT(device_store_new(backend, context, &store), 0);
-        put("idle");
-        put("one");
-        put("two");
+        CHECK_INT(put_null_disk(store, "idle", ""), 0);
+        CHECK_INT(put_null_disk(store, "one", ""), 0);
+        CHECK_INT(put_null_disk(store, "two", ""), 0);
         test_until_the_last_worker_was_replaced();
         test_while_it_cannot_be_made_again();
         test_files_of_workers();

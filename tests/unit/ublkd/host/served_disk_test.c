@@ -4,25 +4,9 @@
 #include "ublkd/store/device_store.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/put_device.h"
 
 enum { WORKER = 53 };
-
-#define SPEC "{\"name\":\"top\",\"target\":{\"type\":\"null\"},\"size\":\"1MiB\"}"
-
-static void put(struct device_store *store)
-{
-        const struct put_condition condition = {.mode = PUT_CREATE_OR_REPLACE};
-        struct problem_list problems = {};
-        const struct device_record *record;
-        struct device_spec *spec = NULL;
-        enum put_outcome outcome;
-        cJSON *document = cJSON_Parse(SPEC);
-
-        CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0);
-        CHECK_INT(device_store_put(store, spec, &condition, &record, &outcome, &problems), 0);
-        cJSON_Delete(document);
-        problem_list_clear(&problems);
-}
 
 static void set_status(struct device_store *store, int number)
 {
@@ -43,7 +27,7 @@ int main(void)
 
         CHECK_INT(store_memory_open(&backend, &context), 0);
         CHECK_INT(device_store_new(backend, context, &store), 0);
-        put(store);
+        CHECK_INT(put_null_disk(store, "top", ""), 0);
         CHECK(!served_disk_describe(store, WORKER, text, sizeof(text)));
         set_status(store, -1);
         CHECK(served_disk_describe(store, WORKER, text, sizeof(text)));

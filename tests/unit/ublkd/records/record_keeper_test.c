@@ -2,6 +2,7 @@
 /* A database that is lost, is an older copy, or is another one: what its records are then, and how they come
  * back. */
 #include "tests/unit/check.h"
+#include "tests/unit/put_device.h"
 #include "ublkd/records/record_keeper.h"
 
 #include "ublkd/model/device_cookie.h"
@@ -62,31 +63,9 @@ static void stop_and(struct place *place, const char *command)
         run(place, command);
 }
 
-static int try_put(struct place *place, const char *name, const char *more)
-{
-        _cleanup_problems_ struct problem_list problems = {};
-        const struct put_condition condition = {.mode = PUT_CREATE_OR_REPLACE};
-        const struct device_record *record;
-        struct device_spec *spec = NULL;
-        enum put_outcome outcome;
-        char text[256];
-        cJSON *document;
-        int r;
-
-        snprintf(text, sizeof(text), "{\"name\":\"%s\",\"target\":{\"type\":\"null\"},\"size\":\"1MiB\"%s}",
-                name, more);
-        document = cJSON_Parse(text);
-        CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0);
-        r = device_store_put(place->store, spec, &condition, &record, &outcome, &problems);
-        if (r < 0)
-                device_spec_free(spec);
-        cJSON_Delete(document);
-        return r;
-}
-
 static void put(struct place *place, const char *name, const char *more)
 {
-        CHECK_INT(try_put(place, name, more), 0);
+        CHECK_INT(put_null_disk(place->store, name, more), 0);
 }
 
 static void create(struct place *place, const char *name, int number)
@@ -265,8 +244,8 @@ static void test_an_older_database(struct place *place)
                 CHECK_INT(get(place, "data")->status.reason, REASON_RECORD_OUTDATED);
                 CHECK_INT(get(place, "data")->status.phase, PHASE_FAILED);
                 CHECK_INT(get(place, "same")->age, RECORD_CURRENT);
-                CHECK_INT(try_put(place, "data", ""), -EUCLEAN);
-                CHECK_INT(try_put(place, "data", ",\"labels\":{\"a\":\"b\"}"), -EUCLEAN);
+                CHECK_INT(put_null_disk(place->store, "data", ""), -EUCLEAN);
+                CHECK_INT(put_null_disk(place->store, "data", ",\"labels\":{\"a\":\"b\"}"), -EUCLEAN);
                 CHECK_INT(device_store_set_status(place->store, "same", &status), 0);
                 put(place, "same", i % 2 ? "" : ",\"labels\":{\"a\":\"b\"}");
                 stop(place);
@@ -280,7 +259,7 @@ static void test_an_older_database(struct place *place)
         CHECK_INT(get(place, "data")->age, RECORD_CURRENT);
         CHECK_INT(get(place, "data")->epoch, 2);
         CHECK_INT(get(place, "data")->spec->options.queue_depth, 64);
-        CHECK_INT(try_put(place, "data", ""), 0);
+        CHECK_INT(put_null_disk(place->store, "data", ""), 0);
         stop(place);
         start(place);
         CHECK_INT(get(place, "data")->age, RECORD_CURRENT);

@@ -2,6 +2,7 @@
 /* device_store: the rules of the records, over a backend that remembers and that can fail. */
 #include "ublkd/store/device_store.h"
 #include "tests/unit/check.h"
+#include "tests/unit/put_device.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -210,15 +211,6 @@ static int put_why(struct device_store *store, const char *text, const struct pu
         return r;
 }
 
-static int put(struct device_store *store, const char *text)
-{
-        const struct put_condition condition = {.mode = PUT_CREATE_OR_REPLACE};
-        enum put_outcome outcome;
-        char why[256];
-
-        return put_why(store, text, &condition, &outcome, why, sizeof(why));
-}
-
 #define SPEC(name, more) "{\"name\":\"" name "\",\"target\":{\"type\":\"null\"},\"size\":\"1MiB\"" more "}"
 
 struct witness {
@@ -245,7 +237,7 @@ static void test_generations_and_epochs(struct disk *disk)
         const struct device_record *record;
         char uid[UID_TEXT_SIZE];
 
-        CHECK_INT(put(store, SPEC("data", "")), 0);
+        CHECK_INT(put_device(store, SPEC("data", "")), 0);
         record = device_store_get(store, "data");
         if (!CHECK(record))
                 return;
@@ -254,20 +246,20 @@ static void test_generations_and_epochs(struct disk *disk)
         CHECK_INT(record->number, -1);
         CHECK_INT(record->status.phase, PHASE_PENDING);
         strcpy(uid, record->uid);
-        CHECK_INT(put(store, SPEC("data", ",\"queueDepth\":128")), 0); /* the default */
+        CHECK_INT(put_device(store, SPEC("data", ",\"queueDepth\":128")), 0); /* the default */
         CHECK_INT(record->generation, 1);
-        CHECK_INT(put(store, SPEC("data", ",\"labels\":{\"a\":\"b\"}")), 0);
+        CHECK_INT(put_device(store, SPEC("data", ",\"labels\":{\"a\":\"b\"}")), 0);
         CHECK_INT(record->generation, 2);
         CHECK_INT(record->epoch, 1); /* a label needs no new disk */
-        CHECK_INT(put(store, SPEC("data", ",\"queueDepth\":64")), 0);
+        CHECK_INT(put_device(store, SPEC("data", ",\"queueDepth\":64")), 0);
         CHECK_INT(record->generation, 3);
         CHECK_INT(record->epoch, 2);
-        CHECK_INT(put(store, SPEC("data", ",\"queueDepth\":64,\"id\":9")), 0);
+        CHECK_INT(put_device(store, SPEC("data", ",\"queueDepth\":64,\"id\":9")), 0);
         CHECK_INT(record->epoch, 3);
         CHECK_INT(record->number, 9);
-        CHECK_INT(put(store, SPEC("data", ",\"queueDepth\":64")), 0);
+        CHECK_INT(put_device(store, SPEC("data", ",\"queueDepth\":64")), 0);
         CHECK_INT(record->number, 9); /* once given out, it is kept */
-        CHECK_INT(put(store, SPEC("data", ",\"queueDepth\":64,\"id\":11")), 0);
+        CHECK_INT(put_device(store, SPEC("data", ",\"queueDepth\":64,\"id\":11")), 0);
         CHECK_INT(record->number, 9); /* the old disk is there until the reconciler has removed it */
         CHECK_STR(record->uid, uid);
         device_store_free(store);
@@ -279,7 +271,7 @@ static void test_generations_and_epochs(struct disk *disk)
         CHECK_INT(record->generation, 6);
         CHECK_INT(record->number, 9);
         CHECK_INT(device_store_remove(store, "data"), 0);
-        CHECK_INT(put(store, SPEC("data", "")), 0);
+        CHECK_INT(put_device(store, SPEC("data", "")), 0);
         CHECK(strcmp(device_store_get(store, "data")->uid, uid) != 0); /* another device of the same name */
         device_store_free(store);
 }
@@ -330,13 +322,13 @@ static void test_numbers(struct disk *disk)
         enum put_outcome outcome;
         char why[256];
 
-        CHECK_INT(put(store, SPEC("one", "")), 0);
+        CHECK_INT(put_device(store, SPEC("one", "")), 0);
         CHECK_INT(device_store_assign_number(store, "one", 4), 0);
         CHECK_INT(put_why(store, SPEC("two", ",\"id\":4"), &condition, &outcome, why, sizeof(why)),
                 -EADDRINUSE);
         CHECK(strstr(why, "one"));
         CHECK(!device_store_get(store, "two"));
-        CHECK_INT(put(store, SPEC("two", ",\"id\":5")), 0);
+        CHECK_INT(put_device(store, SPEC("two", ",\"id\":5")), 0);
         CHECK_INT(device_store_assign_number(store, "one", 5), -EADDRINUSE);
         CHECK_INT(device_store_get(store, "one")->number, 4);
         CHECK_INT(device_store_assign_number(store, "three", 1), -ENOENT);
@@ -350,12 +342,12 @@ static void test_failing_writes(struct disk *disk)
         struct witness witness = {};
         uint64_t revision;
 
-        CHECK_INT(put(store, SPEC("data", "")), 0);
+        CHECK_INT(put_device(store, SPEC("data", "")), 0);
         CHECK_INT(device_store_subscribe(store, on_event, &witness), 0);
         revision = device_store_revision(store);
         disk->fail = -ENOSPC;
-        CHECK_INT(put(store, SPEC("data", ",\"queueDepth\":7")), -ENOSPC);
-        CHECK_INT(put(store, SPEC("other", "")), -ENOSPC);
+        CHECK_INT(put_device(store, SPEC("data", ",\"queueDepth\":7")), -ENOSPC);
+        CHECK_INT(put_device(store, SPEC("other", "")), -ENOSPC);
         CHECK_INT(device_store_request_delete(store, "data", false), -ENOSPC);
         CHECK_INT(device_store_request_recover(store, "data"), -ENOSPC);
         CHECK_INT(device_store_assign_number(store, "data", 3), -ENOSPC);
@@ -372,7 +364,7 @@ static void test_failing_writes(struct disk *disk)
         for (size_t i = 0; i < _STORE_EVENT_MAX; i++)
                 CHECK_INT(witness.counts[i], 0);
         disk->fail = 0;
-        CHECK_INT(put(store, SPEC("data", ",\"queueDepth\":7")), 0);
+        CHECK_INT(put_device(store, SPEC("data", ",\"queueDepth\":7")), 0);
         CHECK_INT(witness.counts[STORE_SPEC], 1);
         device_store_free(store);
 }
@@ -384,7 +376,7 @@ static void test_intents(struct disk *disk)
         struct witness witness = {};
 
         CHECK_INT(device_store_subscribe(store, on_event, &witness), 0);
-        CHECK_INT(put(store, SPEC("data", "")), 0);
+        CHECK_INT(put_device(store, SPEC("data", "")), 0);
         record = device_store_get(store, "data");
         CHECK_INT(device_store_request_recover(store, "data"), 0);
         CHECK_INT(device_store_request_recover(store, "data"), 0);
@@ -395,7 +387,7 @@ static void test_intents(struct disk *disk)
         CHECK_INT(device_store_set_held(store, "data", true), 0);
         CHECK_INT(witness.counts[STORE_INTENT], 3);
         CHECK(!record->recover_requested); /* done, or moot */
-        CHECK_INT(put(store, SPEC("data", ",\"labels\":{}")), 0);
+        CHECK_INT(put_device(store, SPEC("data", ",\"labels\":{}")), 0);
         CHECK_INT(strlen(record->held_boot), UID_TEXT_SIZE - 1);
         device_store_free(store);
 
@@ -408,11 +400,11 @@ static void test_intents(struct disk *disk)
         CHECK_STR(record->held_boot, "");
         CHECK(!record->recover_requested);
         CHECK_INT(device_store_set_held(store, "data", true), 0);
-        CHECK_INT(put(store, SPEC("data", ",\"queueDepth\":3")), 0);
+        CHECK_INT(put_device(store, SPEC("data", ",\"queueDepth\":3")), 0);
         CHECK_STR(record->held_boot, ""); /* a new disk has not lost a worker */
         CHECK_INT(device_store_request_delete(store, "data", false), 0);
         CHECK_INT(device_store_request_delete(store, "data", false), 0);
-        CHECK_INT(put(store, SPEC("data", "")), -EBUSY);
+        CHECK_INT(put_device(store, SPEC("data", "")), -EBUSY);
         CHECK_INT(device_store_request_delete(store, "absent", false), -ENOENT);
         CHECK_INT(device_store_request_recover(store, "absent"), -ENOENT);
         CHECK_INT(device_store_request_restart(store, "absent", false), -ENOENT);
@@ -448,7 +440,7 @@ static void test_status(struct disk *disk)
         unsigned writes;
         uint64_t ready_at, revision;
 
-        CHECK_INT(put(store, SPEC("data", "")), 0);
+        CHECK_INT(put_device(store, SPEC("data", "")), 0);
         record = device_store_get(store, "data");
         CHECK_INT(device_store_subscribe(store, on_event, &witness), 0);
         writes = disk->writes;
@@ -517,7 +509,7 @@ static void test_quarantine(struct disk *disk)
         CHECK_INT(device_store_request_delete(store, "bad0", false), 0);
         CHECK_STR(find_row(disk, "bad0")->document, bad[0]); /* kept as it was */
         CHECK_INT(device_store_remove(store, "bad0"), 0);
-        CHECK_INT(put(store, SPEC("bad1", "")), 0);
+        CHECK_INT(put_device(store, SPEC("bad1", "")), 0);
         record = device_store_get(store, "bad1");
         CHECK(record->spec && !record->quarantine);
         CHECK_INT(record->generation, 5);
@@ -535,7 +527,7 @@ static void test_thousands_in_order(struct disk *disk)
         for (unsigned i = 0; i < ROWS_MAX - 500; i++) {
                 snprintf(text, sizeof(text), "{\"name\":\"d%u\",\"target\":{\"type\":\"null\"},\"size\":512}",
                         i * 7919 % 100000);
-                CHECK_INT(put(store, text), 0);
+                CHECK_INT(put_device(store, text), 0);
         }
         DEVICE_STORE_FOREACH (record, store) {
                 CHECK(strcmp(record->name, last) > 0);
@@ -571,13 +563,13 @@ static void test_subscribers_may_leave(struct disk *disk)
         CHECK_INT(device_store_subscribe(store, leave, &first), 0);
         CHECK_INT(device_store_subscribe(store, leave, &second), 0);
         CHECK_INT(device_store_subscribe(store, on_event, &witness), 0);
-        CHECK_INT(put(store, SPEC("one", "")), 0);
-        CHECK_INT(put(store, SPEC("two", "")), 0);
+        CHECK_INT(put_device(store, SPEC("one", "")), 0);
+        CHECK_INT(put_device(store, SPEC("two", "")), 0);
         CHECK_INT(first.calls, 1);
         CHECK_INT(second.calls, 1);
         CHECK_INT(witness.counts[STORE_SPEC], 2);
         device_store_unsubscribe(store, on_event, &witness);
-        CHECK_INT(put(store, SPEC("three", "")), 0);
+        CHECK_INT(put_device(store, SPEC("three", "")), 0);
         CHECK_INT(witness.counts[STORE_SPEC], 2);
         device_store_free(store);
 }

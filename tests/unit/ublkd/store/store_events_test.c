@@ -3,6 +3,7 @@
 #include "ublkd/store/device_store.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/put_device.h"
 
 #include <ftw.h>
 #include <sqlite3.h>
@@ -36,21 +37,6 @@ static struct device_store *open_store(const struct place *place)
         if (!store)
                 abort();
         return store;
-}
-
-static void put(struct device_store *store, const char *text)
-{
-        const struct put_condition condition = {.mode = PUT_CREATE_OR_REPLACE};
-        struct problem_list problems = {};
-        const struct device_record *record;
-        struct device_spec *spec = NULL;
-        enum put_outcome outcome;
-        cJSON *document = cJSON_Parse(text);
-
-        CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0);
-        CHECK_INT(device_store_put(store, spec, &condition, &record, &outcome, &problems), 0);
-        cJSON_Delete(document);
-        problem_list_clear(&problems);
 }
 
 static void set_status(
@@ -88,7 +74,7 @@ static void test_every_change_is_reported(const struct place *place)
         struct device_store *store = open_store(place);
         uint64_t revision;
 
-        put(store, SPEC(",\"labels\":{\"app\":\"db\"}"));
+        CHECK_INT(put_device(store, SPEC(",\"labels\":{\"app\":\"db\"}")), 0);
         check_last(store, REASON_CREATED, EVENT_NORMAL);
         CHECK_STR(last_event(store)->labels, "{\"app\":\"db\"}");
         set_status(store, PHASE_STARTING, REASON_STARTING, 1);
@@ -115,7 +101,7 @@ static void test_every_change_is_reported(const struct place *place)
         CHECK_INT(device_store_note(store, "other", EVENT_WARNING, REASON_WORKER_DIED, "It died."), -ENOENT);
         CHECK_INT(device_store_request_recover(store, "data"), 0);
         check_last(store, REASON_RECOVER_REQUESTED, EVENT_NORMAL);
-        put(store, SPEC(",\"readOnly\":true"));
+        CHECK_INT(put_device(store, SPEC(",\"readOnly\":true")), 0);
         check_last(store, REASON_SPEC_CHANGED, EVENT_NORMAL);
         CHECK(!strstr(last_event(store)->message, "removes")); /* there is no old disk */
         CHECK(!last_event(store)->labels);
@@ -163,7 +149,7 @@ static void test_asked_for_survives_a_crash(const struct place *place)
         struct device_store *store = open_store(place), *crashed;
         uint64_t before;
 
-        put(store, SPEC());
+        CHECK_INT(put_device(store, SPEC()), 0);
         CHECK_INT(device_store_request_delete(store, "data", false), 0);
         before = device_store_revision(store);
         crashed = open_crashed(place);
@@ -183,7 +169,7 @@ static void test_flapping_costs_no_writes(const struct place *place)
         struct stat before, after;
         char log[128];
 
-        put(store, SPEC());
+        CHECK_INT(put_device(store, SPEC()), 0);
         snprintf(log, sizeof(log), "%s-wal", place->database);
         CHECK_INT(stat(log, &before), 0);
         for (int i = 0; i < 5000; i++) {
@@ -213,7 +199,7 @@ static void test_compaction_is_remembered(const struct place *place)
         uint64_t compacted;
         char reason[16];
 
-        put(store, SPEC());
+        CHECK_INT(put_device(store, SPEC()), 0);
         for (int i = 0; i < EVENTS_MAX + 100; i++) {
                 snprintf(reason, sizeof(reason), "Reason%d", i);
                 CHECK_INT(
@@ -252,7 +238,7 @@ static void test_the_database_is_bounded(const struct place *place)
         struct device_store *store = open_store(place);
         char reason[16];
 
-        put(store, SPEC());
+        CHECK_INT(put_device(store, SPEC()), 0);
         for (int i = 0; i < EVENTS_MAX; i++) {
                 snprintf(reason, sizeof(reason), "Reason%d", i);
                 CHECK_INT(
@@ -262,7 +248,7 @@ static void test_the_database_is_bounded(const struct place *place)
         CHECK(!event_log_has_dropped(device_store_events(store)));
         CHECK_INT(device_store_request_delete(store, "data", false), 0);
         CHECK_INT(device_store_remove(store, "data"), 0);
-        put(store, SPEC());
+        CHECK_INT(put_device(store, SPEC()), 0);
         CHECK(event_log_has_dropped(device_store_events(store)));
         CHECK_INT(device_store_save_events(store), 0);
         CHECK(!event_log_has_dropped(device_store_events(store)));
@@ -278,7 +264,7 @@ static void test_revisions_behind_the_events(const struct place *place)
         uint64_t newest;
         sqlite3 *db = NULL;
 
-        put(store, SPEC());
+        CHECK_INT(put_device(store, SPEC()), 0);
         set_status(store, PHASE_BACKOFF, REASON_BACKING_FILE_MISSING, 1);
         newest = last_event(store)->revision;
         device_store_free(store);
