@@ -19,13 +19,13 @@ struct peer {
         pid_t pid; /* 0 on TCP */
 };
 
-/* Fill `ret` with the peer of a connected socket. 0 or -errno. */
+/* Fill `ret` with the peer of a connected socket. Return 0 or -errno. */
 int peer_of_socket(int fd, struct peer *ret);
 
 /* Return whether the peer may change devices; on TCP, once its token matches. */
 bool peer_may_change(const struct peer *peer);
 
-/* Read STATE_DIR/api-token, or create it with mode 0600. 0; -errno with one problem. */
+/* Read STATE_DIR/api-token, or create it with mode 0600. Return 0; -errno with one problem. */
 int token_open(const char *state_dir, char ret_token[static TOKEN_TEXT_SIZE], struct problem_list *problems);
 
 /* Compare the value of an Authorization header (or NULL) with the token, in a time that reveals nothing about

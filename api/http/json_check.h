@@ -16,6 +16,6 @@ struct json_fault {
         size_t line, column; /* from 1; the column counts bytes */
 };
 
-/* Check `text`, which has a NUL after its `size` bytes: one value, with white space around it. 0; -EINVAL
- * with *ret_fault. */
+/* Check `text`, which has a NUL after its `size` bytes: one value, with white space around it. Return 0;
+ * -EINVAL with *ret_fault. */
 int json_check(const char *text, size_t size, struct json_fault *ret_fault);

@@ -17,10 +17,11 @@ struct listener {
         sd_event_source *source; /* the server sets and uses it */
 };
 
-/* Open a listening socket on ADDRESS: a path, tcp://127.0.0.1:PORT or tcp://[::1]:PORT. 0; -errno with one
- * problem. */
+/* Open a listening socket on ADDRESS: a path, tcp://127.0.0.1:PORT or tcp://[::1]:PORT. Return 0; -errno with
+ * one problem. */
 int listener_open(const char *address, struct listener *ret, struct problem_list *problems);
-/* Take over a listening socket that another process has bound; `fd` is closed on failure. 0; -errno. */
+/* Take over a listening socket that another process has bound; `fd` is closed on failure. Return 0; -errno.
+ */
 int listener_adopt(int fd, struct listener *ret, struct problem_list *problems);
 /* Return true, and the path, if the file of the socket was removed, so that no client can connect. */
 bool listener_is_lost(const struct listener *listener, char *path, size_t size);

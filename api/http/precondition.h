@@ -7,8 +7,8 @@
 
 #include "api/http/request.h"
 
-/* Read both headers for a change of the device `record` (NULL: it does not exist). 0 and a condition for
- * device_store_put(); -EINVAL with a reply. */
+/* Read both headers for a change of the device `record` (NULL: it does not exist). Return 0 and a condition
+ * for device_store_put(); -EINVAL with a reply. */
 int precondition_read(
         struct request *request, const struct device_record *record, struct put_condition *condition);
 

@@ -54,13 +54,14 @@ struct query {
 };
 
 /* Set defaults, then read the query parameters of `connection`; `allowed` (enum query_parameter) are
- * permitted. 0; -EINVAL with problems (without pointers); -ENOMEM. The caller clears `ret` in any case. */
+ * permitted. Return 0; -EINVAL with problems (without pointers); -ENOMEM. The caller clears `ret` in any
+ * case. */
 int query_parse(struct MHD_Connection *connection, unsigned allowed, struct query *ret,
         struct problem_list *problems);
-/* Parse a revision of the store, in decimal digits. 0 or -EINVAL. */
+/* Parse a revision of the store, in decimal digits. Return 0 or -EINVAL. */
 int query_parse_revision(const char *text, uint64_t *ret);
 void query_clear(struct query *query);
 
-/* Decode %XX in the `size` bytes of `text` into `ret`, with a NUL at the end. 0; -EINVAL: a bad escape, or a
- * NUL in the result; -ENOBUFS. */
+/* Decode %XX in the `size` bytes of `text` into `ret`, with a NUL at the end. Return 0; -EINVAL: a bad
+ * escape, or a NUL in the result; -ENOBUFS. */
 int percent_decode(const char *text, size_t size, char *ret, size_t ret_size);

@@ -9,7 +9,7 @@ struct route;
 
 enum { STATUS_CLASSES = 5 }; /* 1xx to 5xx */
 
-/* Allocate api->replies for the routes of api->routes. 0 or -ENOMEM. */
+/* Allocate api->replies for the routes of api->routes. Return 0 or -ENOMEM. */
 int reply_counts_new(struct api *api);
 
 /* Count a reply of `route`; NULL: of a request that matches no route. */

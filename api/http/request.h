@@ -82,7 +82,7 @@ unsigned request_likes(const struct request *request, const char *type);
 
 /* Check the headers of a request; set a reply if they are enough to refuse it. */
 void request_begin(struct request *request, const char *method);
-/* Take a piece of the body. 0; -EMSGSIZE with a reply: the body is too large. */
+/* Take a piece of the body. Return 0; -EMSGSIZE with a reply: the body is too large. */
 int request_receive(struct request *request, const char *data, size_t size);
 /* Run the request, after its body is complete. Set a reply or suspend the request. Called again after a
  * suspension, unless a reply was set meanwhile. */

@@ -27,11 +27,11 @@ struct api {
         bool subscribed;                      /* to the store */
 };
 
-/* Open the listening sockets and start the HTTP library, without accepting connections. 0, or -errno like
- * api_new(). */
+/* Open the listening sockets and start the HTTP library, without accepting connections. Return 0, or -errno
+ * like api_new(). */
 int server_open(struct api *api, struct problem_list *problems);
 
-/* Start accepting connections. 0, or -errno like api_new(). */
+/* Start accepting connections. Return 0, or -errno like api_new(). */
 int server_listen(struct api *api, struct problem_list *problems);
 
 /* Listen again where a socket file was removed. Return how many were made, or -errno of the first that cannot be made. */

@@ -16,5 +16,5 @@ void handle_metrics(struct request *request);
 void metrics_of_process(FILE *out);
 /* Print the metrics of the daemon: its work, its clients, its store. */
 void metrics_of_daemon(FILE *out, const struct api *api);
-/* Print the metrics of each device. 0 or -ENOMEM. */
+/* Print the metrics of each device. Return 0 or -ENOMEM. */
 int metrics_of_devices(FILE *out, const struct api *api);

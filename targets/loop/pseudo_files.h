@@ -5,6 +5,6 @@
 
 #include "ublkd/base/problem.h"
 
-/* Refuse the open file `fd` (O_PATH will do) when it is one of those. `path` is for the sentence. 0; -EINVAL
- * with a problem about /target/path; -ENOMEM. Reads and writes nothing. */
+/* Refuse the open file `fd` (O_PATH will do) when it is one of those. `path` is for the sentence. Return 0;
+ * -EINVAL with a problem about /target/path; -ENOMEM. Reads and writes nothing. */
 int pseudo_files_refuse(int fd, const char *path, struct problem_list *problems);

@@ -38,7 +38,7 @@ struct answer {
         char etag[128]; /* "": none */
 };
 
-/* Create a client. On failure print the cause on stderr. STATUS_OK, _FAILED (the token, memory) or
+/* Create a client. On failure print the cause on stderr. Return STATUS_OK, _FAILED (the token, memory) or
  * _NOT_ALLOWED. The caller frees *ret with client_free(), which takes NULL and returns NULL. */
 enum exit_status client_new(const struct settings *settings, struct client **ret);
 struct client *client_free(struct client *client);

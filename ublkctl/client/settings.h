@@ -116,6 +116,6 @@ void settings_default(struct settings *ret);
 
 /* Parse the options of `mask` in argv into `settings`. getopt_long() permutes argv; with `leading` it stops
  * at the first word that is not an option. On a fault print a sentence on stderr that begins with `who`.
- * *ret_first is the index of the first argument. STATUS_OK or STATUS_USAGE. */
+ * *ret_first is the index of the first argument. Return STATUS_OK or STATUS_USAGE. */
 enum exit_status settings_parse(struct settings *settings, uint64_t mask, const char *who, bool leading,
         int argc, char *argv[], int *ret_first);

@@ -23,12 +23,13 @@ struct documents {
 
 /* Read a file, every *.json of a folder (in the order of their names), or standard input ("-"), and append
  * the specs. A device in the form of the API counts as its spec. For each fault print a sentence on stderr
- * and remember the file; append the valid specs nevertheless. STATUS_OK, or the status of the fault. */
+ * and remember the file; append the valid specs nevertheless. Return STATUS_OK, or the status of the fault.
+ */
 enum exit_status documents_read(struct documents *documents, const char *path);
 /* Parse specs as documents_read(), from a text that is called `source` in messages. */
 enum exit_status documents_parse(struct documents *documents, const char *text, const char *source);
 void documents_clear(struct documents *documents);
 
-/* Read one JSON value from a file or standard input ("-"); the caller deletes it. STATUS_OK, or STATUS_FAILED
- * after a sentence on stderr. */
+/* Read one JSON value from a file or standard input ("-"); the caller deletes it. Return STATUS_OK, or
+ * STATUS_FAILED after a sentence on stderr. */
 enum exit_status document_read_one(const char *path, cJSON **ret);

@@ -14,8 +14,8 @@ struct place {
         struct stat stat; /* of the target of the path, if it exists */
 };
 
-/* Look where `word` leads to, from the working directory. 0, also if it does not exist; -errno. The caller
- * clears `ret` in any case. */
+/* Look where `word` leads to, from the working directory. Return 0, also if it does not exist; -errno. The
+ * caller clears `ret` in any case. */
 int place_look(const char *word, struct place *ret);
 void place_clear(struct place *place);
 

@@ -24,8 +24,8 @@ void table_add_painted(struct table *table, enum paint paint, const char *text);
 void table_add_format(struct table *table, const char *format, ...) _printf_(2, 3);
 
 /* Print the table. Columns are two spaces apart and as wide as their widest cell, in code points; no space
- * follows the last cell. At most `rows` rows (0: all); lines are cut to `columns` code points (0: never). 0;
- * -ENOMEM if cells are missing: nothing is printed. */
+ * follows the last cell. At most `rows` rows (0: all); lines are cut to `columns` code points (0: never).
+ * Return 0; -ENOMEM if cells are missing: nothing is printed. */
 int table_print(const struct table *table, FILE *file, bool colours, size_t rows, size_t columns);
 
 DEFINE_CLEANUP(struct table, table_free);

@@ -6,7 +6,7 @@
 
 #include <cjson/cJSON.h>
 
-/* Check `spec` against the rules of this program, which equal those of a ublkd of the same version.
+/* Check `spec` against the rules of this program, which equal those of a ublkd of the same version. Return
  * STATUS_FAILED with every fault on stderr. It does not open the backing store. */
 enum exit_status dry_run_check(const char *name, const cJSON *spec);
 
