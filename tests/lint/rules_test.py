@@ -45,6 +45,10 @@ GOOD = [
 
 BAD = [
     ("ublkd/base/log.c", '#include "ublkd/proto/worker_msg.h"\n', "may not include"),
+    ("ublkd/base/log.c", '#include "ublkd/values/quantity.h"\n', "may not include"),
+    ("ublkd/values/json_time.c", '#include "ublkd/kernel/kernel_feature.h"\n', "may not include"),
+    ("ublkd/backing/backing.c", '#include "ublkd/kernel/mount_line.h"\n', "may not include"),
+    ("ublkctl/verbs/change/apply.c", '#include "ublkd/kernel/data_path.h"\n', "may not include"),
     ("ublkd/proto/worker_msg.c", '#include "ublkd/plan/plan.h"\n', "may not include"),
     ("ublkd/reconcile/reconciler.c", '#include "api/api.h"\n', "may not include"),
     ("ublkd/model/device_status.c", '#include "ublkd/store/device_store.h"\n', "may not include"),
