@@ -17,8 +17,8 @@ void news_send(struct news *news, const struct shared *shared, struct chan *chan
 {
         uint64_t now_there = news_so_far(device_region_control(shared->region));
 
-        if (now_there == news->told)
+        if (now_there == news->reported)
                 return;
         if (chan_send(chan, &(struct worker_msg){.type = WORKER_MSG_NEWS}, -1) >= 0)
-                news->told = now_there;
+                news->reported = now_there;
 }

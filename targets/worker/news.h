@@ -6,7 +6,7 @@
 #include "targets/worker/queue/shared.h"
 
 struct news {
-        uint64_t told; /* how much of it was sent to the supervisor */
+        uint64_t reported; /* how much of it was sent to the supervisor */
 };
 
 /* Send NEWS if there is something new. When that fails it is sent with the next news; another supervisor

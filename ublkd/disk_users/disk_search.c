@@ -198,23 +198,23 @@ static const char *record_of(const struct disk_search *search, int number)
 static void answer(struct disk_search *search, struct disk_question *question)
 {
         const char *record = record_of(search, question->number);
-        struct disk_answer told = {.number = question->number,
+        struct disk_answer answer = {.number = question->number,
                 .use = DISK_USE_UNKNOWN,
                 .text = record ? record + 1 : search->why};
         char text[256];
 
         if (record && *record == 'N') {
-                told.use = DISK_UNUSED;
+                answer.use = DISK_UNUSED;
         } else if (record && *record == 'Y') {
-                told.use = DISK_USED;
-                told.kinds = (unsigned)(record[1] - '0');
-                told.text = record + 2;
+                answer.use = DISK_USED;
+                answer.kinds = (unsigned)(record[1] - '0');
+                answer.text = record + 2;
         } else if (record) {
                 snprintf(text, sizeof(text), "the search is not complete: %s", record + 1);
-                told.text = text;
+                answer.text = text;
         }
         question_enter(question, QUESTION_OVER);
-        question->answered(question->userdata, &told);
+        question->answered(question->userdata, &answer);
 }
 
 static void enter_idle(struct disk_search *search)

@@ -93,7 +93,7 @@ struct region_fault_state {
         uint32_t count;  /* the number of the last one */
         /* Written by the supervisor: */
         uint32_t accepted; /* the administrator accepts faults up to that number */
-        uint32_t told;     /* the number of the last one that there was an event of */
+        uint32_t reported; /* the number of the last one that there was an event of */
         uint32_t unused;
 };
 
@@ -107,8 +107,8 @@ struct region_space {
         uint32_t waiting;   /* writes that wait for room, of all queues */
         uint32_t changes;   /* how often full_since was set, and set back to 0 */
         /* Written by the supervisor: */
-        uint64_t told;    /* the full_since that there was an event of; 0: none, or also of its end */
-        uint32_t on_full; /* enum region_on_full */
+        uint64_t reported; /* the full_since that there was an event of; 0: none, or also of its end */
+        uint32_t on_full;  /* enum region_on_full */
         uint32_t unused;
 };
 

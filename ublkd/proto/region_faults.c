@@ -54,7 +54,7 @@ static struct fault_report report_of(const struct region_fault_state *state)
         return (struct fault_report){
                 .number = (uint32_t)(state->word >> NUMBER_SHIFT),
                 .accepted = state->accepted,
-                .told = state->told,
+                .reported = state->reported,
                 .op = op < _STATS_OP_MAX ? (enum stats_op)op : STATS_OTHER,
                 .error = (int)(state->word & ERRNO_MASK),
                 .at = state->at,
@@ -127,9 +127,9 @@ int region_fault_accept(int fd, enum region_fault fault, uint32_t number)
         return write_field(fd, fault, offsetof(struct region_fault_state, accepted), &number, sizeof(number));
 }
 
-int region_fault_mark_told(int fd, enum region_fault fault, uint32_t number)
+int region_fault_mark_reported(int fd, enum region_fault fault, uint32_t number)
 {
-        return write_field(fd, fault, offsetof(struct region_fault_state, told), &number, sizeof(number));
+        return write_field(fd, fault, offsetof(struct region_fault_state, reported), &number, sizeof(number));
 }
 
 /* The numbers go on behind the last one, so that a fault of before is not taken for one to come. */
@@ -140,7 +140,7 @@ int region_fault_clear(int fd, enum region_fault fault)
 
         if (r < 0)
                 return r;
-        *state = (struct region_fault_state){.count = state->count, .told = state->told};
+        *state = (struct region_fault_state){.count = state->count, .reported = state->reported};
         return write_state(fd, fault, state);
 }
 
@@ -152,7 +152,7 @@ int region_fault_restore(int fd, enum region_fault fault, const struct fault_rep
                 .detail = report->detail,
                 .count = report->number,
                 .accepted = report->accepted,
-                .told = report->told,
+                .reported = report->reported,
         };
 
         return write_state(fd, fault, &state);

@@ -25,8 +25,8 @@ bool region_fault_latch(struct region_control *control, enum region_fault fault,
 
 /* A fault as the supervisor reads it. */
 struct fault_report {
-        uint32_t number;         /* 0: no fault */
-        uint32_t accepted, told; /* see struct region_fault_state */
+        uint32_t number;             /* 0: no fault */
+        uint32_t accepted, reported; /* see struct region_fault_state */
         enum stats_op op;
         int error;       /* errno */
         uint64_t at;     /* CLOCK_REALTIME, microseconds; 0: not known */
@@ -42,7 +42,7 @@ int region_fault_copy(int fd, enum region_fault fault, const struct fault_report
 /* Note that the administrator accepts the fault up to `number` (0: takes that back). Return 0 or -errno. */
 int region_fault_accept(int fd, enum region_fault fault, uint32_t number);
 /* Note that there was an event of that fault. Return 0 or -errno. */
-int region_fault_mark_told(int fd, enum region_fault fault, uint32_t number);
+int region_fault_mark_reported(int fd, enum region_fault fault, uint32_t number);
 /* Latch the fault again, as it was reported, while there is no worker. Return 0 or -errno. */
 int region_fault_restore(int fd, enum region_fault fault, const struct fault_report *report);
 /* Clear the fault, while there is no worker. Return 0 or -errno. */

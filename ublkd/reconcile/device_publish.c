@@ -13,7 +13,7 @@
 #include "ublkd/reconcile/view/device_report.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/reconcile/view/stable_path.h"
-#include "ublkd/reconcile/view/user_words.h"
+#include "ublkd/reconcile/view/user_request.h"
 
 #include "ublkd/base/sentence.h"
 
@@ -75,7 +75,7 @@ static const char *growth_refusal(const struct managed_device *device, const str
                 device->process.worker ? worker_proc_refusal(device->process.worker) : NULL;
 
         return refusal && refusal->count > 0
-                               && user_words_equal(device->step.grown_for, user_words_of(record))
+                               && user_request_equal(device->step.grown_for, user_request_of(record))
                        ? refusal->items[0].detail
                        : NULL;
 }

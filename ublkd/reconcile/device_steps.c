@@ -16,7 +16,7 @@
 #include "ublkd/reconcile/disk/device_timeout.h"
 #include "ublkd/reconcile/worker/device_worker.h"
 #include "ublkd/reconcile/parts/managed_device.h"
-#include "ublkd/reconcile/view/user_words.h"
+#include "ublkd/reconcile/view/user_request.h"
 
 #include "ublkd/kernel/kernel_feature.h"
 
@@ -331,9 +331,9 @@ static void step_extend_worker(struct managed_device *device, const struct devic
                                 : device->view.geometry.size;
         int r = device_claim_extend(device, size);
 
-        if (!user_words_equal(device->step.grown_for, user_words_of(record)))
+        if (!user_request_equal(device->step.grown_for, user_request_of(record)))
                 worker_proc_forget_refusal(device->process.worker);
-        device->step.grown_for = user_words_of(record);
+        device->step.grown_for = user_request_of(record);
         if (r >= 0)
                 r = worker_proc_grow(device->process.worker, size);
         if (r < 0 && r != -EBUSY)

@@ -20,7 +20,7 @@
 #include "ublkd/base/clock.h"
 #include "ublkd/reconcile/view/observe.h"
 #include "ublkd/reconcile/view/turn_view.h"
-#include "ublkd/reconcile/view/user_words.h"
+#include "ublkd/reconcile/view/user_request.h"
 
 #include "ublkd/base/log.h"
 
@@ -247,11 +247,11 @@ static void device_decide(struct managed_device *device, const struct device_rec
                 due = min_u64(due, now + ERASE_RETRY_USEC);
         waits = device->step.action == ACTION_NOTHING || device->step.action == ACTION_WAIT;
         if (waits || due > now) {
-                uint64_t speaks_by = device_speaks_by(device);
+                uint64_t hello_deadline = device_hello_deadline(device);
 
-                if (now >= speaks_by)
+                if (now >= hello_deadline)
                         report(device, record, waits ? UINT64_MAX : due); /* a deadline is not a next try */
-                device_rest(device, now < speaks_by ? min_u64(due, speaks_by) : due);
+                device_rest(device, now < hello_deadline ? min_u64(due, hello_deadline) : due);
                 return;
         }
         device->turn.state = TURN_STEPPING;
@@ -267,18 +267,18 @@ static void device_decide(struct managed_device *device, const struct device_rec
 /* Note a new spec, or a new request to try or to recover: what failed before may succeed now. */
 static void device_take_request(struct managed_device *device, const struct device_record *record)
 {
-        bool new_words = !user_words_equal(device->handled.words, user_words_of(record));
-        bool new_request = record->recover_requested && !device->handled.recover;
+        bool new_request = !user_request_equal(device->handled.request, user_request_of(record));
+        bool new_recover = record->recover_requested && !device->handled.recover;
 
-        if (new_words) {
+        if (new_request) {
                 device_note_clear(device);
                 device->step.dropped_flags = 0;
         }
-        if (new_words || new_request) {
+        if (new_request || new_recover) {
                 attempt_reset(&device->attempt);
                 device_backing_retry(device);
         }
-        device->handled.words = user_words_of(record);
+        device->handled.request = user_request_of(record);
         device->handled.recover = record->recover_requested;
 }
 

@@ -77,7 +77,7 @@ static void forget(struct event_journal *journal, const char *uid)
 
 /* Return whether the last line has the same status, in any words, or the same sentence. Requests of clients are always
  * logged. */
-static bool is_said(
+static bool is_recorded(
         const struct event_journal *journal, enum store_event_kind kind, const struct device_event *event)
 {
         const struct line *last = find(journal, event->uid);
@@ -112,7 +112,7 @@ static void on_store_event(void *userdata, const struct store_event *change)
         struct event_journal *journal = userdata;
         bool of_disk = !change->record && change->kind != STORE_REMOVED; /* manager.c has logged it */
 
-        if (change->event && !of_disk && !is_said(journal, change->kind, change->event)) {
+        if (change->event && !of_disk && !is_recorded(journal, change->kind, change->event)) {
                 remember(journal, change->event);
                 write_line(change->record, change->event);
         }

@@ -21,13 +21,13 @@ static void report_new(struct managed_device *device, int fd, enum region_fault 
         struct fault_report *report = &device->faults.reports[fault];
         _cleanup_free_ char *text = NULL;
 
-        if (report->number == 0 || report->number == report->told)
+        if (report->number == 0 || report->number == report->reported)
                 return;
         (void)fault_explain(fault, report, &text);
         device_emit(device, EVENT_WARNING, fault_reason(fault), "%s",
                 text ? text : "Acknowledged data may be lost.");
-        report->told = report->number;
-        (void)region_fault_mark_told(fd, fault, report->number);
+        report->reported = report->number;
+        (void)region_fault_mark_reported(fd, fault, report->number);
 }
 
 /* Read all faults; `fd`: the region, or -errno. Return 0 or -errno. On failure the known faults stay: a process
@@ -71,7 +71,7 @@ static void keep_cut(
                 return;
         *report = *found;
         report->number = record->accepted.cut + 1; /* the administrator has not seen this one */
-        report->accepted = report->told = 0;
+        report->accepted = report->reported = 0;
         device->faults.epoch = record->epoch;
         report_new(device, -1, REGION_FAULT_CUT);
 }

@@ -64,14 +64,14 @@ void device_space_read(struct managed_device *device)
                 return;
         device->space.full_since = space.full_since;
         device->space.waits = space.on_full == REGION_ON_FULL_WAIT;
-        if (space.full_since == space.told)
+        if (space.full_since == space.reported)
                 return;
         if (space.full_since > 0)
                 report_full(device, &space);
         else
                 device_emit(device, EVENT_NORMAL, REASON_STORE_HAS_ROOM,
                         "The backing store has room for writes again.");
-        (void)region_space_mark_told(fd, space.full_since);
+        (void)region_space_mark_reported(fd, space.full_since);
 }
 
 int device_space_condition(const struct managed_device *device, const struct device_record *record _unused_,

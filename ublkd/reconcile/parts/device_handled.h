@@ -2,7 +2,7 @@
 /* Which requests and answers about a device the supervisor has handled. */
 #pragma once
 
-#include "ublkd/reconcile/view/user_words.h"
+#include "ublkd/reconcile/view/user_request.h"
 
 #include <stdbool.h>
 
@@ -15,6 +15,6 @@ struct first_pass {
 
 /* The requests of the user that were handled. For device_turn.c and reconciler.c. */
 struct handled_requests {
-        struct user_words words; /* of the current attempts */
-        bool recover;            /* the pending request to recover is handled, too */
+        struct user_request request; /* of the current attempts */
+        bool recover;                /* the pending request to recover is handled, too */
 };

@@ -4,7 +4,7 @@
 
 #include "ublkd/driver/ublk_ctl.h"
 #include "ublkd/plan/plan.h"
-#include "ublkd/reconcile/view/user_words.h"
+#include "ublkd/reconcile/view/user_request.h"
 #include "ublkd/store/device_store.h"
 
 struct managed_device;
@@ -14,9 +14,9 @@ struct device_step {
         enum plan_action action;
         struct ublk_ctl_call *call; /* NULL: none is under way */
         void (*done)(struct managed_device *device, int result);
-        uint64_t dropped_flags;      /* that the driver has dropped from ADD_DEV, with this spec */
-        int candidate;               /* the number that a device without one tries now; -1: none */
-        struct user_words grown_for; /* of the last GROW to the worker */
+        uint64_t dropped_flags;        /* that the driver has dropped from ADD_DEV, with this spec */
+        int candidate;                 /* the number that a device without one tries now; -1: none */
+        struct user_request grown_for; /* of the last GROW to the worker */
 };
 
 /* End the step of this turn. result: 0 or -errno. */

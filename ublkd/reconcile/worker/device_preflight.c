@@ -10,7 +10,7 @@
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/backing/device_space.h"
 #include "ublkd/reconcile/parts/managed_device.h"
-#include "ublkd/reconcile/view/user_words.h"
+#include "ublkd/reconcile/view/user_request.h"
 
 #include "ublkd/base/sentence.h"
 
@@ -113,7 +113,7 @@ static void judge(struct managed_device *device)
 
         if (refused)
                 take_cut(device, record);
-        if (refused && !user_words_equal(device->preflight.words, user_words_of(record)))
+        if (refused && !user_request_equal(device->preflight.request, user_request_of(record)))
                 ask_again(device);
         else if (problems->count > 0)
                 refuse(device, problems->items[0].detail);
@@ -165,7 +165,7 @@ void device_preflight_begin(struct managed_device *device, const struct device_r
 
         device->preflight.then = then;
         if (device->preflight.passed == record->restart
-                && user_words_equal(device->preflight.words, user_words_of(record))) {
+                && user_request_equal(device->preflight.request, user_request_of(record))) {
                 conclude(device, 0);
                 return;
         }
@@ -179,7 +179,7 @@ void device_preflight_begin(struct managed_device *device, const struct device_r
                                "exited yet.");
                 return;
         }
-        device->preflight.words = user_words_of(record);
+        device->preflight.request = user_request_of(record);
         preflight_uid(device, uid);
         /* A cut that an earlier preflight worker has found is not one of this disk any more. */
         r = runtime_dir_remove_region(device->env->config.runtime_dir, uid);

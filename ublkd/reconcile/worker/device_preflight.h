@@ -2,7 +2,7 @@
 /* The preflight of a restart: whether the next worker could take over, before the one that serves leaves. */
 #pragma once
 
-#include "ublkd/reconcile/view/user_words.h"
+#include "ublkd/reconcile/view/user_request.h"
 #include "ublkd/workers/worker_proc.h"
 
 struct managed_device;
@@ -12,7 +12,7 @@ struct restart_preflight {
         struct worker_proc *worker; /* NULL: none under way */
         sd_event_source *timer;
         void (*then)(struct managed_device *device, int result); /* the step that waits for it, or NULL */
-        struct user_words words;                                 /* that it is made for, or was last */
+        struct user_request request;                             /* that it is made for, or was last */
         uint32_t passed, refused; /* record->restart of the last preflight with that result; 0: none */
         char *sentence;           /* why it was refused; owned */
 };

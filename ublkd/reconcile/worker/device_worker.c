@@ -13,7 +13,7 @@
 #include "ublkd/reconcile/parts/reconciler_queue.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/reconcile/view/observe.h"
-#include "ublkd/reconcile/view/user_words.h"
+#include "ublkd/reconcile/view/user_request.h"
 
 #include "ublkd/base/sentence.h"
 
@@ -25,7 +25,8 @@ enum {
 
 bool device_worker_is_stale(const struct managed_device *device, const struct device_record *record)
 {
-        return device->process.worker && !user_words_equal(device->process.words, user_words_of(record));
+        return device->process.worker
+               && !user_request_equal(device->process.request, user_request_of(record));
 }
 
 /* Return whether the worker is opening its store or has opened it, and has got no other message. */
@@ -50,13 +51,13 @@ bool device_worker_is_old(const struct managed_device *device, const struct devi
 }
 
 /* The event for a worker that ublkd kills. NULL: none. */
-static const struct kill_news {
+static const struct kill_event {
         enum event_type type;
         enum condition_reason reason;
         const char *what; /* follows "Worker N" */
-} *news_of_kill(const struct managed_device *device, enum worker_kill why)
+} *event_of_kill(const struct managed_device *device, enum worker_kill why)
 {
-        static const struct kill_news
+        static const struct kill_event
                 replaced = {EVENT_NORMAL, REASON_WORKER_RETIRED,
                         "was killed to be replaced, because the driver cannot quiesce the disk"},
                 stays = {EVENT_WARNING, REASON_WORKER_KILLED,
@@ -81,15 +82,15 @@ static const struct kill_news {
 /* Report the kill at once, not at the death: a process that waits for a disk dies when the disk answers. */
 static void report_kill(struct managed_device *device, enum worker_kill why)
 {
-        const struct kill_news *news = news_of_kill(device, why);
+        const struct kill_event *event = event_of_kill(device, why);
         int pid = (int)worker_proc_pid(device->process.worker);
 
-        if (!news || device->process.kill_reported)
+        if (!event || device->process.kill_reported)
                 return;
         device->process.kill_reported = true;
-        device_note(device, news->reason, "Worker %d %s.", pid, news->what);
-        device_emit(device, news->type, news->reason, "Worker %d %s; another worker replaces it.", pid,
-                news->what);
+        device_note(device, event->reason, "Worker %d %s.", pid, event->what);
+        device_emit(device, event->type, event->reason, "Worker %d %s; another worker replaces it.", pid,
+                event->what);
 }
 
 void device_kill_worker(struct managed_device *device, enum worker_kill why)
@@ -183,7 +184,7 @@ void device_take_death(struct managed_device *device)
                 device->process.died_at = worker_proc_died_at(device->process.worker);
         if (!silent)
                 attempt_worker_died(&device->attempt, monotonic_now());
-        if (stale && device->process.words.generation > 0)
+        if (stale && device->process.request.generation > 0)
                 attempt_reset(&device->attempt); /* a later request of the user was not tried yet */
         device->process.worker = worker_proc_free(device->process.worker);
         device->process.state = silent ? WORKER_NONE : WORKER_DEAD;
@@ -280,7 +281,7 @@ int device_spawn(struct managed_device *device, const struct device_record *reco
 
         if (r < 0)
                 return r;
-        device->process.words = user_words_of(record);
+        device->process.request = user_request_of(record);
         device->process.size = record->spec->options.size;
         device->process.kill_reported = false;
         if (device->process.state == WORKER_DEAD || was_lost_unseen(device))
@@ -289,7 +290,7 @@ int device_spawn(struct managed_device *device, const struct device_record *reco
         return 0;
 }
 
-uint64_t device_speaks_by(const struct managed_device *device)
+uint64_t device_hello_deadline(const struct managed_device *device)
 {
         bool silent = device->step.action == ACTION_WAIT && device->view.facts.worker == PLAN_WORKER_STARTING
                       && worker_proc_adopted(device->process.worker);
@@ -304,7 +305,7 @@ void device_adopt(struct managed_device *device)
                 reconciler->env.config.worker_start, device->id.name, device->id.uid, on_worker_changed,
                 device, &device->process.worker);
 
-        device->process.words = (struct user_words){};
+        device->process.request = (struct user_request){};
         device->process.kill_reported = false;
         device->process.state = r >= 0 ? WORKER_HELD : r == -ENOENT ? WORKER_NONE : WORKER_UNKNOWN;
         if (device->process.state == WORKER_UNKNOWN)

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ublkd/proto/device_region.h"
-#include "ublkd/reconcile/view/user_words.h"
+#include "ublkd/reconcile/view/user_request.h"
 #include "ublkd/workers/worker_proc.h"
 
 struct managed_device;
@@ -30,10 +30,10 @@ enum worker_state {
 struct device_process {
         struct worker_proc *worker;
         enum worker_state state;
-        struct user_words words; /* that it was started for; all 0 for one that was found */
-        uint64_t size;           /* options.size of that spec */
-        bool kill_reported;      /* the kill and its cause are reported already */
-        uint64_t lost_since;     /* CLOCK_MONOTONIC: its disk's I/O waits since then; 0: it does not */
+        struct user_request request; /* that it was started for; all 0 for one that was found */
+        uint64_t size;               /* options.size of that spec */
+        bool kill_reported;          /* the kill and its cause are reported already */
+        uint64_t lost_since;         /* CLOCK_MONOTONIC: its disk's I/O waits since then; 0: it does not */
         uint64_t died_at; /* CLOCK_MONOTONIC: ublkd saw the last serving worker dead; 0: recovered since */
         struct region_history history; /* as in its region, which keeps it for the next supervisor */
 };
@@ -43,7 +43,7 @@ struct device_process {
 void device_adopt(struct managed_device *device);
 /* Return until when (CLOCK_MONOTONIC) ublkd waits for the HELLO of an adopted worker, before which a report
  * about the disk would be a guess; 0: it does not wait. */
-uint64_t device_speaks_by(const struct managed_device *device);
+uint64_t device_hello_deadline(const struct managed_device *device);
 /* Start a worker, for the existing disk or for a new one, and count a restart. Return 0 or -errno. */
 int device_spawn(struct managed_device *device, const struct device_record *record);
 /* Return whether the worker was started for an older spec or request than the record has now: its failure

@@ -230,7 +230,7 @@ static void in_the_region_of_the_next_worker(void (*lose)(const struct world *wo
         flush = flush_in_region(&world);
         CHECK_INT(flush.number, 1);
         CHECK_INT(flush.error, 5);
-        CHECK_INT(flush.told, 1);
+        CHECK_INT(flush.reported, 1);
         CHECK(flush.at > 0);
         world_churn(&world, names, 2, "file:1");
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
@@ -412,7 +412,7 @@ static void a_cut_that_a_preflight_finds_without_a_region(void (*lose)(const str
         CHECK_INT(cut.number, 1);
         CHECK_INT(cut.error, 5);
         CHECK_INT(cut.detail, 4096);
-        CHECK_INT(cut.told, 1);
+        CHECK_INT(cut.reported, 1);
         CHECK_INT(whole(&world)->reason, REASON_BACKING_TRUNCATED);
         CHECK_INT(count_of(&world, REASON_BACKING_TRUNCATED), 1);
         world_free(&world);
