@@ -84,6 +84,7 @@ def test_a_crash_keeps_the_file(daemon, ext4, file_of, how):
     api.delete("data")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["replaced", "deleted"])
 @pytest.mark.parametrize("recovery", ["none", "given up"])
 def test_a_disk_that_is_recreated_keeps_the_file(daemon, ext4, file_of, recovery, how):
@@ -113,6 +114,7 @@ def test_a_disk_that_is_recreated_keeps_the_file(daemon, ext4, file_of, recovery
     api.delete("data")
 
 
+@pytest.mark.long
 def test_a_disk_that_is_recreated_waits_for_its_file(daemon, ext4, file_of):
     """No process has a descriptor left: the disk is made on the file that it was on, or not at all."""
     api, path = daemon.api, file_of(where=ext4)

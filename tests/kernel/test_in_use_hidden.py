@@ -100,6 +100,7 @@ def _many_namespaces():
             os.killpg(process.pid, signal.SIGKILL)
 
 
+@pytest.mark.long
 def test_a_mount_behind_260_namespaces(api, disk, directory):  # pylint: disable=redefined-outer-name
     """As on a host with some hundred containers. The search stopped at 256, and found no users."""
     inside = directory / "inside"
@@ -116,6 +117,7 @@ def test_a_mount_behind_260_namespaces(api, disk, directory):  # pylint: disable
     wait_until(lambda: api.request("DELETE", "/devices/data?wait&timeout=60s").status_code == 204, "removed when free")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["ublkd-worker", "(udev-worker)", "systemd-udevd", "ublkd-control"])
 @pytest.mark.parametrize(
     "body", ["disk = os.open(sys.argv[1], os.O_RDWR)",

@@ -89,6 +89,7 @@ def test_bytes_per_second(api):
     api.delete("data")
 
 
+@pytest.mark.long
 def test_limits_change_under_load(api, daemon):
     spec = null_spec("data", queues=2, limits={"read": {"iops": 20}})
     device = api.create(spec)

@@ -138,6 +138,7 @@ def test_a_disk_that_exists_recovers_beside_a_loop_device(daemon, file_of):
     api.delete("data")
 
 
+@pytest.mark.long
 def test_a_loop_device_whose_file_system_does_not_answer(daemon, file_of, directory):
     """It is of no concern for a disk of another file: that one is made, and recovers."""
     api = daemon.api
@@ -171,6 +172,7 @@ def test_a_file_of_fuse_is_reported_once(daemon, directory):
 # ---- one file by two names, and parts of it ----
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", ["tmpfs", "ext4"])
 def test_a_hard_link_is_the_same_file(api, file_of, directory, request, where):
     place = directory if where == "tmpfs" else request.getfixturevalue("ext4")
@@ -182,6 +184,7 @@ def test_a_hard_link_is_the_same_file(api, file_of, directory, request, where):
     _served(api, loop_spec("low", path, size="32MiB"), loop_spec("high", link, {"offset": 32 * _MIB}))
 
 
+@pytest.mark.long
 def test_a_bind_mount_shows_the_same_file(api, file_of, directory):
     """Of the file, and of the directory that it lies in."""
     path, other, where = file_of(), directory / "other.img", directory / "where"
@@ -198,6 +201,7 @@ def test_a_bind_mount_shows_the_same_file(api, file_of, directory):
         run("umount", other)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["file", "block device"])
 def test_ranges_that_overlap(api, file_of, kind):
     """One shared block is enough; disks side by side are served, and one cannot grow into the next."""

@@ -35,6 +35,7 @@ def _answered(api, queue, operation):
     return api.ask("GET", "/devices/data/stats", 200)["queues"][queue]["ops"][operation]["requests"]
 
 
+@pytest.mark.long
 def test_a_queue_whose_store_does_not_answer(store, daemon):
     """All tags of one are taken, and more requests wait for them; the other is served all the while."""
     api = daemon.api
@@ -63,6 +64,7 @@ def _writes_while_one_is_read(disk):
     return _writes(disk) - before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("direct", ["on", "off"])
 def test_a_queue_that_is_never_done(direct, ext4, file_of, daemon, directory):
     """One always has 32 requests of 1 MiB. If small ones stood in their line, they would get one turn in 32."""
