@@ -165,7 +165,7 @@ COMMAND(del, COMMAND_DEL)
 static int current_worker(const struct world *world)
 {
         for (int i = world->process_count - 1; i >= 0; i--)
-                if (world->processes[i].proc && !world->processes[i].preflight)
+                if (world->processes[i].stand_in.proc && !world->processes[i].preflight)
                         return i;
         return NO_PROCESS;
 }

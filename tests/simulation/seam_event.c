@@ -148,6 +148,24 @@ int sd_event_source_set_enabled(sd_event_source *source, int enabled)
         return 0;
 }
 
+/* Events are handled in the order in which they come. */
+int sd_event_source_set_priority(sd_event_source *source, int64_t priority)
+{
+        (void)source, (void)priority;
+        return 0;
+}
+
+sd_event *sd_event_ref(sd_event *event)
+{
+        return event;
+}
+
+sd_event *sd_event_unref(sd_event *event)
+{
+        (void)event;
+        return NULL;
+}
+
 sd_event_source *sd_event_source_disable_unref(sd_event_source *source)
 {
         if (source)

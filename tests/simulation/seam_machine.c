@@ -90,11 +90,11 @@ int runtime_dir_remove(struct runtime_dir *dir, const char *uid, enum runtime_te
         return 0;
 }
 
-/* The number of none: it is used by the functions below alone, and to close it fails. */
+/* It is used by the functions below alone. */
 int runtime_dir_open_disks(const struct runtime_dir *dir)
 {
         (void)dir;
-        return world_bad_luck(sim) ? -ENOSPC : 1 << 29;
+        return world_bad_luck(sim) ? -ENOSPC : STAND_IN_NOTHING;
 }
 
 int runtime_dir_open_region(struct runtime_dir *dir, const char *uid)
@@ -103,11 +103,11 @@ int runtime_dir_open_region(struct runtime_dir *dir, const char *uid)
         return -ENOENT;
 }
 
-/* Only a device with faults calls this, and no region has any here. */
+/* A worker gets it, and does not look at it. No region has any faults here. */
 int runtime_dir_ensure_region(struct runtime_dir *dir, const char *uid, const struct device_region_key *key)
 {
         (void)dir, (void)uid, (void)key;
-        return -ENOENT;
+        return STAND_IN_NOTHING;
 }
 
 int runtime_dir_remove_region(struct runtime_dir *dir, const char *uid)
@@ -382,12 +382,6 @@ const struct path_store *path_watch_store(const struct path_watch *watch)
 {
         (void)watch;
         return NULL;
-}
-
-const char *worker_start_program(const struct worker_start *start)
-{
-        (void)start;
-        return "/usr/libexec/ublkd-worker";
 }
 
 /* ---- the log is part of the trace ---- */

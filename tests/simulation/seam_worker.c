@@ -1,150 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* In place of ublkd/workers/worker_proc.h: what ublkd knows of a simulated worker process, and tells it. The
- * rules of which message may come when are those of worker_proc.c. */
+/* What ublkd's worker_proc.c asks of a simulated worker process and hears of it, and the rules of what ublkd may
+ * ask. */
 #include "sim.h"
 
-#include "ublkd/plan/worker_growth.h"
 #include "ublkd/workers/worker_proc.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-        FIRST_PID = 1000, /* of the first process */
-        LEAVE_GRACE_USEC = 5 * 1000 * 1000,
-};
+enum { FIRST_PID = 1000 }; /* of the first process */
 
-struct worker_proc {
-        int process; /* index */
-        unsigned incarnation;
-        bool adopted, greeted, connected, opened;
-        enum worker_stage stage, claimed;
-        int number;
-        uint16_t epoch;
-        uint32_t restart;
-        struct disk_params params; /* once `opened` */
-        struct worker_growth growth;
-        struct problem_list problems, refusal, notices;
-        struct worker_store store;
-        struct worker_death death;
-        uint64_t died_at;
-        sd_event_source *grace;
-        worker_proc_changed changed;
-        void *userdata;
-};
-
-static struct process *process_of(const struct worker_proc *worker)
+struct worker_stand_in *worker_stand_in_at(int index)
 {
-        return &sim->processes[worker->process];
+        return &sim->processes[index].stand_in;
 }
 
-/* ---- what is known ---- */
-
-pid_t worker_proc_pid(const struct worker_proc *worker)
+pid_t worker_stand_in_pid(int index)
 {
-        return FIRST_PID + worker->process;
+        return FIRST_PID + index;
 }
 
-bool worker_proc_adopted(const struct worker_proc *worker)
+static const struct process *process_of(const struct worker_proc *worker)
 {
-        return worker->adopted;
-}
-
-enum worker_stage worker_proc_stage(const struct worker_proc *worker)
-{
-        return worker->stage;
-}
-
-uint16_t worker_proc_epoch(const struct worker_proc *worker)
-{
-        return worker->epoch;
-}
-
-uint32_t worker_proc_restart(const struct worker_proc *worker)
-{
-        return worker->restart;
-}
-
-const char *worker_proc_version(const struct worker_proc *worker)
-{
-        return worker->greeted ? "1" : "";
-}
-
-int worker_proc_number(const struct worker_proc *worker)
-{
-        return worker->number;
-}
-
-uint64_t worker_proc_started_at(const struct worker_proc *worker)
-{
-        return worker->greeted;
-}
-
-const struct disk_params *worker_proc_params(const struct worker_proc *worker)
-{
-        return worker->opened ? &worker->params : NULL;
-}
-
-const struct problem_list *worker_proc_problems(const struct worker_proc *worker)
-{
-        return &worker->problems;
-}
-
-/* The simulation has no locks of stores. */
-pid_t worker_proc_holder(const struct worker_proc *worker)
-{
-        (void)worker;
-        return 0;
-}
-
-const struct worker_store *worker_proc_store(const struct worker_proc *worker)
-{
-        return worker->store.known ? &worker->store : NULL;
-}
-
-int worker_proc_take_store(struct worker_proc *worker)
-{
-        return TAKE_FD(worker->store.fd);
-}
-
-struct problem_list *worker_proc_notices(struct worker_proc *worker)
-{
-        return &worker->notices;
-}
-
-const struct worker_death *worker_proc_death(const struct worker_proc *worker)
-{
-        return worker->died_at ? &worker->death : NULL;
-}
-
-uint64_t worker_proc_died_at(const struct worker_proc *worker)
-{
-        return worker->died_at;
-}
-
-const struct problem_list *worker_proc_refusal(const struct worker_proc *worker)
-{
-        return &worker->refusal;
-}
-
-void worker_proc_forget_refusal(struct worker_proc *worker)
-{
-        problem_list_clear(&worker->refusal);
+        return &sim->processes[worker_proc_pid(worker) - FIRST_PID];
 }
 
 /* ---- the end ---- */
-
-static void kill_worker(struct worker_proc *worker)
-{
-        if (worker->died_at || !ublkd_acts(sim))
-                return;
-        ublkd_count(sim, true);
-        worker->stage = WORKER_STAGE_LEAVING;
-        process_kill(sim, worker->process, "is killed by ublkd");
-        (void)ublkd_dies_here(sim, "having killed a worker");
-}
 
 /* One that gets on is let alone; one that has only opened its store may turn out to be of no use. */
 static void judge_kill(struct world *world, const struct worker_proc *worker)
@@ -154,7 +38,7 @@ static void judge_kill(struct world *world, const struct worker_proc *worker)
                 facts->want == WANT_PRESENT || facts->want == WANT_EXTENDED || facts->want == WANT_GROWN;
 
         if (!world->ublkd.decided || process_of(worker)->preflight || !wanted
-                || facts->trouble != TROUBLE_NONE || worker->stage == WORKER_STAGE_LEAVING)
+                || facts->trouble != TROUBLE_NONE || worker_proc_stage(worker) == WORKER_STAGE_LEAVING)
                 return;
         if (facts->kernel == KERNEL_LIVE && facts->worker == PLAN_WORKER_SERVING)
                 world_break(world, "a worker that serves is killed");
@@ -164,79 +48,87 @@ static void judge_kill(struct world *world, const struct worker_proc *worker)
                 world_break(world, "a worker that gets on is killed");
 }
 
-void worker_proc_kill(struct worker_proc *worker)
+static bool kill_is_decided; /* by the reconciler, not by worker_proc.c alone */
+
+void __real_worker_proc_kill(struct worker_proc *worker);
+void __wrap_worker_proc_kill(struct worker_proc *worker);
+void __wrap_worker_proc_kill(struct worker_proc *worker)
 {
-        if (!worker->died_at && ublkd_acts(sim))
+        if (!worker_proc_died_at(worker) && ublkd_acts(sim))
                 judge_kill(sim, worker);
-        kill_worker(worker);
+        kill_is_decided = true;
+        __real_worker_proc_kill(worker);
+        kill_is_decided = false;
 }
 
-void worker_proc_refuse(struct worker_proc *worker, const char *fault)
+void __real_worker_proc_refuse(struct worker_proc *worker, const char *fault);
+void __wrap_worker_proc_refuse(struct worker_proc *worker, const char *fault);
+void __wrap_worker_proc_refuse(struct worker_proc *worker, const char *fault)
 {
-        TRACE(sim, "ublkd: refuses worker %d: %s", worker->process, fault);
-        kill_worker(worker);
+        TRACE(sim, "ublkd: refuses worker %d: %s", worker_proc_pid(worker) - FIRST_PID, fault);
+        kill_is_decided = true;
+        __real_worker_proc_refuse(worker, fault);
+        kill_is_decided = false;
 }
 
-static int on_grace_over(sd_event_source *source, uint64_t usec, void *userdata)
+void on_worker_killed(int index)
 {
-        (void)source, (void)usec;
-        worker_proc_kill(userdata);
-        return 0;
+        struct world *world = sim;
+
+        if (!ublkd_acts(world))
+                return;
+        if (world->speaks && !kill_is_decided)
+                world_break(world, "a worker that keeps the protocol is killed for what it says");
+        ublkd_count(world, true);
+        process_kill(world, index, "is killed by ublkd");
+        (void)ublkd_dies_here(world, "having killed a worker");
 }
 
-static void expect_to_leave(struct worker_proc *worker)
+void on_worker_closed(int index)
 {
-        worker->stage = WORKER_STAGE_LEAVING;
-        if (!worker->grace)
-                (void)sd_event_add_time_relative(
-                        NULL, &worker->grace, CLOCK_MONOTONIC, LEAVE_GRACE_USEC, 0, on_grace_over, worker);
+        const struct process *process = &sim->processes[index];
+
+        if (ublkd_acts(sim) && process->alive && process->connection == sim->ublkd.incarnation)
+                process_send(sim, index, MESSAGE_EOF, 0, process->connection);
 }
 
-struct worker_proc *worker_proc_free(struct worker_proc *worker)
+void on_worker_freed(int index)
 {
-        struct process *process;
+        (void)index;
+}
 
-        if (!worker)
-                return NULL;
-        process = process_of(worker);
-        if (process->proc == worker)
-                process->proc = NULL;
-        if (ublkd_acts(sim) && process->alive && process->connection == worker->incarnation)
-                process_send(sim, worker->process, MESSAGE_EOF, 0, worker->incarnation);
-        sd_event_source_disable_unref(worker->grace);
-        backing_claims_clear(&worker->params.claims);
-        problem_list_clear(&worker->problems);
-        problem_list_clear(&worker->refusal);
-        problem_list_clear(&worker->notices);
-        descriptor_close(sim, worker->store.fd);
-        free(worker);
-        return NULL;
+bool on_worker_waited(int index, siginfo_t *ret)
+{
+        (void)index;
+        ret->si_code = CLD_KILLED;
+        ret->si_status = SIGKILL;
+        return true;
 }
 
 void seam_worker_dies(struct world *world, int index)
 {
-        struct worker_proc *worker = world->processes[index].proc;
-
-        if (!ublkd_acts(world) || !worker)
+        if (!ublkd_acts(world) || !world->processes[index].stand_in.proc)
                 return;
         TRACE(world, "ublkd: worker %d is dead", index);
-        worker->died_at = world->now;
-        worker->stage = WORKER_STAGE_LEAVING;
-        worker->connected = false;
-        worker->grace = sd_event_source_disable_unref(worker->grace);
-        worker->death = (struct worker_death){.by_signal = true, .code = 9};
-        snprintf(worker->death.sentence, sizeof(worker->death.sentence), "was killed by SIGKILL");
-        if (world->socket_owner == index)
-                world->socket_owner = NO_PROCESS;
-        worker->changed(worker->userdata, worker);
+        stand_in_dies(index);
 }
 
 /* ---- what it says ---- */
 
-static void raise_stage(struct worker_proc *worker, enum worker_stage stage)
+static char *copy(const char *text)
 {
-        if (stage > worker->stage)
-                worker->stage = stage;
+        char *result = strdup(text);
+
+        if (!result)
+                abort();
+        return result;
+}
+
+static void say(struct world *world, int index, struct worker_msg *msg, int fd)
+{
+        world->speaks = true;
+        stand_in_says(index, msg, fd);
+        world->speaks = false;
 }
 
 static enum worker_stage told_stage(enum process_stage stage)
@@ -255,64 +147,64 @@ static enum worker_stage told_stage(enum process_stage stage)
         return stages[stage];
 }
 
-static void on_hello(struct worker_proc *worker, enum worker_stage stage, unsigned value)
+static void say_hello(struct world *world, int index, enum process_stage stage, unsigned value)
 {
-        const struct process *process = process_of(worker);
+        const struct process *process = &world->processes[index];
+        struct worker_msg msg = {
+                .type = WORKER_MSG_HELLO,
+                .hello = {.protocol = WORKER_PROTOCOL,
+                          .uid = copy(process->uid),
+                          .version = copy("1"),
+                          .epoch = (uint16_t)process->epoch,
+                          .restart = process->restart,
+                          .started_at = 1,
+                          .pid = FIRST_PID + index,
+                          .number = (int)value - 1,
+                          .stage = told_stage(stage)},
+        };
 
-        worker->greeted = true;
-        worker->number = (int)value - 1;
-        worker->claimed = stage;
-        if (worker->adopted) {
-                worker->epoch = (uint16_t)process->epoch;
-                worker->restart = process->restart;
-        }
-        if (stage == WORKER_STAGE_LEAVING)
-                worker->stage = WORKER_STAGE_LEAVING;
+        say(world, index, &msg, -1);
 }
 
 /* BACKING. One that serves what it was given says so only to a ublkd that has found it. */
-static void on_backing(struct worker_proc *worker, bool refused)
+static void say_backing(struct world *world, int index, bool refused)
 {
-        const struct process *process = process_of(worker);
+        const struct process *process = &world->processes[index];
+        struct worker_store store = {.major = 8, .minor = 1, .inode = 100 + (uint64_t)process->store};
+        struct worker_msg msg;
 
-        if (worker->store.known || (process->given != NO_STORE && !worker->adopted))
+        if (!stand_in_is_heard(index)
+                || (process->given != NO_STORE && !worker_proc_adopted(process->stand_in.proc)))
                 return;
-        worker->store = (struct worker_store){
-                .known = true,
-                .major = 8,
-                .minor = 1,
-                .inode = 100 + (uint64_t)process->store,
-                .fd = refused ? -1 : descriptor_open(sim, process->store),
-        };
-        store_identity_of(sim, process->known_as, &worker->store.identity);
+        store_identity_of(world, process->known_as, &store.identity);
+        msg = worker_store_message(&store);
+        msg.backing.boot = copy(msg.backing.boot);
+        msg.backing.lasting = copy(msg.backing.lasting);
+        say(world, index, &msg, refused ? -1 : descriptor_open(world, process->store));
 }
 
-static void on_params(struct worker_proc *worker, unsigned size)
+static void say_params(struct world *world, int index, unsigned size)
 {
-        const struct process *process = process_of(worker);
+        struct worker_msg msg = {
+                .type = WORKER_MSG_PARAMS,
+                .params = {.size = size * MIB,
+                           .size_max = UINT64_MAX,
+                           .logical_block_size = 512,
+                           .physical_block_size = 512,
+                           .max_io_size = 1 << 20,
+                           .queues = 1,
+                           .queue_depth = 16},
+        };
         char key[32];
 
-        if (worker->opened)
-                return;
-        on_backing(worker, false);
-        snprintf(key, sizeof(key), "file:8:1:%d", 100 + process->store);
-        worker->opened = true;
-        worker->params = (struct disk_params){
-                .size = size * MIB,
-                .size_max = UINT64_MAX,
-                .logical_block_size = 512,
-                .physical_block_size = 512,
-                .max_io_size = 1 << 20,
-                .queues = 1,
-                .queue_depth = 16,
-        };
-        (void)backing_claims_add(&worker->params.claims,
+        snprintf(key, sizeof(key), "file:8:1:%d", 100 + world->processes[index].store);
+        (void)backing_claims_add(&msg.params.claims,
                 &(const struct backing_claim){.key = key, .end = size * MIB, .writes = true});
-        raise_stage(worker, WORKER_STAGE_OPEN);
-        raise_stage(worker, worker->claimed);
+        say_backing(world, index, false);
+        say(world, index, &msg, -1);
 }
 
-static void on_failed(struct worker_proc *worker, enum refusal refusal)
+static void say_failed(struct world *world, int index, enum refusal refusal)
 {
         static const struct {
                 int error;
@@ -322,95 +214,72 @@ static void on_failed(struct worker_proc *worker, enum refusal refusal)
                 [REFUSAL_GONE] = {ENOENT, "BackingFileMissing", "There is no such file."               },
                 [REFUSAL_CHANGED] = {ESTALE, "BackingChanged",     "The store at the path is another one."},
         };
+        struct worker_msg msg = {.type = WORKER_MSG_FAILED};
 
         if (refusal == REFUSAL_CHANGED)
-                on_backing(worker, true);
-        (void)problem_add(&worker->problems, refusals[refusal].error, "/target/path",
+                say_backing(world, index, true);
+        (void)problem_add(&msg.failed.problems, refusals[refusal].error, "/target/path",
                 refusals[refusal].reason, "%s", refusals[refusal].detail);
-        expect_to_leave(worker);
+        say(world, index, &msg, -1);
 }
 
-static void on_grown(struct worker_proc *worker, unsigned size, bool refused)
+static void say_grown(struct world *world, int index, unsigned size, bool refused)
 {
-        const struct worker_msg msg = {
+        struct worker_msg msg = {
                 .type = WORKER_MSG_GROWN, .grown = {.size = size * MIB, .size_max = UINT64_MAX}
         };
 
-        if (worker_growth_answer(&worker->growth, worker_proc_params(worker), &msg)) {
-                world_break(sim, "a worker that tells the truth is not believed");
-                return;
-        }
-        worker->params.size = msg.grown.size;
-        backing_claims_resize(&worker->params.claims, worker->params.size);
-        if (worker->growth.asked > 0)
-                return;
-        problem_list_clear(&worker->refusal);
         if (refused)
-                (void)problem_add(&worker->refusal, ENOSPC, "/size", "BackingTooSmall", "There is no room.");
-}
-
-static void handle_message(
-        struct worker_proc *worker, enum message message, enum worker_stage stage, unsigned value)
-{
-        switch (message) {
-        case MESSAGE_HELLO:
-                on_hello(worker, stage, value);
-                break;
-        case MESSAGE_PARAMS:
-                on_params(worker, value);
-                break;
-        case MESSAGE_READY:
-                if (worker->stage < WORKER_STAGE_FETCHING)
-                        world_break(sim, "a worker is ready before GO");
-                raise_stage(worker, WORKER_STAGE_READY);
-                break;
-        case MESSAGE_FAILED:
-                on_failed(worker, (enum refusal)value);
-                break;
-        case MESSAGE_GROWN:
-        case MESSAGE_REFUSED:
-                on_grown(worker, value, message == MESSAGE_REFUSED);
-                break;
-        default: /* it has closed its end */
-                worker->connected = false;
-                if (worker->stage != WORKER_STAGE_SERVING)
-                        expect_to_leave(worker);
-        }
+                (void)problem_add(
+                        &msg.grown.problems, ENOSPC, "/size", "BackingTooSmall", "There is no room.");
+        say(world, index, &msg, -1);
 }
 
 void seam_worker_hears(
         struct world *world, int index, enum message message, enum process_stage stage, unsigned value)
 {
-        struct worker_proc *worker = world->processes[index].proc;
-        enum worker_stage before;
-        bool was_greeted;
-
-        if (!ublkd_acts(world) || !worker || worker->died_at || !worker->connected)
+        if (!ublkd_acts(world))
                 return;
-        before = worker->stage;
-        was_greeted = worker->greeted;
-        handle_message(worker, message, told_stage(stage), value);
-        TRACE(world, "ublkd: hears %d of worker %d, which is %s", message, index,
-                worker_stage_to_string(worker->stage));
-        if (worker->stage != before || ((worker->adopted || was_greeted) && message != MESSAGE_GONE))
-                worker->changed(worker->userdata, worker);
+        switch (message) {
+        case MESSAGE_HELLO:
+                say_hello(world, index, stage, value);
+                break;
+        case MESSAGE_PARAMS:
+                say_params(world, index, value);
+                break;
+        case MESSAGE_READY:
+                say(world, index, &(struct worker_msg){.type = WORKER_MSG_READY}, -1);
+                break;
+        case MESSAGE_FAILED:
+                say_failed(world, index, (enum refusal)value);
+                break;
+        case MESSAGE_GROWN:
+        case MESSAGE_REFUSED:
+                say_grown(world, index, value, message == MESSAGE_REFUSED);
+                break;
+        default: /* it has closed its end */
+                stand_in_leaves(index);
+        }
 }
 
-/* ---- orders ---- */
+/* ---- what ublkd sends ---- */
 
-static int tell(struct worker_proc *worker, enum message message, unsigned value, enum worker_stage stage)
+int on_worker_told(int index, const struct worker_msg *msg)
 {
         struct world *world = sim;
+        enum message message = msg->type == WORKER_MSG_GO     ? MESSAGE_GO
+                               : msg->type == WORKER_MSG_LIVE ? MESSAGE_LIVE
+                                                              : MESSAGE_GROW;
+        unsigned value = message == MESSAGE_GO     ? (unsigned)msg->go.number
+                         : message == MESSAGE_GROW ? (unsigned)(msg->grow.size / MIB)
+                                                   : 0;
 
         if (!ublkd_acts(world))
                 return -EPIPE;
         ublkd_count(world, true);
-        if (!worker->connected)
-                return -EPIPE;
         if (world_bad_luck(world) || (world->full_sockets && !world->calm && world_chance(world, 300)))
                 return -EAGAIN;
-        process_send(world, worker->process, message, value, worker->incarnation);
-        raise_stage(worker, stage);
+        process_send(world, index, message, value, world->ublkd.incarnation);
         (void)ublkd_dies_here(world, "having told a worker something");
         return 0;
 }
@@ -423,7 +292,7 @@ static void judge_go(struct world *world, const struct worker_proc *worker)
 
         if (!database->exists || process->preflight)
                 world_break(world, "a worker goes that has no device");
-        else if (!worker->opened)
+        else if (!worker_proc_params(worker))
                 world_break(world, "a worker goes that has not opened its store");
         else if (database->record.number < 0)
                 world_break(world, "a worker goes for no number");
@@ -433,65 +302,37 @@ static void judge_go(struct world *world, const struct worker_proc *worker)
                 world_break(world, "a worker gets a store that is not the recorded one");
 }
 
-int worker_proc_go(
+int __real_worker_proc_go(
+        struct worker_proc *worker, int number, const struct data_route *route, const char *queue_cpus);
+int __wrap_worker_proc_go(
+        struct worker_proc *worker, int number, const struct data_route *route, const char *queue_cpus);
+int __wrap_worker_proc_go(
         struct worker_proc *worker, int number, const struct data_route *route, const char *queue_cpus)
 {
-        int r;
-
-        (void)route, (void)queue_cpus;
         if (ublkd_acts(sim))
                 judge_go(sim, worker);
-        r = tell(worker, MESSAGE_GO, (unsigned)number, WORKER_STAGE_FETCHING);
-        if (r >= 0)
-                worker->number = number;
-        return r;
+        return __real_worker_proc_go(worker, number, route, queue_cpus);
 }
 
-int worker_proc_live(struct worker_proc *worker)
+int __real_worker_proc_live(struct worker_proc *worker);
+int __wrap_worker_proc_live(struct worker_proc *worker);
+int __wrap_worker_proc_live(struct worker_proc *worker)
 {
         if (ublkd_acts(sim) && sim->ublkd.seen.state != DISK_LIVE)
                 world_break(sim, "a worker gets LIVE while its disk is not live");
-        return tell(worker, MESSAGE_LIVE, 0, WORKER_STAGE_SERVING);
+        return __real_worker_proc_live(worker);
 }
 
-int worker_proc_grow(struct worker_proc *worker, uint64_t size)
+int __real_worker_proc_grow(struct worker_proc *worker, uint64_t size);
+int __wrap_worker_proc_grow(struct worker_proc *worker, uint64_t size);
+int __wrap_worker_proc_grow(struct worker_proc *worker, uint64_t size)
 {
-        struct worker_growth growth = worker->growth;
-        int r;
-
-        if (ublkd_acts(sim) && worker->stage != WORKER_STAGE_SERVING)
+        if (ublkd_acts(sim) && worker_proc_stage(worker) != WORKER_STAGE_SERVING)
                 world_break(sim, "a worker that does not serve gets GROW");
-        if (!worker->opened)
-                return -EOPNOTSUPP;
-        r = worker_growth_ask(&growth, &worker->params, size);
-        if (r >= 0)
-                r = tell(worker, MESSAGE_GROW, (unsigned)(size / MIB), worker->stage);
-        if (r >= 0)
-                worker->growth = growth;
-        return r;
+        return __real_worker_proc_grow(worker, size);
 }
 
 /* ---- the beginning ---- */
-
-static int new_worker(int index, worker_proc_changed changed, void *userdata, struct worker_proc **ret)
-{
-        struct worker_proc *worker = calloc(1, sizeof(*worker));
-
-        if (!worker)
-                return -ENOMEM;
-        *worker = (struct worker_proc){
-                .process = index,
-                .incarnation = sim->ublkd.incarnation,
-                .connected = true,
-                .number = -1,
-                .store = {.fd = -1},
-                .changed = changed,
-                .userdata = userdata,
-        };
-        sim->processes[index].proc = worker;
-        *ret = worker;
-        return 0;
-}
 
 static void judge_spawn(struct world *world, bool preflight)
 {
@@ -521,9 +362,7 @@ static unsigned size_in(const char *spec)
         return (unsigned)(bytes / MIB);
 }
 
-int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_start *starter,
-        const struct worker_msg *config, int store, worker_proc_changed changed, void *userdata,
-        struct worker_proc **ret)
+int on_worker_start(const struct worker_msg *config, int store, int *ret_index)
 {
         struct world *world = sim;
         struct process process = {
@@ -538,9 +377,8 @@ int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_st
                 .store = NO_STORE,
                 .known_as = NO_STORE,
         };
-        int index, r;
+        int index;
 
-        (void)event, (void)dir, (void)starter;
         if (!ublkd_acts(world))
                 return -EPIPE;
         ublkd_count(world, true);
@@ -555,23 +393,16 @@ int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_st
         if (index == NO_PROCESS)
                 return -EAGAIN;
         TRACE(world, "ublkd: starts worker %d%s", index, process.preflight ? ", preflight" : "");
-        r = new_worker(index, changed, userdata, ret);
-        if (r < 0)
-                return r;
-        (*ret)->epoch = config->config.epoch;
-        (*ret)->restart = config->config.restart;
+        *ret_index = index;
         (void)ublkd_dies_here(world, "having started a worker");
         return 0;
 }
 
-int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, struct worker_start *starter,
-        const char *name, const char *uid, worker_proc_changed changed, void *userdata,
-        struct worker_proc **ret)
+int on_worker_connect(const char *uid, int *ret_index)
 {
         struct world *world = sim;
-        int index = world->socket_owner, r;
+        int index = world->socket_owner;
 
-        (void)event, (void)dir, (void)starter, (void)name;
         if (!ublkd_acts(world))
                 return -EPIPE;
         if (index == NO_PROCESS || !world->processes[index].alive || !world->processes[index].listens
@@ -580,10 +411,7 @@ int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, struct worker_st
         if (world_bad_luck(world))
                 return -EAGAIN; /* alive, but does not accept connections */
         TRACE(world, "ublkd: adopts worker %d", index);
-        r = new_worker(index, changed, userdata, ret);
-        if (r < 0)
-                return r;
-        (*ret)->adopted = true;
+        *ret_index = index;
         process_send(world, index, MESSAGE_CONNECT, 0, world->ublkd.incarnation);
         return 0;
 }

@@ -15,7 +15,7 @@
  *
  *   seam_event.c    in place of sd-event and the clocks
  *   seam_ctl.c      in place of ublkd/driver/ublk_ctl.h
- *   seam_worker.c   in place of ublkd/workers/worker_proc.h
+ *   seam_worker.c   under ublkd/workers/worker_proc.c, with tests/stand_in/worker_stand_in.h
  *   seam_machine.c  in place of the runtime directory, the descriptor store, udev, /sys, searches and the log
  *
  * The seams replace functions at link time, so there is one world at a time: `sim`. ublkd can be killed in
@@ -26,6 +26,7 @@
 #pragma once
 
 #include "tests/simulation/walk.h"
+#include "tests/stand_in/worker_stand_in.h"
 #include "ublkd/plan/attempt.h"
 #include "ublkd/reconcile/reconciler.h"
 
@@ -200,9 +201,9 @@ struct process {
         int store;    /* that it has opened */
         int known_as; /* whose identity it tells: of what it was given, that which was expected */
         unsigned attach_tries;
-        uint64_t heard_until;     /* messages to it arrive in order */
-        uint64_t said_until;      /* messages from it as well */
-        struct worker_proc *proc; /* with which the ublkd of `connection` knows it, or NULL */
+        uint64_t heard_until;            /* messages to it arrive in order */
+        uint64_t said_until;             /* messages from it as well */
+        struct worker_stand_in stand_in; /* with which the ublkd of `connection` knows it */
 };
 
 /* The value that comes with it. */
@@ -352,6 +353,7 @@ struct world {
         struct descriptor descriptors[DESCRIPTORS];
         unsigned descriptor_count;
         int socket_owner; /* the worker whose socket is in the runtime directory */
+        bool speaks;      /* a worker: ublkd is reading its message */
 
         struct disk disks[NUMBERS]; /* cleared for each schedule, with all that follows */
         unsigned instances;

@@ -91,7 +91,7 @@ static void judge_live(struct world *world, const struct device_record *record)
                 world_break(world, "the disk is served by a worker that was to be replaced");
         else if (!has_right_size(record, disk, process))
                 world_break(world, "the disk has not the right size");
-        else if (!process->proc)
+        else if (!process->stand_in.proc)
                 world_break(world, "ublkd does not know the worker");
         else
                 judge_record(world, record);

@@ -214,8 +214,8 @@ static void check_told(struct world *world, const struct device_record *record)
         bool served = false;
 
         for (int i = 0; i < world->process_count; i++)
-                served |= world->processes[i].proc && !world->processes[i].preflight
-                          && worker_proc_stage(world->processes[i].proc) >= WORKER_STAGE_READY;
+                served |= world->processes[i].stand_in.proc && !world->processes[i].preflight
+                          && worker_proc_stage(world->processes[i].stand_in.proc) >= WORKER_STAGE_READY;
         if (record->number < 0 || !world->ublkd.looked || !seen->exists || seen->foreign
                 || seen->state != DISK_LIVE)
                 world_break(world, "a device is reported Live while its disk is not");
