@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which store serves a disk: the reconciler over a fake kernel and fake workers. */
 #include "tests/unit/check.h"
-#include "tests/unit/ublkd/reconcile/reconciler_fake_worker.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 #include "tests/unit/ublkd/service_manager.h"
 #include "ublkd/reconcile/device_reach.h"
@@ -63,7 +62,7 @@ static void the_next_worker_gets_the_store_of_the_one_before(void)
         CHECK_STR(status_of(&world)->backing.identity.lasting, "file:a");
         fake_worker_die(fake_worker("data"));
         world_settle(&world, 5);
-        CHECK(is_same_file(fake_worker_given(fake_worker("data")), store));
+        CHECK(is_same_file(fake_worker("data")->given, store));
         world_bring_up(&world, "data", "file:1"); /* it reports no store: it has the one that it was given */
         CHECK(status_of(&world)->backing.kept);
         world_free(&world);
@@ -74,7 +73,7 @@ static void an_adopted_worker_gives_the_store(void)
 {
         int store = new_store();
         struct world world;
-        struct worker_proc *worker;
+        struct fake_worker *worker;
 
         world_new(&world);
         world_put_loop(&world, "data", "");
@@ -98,7 +97,7 @@ static void an_adopted_worker_cannot_give_another_store(void)
 {
         int store = new_store(), other = new_store();
         struct world world;
-        struct worker_proc *worker;
+        struct fake_worker *worker;
 
         world_new(&world);
         world_put_loop(&world, "data", "");
@@ -136,7 +135,7 @@ static void another_store_is_refused(void)
         world_put_loop(&world, "data", "");
         bring_up_on(&world, "file:a", store);
         lose_the_store(&world);
-        CHECK_INT(fake_worker_given(fake_worker("data")), -1);
+        CHECK_INT(fake_worker("data")->given, -1);
         fake_worker_store(fake_worker("data"), "file:b", fcntl(store, F_DUPFD_CLOEXEC, 0));
         fake_worker_open(fake_worker("data"), "file:1");
         world_settle(&world, 5);
@@ -218,7 +217,7 @@ static void a_new_disk_stays_on_its_store(void)
         bring_up_on(&world, "file:a", store);
         world_put_loop(&world, "data", ",\"blockSize\":4096");
         world_settle(&world, 50);
-        CHECK_INT(fake_worker_given(fake_worker("data")), -1);
+        CHECK_INT(fake_worker("data")->given, -1);
         fake_worker_store(fake_worker("data"), "file:b", fcntl(store, F_DUPFD_CLOEXEC, 0));
         fake_worker_open(fake_worker("data"), "file:1");
         world_settle(&world, 5);
@@ -239,7 +238,7 @@ static void another_target_may_be_on_another_store(void)
         bring_up_on(&world, "file:a", store);
         world_put_size(&world, "data", 1024, 4096);
         world_settle(&world, 50);
-        CHECK_INT(fake_worker_given(fake_worker("data")), -1);
+        CHECK_INT(fake_worker("data")->given, -1);
         bring_up_on(&world, "file:b", store);
         CHECK_STR(status_of(&world)->backing.identity.lasting, "file:b");
         world_free(&world);
@@ -252,12 +251,12 @@ static void wait_for_the_next_disk(struct world *world)
         int number = world_record(world, "data")->number;
 
         for (unsigned i = 0; i < 20000; i++) {
-                struct worker_proc *worker = fake_worker("data");
-                bool opens = worker && worker_proc_stage(worker) == WORKER_STAGE_OPENING;
+                struct fake_worker *worker = fake_worker("data");
+                bool opens = worker && fake_worker_stage(worker) == WORKER_STAGE_OPENING;
 
                 if (opens && !fake_disks[number].there)
                         return;
-                if (opens || (worker && worker_proc_stage(worker) == WORKER_STAGE_LEAVING))
+                if (opens || (worker && fake_worker_stage(worker) == WORKER_STAGE_LEAVING))
                         fake_worker_die(worker);
                 world_settle(world, 0);
         }
@@ -276,7 +275,7 @@ static void a_disk_that_dies_with_its_worker_is_made_on_its_store(void)
         fake_worker_die(fake_worker("data"));
         fake_disks[0].device.state = KERNEL_STATE_DEAD; /* the driver stops it */
         wait_for_the_next_disk(&world);
-        CHECK(is_same_file(fake_worker_given(fake_worker("data")), store));
+        CHECK(is_same_file(fake_worker("data")->given, store));
         world_bring_up(&world, "data", "file:1"); /* it reports no store: it has the one that it was given */
         CHECK(status_of(&world)->backing.kept);
         CHECK_STR(status_of(&world)->backing.identity.lasting, "file:a");
@@ -285,7 +284,7 @@ static void a_disk_that_dies_with_its_worker_is_made_on_its_store(void)
         CHECK(!status_of(&world)->backing.kept);
         world_put_loop(&world, "data", ",\"recovery\":{\"onCrash\":\"none\"}");
         world_settle(&world, 50);
-        CHECK_INT(fake_worker_given(fake_worker("data")), -1);
+        CHECK_INT(fake_worker("data")->given, -1);
         world_free(&world);
         close_fd(store);
 }
@@ -330,7 +329,7 @@ static bool has_event(const struct world *world, enum condition_reason reason, c
 /* "data" waits without a worker; the worker of "other" opens `opened`, which ublkd itself has locked. */
 static void find_kept_by_ublkd(struct world *world, int store, int opened)
 {
-        struct worker_proc *worker;
+        struct fake_worker *worker;
 
         world_new(world);
         world_put_loop(world, "data", ",\"recovery\":{\"trigger\":\"manual\"}");
@@ -341,8 +340,7 @@ static void find_kept_by_ublkd(struct world *world, int store, int opened)
         world_put_loop(world, "other", "");
         world_settle(world, 0);
         worker = fake_worker("other");
-        fake_worker_store(worker, "file:x", opened);
-        worker->store.fd = -1; /* the worker passes no descriptor of a store that it cannot have */
+        fake_worker_refuse_store(worker, "file:x", opened);
         fake_worker_find_locked(worker, getpid(), "/x is in use by process 1 (ublkd), for a disk of ublkd.");
         world_settle(world, 5);
 }
@@ -371,7 +369,7 @@ static void names_of_holders_are_not_cut(void)
                 "two-with-a-name-of-more-than-forty-characters",
                 "three-with-a-name-of-more-than-forty-characters"};
         static const char *const keys[] = {"file:1", "file:2", "file:3", "file:4"};
-        struct worker_proc *worker;
+        struct fake_worker *worker;
         int store = new_store();
         struct world world;
 
@@ -388,8 +386,7 @@ static void names_of_holders_are_not_cut(void)
         world_put_loop(&world, "other", "");
         world_settle(&world, 0);
         worker = fake_worker("other");
-        fake_worker_store(worker, "file:x", store);
-        worker->store.fd = -1;
+        fake_worker_refuse_store(worker, "file:x", store);
         fake_worker_find_locked(worker, getpid(), "/x is in use by process 1 (ublkd), for a disk of ublkd.");
         world_settle(&world, 5);
         CHECK(has_event(&world, REASON_BACKING_IN_USE, "-characters\" or others; two disks"));
@@ -407,7 +404,7 @@ static void a_disk_that_was_given_up_is_made_on_its_store(void)
         bring_up_on(&world, "file:a", store);
         fake_worker_die(fake_worker("data"));
         wait_for_the_next_disk(&world);
-        CHECK(is_same_file(fake_worker_given(fake_worker("data")), store));
+        CHECK(is_same_file(fake_worker("data")->given, store));
         CHECK(status_of(&world)->backing.kept);
         world_free(&world);
         close_fd(store);
@@ -418,7 +415,7 @@ static void the_store_of_an_older_spec_is_not_that_of_the_next_disk(void)
 {
         int store = new_store();
         struct world world;
-        struct worker_proc *worker;
+        struct fake_worker *worker;
 
         world_new(&world);
         world_put_loop(&world, "data", "");
@@ -433,7 +430,7 @@ static void the_store_of_an_older_spec_is_not_that_of_the_next_disk(void)
                 world_record(&world, "data")->number);
         fake_adopt_error = -ENOENT;
         wait_for_the_next_disk(&world);
-        CHECK_INT(fake_worker_given(fake_worker("data")), -1);
+        CHECK_INT(fake_worker("data")->given, -1);
         CHECK(!status_of(&world)->backing.kept);
         world_free(&world);
         close_fd(store);

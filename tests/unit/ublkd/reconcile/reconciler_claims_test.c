@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which device has a backing store: the reconciler over a fake kernel and fake workers. */
 #include "tests/unit/check.h"
-#include "reconciler_fake_worker.h"
 #include "reconciler_world.h"
 #include "ublkd/runtime/claim_file.h"
 #include "ublkd/reconcile/runtime_remade.h"
@@ -67,11 +66,11 @@ static void a_disk_does_not_grow_into_another(void)
         world_bring_up(&world, "low", "file:1");
         world_put_size(&world, "high", 1024, 1536 << 10);
         world_settle(&world, 0);
-        fake_worker_place(fake_worker("high"), 1536 << 10);
+        fake_worker("high")->start = 1536 << 10;
         world_bring_up(&world, "high", "file:1");
         world_put_size(&world, "low", 2048, 0);
         world_settle(&world, 5);
-        CHECK_INT(fake_worker_asked(fake_worker("low")), 0);
+        CHECK_INT(fake_worker("low")->asked, 0);
         CHECK_INT(world_record(&world, "low")->status.reason, REASON_CANNOT_GROW);
         CHECK(strstr(world_record(&world, "low")->status.message, "\"high\""));
         CHECK_INT(world_phase(&world, "low"), PHASE_LIVE);
@@ -114,10 +113,20 @@ static void a_disk_without_a_worker_keeps_its_store_over_a_restart(void)
         world_free(&world);
 }
 
+static const char *refused_for; /* why ublkd has killed a worker; NULL: not told */
+
+void __real_worker_proc_refuse(struct worker_proc *worker, const char *fault);
+void __wrap_worker_proc_refuse(struct worker_proc *worker, const char *fault);
+void __wrap_worker_proc_refuse(struct worker_proc *worker, const char *fault)
+{
+        refused_for = fault;
+        __real_worker_proc_refuse(worker, fault);
+}
+
 /* ublkd starts again, and finds the worker of "data", which was of `file:1`, with this claim. */
 static void world_new_with_found(struct world *world, const char *key, uint64_t start, uint64_t end)
 {
-        struct worker_proc *worker;
+        struct fake_worker *worker;
 
         world_new(world);
         world->host.features = WORLD_GROWS;
@@ -129,12 +138,12 @@ static void world_new_with_found(struct world *world, const char *key, uint64_t 
         fake_adopt_error = -ENOENT;
         world_settle(world, 0);
         worker = fake_worker("data");
-        fake_worker_greet(worker, world_record(world, "data")->epoch, 0);
+        refused_for = NULL;
         CHECK_INT(backing_claims_add(&worker->params.claims,
                           &(struct backing_claim){
                                   .key = (char *)key, .start = start, .end = end, .writes = true}),
                 0);
-        worker->changed(worker->userdata, worker);
+        fake_worker_greet(worker, world_record(world, "data")->epoch, 0);
         world_settle(world, 5);
 }
 
@@ -156,7 +165,7 @@ static void a_worker_that_is_found_keeps_the_claim_that_was_written_down(void)
 
                 world_new_with_found(&world, cases[i].key, cases[i].start, cases[i].end);
                 CHECK_INT(fake_kills, cases[i].refused);
-                CHECK(!fake_worker("data")->fault == !cases[i].refused);
+                CHECK(!refused_for == !cases[i].refused);
                 if (!cases[i].refused)
                         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
                 world_free(&world);
@@ -275,19 +284,17 @@ static void a_store_that_the_worker_of_a_lost_disk_has_locked_is_to_be_adopted(v
 }
 
 /* Its store lies on a second one, somewhere in it if `mapped`. */
-static void lie_on(struct worker_proc *worker, const char *key, bool mapped)
+static void lie_on(struct fake_worker *worker, const char *key, bool mapped)
 {
         const struct backing_claim claim = {(char *)(uintptr_t)key, 0, UINT64_MAX, true, mapped};
 
-        CHECK_INT(backing_claims_add(&fake_worker_params(worker)->claims, &claim), 0);
+        CHECK_INT(backing_claims_add(&worker->params.claims, &claim), 0);
 }
 
 /* Another program uses its store (error), or that is unknown (0). */
-static void share(struct worker_proc *worker, int error, const char *reason, const char *sentence)
+static void share(struct fake_worker *worker, int error, const char *reason, const char *sentence)
 {
-        CHECK_INT(problem_add(&fake_worker_params(worker)->sharing, error, "/target/path", reason, "%s",
-                          sentence),
-                0);
+        CHECK_INT(problem_add(&worker->params.sharing, error, "/target/path", reason, "%s", sentence), 0);
 }
 
 /* Two disks of other names, which lie on the same one. */
@@ -329,7 +336,7 @@ static bool has_event(const struct world *world, enum condition_reason reason)
 }
 
 /* A new disk, whose worker opens its store when the test says so. */
-static struct worker_proc *world_new_with_opener(struct world *world)
+static struct fake_worker *world_new_with_opener(struct world *world)
 {
         world_new(world);
         world_put_loop(world, "data", "");
@@ -340,7 +347,7 @@ static struct worker_proc *world_new_with_opener(struct world *world)
 static void a_new_disk_is_not_created_beside_another_writer(void)
 {
         struct world world;
-        struct worker_proc *worker = world_new_with_opener(&world);
+        struct fake_worker *worker = world_new_with_opener(&world);
         unsigned adds = fake_adds;
 
         share(worker, EBUSY, "BackingInUse", "It is what /dev/loop0 lies on.");
@@ -355,7 +362,7 @@ static void a_new_disk_is_not_created_beside_another_writer(void)
 static void an_unknown_condition_is_reported_and_refuses_nothing(void)
 {
         struct world world;
-        struct worker_proc *worker = world_new_with_opener(&world);
+        struct fake_worker *worker = world_new_with_opener(&world);
 
         share(worker, 0, "BackingShareUnknown", "It lies on NFS.");
         world_bring_up(&world, "data", "file:1");

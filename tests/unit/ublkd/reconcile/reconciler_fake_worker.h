@@ -1,35 +1,76 @@
 /* SPDX-License-Identifier: MIT */
-/* A fake worker, for reconciler_fakes.c and for tests that let it send unusual messages. */
+/* Workers for tests of the reconciler, under the real worker_proc.c: each does only what the test calls, and it is
+ * done at once. */
 #pragma once
 
-#include "ublkd/workers/worker_proc.h"
+#include "tests/stand_in/worker_stand_in.h"
+#include "ublkd/store/device_store.h"
 
 #include <sys/queue.h>
 
-struct worker_proc {
-        TAILQ_ENTRY(worker_proc) link;
-        char *name, *key;
-        enum worker_stage stage;
+enum { FAKE_PID = 4711 }; /* of every worker */
+
+/* It is there as long as ublkd knows its process. */
+struct fake_worker {
+        TAILQ_ENTRY(fake_worker) link;
+        struct worker_stand_in stand_in;
+        int index;
+        char *name, *uid;
+        /* CONFIG, unless it was adopted; given: the descriptor of the store, or -1 */
         uint16_t epoch;
-        uint32_t restart;
+        int given;
+        bool exists, shared, has_data, expected_served;
+        enum worker_lock lock;
+        /* GO, or HELLO of an adopted worker: or -1; GROW, or 0 */
         int number;
-        bool adopted, opened, dead;
+        uint64_t asked;
+        unsigned unanswered; /* GROWs */
+        /* what it will say; a test may change `params` until then */
         struct disk_params params;
         uint64_t start; /* of its claim */
-        uint64_t asked; /* to grow to */
-        struct problem_list problems, refusal, notices;
-        pid_t holder;
-        int given;           /* the descriptor of the store in CONFIG */
-        bool exists, shared; /* as in CONFIG */
-        bool has_data, expected_served;
         struct worker_store store;
-        enum worker_lock lock;
-        const char *fault; /* why ublkd killed it; NULL: unknown */
-        struct worker_death death;
-        worker_proc_changed changed;
-        void *userdata;
+        bool greeted, crashes, dead;
 };
 
 /* All workers, the newest last. */
-TAILQ_HEAD(fake_workers, worker_proc);
+TAILQ_HEAD(fake_workers, fake_worker);
 extern struct fake_workers fake_workers;
+
+extern unsigned fake_kills;  /* of workers */
+extern int fake_adopt_error; /* -errno of every attempt to adopt a worker; -ENOENT: none lives; 0: a
+                                worker lives, and has not sent HELLO yet */
+
+/* Begin a test: the workers are those of the devices in `store`. */
+void fake_workers_begin(struct device_store *store);
+
+/* Return the worker of a device, or NULL. */
+struct fake_worker *fake_worker(const char *name);
+/* Return its stage, as ublkd knows it. */
+enum worker_stage fake_worker_stage(const struct fake_worker *worker);
+/* Let it send PARAMS, with `key` for its backing store. */
+void fake_worker_open(struct fake_worker *worker, const char *key);
+/* Let it send BACKING before its next message: a store with this identity, open as `fd`, which it takes over;
+ * -1: it refuses the store. */
+void fake_worker_store(struct fake_worker *worker, const char *identity, int fd);
+/* The same of a block device; claimed: the descriptor is the exclusive one. */
+void fake_worker_disk(struct fake_worker *worker, const char *identity, int fd, bool claimed);
+/* The same of a store that it refuses, although it has opened it as `fd`, which stays the caller's. */
+void fake_worker_refuse_store(struct fake_worker *worker, const char *identity, int fd);
+/* Let it report that its path may lead elsewhere after a reboot. stable_path: NULL if it has none. Call it
+ * before the worker opens the store. */
+void fake_worker_advise(struct fake_worker *worker, const char *stable_path);
+/* Let it answer each GROW: it has grown (NULL), or the refusal. */
+void fake_worker_grow(struct fake_worker *worker, const char *refusal);
+void fake_worker_ready(struct fake_worker *worker);
+/* Let an adopted worker send HELLO, as the server of the disk `number` of that epoch. */
+void fake_worker_greet(struct fake_worker *worker, uint16_t epoch, int number);
+/* Let it close its channel: it is exiting. */
+void fake_worker_leave(struct fake_worker *worker);
+/* Kill it: its disk, if there is one, becomes QUIESCED. */
+void fake_worker_die(struct fake_worker *worker);
+/* Let it report why it cannot serve, and exit. */
+void fake_worker_refuse(struct fake_worker *worker, const char *reason, const char *detail);
+/* The same for BackingTooSmall. */
+void fake_worker_refuse_size(struct fake_worker *worker, const char *detail);
+/* The same for BackingInUse: `holder` has its store locked. */
+void fake_worker_find_locked(struct fake_worker *worker, pid_t holder, const char *detail);

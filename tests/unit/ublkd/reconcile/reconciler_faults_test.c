@@ -403,7 +403,7 @@ static void a_cut_that_a_preflight_finds_without_a_region(void (*lose)(const str
         lose(&world);
         find_a_cut_in_a_preflight(&world, true);
         CHECK_INT(whole(&world)->reason, REASON_BACKING_TRUNCATED);
-        CHECK_INT(fake_worker_asked(fake_worker("data")), 1 << 20);
+        CHECK_INT(fake_worker("data")->asked, 1 << 20);
         find_a_cut_in_a_preflight(&world, true);
         CHECK_INT(count_of(&world, REASON_BACKING_TRUNCATED), 1);
         fake_worker_die(fake_worker("data"));

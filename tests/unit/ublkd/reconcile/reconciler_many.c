@@ -3,7 +3,6 @@
 #include "tests/unit/ublkd/reconcile/reconciler_many.h"
 
 #include "tests/unit/check.h"
-#include "tests/unit/ublkd/reconcile/reconciler_fake_worker.h"
 #include "ublkd/base/log.h"
 #include "ublkd/reconcile/reconciler_events.h"
 
@@ -32,6 +31,15 @@ static const char *name_of(unsigned i, char name[static NAME_SIZE])
         return name;
 }
 
+/* Ten thousand regions take long to make, and no operation here reads one. */
+int __wrap_runtime_dir_ensure_region(
+        struct runtime_dir *dir, const char *uid, const struct device_region_key *key);
+int __wrap_runtime_dir_ensure_region(struct runtime_dir *dir _unused_, const char *uid _unused_,
+        const struct device_region_key *key _unused_)
+{
+        return STAND_IN_NOTHING;
+}
+
 /* Another device each round, all over the range. */
 static unsigned device_of(unsigned count, unsigned round)
 {
@@ -51,7 +59,7 @@ void many_settle(struct world *world)
         while (sd_event_run(world->event, 0) > 0 || fake_ctl_answer()) {}
 }
 
-static void open_worker(struct worker_proc *worker)
+static void open_worker(struct fake_worker *worker)
 {
         static unsigned opened;
         char key[NAME_SIZE];
@@ -62,7 +70,7 @@ static void open_worker(struct worker_proc *worker)
 
 static bool worker_is_there(const struct world *world _unused_, const char *name)
 {
-        const struct worker_proc *newest = TAILQ_LAST(&fake_workers, fake_workers);
+        const struct fake_worker *newest = TAILQ_LAST(&fake_workers, fake_workers);
 
         return newest && strcmp(newest->name, name) == 0;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Trying a spec before the disk of the old one is removed: the reconciler over a fake kernel and fake workers. */
 #include "tests/unit/check.h"
-#include "tests/unit/ublkd/reconcile/reconciler_fake_worker.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 #include "ublkd/reconcile/spec_preflight.h"
 
@@ -28,7 +27,7 @@ static int try_spec(struct world *world, struct spec_preflight **ret)
 /* Try the spec before the served disk is removed. */
 static void a_spec_is_tried(void)
 {
-        struct worker_proc *serving;
+        struct fake_worker *serving;
         struct spec_preflight *preflight, *second, *third;
         struct world world;
 
@@ -38,8 +37,8 @@ static void a_spec_is_tried(void)
         serving = fake_worker("data");
         verdicts = 0;
         CHECK_INT(try_spec(&world, &preflight), 0);
-        CHECK_INT(fake_worker_lock(fake_worker("(preflight)")), WORKER_LOCK_NEVER);
-        CHECK_INT(fake_worker_given(fake_worker("(preflight)")), -1);
+        CHECK_INT(fake_worker("(preflight)")->lock, WORKER_LOCK_NEVER);
+        CHECK_INT(fake_worker("(preflight)")->given, -1);
         fake_worker_open(fake_worker("(preflight)"), "file:1");
         fake_worker_die(fake_worker("(preflight)"));
         CHECK_STR(verdict, "good");
@@ -80,15 +79,15 @@ static void try_on_cut_store(const char *more, bool params, const char *refusal)
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(try_spec(&world, &preflight), 0);
         CHECK(fake_worker("(preflight)")->has_data && !fake_worker("(preflight)")->exists);
-        CHECK_INT(fake_worker_asked(fake_worker("data")), 0);
+        CHECK_INT(fake_worker("data")->asked, 0);
         if (params) {
-                fake_worker_params(fake_worker("(preflight)"))->size = 512 << 10;
+                fake_worker("(preflight)")->params.size = 512 << 10;
                 fake_worker_open(fake_worker("(preflight)"), "file:1");
                 fake_worker_die(fake_worker("(preflight)"));
         } else
                 fake_worker_refuse_size(fake_worker("(preflight)"), "It offers 512KiB");
         CHECK(strstr(verdict, refusal));
-        CHECK_INT(fake_worker_asked(fake_worker("data")), strcmp(refusal, "good") == 0 ? 0 : 1 << 20);
+        CHECK_INT(fake_worker("data")->asked, strcmp(refusal, "good") == 0 ? 0 : 1 << 20);
         world_free(&world);
 }
 

@@ -242,7 +242,7 @@ static void a_disk_grows_after_its_worker(void)
         world_put_size(&world, "data", 2048, 0);
         world_settle(&world, 5);
         CHECK_INT(world_record(&world, "data")->epoch, 1);
-        CHECK_INT(fake_worker_asked(fake_worker("data")), 2 << 20);
+        CHECK_INT(fake_worker("data")->asked, 2 << 20);
         CHECK_INT(fake_disks[0].size, 0);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_GROWING);
         CHECK(!world_record(&world, "data")->status.converged);

@@ -127,7 +127,7 @@ static void asking_again_skips_the_back_off(void)
 static void a_worker_of_another_store_or_size_is_not_waited_for(void)
 {
         static const char *const changes[] = {",\"size\":\"1MiB\"", ",\"readOnly\":true"};
-        struct worker_proc *first;
+        struct fake_worker *first;
         struct world world;
 
         for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Starting, replacing and reaping a worker: the reconciler over a fake kernel and fake workers. */
 #include "tests/unit/check.h"
-#include "tests/unit/ublkd/reconcile/reconciler_fake_worker.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 #include "ublkd/base/clock.h"
 
@@ -44,7 +43,7 @@ static void a_restart_replaces_the_worker_once(void)
 
 static void a_restart_whose_preflight_fails_leaves_the_worker_alone(void)
 {
-        struct worker_proc *serving;
+        struct fake_worker *serving;
         struct world world;
 
         world_new(&world);
@@ -75,7 +74,7 @@ static void a_restart_whose_preflight_fails_leaves_the_worker_alone(void)
 /* A preflight worker that could not take the disk over keeps the one that serves from being stopped. */
 static void a_restart_of_a_disk_that_cannot_be_served_as_before(void)
 {
-        struct worker_proc *serving;
+        struct fake_worker *serving;
         struct world world;
 
         world_new(&world);
@@ -85,7 +84,7 @@ static void a_restart_of_a_disk_that_cannot_be_served_as_before(void)
         serving = fake_worker("data");
         CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
         world_settle(&world, 20);
-        fake_worker_params(fake_worker("(preflight)"))->dma_alignment = 4096;
+        fake_worker("(preflight)")->params.dma_alignment = 4096;
         fake_worker_open(fake_worker("(preflight)"), "file:1");
         world_settle(&world, 20);
         fake_worker_die(fake_worker("(preflight)"));
@@ -173,29 +172,29 @@ static void a_worker_gets_the_time_to_lock_its_store(void)
         world_new(&world);
         world_put_loop(&world, "data", "");
         world_settle(&world, 0);
-        CHECK_INT(fake_worker_lock(fake_worker("data")), WORKER_LOCK_TO_OPEN);
+        CHECK_INT(fake_worker("data")->lock, WORKER_LOCK_TO_OPEN);
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
         world_settle(&world, 5);
         if (CHECK(fake_worker("(preflight)")))
-                CHECK_INT(fake_worker_lock(fake_worker("(preflight)")), WORKER_LOCK_NEVER);
+                CHECK_INT(fake_worker("(preflight)")->lock, WORKER_LOCK_NEVER);
         fake_worker_die(fake_worker("data"));
         world_settle(&world, 5);
         if (!CHECK(fake_worker("data")))
                 return;
-        CHECK_INT(fake_worker_lock(fake_worker("data")), WORKER_LOCK_TO_SERVE);
+        CHECK_INT(fake_worker("data")->lock, WORKER_LOCK_TO_SERVE);
         fake_worker_refuse(fake_worker("data"), "BackingInUse", "It cannot.");
         world_settle(&world, 0);
         CHECK_INT(device_store_request_recover(world.store, "data"), 0); /* skips the back-off */
         world_settle(&world, 5);
         if (!CHECK(fake_worker("data")))
                 return;
-        CHECK_INT(fake_worker_lock(fake_worker("data")), WORKER_LOCK_TO_OPEN);
+        CHECK_INT(fake_worker("data")->lock, WORKER_LOCK_TO_OPEN);
         world_bring_up(&world, "data", "file:1");
         fake_worker_die(fake_worker("data"));
         world_settle(&world, 5);
         if (CHECK(fake_worker("data")))
-                CHECK_INT(fake_worker_lock(fake_worker("data")), WORKER_LOCK_TO_SERVE);
+                CHECK_INT(fake_worker("data")->lock, WORKER_LOCK_TO_SERVE);
         world_free(&world);
 }
 
@@ -443,7 +442,7 @@ static void a_worker_that_has_got_go_is_not_asked_about_for_a_while(void)
         looks = fake_looks;
         fake_worker_open(fake_worker("data"), "file:1");
         world_settle(&world, 5);
-        CHECK_INT(worker_proc_stage(fake_worker("data")), WORKER_STAGE_FETCHING);
+        CHECK_INT(fake_worker_stage(fake_worker("data")), WORKER_STAGE_FETCHING);
         CHECK(fake_looks == looks + 1 || clock_msec(CLOCK_MONOTONIC) - began >= 40);
         world_settle(&world, 60);
         CHECK(fake_looks > looks + 1);

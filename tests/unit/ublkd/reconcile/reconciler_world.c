@@ -52,7 +52,7 @@ void world_new(struct world *world)
         };
         memset(fake_disks, 0, sizeof(fake_disks));
         strcpy(fake_user, "somebody");
-        fake_kills = fake_quiesces = fake_adds = fake_holds = 0;
+        fake_quiesces = fake_adds = fake_holds = 0;
         fake_hold_error = 0;
         fake_add_error = 0;
         fake_releases = 0;
@@ -64,6 +64,7 @@ void world_new(struct world *world)
         CHECK_INT(sd_event_new(&world->event), 0);
         CHECK_INT(store_memory_open(&world->disk.real, &world->disk.real_context), 0);
         CHECK_INT(device_store_new(&store_faulty_backend, &world->disk, &world->store), 0);
+        fake_workers_begin(world->store);
         CHECK_INT(runtime_dir_open(world->path, &world->dir, &problems), 0);
         CHECK_INT(disk_search_new(world->event, &(struct disk_search_options){.find = find_fake_user},
                           &world->disk_search),
@@ -163,7 +164,7 @@ enum device_phase world_phase(const struct world *world, const char *name)
 
 void world_bring_up(struct world *world, const char *name, const char *key)
 {
-        struct worker_proc *worker;
+        struct fake_worker *worker;
 
         world_settle(world, 0);
         worker = fake_worker(name);
@@ -172,7 +173,7 @@ void world_bring_up(struct world *world, const char *name, const char *key)
         fake_worker_open(worker, key);
         world_settle(world, 5);
         worker = fake_worker(name);
-        if (!CHECK(worker && worker_proc_number(worker) >= 0))
+        if (!CHECK(worker && worker->number >= 0))
                 return;
         fake_worker_ready(worker);
         world_settle(world, 5);
@@ -183,8 +184,8 @@ void world_churn(struct world *world, const char *const *names, size_t count, co
 {
         for (unsigned round = 0; round < 10; round++) {
                 for (size_t i = 0; i < count; i++) {
-                        struct worker_proc *worker = fake_worker(names[i]);
-                        enum worker_stage stage = worker ? worker_proc_stage(worker) : WORKER_STAGE_SERVING;
+                        struct fake_worker *worker = fake_worker(names[i]);
+                        enum worker_stage stage = worker ? fake_worker_stage(worker) : WORKER_STAGE_SERVING;
 
                         if (stage == WORKER_STAGE_LEAVING)
                                 fake_worker_die(worker);

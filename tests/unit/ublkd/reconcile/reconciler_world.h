@@ -3,6 +3,7 @@
  * reconciler_fakes.h. One at a time, because the fakes are global. */
 #pragma once
 
+#include "tests/unit/ublkd/reconcile/reconciler_fake_worker.h"
 #include "tests/unit/ublkd/reconcile/reconciler_fakes.h"
 #include "tests/unit/ublkd/store/store_faulty.h"
 #include "ublkd/reconcile/view/observe.h"
