@@ -1,40 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* In place of ublkd/driver/ublk_ctl.h: control commands go to the simulated helpers. */
+/* Control commands of ublkd go to the simulated helpers, and their results come back. The rules of which command
+ * may be sent when. */
 #include "sim.h"
 
 #include <errno.h>
-#include <stdlib.h>
-
-enum { FIRST_PID = 1000 }; /* as in seam_worker.c */
-
-struct ublk_ctl_call {
-        ublk_ctl_done done;
-        void *userdata;
-};
-
-/* ---- flags ---- */
-
-uint64_t ublk_ctl_flags(enum kernel_recovery recovery)
-{
-        static const uint64_t flags[_KERNEL_RECOVERY_MAX] = {
-                [KERNEL_RECOVERY_QUEUE] = FEATURE_RECOVERY,
-                [KERNEL_RECOVERY_REISSUE] = FEATURE_RECOVERY | FEATURE_REISSUE,
-                [KERNEL_RECOVERY_FAIL] = FEATURE_RECOVERY | FEATURE_FAIL_IO,
-        };
-
-        return flags[recovery];
-}
-
-uint64_t ublk_ctl_extra_flags(
-        enum kernel_recovery recovery, bool batch __attribute__((unused)), uint64_t features)
-{
-        return features & (FEATURE_GROW | (recovery != KERNEL_RECOVERY_NONE ? FEATURE_QUIESCE : 0));
-}
-
-const char *ublk_ctl_missing(uint64_t wanted, uint64_t got)
-{
-        return wanted & ~got ? "FEATURE" : NULL;
-}
 
 /* ---- rules ---- */
 
@@ -112,56 +81,38 @@ static void judge_command(struct world *world, const struct command *command)
                 world_break(world, "a disk in use is stopped without force");
 }
 
-/* ---- there ---- */
-
-/* The disk that a command is meant for is the one that was seen last. */
-static int submit(struct command command, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
+/* ublk_ctl.c refuses a number that is none by itself. */
+static void judge_number(int number)
 {
-        struct world *world = sim;
-        struct ublk_ctl_call *call;
-        int r;
-
-        if (!ublkd_acts(world) || ublkd_dies_here(world, "before a command"))
-                return -ECONNRESET;
-        if (command.number < 0 || command.number >= NUMBERS) {
-                world_break(world, "a disk that has no number is handled");
-                return -EINVAL;
-        }
-        command.instance = world->ublkd.seen.instance;
-        command.incarnation = world->ublkd.incarnation;
-        judge_command(world, &command);
-        call = calloc(1, sizeof(*call));
-        if (!call)
-                return -ENOMEM;
-        *call = (struct ublk_ctl_call){.done = done, .userdata = userdata};
-        command.call = call;
-        r = helper_submit(world, &command);
-        if (r < 0) {
-                free(call);
-                return r;
-        }
-        if (ret)
-                *ret = call;
-        (void)ublkd_dies_here(world, "having sent a command");
-        return 0;
+        if (ublkd_acts(sim) && (number < 0 || number >= NUMBERS))
+                world_break(sim, "a disk that has no number is handled");
 }
 
-#define COMMAND(name, what)                                                                                  \
-        int ublk_ctl_##name(struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata,            \
-                struct ublk_ctl_call **ret)                                                                  \
-        {                                                                                                    \
-                (void)ctl;                                                                                   \
-                return submit((struct command){.type = (what), .number = number}, done, userdata, ret);      \
-        }
+int __real_ublk_ctl_get_info(
+        struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
+int __wrap_ublk_ctl_get_info(
+        struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
+int __wrap_ublk_ctl_get_info(
+        struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
+{
+        judge_number(number);
+        return __real_ublk_ctl_get_info(ctl, number, done, userdata, ret);
+}
 
-COMMAND(get_info, COMMAND_GET_INFO)
-COMMAND(stop, COMMAND_STOP)
-COMMAND(try_stop, COMMAND_TRY_STOP)
-COMMAND(stop_unheld, COMMAND_STOP_UNHELD)
-COMMAND(quiesce, COMMAND_QUIESCE)
-COMMAND(del, COMMAND_DEL)
+int __real_ublk_ctl_add(struct ublk_ctl *ctl, const struct kernel_device_request *request, ublk_ctl_done done,
+        void *userdata, struct ublk_ctl_call **ret);
+int __wrap_ublk_ctl_add(struct ublk_ctl *ctl, const struct kernel_device_request *request, ublk_ctl_done done,
+        void *userdata, struct ublk_ctl_call **ret);
+int __wrap_ublk_ctl_add(struct ublk_ctl *ctl, const struct kernel_device_request *request, ublk_ctl_done done,
+        void *userdata, struct ublk_ctl_call **ret)
+{
+        judge_number(request->number);
+        return __real_ublk_ctl_add(ctl, request, done, userdata, ret);
+}
 
-/* For whom, which the driver does not hear: the worker that ublkd has. */
+/* ---- there ---- */
+
+/* For whom, which the driver does not hear of BEGIN_RECOVERY: the worker that ublkd has. */
 static int current_worker(const struct world *world)
 {
         for (int i = world->process_count - 1; i >= 0; i--)
@@ -170,76 +121,39 @@ static int current_worker(const struct world *world)
         return NO_PROCESS;
 }
 
-int ublk_ctl_begin_recovery(
-        struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
+/* The disk that a command is meant for is the one that was seen last. */
+int on_ctl_submitted(const struct ctl_wish *wish, struct ctl_call *call)
 {
-        (void)ctl;
-        return submit(
-                (struct command){
-                        .type = COMMAND_BEGIN_RECOVERY, .number = number, .worker = current_worker(sim)},
-                done, userdata, ret);
+        struct world *world = sim;
+        struct command command = {
+                .type = wish->type,
+                .number = wish->number,
+                .worker = wish->type == COMMAND_BEGIN_RECOVERY ? current_worker(world)
+                                                               : wish->worker - FIRST_PID,
+                .cookie = wish->request.cookie,
+                .flags = wish->request.flags,
+                .size = (unsigned)(wish->size / MIB),
+                .instance = world->ublkd.seen.instance,
+                .incarnation = world->ublkd.incarnation,
+                .call = call,
+        };
+        int r;
+
+        if (!ublkd_acts(world) || ublkd_dies_here(world, "before a command"))
+                return -ECONNRESET;
+        judge_number(command.number);
+        if (world->broken)
+                return -EINVAL;
+        judge_command(world, &command);
+        r = helper_submit(world, &command);
+        if (r >= 0)
+                (void)ublkd_dies_here(world, "having sent a command");
+        return r < 0 ? r : 0;
 }
 
-int ublk_ctl_get_affinity(struct ublk_ctl *ctl, int number, uint16_t queue, ublk_ctl_done done,
-        void *userdata, struct ublk_ctl_call **ret)
-{
-        (void)ctl, (void)queue;
-        return submit((struct command){.type = COMMAND_GET_AFFINITY, .number = number}, done, userdata, ret);
-}
-
-int ublk_ctl_add(struct ublk_ctl *ctl, const struct kernel_device_request *request, ublk_ctl_done done,
-        void *userdata, struct ublk_ctl_call **ret)
-{
-        (void)ctl;
-        return submit((struct command){.type = COMMAND_ADD,
-                              .number = request->number,
-                              .cookie = request->cookie,
-                              .flags = request->flags},
-                done, userdata, ret);
-}
-
-int ublk_ctl_set_params(struct ublk_ctl *ctl, int number, const struct disk_params *params,
-        ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
-{
-        (void)ctl;
-        return submit(
-                (struct command){
-                        .type = COMMAND_SET_PARAMS, .number = number, .size = (unsigned)(params->size / MIB)},
-                done, userdata, ret);
-}
-
-int ublk_ctl_update_size(struct ublk_ctl *ctl, int number, uint64_t size, ublk_ctl_done done, void *userdata,
-        struct ublk_ctl_call **ret)
-{
-        (void)ctl;
-        return submit(
-                (struct command){
-                        .type = COMMAND_UPDATE_SIZE, .number = number, .size = (unsigned)(size / MIB)},
-                done, userdata, ret);
-}
-
-int ublk_ctl_start(struct ublk_ctl *ctl, int number, pid_t worker, ublk_ctl_done done, void *userdata,
-        struct ublk_ctl_call **ret)
-{
-        (void)ctl;
-        return submit((struct command){.type = COMMAND_START, .number = number, .worker = worker - FIRST_PID},
-                done, userdata, ret);
-}
-
-int ublk_ctl_end_recovery(struct ublk_ctl *ctl, int number, pid_t worker, ublk_ctl_done done, void *userdata,
-        struct ublk_ctl_call **ret)
-{
-        (void)ctl;
-        return submit(
-                (struct command){
-                        .type = COMMAND_END_RECOVERY, .number = number, .worker = worker - FIRST_PID},
-                done, userdata, ret);
-}
-
-void ublk_ctl_call_cancel(struct ublk_ctl_call *call)
+void on_ctl_cancelled(struct ctl_call *call)
 {
         helper_cancel(sim, call);
-        free(call);
 }
 
 /* ---- and back ---- */
@@ -278,12 +192,11 @@ static void note_look(struct world *world, const struct command *command)
 
 void seam_ctl_result(struct world *world, const struct command *command)
 {
-        struct ublk_ctl_call *call = command->call;
         struct kernel_device device = device_of(command->number, &command->info);
         int r = command->result;
         bool tells = is_question(command->type) || command->type == COMMAND_ADD;
 
-        if (!ublkd_acts(world) || command->incarnation != world->ublkd.incarnation || !call
+        if (!ublkd_acts(world) || command->incarnation != world->ublkd.incarnation || !command->call
                 || ublkd_dies_here(world, "between a command and the note of it"))
                 return;
         if (command->type == COMMAND_GET_INFO && r == 0) {
@@ -292,19 +205,11 @@ void seam_ctl_result(struct world *world, const struct command *command)
         }
         if ((command->type == COMMAND_START || command->type == COMMAND_END_RECOVERY) && r == 0)
                 world->ublkd.seen.state = DISK_LIVE;
-        call->done(call->userdata, r, r == 0 && tells ? &device : NULL);
-        free(call);
-}
-
-void ublk_ctl_on_released(struct ublk_ctl *ctl, ublk_ctl_released on_released, void *userdata)
-{
-        (void)ctl;
-        sim->ublkd.released = on_released;
-        sim->ublkd.released_userdata = userdata;
+        ctl_stand_in_answers(command->call, r, r == 0 && tells ? &device : NULL);
 }
 
 void seam_ctl_released(struct world *world, int number)
 {
-        if (ublkd_acts(world) && world->ublkd.released)
-                world->ublkd.released(world->ublkd.released_userdata, number);
+        if (ublkd_acts(world))
+                ctl_stand_in_releases(number);
 }

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_PID = 1000 }; /* of the first process */
-
 struct worker_stand_in *worker_stand_in_at(int index)
 {
         return &sim->processes[index].stand_in;

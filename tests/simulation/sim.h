@@ -14,7 +14,7 @@
  *   sim_judge.c     what must be true at the end
  *
  *   seam_event.c    in place of sd-event and the clocks
- *   seam_ctl.c      in place of ublkd/driver/ublk_ctl.h
+ *   seam_ctl.c      under ublkd/driver/ublk_ctl.c, with tests/stand_in/ctl_stand_in.h
  *   seam_worker.c   under ublkd/workers/worker_proc.c, with tests/stand_in/worker_stand_in.h
  *   seam_machine.c  in place of the runtime directory, the descriptor store, udev, /sys, searches and the log
  *
@@ -26,6 +26,7 @@
 #pragma once
 
 #include "tests/simulation/walk.h"
+#include "tests/stand_in/ctl_stand_in.h"
 #include "tests/stand_in/worker_stand_in.h"
 #include "ublkd/plan/attempt.h"
 #include "ublkd/reconcile/reconciler.h"
@@ -43,7 +44,8 @@ enum {
         FILES = 16,         /* of the runtime directory, at a time */
         DESCRIPTORS = 4096, /* of backing stores, that a ublkd has ever had */
         STORES = 3,
-        QUESTIONS = 16, /* who uses a disk, at a time */
+        QUESTIONS = 16,   /* who uses a disk, at a time */
+        FIRST_PID = 1000, /* of process 0 */
         NO_PROCESS = -1,
         NO_STORE = -1,
 };
@@ -59,6 +61,7 @@ enum {
 enum {
         FEATURE_RECOVERY = 1 << 3,
         FEATURE_REISSUE = 1 << 4,
+        FEATURE_IOCTL_ENCODE = 1 << 6,
         FEATURE_FAIL_IO = 1 << 9,
         FEATURE_GROW = 1 << 10,
         FEATURE_QUIESCE = 1 << 12,
@@ -92,23 +95,6 @@ struct disk {
         int store, consented; /* what it is on, and what the user has accepted instead; or NO_STORE */
 };
 
-enum command_type {
-        COMMAND_GET_INFO,
-        COMMAND_GET_AFFINITY,
-        COMMAND_ADD,
-        COMMAND_SET_PARAMS,
-        COMMAND_START,
-        COMMAND_BEGIN_RECOVERY,
-        COMMAND_END_RECOVERY,
-        COMMAND_STOP,
-        COMMAND_TRY_STOP,
-        COMMAND_STOP_UNHELD,
-        COMMAND_QUIESCE,
-        COMMAND_UPDATE_SIZE,
-        COMMAND_DEL,
-        _COMMAND_MAX
-};
-
 struct command {
         bool used;
         unsigned serial; /* events that are about an earlier one in the same place are void */
@@ -122,12 +108,12 @@ struct command {
         bool stubborn;  /* not even SIGKILL gets it out of the driver */
         enum command_type type;
         int number;
-        unsigned instance;          /* the disk that it is meant for */
-        int worker;                 /* START, END */
-        uint64_t cookie, flags;     /* ADD */
-        unsigned size;              /* SET_PARAMS, UPDATE_SIZE */
-        unsigned incarnation;       /* of ublkd */
-        struct ublk_ctl_call *call; /* NULL: no caller waits for the answer any more */
+        unsigned instance;      /* the disk that it is meant for */
+        int worker;             /* START, END */
+        uint64_t cookie, flags; /* ADD */
+        unsigned size;          /* SET_PARAMS, UPDATE_SIZE */
+        unsigned incarnation;   /* of ublkd */
+        struct ctl_call *call;  /* NULL: no caller waits for the answer any more */
         enum {
                 FATE_NORMAL,
                 FATE_INTERRUPTED,
@@ -279,9 +265,8 @@ struct ublkd {
         struct device_store *store;
         struct reconciler *reconciler;
         struct host host;
-        bool control; /* the control plane has come */
-        ublk_ctl_released released;
-        void *released_userdata;
+        struct ublk_ctl *ctl;
+        bool control;        /* the control plane has come */
         bool boot_pass_done; /* it has said so */
         struct helper helpers[HELPERS];
         struct sd_event_source sources[SOURCES];
@@ -416,7 +401,7 @@ void world_trace(struct world *world, const char *format, ...) __attribute__((fo
 /* 0; -EALREADY: a command for that disk was given up and may yet take effect; -EAGAIN: every helper hangs. */
 int helper_submit(struct world *world, const struct command *command);
 /* Drop the caller: the answer is ignored. */
-void helper_cancel(struct world *world, const struct ublk_ctl_call *call);
+void helper_cancel(struct world *world, const struct ctl_call *call);
 /* Events about commands and helpers. */
 void helper_event(struct world *world, const struct event *event);
 void helper_forget_ublkd(struct world *world, unsigned incarnation);

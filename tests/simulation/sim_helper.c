@@ -255,7 +255,7 @@ int helper_submit(struct world *world, const struct command *command)
         return 0;
 }
 
-void helper_cancel(struct world *world, const struct ublk_ctl_call *call)
+void helper_cancel(struct world *world, const struct ctl_call *call)
 {
         for (int i = 0; i < COMMANDS; i++)
                 if (world->commands[i].used && world->commands[i].call == call)

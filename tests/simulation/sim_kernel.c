@@ -13,8 +13,9 @@ static struct disk *find_disk(struct world *world, int number, unsigned instance
 
 uint64_t kernel_features(const struct world *world)
 {
-        return FEATURE_RECOVERY | FEATURE_REISSUE | FEATURE_FAIL_IO | (world->can_grow ? FEATURE_GROW : 0)
-               | (world->can_quiesce ? FEATURE_QUIESCE : 0) | (world->can_try_stop ? FEATURE_TRY_STOP : 0);
+        return FEATURE_RECOVERY | FEATURE_REISSUE | FEATURE_IOCTL_ENCODE | FEATURE_FAIL_IO
+               | (world->can_grow ? FEATURE_GROW : 0) | (world->can_quiesce ? FEATURE_QUIESCE : 0)
+               | (world->can_try_stop ? FEATURE_TRY_STOP : 0);
 }
 
 static void vanish_if_unused(struct world *world, struct disk *disk)

@@ -78,6 +78,7 @@ void ublkd_bury(struct world *world)
         if (!ublkd->store && !ublkd->reconciler)
                 return;
         ublkd->reconciler = reconciler_free(ublkd->reconciler);
+        ublkd->ctl = ublk_ctl_free(ublkd->ctl);
         if (ublkd->store)
                 device_store_unsubscribe(ublkd->store, on_store_event, world);
         ublkd->store = device_store_free(ublkd->store);
@@ -99,6 +100,20 @@ static void on_boot_pass_done(void *userdata)
         if (world->ublkd.boot_pass_done)
                 world_break(world, "that all devices were seen is said twice");
         world->ublkd.boot_pass_done = true;
+}
+
+static void on_control_opened(
+        void *userdata, int result, uint64_t features, struct problem_list *problems __attribute__((unused)))
+{
+        struct world *world = userdata;
+        struct ublkd *ublkd = &world->ublkd;
+
+        if (result < 0 || features != ublkd->host.features)
+                world_break(world, "the control plane is not opened");
+        ublkd->control = true;
+        reconciler_set_control(ublkd->reconciler, ublkd->ctl);
+        if (!world->database.exists && !world->calm)
+                user_creates(world);
 }
 
 static int start(struct world *world)
@@ -124,6 +139,10 @@ static int start(struct world *world)
                 return r;
         with_store.store = ublkd->store;
         r = reconciler_new(&with_store, &ublkd->reconciler);
+        if (r >= 0)
+                r = ublk_ctl_open(config.event,
+                        &(const struct ublk_ctl_options){.opened = on_control_opened, .userdata = world},
+                        &ublkd->ctl);
         return r < 0 ? r : device_store_subscribe(ublkd->store, on_store_event, world);
 }
 
@@ -149,14 +168,11 @@ void ublkd_start(struct world *world)
 
 void ublkd_control_comes(struct world *world, unsigned incarnation)
 {
-        struct ublkd *ublkd = &world->ublkd;
+        const struct ublkd *ublkd = &world->ublkd;
 
         if (!ublkd->alive || ublkd->incarnation != incarnation)
                 return;
-        ublkd->control = true;
-        reconciler_set_control(ublkd->reconciler, (struct ublk_ctl *)world);
-        if (!world->database.exists && !world->calm)
-                user_creates(world);
+        ctl_stand_in_greets(ublkd->host.features);
 }
 
 /* ---- what it decides, and tells ---- */

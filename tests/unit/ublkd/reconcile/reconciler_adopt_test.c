@@ -17,7 +17,7 @@ static void make_outdated(struct world *world, enum record_age age)
         world_stop_reconciler(world);
         fake_disks[0].device.cookie++;
         CHECK_INT(device_store_set_age(world->store, "data", age), 0);
-        fake_looks = 0;
+        fake_kernel.looks = 0;
         fake_adopt_error = 0;
         world_start_reconciler(world);
         world_settle(world, 20);
@@ -25,7 +25,7 @@ static void make_outdated(struct world *world, enum record_age age)
 
 static void check_left_alone(const struct world *world, enum condition_reason reason)
 {
-        CHECK_INT(fake_looks, 0); /* ublkd does not act without asking */
+        CHECK_INT(fake_kernel.looks, 0); /* ublkd does not act without asking */
         CHECK_INT(fake_kills, 0);
         CHECK(!fake_worker("data"));
         CHECK(fake_disks[0].there && fake_disks[0].device.state == KERNEL_STATE_LIVE);
@@ -40,7 +40,7 @@ static void an_older_record_changes_nothing(void)
         make_outdated(&world, RECORD_OUTDATED);
         check_left_alone(&world, REASON_RECORD_OUTDATED);
         reconciler_set_control(world.reconciler, NULL); /* the driver goes and comes */
-        reconciler_set_control(world.reconciler, (struct ublk_ctl *)&world);
+        reconciler_set_control(world.reconciler, world.ctl);
         reconciler_disk_changed(world.reconciler, 0);
         CHECK_INT(device_store_request_recover(world.store, "data"), 0);
         CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
@@ -93,7 +93,7 @@ static void the_newer_record_finds_the_worker(void)
         world_settle(&world, 5);
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
         CHECK_INT(fake_kills, 0);
-        CHECK_INT(fake_adds, 1);
+        CHECK_INT(fake_kernel.adds, 1);
         CHECK(fake_disks[0].there);
         CHECK_INT(world_record(&world, "data")->number, 0);
         world_free(&world);
@@ -108,7 +108,7 @@ static void the_newer_record_recovers_a_disk_without_a_worker(void)
         fake_adopt_error = -ENOENT;
         adopt(&world);
         world_bring_up(&world, "data", "file:1");
-        CHECK_INT(fake_adds, 1);
+        CHECK_INT(fake_kernel.adds, 1);
         CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_LIVE);
         world_free(&world);
 }

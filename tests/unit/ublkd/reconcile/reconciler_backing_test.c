@@ -531,7 +531,7 @@ static void lose_a_device_without_a_number(struct world *world, int store)
 
         world_put_loop(world, "data", "");
         world_settle(world, 0);
-        fake_get_info_error = -ETIMEDOUT;
+        fake_kernel.get_info_error = -ETIMEDOUT;
         fake_worker_store(fake_worker("data"), "file:a", fcntl(store, F_DUPFD_CLOEXEC, 0));
         fake_worker_open(fake_worker("data"), "file:1");
         world_settle(world, 5);

@@ -348,13 +348,13 @@ static void a_new_disk_is_not_created_beside_another_writer(void)
 {
         struct world world;
         struct fake_worker *worker = world_new_with_opener(&world);
-        unsigned adds = fake_adds;
+        unsigned adds = fake_kernel.adds;
 
         share(worker, EBUSY, "BackingInUse", "It is what /dev/loop0 lies on.");
         fake_worker_open(worker, "file:1");
         world_settle(&world, 5);
         CHECK(is_reported(&world, "/dev/loop0"));
-        CHECK_INT(fake_adds, adds);
+        CHECK_INT(fake_kernel.adds, adds);
         CHECK(world_phase(&world, "data") != PHASE_LIVE);
         world_free(&world);
 }

@@ -1,271 +1,214 @@
 /* SPDX-License-Identifier: MIT */
-/* Stands in for ublk_ctl.c. */
+/* The kernel under ublk_ctl.c. */
 #include "tests/unit/ublkd/reconcile/reconciler_fakes.h"
 
 #include "tests/unit/ublkd/reconcile/reconciler_fake_worker.h"
 
-#include "ublkd/reconcile/view/observe.h"
-
+#include <errno.h>
+#include <string.h>
 #include <sys/queue.h>
 
-struct ublk_ctl_call {
-        TAILQ_ENTRY(ublk_ctl_call) link;
-        int (*act)(struct ublk_ctl_call *call, struct kernel_device *ret);
-        int number;
-        uint64_t size;
-        struct kernel_device_request request;
-        ublk_ctl_done done;
-        void *userdata;
+struct queued {
+        TAILQ_ENTRY(queued) link;
+        struct ctl_wish wish;
+        struct ctl_call *call;
 };
-static TAILQ_HEAD(, ublk_ctl_call) calls = TAILQ_HEAD_INITIALIZER(calls);
+static TAILQ_HEAD(, queued) queue = TAILQ_HEAD_INITIALIZER(queue);
 
 struct fake_disk fake_disks[FAKE_NUMBERS];
-char fake_user[64];
-int fake_get_info_error, fake_hold_error;
-unsigned fake_looks, fake_quiesces, fake_holds;
-bool fake_hurried;
-bool fake_crashes;
-int fake_add_error;
-unsigned fake_releases;
-bool fake_held;
-uint64_t fake_dropped_flags;
-unsigned fake_adds;
+struct fake_kernel fake_kernel;
 
-/* ---- the kernel ---- */
-
-void ublk_ctl_on_released(
-        struct ublk_ctl *ctl _unused_, ublk_ctl_released on_released _unused_, void *userdata _unused_)
+void fake_kernel_begin(void)
 {
+        memset(fake_disks, 0, sizeof(fake_disks));
+        fake_kernel = (struct fake_kernel){.user = "somebody"};
 }
 
-uint64_t ublk_ctl_flags(enum kernel_recovery recovery)
+/* ---- its commands ---- */
+
+static int get_info(const struct ctl_wish *wish, struct kernel_device *ret)
 {
-        return recovery == KERNEL_RECOVERY_NONE ? 0 : 1;
-}
-
-uint64_t ublk_ctl_extra_flags(enum kernel_recovery recovery, bool batch _unused_, uint64_t features)
-{
-        return recovery == KERNEL_RECOVERY_NONE ? 0 : features;
-}
-
-const char *ublk_ctl_missing(uint64_t wanted, uint64_t got)
-{
-        return wanted & ~got ? "USER_RECOVERY" : NULL;
-}
-
-bool fake_ctl_answer(void)
-{
-        struct ublk_ctl_call *call = TAILQ_FIRST(&calls);
-        struct kernel_device device;
-        int r;
-
-        if (!call)
-                return false;
-        TAILQ_REMOVE(&calls, call, link);
-        r = call->act(call, &device);
-        call->done(call->userdata, r, r < 0 ? NULL : &device);
-        free(call);
-        return true;
-}
-
-void ublk_ctl_call_cancel(struct ublk_ctl_call *call)
-{
-        TAILQ_REMOVE(&calls, call, link);
-        free(call);
-}
-
-static int submit(int (*act)(struct ublk_ctl_call *call, struct kernel_device *ret), int number,
-        const struct kernel_device_request *request, ublk_ctl_done done, void *userdata,
-        struct ublk_ctl_call **ret)
-{
-        struct ublk_ctl_call *call = calloc(1, sizeof(*call));
-
-        if (!call)
-                abort();
-        *call = (struct ublk_ctl_call){.act = act, .number = number, .done = done, .userdata = userdata};
-        if (request)
-                call->request = *request;
-        TAILQ_INSERT_TAIL(&calls, call, link);
-        *ret = call;
-        return 0;
-}
-
-/* ublk_ctl_NAME() without own parameters: does `act` when the test answers it. */
-#define COMMAND(name, act)                                                                                   \
-        int ublk_ctl_##name(struct ublk_ctl *ctl _unused_, int number, ublk_ctl_done done, void *userdata,   \
-                struct ublk_ctl_call **ret)                                                                  \
-        {                                                                                                    \
-                return submit(act, number, NULL, done, userdata, ret);                                       \
-        }
-
-static int act_get_info(struct ublk_ctl_call *call, struct kernel_device *ret)
-{
-        fake_looks++;
-        if (fake_get_info_error)
-                return fake_get_info_error;
-        if (!fake_disks[call->number].there)
+        fake_kernel.looks++;
+        if (fake_kernel.get_info_error)
+                return fake_kernel.get_info_error;
+        if (!fake_disks[wish->number].there)
                 return -ENODEV;
-        *ret = fake_disks[call->number].device;
+        *ret = fake_disks[wish->number].device;
         return 0;
 }
 
-COMMAND(get_info, act_get_info)
-
-static int act_add(struct ublk_ctl_call *call, struct kernel_device *ret)
+static int add(const struct ctl_wish *wish, struct kernel_device *ret)
 {
-        struct fake_disk *disk = &fake_disks[call->number];
+        struct fake_disk *disk = &fake_disks[wish->number];
 
-        fake_adds++;
-        if (fake_hurried)
+        fake_kernel.adds++;
+        if (fake_kernel.hurried)
                 *disk = (struct fake_disk){
-                        .there = true, .device = {.number = call->number, .cookie = FAKE_FOREIGN}
+                        .there = true, .device = {.number = wish->number, .cookie = FAKE_FOREIGN}
                 };
-        fake_hurried = false;
+        fake_kernel.hurried = false;
         if (disk->there)
                 return -EEXIST;
-        if (fake_releases > 0) {
-                fake_releases--;
+        if (fake_kernel.releases > 0) {
+                fake_kernel.releases--;
                 return -EEXIST;
         }
-        if (fake_add_error)
-                return fake_add_error;
+        if (fake_kernel.add_error)
+                return fake_kernel.add_error;
         *disk = (struct fake_disk){
                 .there = true,
-                .device = {.number = call->number,
-                           .cookie = call->request.cookie,
-                           .flags = call->request.flags & ~fake_dropped_flags,
-                           .queues = call->request.queues,
-                           .queue_depth = call->request.queue_depth,
-                           .max_io_size = call->request.max_io_size}
+                .device = {.number = wish->number,
+                           .cookie = wish->request.cookie,
+                           .flags = wish->request.flags & ~fake_kernel.dropped_flags,
+                           .queues = wish->request.queues,
+                           .queue_depth = wish->request.queue_depth,
+                           .max_io_size = wish->request.max_io_size}
         };
         *ret = disk->device;
         return 0;
 }
 
-int ublk_ctl_add(struct ublk_ctl *ctl _unused_, const struct kernel_device_request *request,
-        ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
-{
-        return submit(act_add, request->number, request, done, userdata, ret);
-}
-
-static int act_nothing(struct ublk_ctl_call *call _unused_, struct kernel_device *ret _unused_)
+static int do_nothing(const struct ctl_wish *wish _unused_, struct kernel_device *ret _unused_)
 {
         return 0;
 }
 
-int ublk_ctl_set_params(struct ublk_ctl *ctl _unused_, int number, const struct disk_params *params _unused_,
-        ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
-{
-        return submit(act_nothing, number, NULL, done, userdata, ret);
-}
-
-static int act_get_affinity(struct ublk_ctl_call *call _unused_, struct kernel_device *ret)
+static int get_affinity(const struct ctl_wish *wish _unused_, struct kernel_device *ret)
 {
         *ret = (struct kernel_device){.queue_cpus = {1}};
         return 0;
 }
 
-int ublk_ctl_get_affinity(struct ublk_ctl *ctl _unused_, int number, uint16_t queue _unused_,
-        ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
+static int begin_recovery(const struct ctl_wish *wish _unused_, struct kernel_device *ret _unused_)
 {
-        return submit(act_get_affinity, number, NULL, done, userdata, ret);
+        return fake_kernel.held ? -EBUSY : 0;
 }
 
-static int act_begin_recovery(struct ublk_ctl_call *call _unused_, struct kernel_device *ret _unused_)
+static int go_live(const struct ctl_wish *wish, struct kernel_device *ret _unused_)
 {
-        return fake_held ? -EBUSY : 0;
-}
-
-COMMAND(begin_recovery, act_begin_recovery)
-
-static int act_live(struct ublk_ctl_call *call, struct kernel_device *ret _unused_)
-{
-        fake_disks[call->number].device.state = KERNEL_STATE_LIVE;
+        fake_disks[wish->number].device.state = KERNEL_STATE_LIVE;
         return 0;
 }
 
-int ublk_ctl_start(struct ublk_ctl *ctl _unused_, int number, pid_t worker _unused_, ublk_ctl_done done,
-        void *userdata, struct ublk_ctl_call **ret)
+static struct fake_worker *worker_of(int number)
 {
-        return submit(act_live, number, NULL, done, userdata, ret);
-}
+        struct fake_worker *worker;
 
-int ublk_ctl_end_recovery(struct ublk_ctl *ctl _unused_, int number, pid_t worker _unused_,
-        ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
-{
-        return submit(act_live, number, NULL, done, userdata, ret);
+        TAILQ_FOREACH (worker, &fake_workers, link)
+                if (worker->number == number && !worker->dead)
+                        return worker;
+        return NULL;
 }
 
 /* Its worker exits. */
-static int act_stop(struct ublk_ctl_call *call, struct kernel_device *ret _unused_)
+static int stop(const struct ctl_wish *wish, struct kernel_device *ret _unused_)
 {
-        struct fake_worker *worker;
+        struct fake_worker *worker = worker_of(wish->number);
 
-        fake_disks[call->number].device.state = KERNEL_STATE_DEAD;
-        TAILQ_FOREACH (worker, &fake_workers, link)
-                if (worker->number == call->number && !worker->dead) {
-                        fake_worker_die(worker);
-                        break;
-                }
+        fake_disks[wish->number].device.state = KERNEL_STATE_DEAD;
+        if (worker)
+                fake_worker_die(worker);
         return 0;
 }
 
-COMMAND(stop, act_stop)
-
-static int act_try_stop(struct ublk_ctl_call *call, struct kernel_device *ret)
+static int try_stop(const struct ctl_wish *wish, struct kernel_device *ret)
 {
-        return fake_disks[call->number].open ? -EBUSY : act_stop(call, ret);
+        return fake_disks[wish->number].open ? -EBUSY : stop(wish, ret);
 }
 
-COMMAND(try_stop, act_try_stop)
-
-static int act_stop_unheld(struct ublk_ctl_call *call, struct kernel_device *ret)
+static int stop_unheld(const struct ctl_wish *wish, struct kernel_device *ret)
 {
-        return ++fake_holds && fake_hold_error < 0 ? fake_hold_error : act_stop(call, ret);
+        fake_kernel.holds++;
+        return fake_kernel.hold_error < 0 ? fake_kernel.hold_error : stop(wish, ret);
 }
-
-COMMAND(stop_unheld, act_stop_unheld)
 
 /* Its worker finishes and exits. */
-static int act_quiesce(struct ublk_ctl_call *call, struct kernel_device *ret _unused_)
+static int quiesce(const struct ctl_wish *wish, struct kernel_device *ret _unused_)
 {
-        struct fake_worker *worker;
+        struct fake_worker *worker = worker_of(wish->number);
 
-        fake_quiesces++;
-        TAILQ_FOREACH (worker, &fake_workers, link)
-                if (worker->number == call->number && !worker->dead) {
-                        worker->crashes = fake_crashes;
-                        fake_worker_die(worker);
-                        break;
-                }
+        fake_kernel.quiesces++;
+        if (!worker)
+                return 0;
+        worker->crashes = fake_kernel.crashes;
+        fake_worker_die(worker);
         return 0;
 }
 
-COMMAND(quiesce, act_quiesce)
-
-static int act_update_size(struct ublk_ctl_call *call, struct kernel_device *ret _unused_)
+static int update_size(const struct ctl_wish *wish, struct kernel_device *ret _unused_)
 {
-        fake_disks[call->number].size = call->size;
+        fake_disks[wish->number].size = wish->size;
         return 0;
-}
-
-int ublk_ctl_update_size(struct ublk_ctl *ctl _unused_, int number, uint64_t size, ublk_ctl_done done,
-        void *userdata, struct ublk_ctl_call **ret)
-{
-        int r = submit(act_update_size, number, NULL, done, userdata, ret);
-
-        (*ret)->size = size;
-        return r;
 }
 
 /* Fails for a disk that was removed since DEL_DEV was sent. An open disk stays until it is closed. */
-static int act_del(struct ublk_ctl_call *call, struct kernel_device *ret _unused_)
+static int del(const struct ctl_wish *wish, struct kernel_device *ret _unused_)
 {
-        struct fake_disk *disk = &fake_disks[call->number];
+        struct fake_disk *disk = &fake_disks[wish->number];
         int r = disk->there && !disk->vanishes ? 0 : -ENODEV;
 
         disk->there = r == 0 && disk->open;
         return r;
 }
 
-COMMAND(del, act_del)
+static int (*const acts[_COMMAND_MAX])(const struct ctl_wish *wish, struct kernel_device *ret) = {
+        [COMMAND_GET_INFO] = get_info,
+        [COMMAND_GET_AFFINITY] = get_affinity,
+        [COMMAND_ADD] = add,
+        [COMMAND_SET_PARAMS] = do_nothing,
+        [COMMAND_START] = go_live,
+        [COMMAND_BEGIN_RECOVERY] = begin_recovery,
+        [COMMAND_END_RECOVERY] = go_live,
+        [COMMAND_STOP] = stop,
+        [COMMAND_TRY_STOP] = try_stop,
+        [COMMAND_STOP_UNHELD] = stop_unheld,
+        [COMMAND_QUIESCE] = quiesce,
+        [COMMAND_UPDATE_SIZE] = update_size,
+        [COMMAND_DEL] = del,
+};
+
+/* ---- when ---- */
+
+int on_ctl_submitted(const struct ctl_wish *wish, struct ctl_call *call)
+{
+        struct queued *queued = malloc(sizeof(*queued));
+
+        if (!queued)
+                abort();
+        *queued = (struct queued){.wish = *wish, .call = call};
+        TAILQ_INSERT_TAIL(&queue, queued, link);
+        return 0;
+}
+
+static void forget(struct queued *queued)
+{
+        TAILQ_REMOVE(&queue, queued, link);
+        free(queued);
+}
+
+void on_ctl_cancelled(struct ctl_call *call)
+{
+        struct queued *queued = TAILQ_FIRST(&queue);
+
+        while (queued->call != call)
+                queued = TAILQ_NEXT(queued, link);
+        forget(queued);
+}
+
+bool fake_ctl_answer(void)
+{
+        struct queued *queued = TAILQ_FIRST(&queue);
+        struct ctl_call *call;
+        struct ctl_wish wish;
+        struct kernel_device device = {};
+        int r;
+
+        if (!queued)
+                return false;
+        call = queued->call;
+        wish = queued->wish;
+        forget(queued);
+        r = acts[wish.type](&wish, &device);
+        ctl_stand_in_answers(call, r, r < 0 ? NULL : &device);
+        return true;
+}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A fake kernel, for tests of the reconciler. Every control command waits in a queue until the test answers it. */
+/* A fake kernel for tests of the reconciler, under the real ublk_ctl.c. Every control command waits in a queue until
+ * the test answers it. */
 #pragma once
 
-#include "ublkd/driver/ublk_ctl.h"
+#include "tests/stand_in/ctl_stand_in.h"
 
 enum { FAKE_NUMBERS = 1 << 14, FAKE_FOREIGN = 1 /* a cookie */ };
 
@@ -15,20 +16,27 @@ struct fake_disk {
         uint64_t size; /* 0: 1 MiB, as at its creation */
 };
 extern struct fake_disk fake_disks[FAKE_NUMBERS];
-extern char fake_user[64];      /* the opener of an open disk; "": unknown */
-extern int fake_get_info_error; /* -errno of every GET_DEV_INFO */
-extern unsigned fake_looks;     /* GET_DEV_INFOs */
-extern unsigned fake_quiesces;  /* QUIESCE_DEVs */
-extern bool fake_crashes;       /* a quiesced worker dies by SIGSEGV */
-extern unsigned fake_holds;     /* STOP_DEVs with the disk held exclusively */
-extern int fake_hold_error;     /* -errno of each of them: the disk has an opener, or cannot be opened */
-extern bool fake_hurried;       /* another program takes the number before the next ADD_DEV, once */
 
-extern int fake_add_error;          /* -errno of every ADD_DEV */
-extern unsigned fake_releases;      /* as many ADD_DEVs find the number taken by a deleted disk */
-extern bool fake_held;              /* dead workers have requests in flight */
-extern uint64_t fake_dropped_flags; /* that the kernel drops from ADD_DEV */
-extern unsigned fake_adds;          /* ADD_DEVs */
+/* What the rest of it does, and counts. */
+struct fake_kernel {
+        char user[64];      /* the opener of an open disk; "": unknown */
+        int get_info_error; /* -errno of every GET_DEV_INFO */
+        int add_error;      /* -errno of every ADD_DEV */
+        int hold_error; /* -errno of each STOP_DEV with the disk held exclusively: the disk has an opener, or
+                               cannot be opened */
+        unsigned releases;      /* as many ADD_DEVs find the number taken by a deleted disk */
+        bool hurried;           /* another program takes the number before the next ADD_DEV, once */
+        bool held;              /* dead workers have requests in flight */
+        bool crashes;           /* a quiesced worker dies by SIGSEGV */
+        uint64_t dropped_flags; /* that the kernel drops from ADD_DEV */
+        unsigned looks;         /* GET_DEV_INFOs */
+        unsigned adds;          /* ADD_DEVs */
+        unsigned quiesces;      /* QUIESCE_DEVs */
+        unsigned holds;         /* STOP_DEVs with the disk held exclusively */
+};
+extern struct fake_kernel fake_kernel;
 
+/* Begin a test: there is no disk. */
+void fake_kernel_begin(void);
 /* Answer the oldest command. Return false if there is none. */
 bool fake_ctl_answer(void);

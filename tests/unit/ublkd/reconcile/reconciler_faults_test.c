@@ -309,7 +309,7 @@ static void a_restart_fails_no_write_that_waits_for_room(void)
         CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
         world_settle(&world, 20);
         CHECK(!fake_worker("(preflight)"));
-        CHECK_INT(fake_quiesces, 0);
+        CHECK_INT(fake_kernel.quiesces, 0);
         CHECK_INT(control->space.on_full, REGION_ON_FULL_WAIT);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_CANNOT_RESTART);
         control->space.waiting = 0;

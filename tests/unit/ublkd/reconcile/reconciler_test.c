@@ -55,7 +55,7 @@ static void a_stranger_that_is_faster_gets_another_number(void)
 
         world_new(&world);
         world_put_loop(&world, "data", "");
-        fake_hurried = true;
+        fake_kernel.hurried = true;
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(world_record(&world, "data")->number, 1);
         CHECK_INT(fake_disks[0].device.cookie, FAKE_FOREIGN);
@@ -69,10 +69,10 @@ static void a_number_that_is_being_released_is_waited_for(void)
 
         world_new(&world);
         world_put_loop(&world, "data", ",\"id\":3");
-        fake_releases = 2;
+        fake_kernel.releases = 2;
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(world_record(&world, "data")->number, 3);
-        CHECK_INT(fake_adds, 3);
+        CHECK_INT(fake_kernel.adds, 3);
         world_free(&world);
 }
 
@@ -80,7 +80,7 @@ static void begin_waiting_for_number_3(struct world *world)
 {
         world_new(world);
         world_put_loop(world, "data", ",\"id\":3");
-        fake_releases = 1000;
+        fake_kernel.releases = 1000;
         world_settle(world, 0);
         fake_worker_open(fake_worker("data"), "file:1");
 }
@@ -131,11 +131,11 @@ static void a_number_that_is_being_released_is_not_foreign(void)
 
         world_new(&world);
         world_put_loop(&world, "data", "");
-        fake_hurried = true;
-        fake_releases = 1;
+        fake_kernel.hurried = true;
+        fake_kernel.releases = 1;
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(world_record(&world, "data")->number, 1);
-        CHECK_INT(fake_adds, 3); /* another program was first; too early; done */
+        CHECK_INT(fake_kernel.adds, 3); /* another program was first; too early; done */
         world_free(&world);
 }
 
@@ -145,7 +145,7 @@ static void a_failed_question_to_the_kernel_is_reported_during_the_release(void)
 
         begin_waiting_for_number_3(&world);
         world_settle(&world, 2);
-        fake_get_info_error = -EIO;
+        fake_kernel.get_info_error = -EIO;
         world_wait_told(&world, "data", "Asking the kernel about /dev/ublkb3 failed");
         CHECK_INT(world_phase(&world, "data"), PHASE_BACKOFF);
         world_free(&world);
@@ -158,14 +158,14 @@ static void a_late_disk_is_not_forgotten_for_another_number(void)
         struct world world;
 
         world_new(&world);
-        fake_add_error = -ETIMEDOUT;
+        fake_kernel.add_error = -ETIMEDOUT;
         world_put_loop(&world, "data", ",\"id\":3");
         world_settle(&world, 0);
         fake_worker_open(fake_worker("data"), "file:1");
         world_settle(&world, 5);
         CHECK_INT(world_record(&world, "data")->number, 3);
         world_put_loop(&world, "data", ",\"id\":4");
-        fake_add_error = 0;
+        fake_kernel.add_error = 0;
         world_churn(&world, names, 1, "file:1");
         CHECK_INT(world_record(&world, "data")->number, 3);
         CHECK(!fake_disks[4].there);
@@ -173,7 +173,7 @@ static void a_late_disk_is_not_forgotten_for_another_number(void)
                 .there = true,
                 .device = {.number = 3,
                            .cookie = device_cookie(world_record(&world, "data")->uid, 1),
-                           .flags = 1}
+                           .flags = WORLD_RECOVERS}
         };
         world_churn(&world, names, 1, "file:1");
         CHECK(!fake_disks[3].there);
@@ -190,7 +190,7 @@ static void nothing_is_reported_of_a_disk_before_the_kernel_answers(void)
         world_bring_up(&world, "data", "file:1");
         world_stop_reconciler(&world);
         fake_adopt_error = 0;
-        fake_get_info_error = -EIO;
+        fake_kernel.get_info_error = -EIO;
         world_start_reconciler(&world);
         fake_adopt_error = -ENOENT;
         world_settle(&world, 5);
@@ -198,11 +198,11 @@ static void nothing_is_reported_of_a_disk_before_the_kernel_answers(void)
         world_settle(&world, 5);
         CHECK_INT(world_phase(&world, "data"), PHASE_UNKNOWN);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_CONTROL_PLANE);
-        fake_get_info_error = 0;
+        fake_kernel.get_info_error = 0;
         for (unsigned i = 0; i < 100 && world_phase(&world, "data") != PHASE_LIVE; i++)
                 world_settle(&world, 20);
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
-        fake_get_info_error = -EIO; /* ublkd knows what it saw before */
+        fake_kernel.get_info_error = -EIO; /* ublkd knows what it saw before */
         world_put_loop(&world, "data", ",\"labels\":{\"a\":\"b\"}");
         world_settle(&world, 5);
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
@@ -215,14 +215,14 @@ static void what_the_kernel_leaves_out_is_not_asked_for_again(void)
         struct world world;
 
         world_new(&world);
-        fake_dropped_flags = 1;
+        fake_kernel.dropped_flags = 1 << 3; /* USER_RECOVERY */
         world_put_loop(&world, "data", "");
         world_settle(&world, 0);
         world_churn(&world, names, 1, "file:1");
-        CHECK_INT(fake_adds, 1);
+        CHECK_INT(fake_kernel.adds, 1);
         CHECK_INT(world_phase(&world, "data"), PHASE_FAILED);
         CHECK(!fake_disks[0].there && !fake_worker("data"));
-        fake_dropped_flags = 0;
+        fake_kernel.dropped_flags = 0;
         world_put_loop(&world, "data", ",\"queueDepth\":3"); /* the user changes the spec */
         world_settle(&world, 0);
         world_churn(&world, names, 1, "file:1");
@@ -313,12 +313,12 @@ static void a_disk_that_may_be_mounted_is_stopped_by_force_only(void)
                 world_new(&world);
                 world_put_loop(&world, "data", "");
                 world_bring_up(&world, "data", "file:1");
-                fake_hold_error = errors[i / 2];
+                fake_kernel.hold_error = errors[i / 2];
                 fake_disks[0].open = i / 2 == 0;
                 CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
                 world_wait_told(&world, "data", words[i / 2]);
                 CHECK_INT(world_record(&world, "data")->status.reason, REASON_IN_USE);
-                for (unsigned asked = fake_holds; fake_holds < asked + ROUNDS;)
+                for (unsigned asked = fake_kernel.holds; fake_kernel.holds < asked + ROUNDS;)
                         world_settle(&world, 5);
                 CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_LIVE);
                 CHECK_INT(fake_kills, 0);
@@ -326,7 +326,7 @@ static void a_disk_that_may_be_mounted_is_stopped_by_force_only(void)
                 if (force)
                         CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
                 else
-                        fake_hold_error = 0;
+                        fake_kernel.hold_error = 0;
                 world_wait_gone(&world, "data");
                 world_free(&world);
         }
@@ -340,7 +340,7 @@ static void every_removal_of_a_disk_asks_the_kernel(void)
         world_new(&world);
         world_put_loop(&world, "data", "");
         world_bring_up(&world, "data", "file:1");
-        fake_hold_error = -EBUSY;
+        fake_kernel.hold_error = -EBUSY;
         fake_disks[0].open = true;
         world_put_loop(&world, "data", ",\"enabled\":false");
         world_wait_told(&world, "data", "is in use: somebody");
@@ -350,7 +350,7 @@ static void every_removal_of_a_disk_asks_the_kernel(void)
         world_put_loop(&world, "data", ",\"blockSize\":4096");
         world_wait_told(&world, "data", "is in use: somebody");
         CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_LIVE);
-        CHECK(fake_holds >= 2);
+        CHECK(fake_kernel.holds >= 2);
         fake_disks[0].open = false;
         CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
         world_wait_gone(&world, "data");
@@ -359,11 +359,11 @@ static void every_removal_of_a_disk_asks_the_kernel(void)
         world_new(&world);
         world_put_loop(&world, "data", "");
         world_bring_up(&world, "data", "file:1");
-        fake_hold_error = -EBUSY;
+        fake_kernel.hold_error = -EBUSY;
         fake_worker_die(fake_worker("data"));
         CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
         world_wait_gone(&world, "data");
-        CHECK_INT(fake_holds, 0);
+        CHECK_INT(fake_kernel.holds, 0);
         world_free(&world);
 }
 
@@ -418,10 +418,10 @@ static void users_are_looked_for_again(void)
         world_put_loop(&world, "data", "");
         world_bring_up(&world, "data", "file:1");
         fake_disks[0].open = true;
-        *fake_user = '\0';
+        *fake_kernel.user = '\0';
         CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
         world_wait_told(&world, "data", "the kernel waits for its last users: an opener, or requests");
-        strcpy(fake_user, "process 4211 (fio)");
+        strcpy(fake_kernel.user, "process 4211 (fio)");
         world_wait_told(&world, "data", "the kernel waits for its last users: process 4211 (fio).");
         CHECK_INT(disk_search_count(world.disk_search), 2);
         fake_disks[0].there = false;
@@ -475,7 +475,7 @@ static void a_result_of_the_old_spec_is_not_reported_for_the_new_one(void)
         world_new(&world);
         world_put_loop(&world, "data", "");
         world_bring_up(&world, "data", "file:1");
-        fake_get_info_error = -ETIMEDOUT;
+        fake_kernel.get_info_error = -ETIMEDOUT;
         world_put_loop(&world, "data", ",\"blockSize\":4096");
         world_settle(&world, 5);
         CHECK(world_record(&world, "data")->status.observed_generation < 2

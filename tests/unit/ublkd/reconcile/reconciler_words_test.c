@@ -246,9 +246,10 @@ static void a_growth_that_is_asked_for_again_is_judged_by_that_try(void)
         world_free(&world);
 }
 
-static void restart(struct world *world, uint64_t features)
+static void restart(struct world *world, uint64_t features, bool crashes)
 {
         world_new(world);
+        fake_kernel.crashes = crashes;
         world->host.features = features;
         world_put_loop(world, "data", "");
         world_bring_up(world, "data", "file:1");
@@ -266,7 +267,7 @@ static void the_event_says_how_a_worker_exited_that_ublkd_asked_to(void)
 {
         struct world world;
 
-        restart(&world, 1);
+        restart(&world, WORLD_RECOVERS, false);
         check_event(&world, REASON_WORKER_RETIRED, EVENT_NORMAL, "was killed to be replaced");
         fake_worker_die(fake_worker("data"));
         world_settle(&world, 5);
@@ -274,13 +275,11 @@ static void the_event_says_how_a_worker_exited_that_ublkd_asked_to(void)
         CHECK_INT(count_events(&world, REASON_WORKER_DIED), 0);
         world_free(&world);
 
-        restart(&world, WORLD_QUIESCES);
+        restart(&world, WORLD_QUIESCES, false);
         check_event(&world, REASON_WORKER_RETIRED, EVENT_NORMAL, "and has exited;");
         world_free(&world);
 
-        fake_crashes = true;
-        restart(&world, WORLD_QUIESCES);
-        fake_crashes = false;
+        restart(&world, WORLD_QUIESCES, true);
         check_event(
                 &world, REASON_WORKER_DIED, EVENT_WARNING, "was asked to exit, and was killed by SIGSEGV");
         CHECK_INT(count_events(&world, REASON_WORKER_RETIRED), 0);

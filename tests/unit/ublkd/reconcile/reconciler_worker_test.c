@@ -24,7 +24,7 @@ static void a_restart_replaces_the_worker_once(void)
 
         for (unsigned quiesce = 0; quiesce < 2; quiesce++) {
                 world_new(&world);
-                world.host.features = quiesce ? WORLD_QUIESCES : 1;
+                world.host.features = quiesce ? WORLD_QUIESCES : WORLD_RECOVERS;
                 world_put_loop(&world, "data", ",\"recovery\":{\"trigger\":\"manual\"}");
                 world_bring_up(&world, "data", "file:1");
                 CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
@@ -35,7 +35,7 @@ static void a_restart_replaces_the_worker_once(void)
                         && !world_record(&world, "data")->recover_requested);
                 CHECK_INT(world_record(&world, "data")->status.worker.restarts, 1);
                 CHECK_INT(fake_kills, 1 + !quiesce); /* of the preflight, too */
-                CHECK_INT(fake_quiesces, quiesce);
+                CHECK_INT(fake_kernel.quiesces, quiesce);
                 check_no_warning(&world);
                 world_free(&world);
         }
@@ -59,7 +59,7 @@ static void a_restart_whose_preflight_fails_leaves_the_worker_alone(void)
         world_settle(&world, 20);
         CHECK(fake_worker("data") == serving && !fake_worker("(preflight)"));
         CHECK_INT(fake_kills, 0);
-        CHECK_INT(fake_quiesces, 0);
+        CHECK_INT(fake_kernel.quiesces, 0);
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_CANNOT_RESTART);
         CHECK_INT(device_store_request_restart(world.store, "data", false), 0); /* a new request, a new try */
@@ -90,7 +90,7 @@ static void a_restart_of_a_disk_that_cannot_be_served_as_before(void)
         fake_worker_die(fake_worker("(preflight)"));
         world_settle(&world, 20);
         CHECK(fake_worker("data") == serving);
-        CHECK_INT(fake_quiesces, 0);
+        CHECK_INT(fake_kernel.quiesces, 0);
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_CANNOT_RESTART);
         CHECK(strstr(world_record(&world, "data")->status.message, "dmaAlignment"));
@@ -119,7 +119,7 @@ static void a_restart_that_was_refused_stays_refused(void)
         world_settle(&world, 20);
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
         CHECK(!fake_worker("(preflight)"));
-        CHECK_INT(fake_quiesces, 0);
+        CHECK_INT(fake_kernel.quiesces, 0);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_CANNOT_RESTART);
         CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
         world_settle(&world, 20);
@@ -391,7 +391,7 @@ static void begin_recovery_that_is_held(struct world *world, const char *more)
         world_bring_up(world, "data", "file:1");
         fake_worker_die(fake_worker("data"));
         fake_disks[0].device.state = KERNEL_STATE_QUIESCED;
-        fake_held = true;
+        fake_kernel.held = true;
         world_settle(world, 0);
         fake_worker_open(fake_worker("data"), "file:1");
 }
@@ -404,7 +404,7 @@ static void requests_of_a_dead_worker_are_reported_until_they_are_done(void)
         begin_recovery_that_is_held(&world, "");
         world_wait_told(&world, "data", "still in flight");
         CHECK_INT(world_phase(&world, "data"), PHASE_RECOVERING);
-        fake_held = false;
+        fake_kernel.held = false;
         world_settle(&world, 150);
         fake_worker_ready(fake_worker("data"));
         world_settle(&world, 5);
@@ -439,13 +439,13 @@ static void a_worker_that_has_got_go_is_not_asked_about_for_a_while(void)
         began = clock_msec(CLOCK_MONOTONIC); /* the rest after the start of the next worker begins later */
         fake_worker_die(fake_worker("data"));
         world_settle(&world, 0);
-        looks = fake_looks;
+        looks = fake_kernel.looks;
         fake_worker_open(fake_worker("data"), "file:1");
         world_settle(&world, 5);
         CHECK_INT(fake_worker_stage(fake_worker("data")), WORKER_STAGE_FETCHING);
-        CHECK(fake_looks == looks + 1 || clock_msec(CLOCK_MONOTONIC) - began >= 40);
+        CHECK(fake_kernel.looks == looks + 1 || clock_msec(CLOCK_MONOTONIC) - began >= 40);
         world_settle(&world, 60);
-        CHECK(fake_looks > looks + 1);
+        CHECK(fake_kernel.looks > looks + 1);
         world_free(&world);
 }
 

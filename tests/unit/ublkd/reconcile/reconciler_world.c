@@ -12,6 +12,13 @@ static void on_boot_pass_done(void *userdata _unused_)
 {
 }
 
+/* The reconciler has got it before. */
+static void on_control_opened(void *userdata _unused_, int result, uint64_t features _unused_,
+        struct problem_list *problems _unused_)
+{
+        CHECK_INT(result, 0);
+}
+
 void world_start_reconciler(struct world *world)
 {
         const struct reconciler_config config = {.event = world->event,
@@ -23,23 +30,28 @@ void world_start_reconciler(struct world *world)
                 .boot_pass_done = on_boot_pass_done};
 
         CHECK_INT(reconciler_new(&config, &world->reconciler), 0);
-        reconciler_set_control(world->reconciler, (struct ublk_ctl *)world); /* the fakes do not look at it */
+        CHECK_INT(ublk_ctl_open(world->event, &(const struct ublk_ctl_options){.opened = on_control_opened},
+                          &world->ctl),
+                0);
+        ctl_stand_in_greets(world->host.features);
+        reconciler_set_control(world->reconciler, world->ctl);
 }
 
 void world_stop_reconciler(struct world *world)
 {
         world->reconciler = reconciler_free(world->reconciler);
+        world->ctl = ublk_ctl_free(world->ctl);
 }
 
 /* Runs in another process, which has a copy of the world. */
 static int find_fake_user(
         const struct disk_users_roots *roots _unused_, struct disk_users *disks, size_t count)
 {
-        if (!*fake_user)
+        if (!*fake_kernel.user)
                 return -EIO;
         for (size_t i = 0; i < count; i++)
                 if (fake_disks[disks[i].number].open)
-                        disks[i].items[disks[i].count++] = strdup(fake_user);
+                        disks[i].items[disks[i].count++] = strdup(fake_kernel.user);
         return 0;
 }
 
@@ -48,17 +60,9 @@ void world_new(struct world *world)
         _cleanup_problems_ struct problem_list problems = {};
 
         *world = (struct world){
-                .host = {.features = 1, .cpus = 1}
+                .host = {.features = WORLD_RECOVERS, .cpus = 1}
         };
-        memset(fake_disks, 0, sizeof(fake_disks));
-        strcpy(fake_user, "somebody");
-        fake_quiesces = fake_adds = fake_holds = 0;
-        fake_hold_error = 0;
-        fake_add_error = 0;
-        fake_releases = 0;
-        fake_held = false;
-        fake_dropped_flags = 0;
-        fake_get_info_error = 0;
+        fake_kernel_begin();
         strcpy(world->path, "/tmp/ublkd-reconciler-XXXXXX");
         CHECK(mkdtemp(world->path));
         CHECK_INT(sd_event_new(&world->event), 0);
@@ -76,7 +80,7 @@ void world_free(struct world *world)
 {
         char command[128];
 
-        reconciler_free(world->reconciler);
+        world_stop_reconciler(world);
         disk_search_free(world->disk_search);
         device_store_free(world->store);
         runtime_dir_free(world->dir);

@@ -11,9 +11,11 @@
 
 /* Values of world.host.features; as in <linux/ublk_cmd.h>. */
 enum {
-        WORLD_GROWS = 1 | 1 << 10, /* UPDATE_SIZE */
-        WORLD_QUIESCES = 1 | 1 << 12,
-        WORLD_TRIES_TO_STOP = 1 | 1 << 17
+        WORLD_RECOVERS =
+                1 << 3 | 1 << 4 | 1 << 6,       /* USER_RECOVERY, USER_RECOVERY_REISSUE, CMD_IOCTL_ENCODE */
+        WORLD_GROWS = WORLD_RECOVERS | 1 << 10, /* UPDATE_SIZE */
+        WORLD_QUIESCES = WORLD_RECOVERS | 1 << 12,
+        WORLD_TRIES_TO_STOP = WORLD_RECOVERS | 1 << 17
 };
 
 struct world {
@@ -21,10 +23,11 @@ struct world {
         struct store_faulty disk; /* under the store */
         struct device_store *store;
         struct runtime_dir *dir;
-        struct disk_search *disk_search; /* finds fake_user */
+        struct disk_search *disk_search; /* finds the user of the fake kernel */
         struct fd_store *fd_store;       /* of the test; NULL: no service manager */
         struct host host;
         struct reconciler *reconciler;
+        struct ublk_ctl *ctl;
         char path[64]; /* of the runtime directory */
 };
 
