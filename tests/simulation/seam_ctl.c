@@ -10,16 +10,16 @@
 /* I/O that waits is failed only if the user said so or if nothing else can be done. */
 static void judge_stop(struct world *world)
 {
-        const struct disk *disk = &world->ublkd.seen;
+        const struct kernel_disk *disk = &world->ublkd.seen;
         enum plan_want want = world->ublkd.facts.want;
 
         if (want == WANT_ABSENT || want == WANT_GIVEN_UP)
                 return;
-        if ((disk->state == DISK_QUIESCED || disk->state == DISK_FAIL_IO) && !disk->spoilt
+        if ((disk->state == KERNEL_STATE_QUIESCED || disk->state == KERNEL_STATE_FAIL_IO) && !disk->spoilt
                 && disk->refusals < ATTEMPT_REFUSALS)
                 world_break(world, "a disk that could be recovered is stopped");
-        if (disk->state == DISK_LIVE && disk->holder != NO_PROCESS && world->processes[disk->holder].alive
-                && !world->processes[disk->holder].hung)
+        if (disk->state == KERNEL_STATE_LIVE && disk->holder != NO_PROCESS
+                && world->processes[disk->holder].alive && !world->processes[disk->holder].hung)
                 world_break(world, "a disk that is served is stopped");
 }
 
@@ -34,20 +34,20 @@ static bool is_question(enum command_type type)
 }
 
 /* In which states the driver is asked for it: an answer that can only be a failure is not worth a question. */
-static bool is_in_place(const struct disk *disk, enum command_type type)
+static bool is_in_place(const struct kernel_disk *disk, enum command_type type)
 {
         switch (type) {
         case COMMAND_SET_PARAMS:
         case COMMAND_START:
         case COMMAND_DEL:
-                return disk->state == DISK_DEAD;
+                return disk->state == KERNEL_STATE_DEAD;
         case COMMAND_BEGIN_RECOVERY: /* a live disk has lost its worker, and does not know it yet */
-                return disk->state != DISK_DEAD;
+                return disk->state != KERNEL_STATE_DEAD;
         case COMMAND_END_RECOVERY:
-                return disk->state == DISK_QUIESCED || disk->state == DISK_FAIL_IO;
+                return disk->state == KERNEL_STATE_QUIESCED || disk->state == KERNEL_STATE_FAIL_IO;
         case COMMAND_QUIESCE:
         case COMMAND_UPDATE_SIZE:
-                return disk->state == DISK_LIVE;
+                return disk->state == KERNEL_STATE_LIVE;
         default:
                 return true;
         }
@@ -56,7 +56,7 @@ static bool is_in_place(const struct disk *disk, enum command_type type)
 static void judge_command(struct world *world, const struct command *command)
 {
         const struct device_record *record = ublkd_record(world);
-        const struct disk *disk = &world->disks[command->number];
+        const struct kernel_disk *disk = &world->disks[command->number];
 
         if (is_question(command->type))
                 return;
@@ -76,7 +76,7 @@ static void judge_command(struct world *world, const struct command *command)
                 && world->ublkd.facts.worker != PLAN_WORKER_SERVING)
                 world_break(world, "what is asked of a disk needs a worker that serves it");
         if (command->type == COMMAND_STOP && world->database.exists && record && record->deleting
-                && !record->forced && disk->exclusive > 0 && world->ublkd.seen.state == DISK_LIVE
+                && !record->forced && disk->exclusive > 0 && world->ublkd.seen.state == KERNEL_STATE_LIVE
                 && world->ublkd.facts.worker == PLAN_WORKER_SERVING)
                 world_break(world, "a disk in use is stopped without force");
 }
@@ -130,8 +130,7 @@ int on_ctl_submitted(const struct ctl_wish *wish, struct ctl_call *call)
                 .number = wish->number,
                 .worker = wish->type == COMMAND_BEGIN_RECOVERY ? current_worker(world)
                                                                : wish->worker - FIRST_PID,
-                .cookie = wish->request.cookie,
-                .flags = wish->request.flags,
+                .request = wish->request,
                 .size = (unsigned)(wish->size / MIB),
                 .instance = world->ublkd.seen.instance,
                 .incarnation = world->ublkd.incarnation,
@@ -158,27 +157,6 @@ void on_ctl_cancelled(struct ctl_call *call)
 
 /* ---- and back ---- */
 
-static struct kernel_device device_of(int number, const struct disk *disk)
-{
-        static const enum kernel_state states[] = {
-                [DISK_DEAD] = KERNEL_STATE_DEAD,
-                [DISK_LIVE] = KERNEL_STATE_LIVE,
-                [DISK_QUIESCED] = KERNEL_STATE_QUIESCED,
-                [DISK_FAIL_IO] = KERNEL_STATE_FAIL_IO,
-        };
-
-        return (struct kernel_device){
-                .number = number,
-                .state = states[disk->state],
-                .cookie = disk->cookie,
-                .flags = disk->flags,
-                .queues = 1,
-                .queue_depth = 16,
-                .max_io_size = 1 << 20,
-                .queue_cpus = {1},
-        };
-}
-
 /* What the kernel says of our number is what is known of our disk. */
 static void note_look(struct world *world, const struct command *command)
 {
@@ -192,7 +170,7 @@ static void note_look(struct world *world, const struct command *command)
 
 void seam_ctl_result(struct world *world, const struct command *command)
 {
-        struct kernel_device device = device_of(command->number, &command->info);
+        struct kernel_device device = kernel_disk_info(command->number, &command->info);
         int r = command->result;
         bool tells = is_question(command->type) || command->type == COMMAND_ADD;
 
@@ -204,7 +182,7 @@ void seam_ctl_result(struct world *world, const struct command *command)
                 r = command->info.exists ? 0 : -ENODEV;
         }
         if ((command->type == COMMAND_START || command->type == COMMAND_END_RECOVERY) && r == 0)
-                world->ublkd.seen.state = DISK_LIVE;
+                world->ublkd.seen.state = KERNEL_STATE_LIVE;
         ctl_stand_in_answers(command->call, r, r == 0 && tells ? &device : NULL);
 }
 

@@ -261,11 +261,11 @@ int __wrap_observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_l
 
 int __wrap_observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size)
 {
-        const struct disk *disk = &sim->disks[number];
+        const struct kernel_disk *disk = &sim->disks[number];
 
         if (!disk->exists || !disk->was_started)
                 return -ENOENT;
-        *ret_size = disk->size * MIB;
+        *ret_size = disk->size;
         *ret_logical_block_size = 512;
         return 0;
 }

@@ -316,7 +316,7 @@ int __real_worker_proc_live(struct worker_proc *worker);
 int __wrap_worker_proc_live(struct worker_proc *worker);
 int __wrap_worker_proc_live(struct worker_proc *worker)
 {
-        if (ublkd_acts(sim) && sim->ublkd.seen.state != DISK_LIVE)
+        if (ublkd_acts(sim) && sim->ublkd.seen.state != KERNEL_STATE_LIVE)
                 world_break(sim, "a worker gets LIVE while its disk is not live");
         return __real_worker_proc_live(worker);
 }

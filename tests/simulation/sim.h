@@ -27,6 +27,7 @@
 
 #include "tests/simulation/walk.h"
 #include "tests/stand_in/ctl_stand_in.h"
+#include "tests/stand_in/kernel_disk.h"
 #include "tests/stand_in/worker_stand_in.h"
 #include "ublkd/plan/attempt.h"
 #include "ublkd/reconcile/reconciler.h"
@@ -46,7 +47,6 @@ enum {
         STORES = 3,
         QUESTIONS = 16,   /* who uses a disk, at a time */
         FIRST_PID = 1000, /* of process 0 */
-        NO_PROCESS = -1,
         NO_STORE = -1,
 };
 
@@ -57,43 +57,8 @@ enum {
 
 /* ------------------------------------------------------------------ sim_kernel.c */
 
-/* Bits of <linux/ublk_cmd.h>; see model/kernel_feature.c. */
-enum {
-        FEATURE_RECOVERY = 1 << 3,
-        FEATURE_REISSUE = 1 << 4,
-        FEATURE_IOCTL_ENCODE = 1 << 6,
-        FEATURE_FAIL_IO = 1 << 9,
-        FEATURE_GROW = 1 << 10,
-        FEATURE_QUIESCE = 1 << 12,
-        FEATURE_TRY_STOP = 1 << 17,
-};
-
-enum disk_state { DISK_DEAD, DISK_LIVE, DISK_QUIESCED, DISK_FAIL_IO };
-
 /* What happens to a disk when its worker dies. */
 enum disk_recovery { RECOVERY_NONE, RECOVERY_QUEUE, RECOVERY_FAIL, _RECOVERY_MAX };
-
-struct disk {
-        bool exists, foreign;
-        uint64_t free_at;  /* it no longer exists, and its number is not free before */
-        unsigned instance; /* each ADD_DEV makes another */
-        uint64_t cookie, flags;
-        enum disk_state state;
-        enum disk_recovery recovery;
-        unsigned size;
-        unsigned size_given_up; /* the largest that the user took back; the kernel may be about to give it */
-        bool has_params, was_started;
-        bool deleted;                  /* DEL_DEV came, an opener holds the disk */
-        bool begun;                    /* START_USER_RECOVERY came */
-        bool spoilt;                   /* a worker died while it fetched: no worker can fetch any more */
-        bool fetched_any, fetched_all; /* by its holder */
-        int holder;                    /* the worker whose /dev/ublkcN is open, dead or alive */
-        unsigned refusals;    /* workers for which START_USER_RECOVERY was refused since it was last live */
-        int refused_for;      /* the last of them */
-        int openers;          /* of /dev/ublkbN */
-        int exclusive;        /* how many of them keep others from opening it exclusively */
-        int store, consented; /* what it is on, and what the user has accepted instead; or NO_STORE */
-};
 
 struct command {
         bool used;
@@ -108,12 +73,12 @@ struct command {
         bool stubborn;  /* not even SIGKILL gets it out of the driver */
         enum command_type type;
         int number;
-        unsigned instance;      /* the disk that it is meant for */
-        int worker;             /* START, END */
-        uint64_t cookie, flags; /* ADD */
-        unsigned size;          /* SET_PARAMS, UPDATE_SIZE */
-        unsigned incarnation;   /* of ublkd */
-        struct ctl_call *call;  /* NULL: no caller waits for the answer any more */
+        unsigned instance;                    /* the disk that it is meant for */
+        int worker;                           /* START, END */
+        struct kernel_device_request request; /* ADD */
+        unsigned size;                        /* SET_PARAMS, UPDATE_SIZE */
+        unsigned incarnation;                 /* of ublkd */
+        struct ctl_call *call;                /* NULL: no caller waits for the answer any more */
         enum {
                 FATE_NORMAL,
                 FATE_INTERRUPTED,
@@ -124,7 +89,7 @@ struct command {
         } fate;
         uint64_t issued_at;
         int result;
-        struct disk info; /* GET_INFO, ADD */
+        struct kernel_disk info; /* GET_INFO, ADD */
 };
 
 /* ------------------------------------------------------------------ sim_helper.c */
@@ -276,7 +241,7 @@ struct ublkd {
         struct plan_facts facts; /* for which it has asked plan() last */
         bool decided;            /* it has, in this incarnation */
         bool looked;             /* the kernel has answered about our number */
-        struct disk seen;        /* what; !exists: nothing is there */
+        struct kernel_disk seen; /* what; !exists: nothing is there */
         uint64_t rested_at;      /* when there was NOTHING to do */
 };
 
@@ -340,7 +305,7 @@ struct world {
         int socket_owner; /* the worker whose socket is in the runtime directory */
         bool speaks;      /* a worker: ublkd is reading its message */
 
-        struct disk disks[NUMBERS]; /* cleared for each schedule, with all that follows */
+        struct kernel_disk disks[NUMBERS]; /* cleared for each schedule, with all that follows */
         unsigned instances;
         struct ublkd ublkd;
         unsigned armings, question_serial;
@@ -409,7 +374,6 @@ void helper_falls_silent(struct world *world);
 void helper_is_killed(struct world *world);
 
 /* sim_kernel.c */
-enum { KERNEL_BLOCKS = 1 };
 uint64_t kernel_features(const struct world *world);
 /* What the command comes to now: 0, -errno, or KERNEL_BLOCKS: it is not done yet. */
 int kernel_execute(struct world *world, struct command *command);

@@ -58,21 +58,21 @@ static void judge_record(struct world *world, const struct device_record *record
 }
 
 static bool has_right_size(
-        const struct device_record *record, const struct disk *disk, const struct process *process)
+        const struct device_record *record, const struct kernel_disk *disk, const struct process *process)
 {
-        if (process->size < disk->size)
+        if (process->size * MIB < disk->size)
                 return false;
-        if (disk->size == record->spec->options.size / MIB || process->hung) /* that one cannot be asked */
+        if (disk->size == record->spec->options.size || process->hung) /* that one cannot be asked */
                 return true;
         /* The user took a growth back while it was made. A disk does not shrink; its status says so. */
-        return disk->size <= disk->size_given_up && record->status.size / MIB == disk->size;
+        return disk->size <= disk->size_given_up * MIB && record->status.size == disk->size;
 }
 
 static void judge_live(struct world *world, const struct device_record *record)
 {
         int number = -1, worker = NO_PROCESS;
         const struct process *process;
-        const struct disk *disk;
+        const struct kernel_disk *disk;
 
         if (our_disks(world, &number) != 1 || living_workers(world, &worker) != 1) {
                 world_break(world, "there is not exactly one disk with one worker");
@@ -80,7 +80,7 @@ static void judge_live(struct world *world, const struct device_record *record)
         }
         disk = &world->disks[number];
         process = &world->processes[worker];
-        if (disk->state != DISK_LIVE || disk->deleted || number != record->number
+        if (disk->state != KERNEL_STATE_LIVE || disk->deleted || number != record->number
                 || disk->cookie != device_cookie(record->uid, record->epoch))
                 world_break(world, "the disk is not live, or not the right one");
         else if (disk->holder != worker || !is_serving(process) || !disk->fetched_all)
@@ -128,7 +128,7 @@ static void judge_held(struct world *world, const struct device_record *record)
                 world_break(world, "a worker serves a held disk");
         if (our_disks(world, &number) > 1)
                 world_break(world, "a disk is left behind");
-        if (number >= 0 && world->disks[number].state == DISK_QUIESCED
+        if (number >= 0 && world->disks[number].state == KERNEL_STATE_QUIESCED
                 && record->spec->options.recovery.give_up_after > 0)
                 world_break(world, "I/O waits for longer than the user allows");
         if (record->status.phase == PHASE_LIVE)
@@ -165,7 +165,7 @@ void judge(struct world *world)
         }
         manual = record->spec->options.recovery.trigger == TRIGGER_MANUAL;
         if (manual && living_workers(world, &worker) == 0
-                && (our_disks(world, &number) == 0 || world->disks[number].state != DISK_LIVE))
+                && (our_disks(world, &number) == 0 || world->disks[number].state != KERNEL_STATE_LIVE))
                 judge_held(world, record);
         else
                 judge_live(world, record);

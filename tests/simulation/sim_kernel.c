@@ -4,9 +4,9 @@
 
 #include <errno.h>
 
-static struct disk *find_disk(struct world *world, int number, unsigned instance)
+static struct kernel_disk *find_disk(struct world *world, int number, unsigned instance)
 {
-        struct disk *disk = number >= 0 ? &world->disks[number] : NULL;
+        struct kernel_disk *disk = number >= 0 ? &world->disks[number] : NULL;
 
         return disk && disk->exists && disk->instance == instance ? disk : NULL;
 }
@@ -18,9 +18,9 @@ uint64_t kernel_features(const struct world *world)
                | (world->can_try_stop ? FEATURE_TRY_STOP : 0);
 }
 
-static void vanish_if_unused(struct world *world, struct disk *disk)
+static void vanish_if_unused(struct world *world, struct kernel_disk *disk)
 {
-        if (disk->deleted && disk->openers == 0 && disk->holder == NO_PROCESS) {
+        if (kernel_disk_is_over(disk)) {
                 TRACE(world, "kernel: disk %d is gone", (int)(disk - world->disks));
                 disk->exists = false;
                 disk->free_at = world->now + (world_chance(world, 500) ? world_random(world, 300 * MS) : 0);
@@ -31,51 +31,29 @@ static void vanish_if_unused(struct world *world, struct disk *disk)
 
 int kernel_attach(struct world *world, int number, int worker)
 {
-        struct disk *disk = &world->disks[number];
+        struct kernel_disk *disk = &world->disks[number];
+        int r = kernel_disk_check_attach(disk), store = world->processes[worker].store;
 
-        if (!disk->exists || disk->deleted)
-                return -ENOENT;
-        if (disk->holder != NO_PROCESS || world_bad_luck(world)) /* udev has it open for a moment */
-                return -EBUSY;
+        if (r == 0 && world_bad_luck(world)) /* udev has it open for a moment */
+                r = -EBUSY;
+        if (r < 0)
+                return r;
         if (!disk->was_started)
-                disk->store = world->processes[worker].store;
-        else if (world->processes[worker].store != disk->store
-                 && world->processes[worker].store != disk->consented)
+                disk->store = store;
+        else if (store != disk->store && store != disk->consented)
                 world_break(world, "a disk goes on with another store than it was made on");
-        disk->holder = worker;
-        disk->fetched_any = disk->fetched_all = false;
+        kernel_disk_attach(disk, worker);
         return 0;
 }
 
 int kernel_fetch(struct world *world, int number, int worker, bool all)
 {
-        struct disk *disk = &world->disks[number];
-
-        if (!disk->exists || disk->deleted || disk->holder != worker)
-                return -ENODEV;
-        if (disk->spoilt || disk->state == DISK_LIVE)
-                return -EBUSY;
-        if (disk->state == DISK_DEAD ? disk->was_started : !disk->begun)
-                return -EINVAL;
-        disk->fetched_any = true;
-        disk->fetched_all = all;
-        return 0;
+        return kernel_disk_fetch(&world->disks[number], worker, all);
 }
 
-/* Its queues are reset only by START_USER_RECOVERY, which not every kernel gives after a half-done fetch. */
-static void lose_worker(struct world *world, struct disk *disk)
+static void lose_worker(struct world *world, struct kernel_disk *disk)
 {
-        if (disk->state == DISK_LIVE) {
-                disk->state = disk->recovery == RECOVERY_NONE   ? DISK_DEAD
-                              : disk->recovery == RECOVERY_FAIL ? DISK_FAIL_IO
-                                                                : DISK_QUIESCED;
-                disk->begun = false;
-        } else if (disk->fetched_any) {
-                if (disk->state == DISK_DEAD || (world->refuses_second_begin && !disk->fetched_all))
-                        disk->spoilt = true;
-                disk->begun = disk->spoilt;
-        }
-        disk->fetched_all = false;
+        kernel_disk_lose_worker(disk, world->refuses_second_begin);
         TRACE(world, "kernel: disk %d lost its worker, state %d%s", (int)(disk - world->disks), disk->state,
                 disk->spoilt ? ", spoilt" : "");
 }
@@ -90,14 +68,13 @@ void kernel_state_follows(struct world *world, int worker)
 void kernel_released(struct world *world, int worker)
 {
         for (int i = 0; i < NUMBERS; i++) {
-                struct disk *disk = &world->disks[i];
+                struct kernel_disk *disk = &world->disks[i];
 
                 if (!disk->exists || disk->holder != worker)
                         continue;
                 if (!world->notices_early)
                         lose_worker(world, disk);
-                disk->holder = NO_PROCESS;
-                disk->fetched_any = disk->fetched_all = false;
+                kernel_disk_release(disk);
                 vanish_if_unused(world, disk);
         }
 }
@@ -117,7 +94,7 @@ void kernel_worker_died(struct world *world, int worker)
 
 void kernel_open_block_device(struct world *world, int number)
 {
-        struct disk *disk = &world->disks[number];
+        struct kernel_disk *disk = &world->disks[number];
         bool exclusive = world_chance(world, 500);
 
         disk->openers++;
@@ -128,7 +105,7 @@ void kernel_open_block_device(struct world *world, int number)
 
 void kernel_close_block_device(struct world *world, int number, unsigned instance, bool exclusive)
 {
-        struct disk *disk = find_disk(world, number, instance);
+        struct kernel_disk *disk = find_disk(world, number, instance);
 
         if (disk && disk->openers > 0) {
                 disk->openers--;
@@ -139,31 +116,29 @@ void kernel_close_block_device(struct world *world, int number, unsigned instanc
 
 /* ---- what control commands do ---- */
 
-static bool is_held_up(struct world *world, const struct disk *disk)
+static bool is_held_up(struct world *world, const struct kernel_disk *disk)
 {
-        return disk->state == DISK_LIVE && disk->holder != NO_PROCESS && world->processes[disk->holder].alive
-               && world->processes[disk->holder].hung;
+        return disk->state == KERNEL_STATE_LIVE && disk->holder != NO_PROCESS
+               && world->processes[disk->holder].alive && world->processes[disk->holder].hung;
 }
 
 int kernel_stop(struct world *world, int number)
 {
-        struct disk *disk = &world->disks[number];
+        struct kernel_disk *disk = &world->disks[number];
 
         if (!disk->exists)
                 return -ENODEV;
         if (is_held_up(world, disk)) /* requests in flight without an answer */
                 return KERNEL_BLOCKS;
-        disk->state = DISK_DEAD;
+        kernel_disk_stop(disk);
         if (disk->holder != NO_PROCESS && disk->fetched_any)
                 process_queues_taken(world, disk->holder);
-        disk->spoilt = disk->spoilt || disk->fetched_any;
-        disk->fetched_all = false;
         return 0;
 }
 
 int kernel_delete(struct world *world, int number)
 {
-        struct disk *disk = &world->disks[number];
+        struct kernel_disk *disk = &world->disks[number];
         int r = kernel_stop(world, number);
 
         if (r != 0)
@@ -175,11 +150,13 @@ int kernel_delete(struct world *world, int number)
 
 /* The worker of a live disk answers what it has in hand, and leaves once all its tags are taken back. Those
  * of requests that it had in hand are not, and a queue that is full hears nothing at all: call again. */
-static int quiesce(struct world *world, struct disk *disk)
+static int quiesce(struct world *world, struct kernel_disk *disk)
 {
-        if (!(disk->flags & FEATURE_QUIESCE))
-                return -EOPNOTSUPP;
-        if (disk->state != DISK_LIVE)
+        int r = kernel_disk_check_quiesce(disk);
+
+        if (r < 0)
+                return r;
+        if (disk->state != KERNEL_STATE_LIVE)
                 return 0;
         if (world_bad_luck(world))
                 return -EBUSY;
@@ -188,117 +165,63 @@ static int quiesce(struct world *world, struct disk *disk)
         return 0;
 }
 
-static int update_size(struct world *world, struct disk *disk, unsigned size)
+static int update_size(struct world *world, struct kernel_disk *disk, uint64_t size)
 {
-        if (!(disk->flags & FEATURE_GROW))
-                return -EOPNOTSUPP;
-        if (!disk->was_started)
+        uint64_t before = disk->size;
+        int r = kernel_disk_update_size(disk, size);
+
+        if (r == 0 && !disk->was_started)
                 world_break(
                         world, "the size of a disk that there is not is changed, which crashes some kernels");
-        if (size < disk->size && disk->state == DISK_LIVE)
+        if (r == 0 && size < before && disk->state == KERNEL_STATE_LIVE)
                 world_break(world, "a disk shrinks under its users");
-        disk->size = size;
-        return 0;
-}
-
-static enum disk_recovery recovery_of(uint64_t flags)
-{
-        return !(flags & FEATURE_RECOVERY) ? RECOVERY_NONE
-               : flags & FEATURE_FAIL_IO   ? RECOVERY_FAIL
-                                           : RECOVERY_QUEUE;
+        return r;
 }
 
 static int add(struct world *world, struct command *command)
 {
-        struct disk *disk = &world->disks[command->number];
+        struct kernel_disk *disk = &world->disks[command->number];
+        int r = world->now < disk->free_at ? -EEXIST
+                                           : kernel_disk_add(disk, &command->request, kernel_features(world));
 
-        if (disk->exists || world->now < disk->free_at)
-                return -EEXIST;
-        *disk = (struct disk){
-                .exists = true,
-                .instance = ++world->instances,
-                .cookie = command->cookie,
-                .flags = (command->flags & kernel_features(world))
-                         | (kernel_features(world) & FEATURE_TRY_STOP),
-                .recovery = recovery_of(command->flags),
-                .holder = NO_PROCESS,
-                .store = NO_STORE,
-                .consented = NO_STORE,
-        };
+        if (r < 0)
+                return r;
+        disk->instance = ++world->instances;
+        disk->store = disk->consented = NO_STORE;
         command->info = *disk;
         return 0;
 }
 
-static int set_params(struct disk *disk, unsigned size)
+/* checked: whether the driver lets it go live. */
+static int go_live(struct world *world, struct kernel_disk *disk, int worker, int checked)
 {
-        if (disk->was_started)
-                return -EACCES;
-        disk->size = size;
-        disk->has_params = true;
-        return 0;
-}
-
-static int go_live(struct world *world, struct disk *disk, int worker)
-{
-        if (!disk->fetched_all)
-                return KERNEL_BLOCKS;
-        if (disk->holder != worker)
-                return -EINVAL;
+        if (checked != 0)
+                return checked;
         if (world_chance(world, 20) && !world->calm) { /* it dies at the worst moment */
                 process_kill(world, worker, "dies while the disk goes live");
                 return -EINTR;
         }
-        disk->state = DISK_LIVE;
-        disk->was_started = true;
-        disk->begun = false;
-        disk->refusals = 0;
+        kernel_disk_go_live(disk);
         world->was_live = true;
         TRACE(world, "kernel: disk %d is live", (int)(disk - world->disks));
         process_disk_is_live(world, worker);
         return 0;
 }
 
-static int start(struct world *world, struct disk *disk, int worker)
+static int begin_recovery(struct world *world, struct kernel_disk *disk, int worker)
 {
-        if (disk->state != DISK_DEAD)
-                return -EEXIST;
-        if (!disk->has_params || disk->deleted)
-                return -EINVAL;
-        return go_live(world, disk, worker);
-}
+        int r = kernel_disk_begin_recovery(disk, world->refuses_second_begin);
 
-static void note_refusal(struct disk *disk, int worker)
-{
+        if (r != -EINVAL || !(disk->flags & FEATURE_RECOVERY))
+                return r;
         if (disk->refusals == 0 || disk->refused_for != worker)
                 disk->refusals++;
         disk->refused_for = worker;
-}
-
-static int begin_recovery(struct world *world, struct disk *disk, int worker)
-{
-        if (disk->recovery == RECOVERY_NONE)
-                return -EINVAL;
-        if (world->refuses_second_begin && disk->begun) {
-                note_refusal(disk, worker);
-                return -EINVAL;
-        }
-        if (disk->holder != NO_PROCESS || disk->state == DISK_DEAD || disk->state == DISK_LIVE)
-                return -EBUSY;
-        disk->begun = true;
-        return 0;
-}
-
-static int end_recovery(struct world *world, struct disk *disk, int worker)
-{
-        if (disk->recovery == RECOVERY_NONE)
-                return -EINVAL;
-        if (disk->state == DISK_DEAD || disk->state == DISK_LIVE)
-                return -EBUSY;
-        return go_live(world, disk, worker);
+        return r;
 }
 
 /* The helper opens the disk exclusively first. */
-static int stop_unheld(struct world *world, struct disk *disk, int number)
+static int stop_unheld(struct world *world, struct kernel_disk *disk, int number)
 {
         if (world_bad_luck(world))
                 return -ETIME;
@@ -307,7 +230,7 @@ static int stop_unheld(struct world *world, struct disk *disk, int number)
 
 int kernel_execute(struct world *world, struct command *command)
 {
-        struct disk *disk = find_disk(world, command->number, command->instance);
+        struct kernel_disk *disk = find_disk(world, command->number, command->instance);
 
         if (command->type == COMMAND_GET_INFO) {
                 command->info = world->disks[command->number];
@@ -321,15 +244,16 @@ int kernel_execute(struct world *world, struct command *command)
         case COMMAND_GET_AFFINITY:
                 return 0;
         case COMMAND_SET_PARAMS:
-                return set_params(disk, command->size);
+                return kernel_disk_set_params(disk, command->size * MIB);
         case COMMAND_UPDATE_SIZE:
-                return update_size(world, disk, command->size);
+                return update_size(world, disk, command->size * MIB);
         case COMMAND_START:
-                return start(world, disk, command->worker);
+                return go_live(world, disk, command->worker, kernel_disk_check_start(disk, command->worker));
         case COMMAND_BEGIN_RECOVERY:
                 return begin_recovery(world, disk, command->worker);
         case COMMAND_END_RECOVERY:
-                return end_recovery(world, disk, command->worker);
+                return go_live(
+                        world, disk, command->worker, kernel_disk_check_end_recovery(disk, command->worker));
         case COMMAND_QUIESCE:
                 return quiesce(world, disk);
         case COMMAND_TRY_STOP:

@@ -78,7 +78,7 @@ static void block_device_is_opened(struct world *world)
 {
         int number = world->database.exists ? world->database.record.number : -1;
 
-        if (number < 0 || !world->disks[number].exists || world->disks[number].state != DISK_LIVE)
+        if (number < 0 || !world->disks[number].exists || world->disks[number].state != KERNEL_STATE_LIVE)
                 return;
         kernel_open_block_device(world, number);
 }
@@ -86,14 +86,14 @@ static void block_device_is_opened(struct world *world)
 static void foreign_comes_or_goes(struct world *world)
 {
         int number = (int)world_random(world, 3); /* the others stay free */
-        struct disk *disk = &world->disks[number];
+        struct kernel_disk *disk = &world->disks[number];
 
         if (!disk->exists)
-                *disk = (struct disk){.exists = true,
+                *disk = (struct kernel_disk){.exists = true,
                         .foreign = true,
                         .instance = ++world->instances,
                         .cookie = 1, /* of no uid */
-                        .state = DISK_LIVE,
+                        .state = KERNEL_STATE_LIVE,
                         .holder = NO_PROCESS};
         else if (disk->foreign)
                 disk->exists = false;
@@ -118,7 +118,7 @@ static void machine_reboots(struct world *world)
         for (int i = 0; i < world->process_count; i++)
                 world->processes[i].alive = false;
         for (int i = 0; i < NUMBERS; i++)
-                world->disks[i] = (struct disk){.holder = NO_PROCESS};
+                world->disks[i] = (struct kernel_disk){.holder = NO_PROCESS};
         memset(world->commands, 0, sizeof(world->commands));
         disk_reboot(world);
         world->boot++;

@@ -226,14 +226,14 @@ enum plan_action __wrap_plan(const struct plan_facts *facts)
  * a worker. */
 static void check_told(struct world *world, const struct device_record *record)
 {
-        const struct disk *seen = &world->ublkd.seen;
+        const struct kernel_disk *seen = &world->ublkd.seen;
         bool served = false;
 
         for (int i = 0; i < world->process_count; i++)
                 served |= world->processes[i].stand_in.proc && !world->processes[i].preflight
                           && worker_proc_stage(world->processes[i].stand_in.proc) >= WORKER_STAGE_READY;
         if (record->number < 0 || !world->ublkd.looked || !seen->exists || seen->foreign
-                || seen->state != DISK_LIVE)
+                || seen->state != KERNEL_STATE_LIVE)
                 world_break(world, "a device is reported Live while its disk is not");
         else if (!served)
                 world_break(world, "a device is reported Live while no worker serves it");

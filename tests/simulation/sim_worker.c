@@ -145,7 +145,7 @@ static void attach(struct world *world, int index)
 static void fetch(struct world *world, int index)
 {
         struct process *process = &world->processes[index];
-        struct disk *disk = &world->disks[process->number];
+        struct kernel_disk *disk = &world->disks[process->number];
         bool all = disk->holder == index && disk->fetched_any;
 
         if (all && !world->calm && world_chance(world, 30)) {

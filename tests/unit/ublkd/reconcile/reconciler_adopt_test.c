@@ -15,7 +15,7 @@ static void make_outdated(struct world *world, enum record_age age)
         world_put_loop(world, "data", "");
         world_bring_up(world, "data", "file:1");
         world_stop_reconciler(world);
-        fake_disks[0].device.cookie++;
+        fake_disks[0].cookie++;
         CHECK_INT(device_store_set_age(world->store, "data", age), 0);
         fake_kernel.looks = 0;
         fake_adopt_error = 0;
@@ -28,7 +28,7 @@ static void check_left_alone(const struct world *world, enum condition_reason re
         CHECK_INT(fake_kernel.looks, 0); /* ublkd does not act without asking */
         CHECK_INT(fake_kills, 0);
         CHECK(!fake_worker("data"));
-        CHECK(fake_disks[0].there && fake_disks[0].device.state == KERNEL_STATE_LIVE);
+        CHECK(fake_disks[0].exists && fake_disks[0].state == KERNEL_STATE_LIVE);
         CHECK_INT(world_phase(world, "data"), PHASE_FAILED);
         CHECK_INT(world_record(world, "data")->status.reason, reason);
 }
@@ -62,7 +62,7 @@ static void its_backing_store_stays_its_own(void)
         fake_worker_open(fake_worker("other"), "file:1");
         world_settle(&world, 5);
         CHECK(strstr(world_record(&world, "other")->status.message, "\"data\""));
-        CHECK(!fake_disks[1].there);
+        CHECK(!fake_disks[1].exists);
         world_free(&world);
 }
 
@@ -94,7 +94,7 @@ static void the_newer_record_finds_the_worker(void)
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
         CHECK_INT(fake_kills, 0);
         CHECK_INT(fake_kernel.adds, 1);
-        CHECK(fake_disks[0].there);
+        CHECK(fake_disks[0].exists);
         CHECK_INT(world_record(&world, "data")->number, 0);
         world_free(&world);
 }
@@ -104,12 +104,12 @@ static void the_newer_record_recovers_a_disk_without_a_worker(void)
         struct world world;
 
         make_outdated(&world, RECORD_OUTDATED);
-        fake_disks[0].device.state = KERNEL_STATE_QUIESCED;
+        fake_disks[0].state = KERNEL_STATE_QUIESCED;
         fake_adopt_error = -ENOENT;
         adopt(&world);
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(fake_kernel.adds, 1);
-        CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_LIVE);
+        CHECK_INT(fake_disks[0].state, KERNEL_STATE_LIVE);
         world_free(&world);
 }
 
@@ -119,7 +119,7 @@ static void the_record_of_a_removed_device_may_go(void)
 
         make_outdated(&world, RECORD_REMOVED);
         check_left_alone(&world, REASON_RECORD_REMOVED);
-        fake_disks[0].there = false;
+        fake_disks[0].exists = false;
         fake_adopt_error = -ENOENT;
         CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
         world_wait_gone(&world, "data");

@@ -40,7 +40,7 @@ static void lose_the_store(struct world *world)
         int number = world_record(world, "data")->number;
 
         world_stop_reconciler(world);
-        fake_disks[number].device.state = KERNEL_STATE_QUIESCED;
+        fake_disks[number].state = KERNEL_STATE_QUIESCED;
         world_start_reconciler(world);
         world_settle(world, 5);
 }
@@ -254,7 +254,7 @@ static void wait_for_the_next_disk(struct world *world)
                 struct fake_worker *worker = fake_worker("data");
                 bool opens = worker && fake_worker_stage(worker) == WORKER_STAGE_OPENING;
 
-                if (opens && !fake_disks[number].there)
+                if (opens && !fake_disks[number].exists)
                         return;
                 if (opens || (worker && fake_worker_stage(worker) == WORKER_STAGE_LEAVING))
                         fake_worker_die(worker);
@@ -273,7 +273,7 @@ static void a_disk_that_dies_with_its_worker_is_made_on_its_store(void)
         world_put_loop(&world, "data", ",\"recovery\":{\"onCrash\":\"none\"}");
         bring_up_on(&world, "file:a", store);
         fake_worker_die(fake_worker("data"));
-        fake_disks[0].device.state = KERNEL_STATE_DEAD; /* the driver stops it */
+        fake_disks[0].state = KERNEL_STATE_DEAD; /* the driver stops it */
         wait_for_the_next_disk(&world);
         CHECK(is_same_file(fake_worker("data")->given, store));
         world_bring_up(&world, "data", "file:1"); /* it reports no store: it has the one that it was given */
@@ -299,7 +299,7 @@ static void no_device_gets_the_store_of_a_disk_that_is_recreated(void)
         world_put_loop(&world, "data", ",\"recovery\":{\"onCrash\":\"none\"}");
         bring_up_on(&world, "file:a", store);
         fake_worker_die(fake_worker("data"));
-        fake_disks[0].device.state = KERNEL_STATE_DEAD;
+        fake_disks[0].state = KERNEL_STATE_DEAD;
         wait_for_the_next_disk(&world);
         world_put_loop(&world, "other", "");
         world_settle(&world, 0);

@@ -206,7 +206,7 @@ static void a_recovery_does_not_join_another_writer(void)
         world_settle(&world, 5);
         world_churn(&world, names, 1, "file:1");
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_BACKING_IN_USE);
-        CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_QUIESCED);
+        CHECK_INT(fake_disks[0].state, KERNEL_STATE_QUIESCED);
         world_free(&world);
 }
 

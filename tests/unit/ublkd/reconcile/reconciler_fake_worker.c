@@ -2,6 +2,7 @@
 /* Workers that do what a test calls. */
 #include "tests/unit/ublkd/reconcile/reconciler_fake_worker.h"
 
+#include "tests/unit/check.h"
 #include "tests/unit/ublkd/reconcile/reconciler_fakes.h"
 #include "ublkd/base/cleanup.h"
 
@@ -136,6 +137,15 @@ void on_worker_closed(int index _unused_)
 {
 }
 
+/* The kernel frees its queues at once. */
+static void release(struct fake_worker *worker)
+{
+        struct kernel_disk *disk = worker->number < 0 ? NULL : &fake_disks[worker->number];
+
+        if (disk && disk->holder == worker->index)
+                kernel_disk_release(disk);
+}
+
 static void clear_params(struct disk_params *params)
 {
         struct worker_msg msg = {.type = WORKER_MSG_PARAMS, .params = *params};
@@ -147,6 +157,7 @@ void on_worker_freed(int index)
 {
         struct fake_worker *worker = TAKE_PTR(by_index[index]);
 
+        release(worker); /* another fake worker stands for the process, if ublkd adopts it */
         TAILQ_REMOVE(&fake_workers, worker, link);
         free(worker->name);
         free(worker->uid);
@@ -262,6 +273,11 @@ void fake_worker_advise(struct fake_worker *worker, const char *stable_path)
 
 void fake_worker_ready(struct fake_worker *worker)
 {
+        struct kernel_disk *disk = &fake_disks[worker->number];
+
+        CHECK_INT(kernel_disk_check_attach(disk), 0);
+        kernel_disk_attach(disk, worker->index);
+        CHECK_INT(kernel_disk_fetch(disk, worker->index, true), 0);
         send_message(worker, &(const struct worker_msg){.type = WORKER_MSG_READY}, -1);
 }
 
@@ -269,6 +285,8 @@ void fake_worker_greet(struct fake_worker *worker, uint16_t epoch, int number)
 {
         worker->epoch = epoch;
         worker->number = number;
+        fake_disks[number].holder = worker->index;
+        fake_disks[number].fetched_any = fake_disks[number].fetched_all = true;
         introduce(worker, WORKER_STAGE_SERVING);
         send_params(worker);
 }
@@ -280,10 +298,11 @@ void fake_worker_leave(struct fake_worker *worker)
 
 void fake_worker_die(struct fake_worker *worker)
 {
-        struct fake_disk *disk = worker->number < 0 ? NULL : &fake_disks[worker->number];
+        struct kernel_disk *disk = worker->number < 0 ? NULL : &fake_disks[worker->number];
 
-        if (disk && disk->device.state == KERNEL_STATE_LIVE)
-                disk->device.state = KERNEL_STATE_QUIESCED;
+        if (disk && disk->exists && disk->holder == worker->index)
+                kernel_disk_lose_worker(disk, false);
+        release(worker);
         worker->dead = true;
         stand_in_dies(worker->index);
 }

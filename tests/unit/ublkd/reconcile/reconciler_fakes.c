@@ -5,7 +5,6 @@
 #include "tests/unit/ublkd/reconcile/reconciler_fake_worker.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/queue.h>
 
 struct queued {
@@ -15,79 +14,89 @@ struct queued {
 };
 static TAILQ_HEAD(, queued) queue = TAILQ_HEAD_INITIALIZER(queue);
 
-struct fake_disk fake_disks[FAKE_NUMBERS];
+struct kernel_disk fake_disks[FAKE_NUMBERS];
 struct fake_kernel fake_kernel;
 
 void fake_kernel_begin(void)
 {
-        memset(fake_disks, 0, sizeof(fake_disks));
+        for (int i = 0; i < FAKE_NUMBERS; i++)
+                fake_disks[i] = (struct kernel_disk){.holder = NO_PROCESS};
         fake_kernel = (struct fake_kernel){.user = "somebody"};
+}
+
+void fake_disk_comes(int number)
+{
+        fake_disks[number] =
+                (struct kernel_disk){.exists = true, .cookie = FAKE_FOREIGN, .holder = NO_PROCESS};
 }
 
 /* ---- its commands ---- */
 
-static int get_info(const struct ctl_wish *wish, struct kernel_device *ret)
+static int get_info(const struct ctl_wish *wish, struct kernel_disk *disk)
 {
+        (void)wish;
         fake_kernel.looks++;
         if (fake_kernel.get_info_error)
                 return fake_kernel.get_info_error;
-        if (!fake_disks[wish->number].there)
-                return -ENODEV;
-        *ret = fake_disks[wish->number].device;
-        return 0;
+        return disk->exists ? 0 : -ENODEV;
 }
 
-static int add(const struct ctl_wish *wish, struct kernel_device *ret)
+static int add(const struct ctl_wish *wish, struct kernel_disk *disk)
 {
-        struct fake_disk *disk = &fake_disks[wish->number];
-
         fake_kernel.adds++;
         if (fake_kernel.hurried)
-                *disk = (struct fake_disk){
-                        .there = true, .device = {.number = wish->number, .cookie = FAKE_FOREIGN}
-                };
+                fake_disk_comes(wish->number);
         fake_kernel.hurried = false;
-        if (disk->there)
-                return -EEXIST;
-        if (fake_kernel.releases > 0) {
+        if (fake_kernel.releases > 0 && !disk->exists) {
                 fake_kernel.releases--;
                 return -EEXIST;
         }
-        if (fake_kernel.add_error)
+        if (fake_kernel.add_error && !disk->exists)
                 return fake_kernel.add_error;
-        *disk = (struct fake_disk){
-                .there = true,
-                .device = {.number = wish->number,
-                           .cookie = wish->request.cookie,
-                           .flags = wish->request.flags & ~fake_kernel.dropped_flags,
-                           .queues = wish->request.queues,
-                           .queue_depth = wish->request.queue_depth,
-                           .max_io_size = wish->request.max_io_size}
-        };
-        *ret = disk->device;
+        return kernel_disk_add(disk, &wish->request, wish->request.flags & ~fake_kernel.dropped_flags);
+}
+
+static int get_affinity(const struct ctl_wish *wish, struct kernel_disk *disk)
+{
+        (void)wish, (void)disk;
         return 0;
 }
 
-static int do_nothing(const struct ctl_wish *wish _unused_, struct kernel_device *ret _unused_)
+static int set_params(const struct ctl_wish *wish, struct kernel_disk *disk)
 {
-        return 0;
+        return kernel_disk_set_params(disk, wish->size);
 }
 
-static int get_affinity(const struct ctl_wish *wish _unused_, struct kernel_device *ret)
+static int update_size(const struct ctl_wish *wish, struct kernel_disk *disk)
 {
-        *ret = (struct kernel_device){.queue_cpus = {1}};
-        return 0;
+        return kernel_disk_update_size(disk, wish->size);
 }
 
-static int begin_recovery(const struct ctl_wish *wish _unused_, struct kernel_device *ret _unused_)
+static int begin_recovery(const struct ctl_wish *wish, struct kernel_disk *disk)
 {
-        return fake_kernel.held ? -EBUSY : 0;
+        (void)wish;
+        return fake_kernel.held ? -EBUSY : kernel_disk_begin_recovery(disk, false);
 }
 
-static int go_live(const struct ctl_wish *wish, struct kernel_device *ret _unused_)
+/* A test sends no command that would block. */
+static int go_live(struct kernel_disk *disk, int checked)
 {
-        fake_disks[wish->number].device.state = KERNEL_STATE_LIVE;
-        return 0;
+        if (checked == 0)
+                kernel_disk_go_live(disk);
+        return checked == KERNEL_BLOCKS ? -EINTR : checked;
+}
+
+/* All workers have one pid. */
+static int start(const struct ctl_wish *wish, struct kernel_disk *disk)
+{
+        (void)wish;
+        return go_live(disk, kernel_disk_check_start(disk, disk->holder));
+}
+
+static int end_recovery(const struct ctl_wish *wish, struct kernel_disk *disk)
+{
+        (void)wish;
+        return go_live(disk, kernel_disk_check_end_recovery(disk, disk->holder));
 }
 
 static struct fake_worker *worker_of(int number)
@@ -101,64 +110,62 @@ static struct fake_worker *worker_of(int number)
 }
 
 /* Its worker exits. */
-static int stop(const struct ctl_wish *wish, struct kernel_device *ret _unused_)
+static int stop(const struct ctl_wish *wish, struct kernel_disk *disk)
 {
         struct fake_worker *worker = worker_of(wish->number);
 
-        fake_disks[wish->number].device.state = KERNEL_STATE_DEAD;
+        kernel_disk_stop(disk);
         if (worker)
                 fake_worker_die(worker);
         return 0;
 }
 
-static int try_stop(const struct ctl_wish *wish, struct kernel_device *ret)
+static int try_stop(const struct ctl_wish *wish, struct kernel_disk *disk)
 {
-        return fake_disks[wish->number].open ? -EBUSY : stop(wish, ret);
+        return disk->openers > 0 ? -EBUSY : stop(wish, disk);
 }
 
-static int stop_unheld(const struct ctl_wish *wish, struct kernel_device *ret)
+static int stop_unheld(const struct ctl_wish *wish, struct kernel_disk *disk)
 {
         fake_kernel.holds++;
-        return fake_kernel.hold_error < 0 ? fake_kernel.hold_error : stop(wish, ret);
+        return fake_kernel.hold_error < 0 ? fake_kernel.hold_error : stop(wish, disk);
 }
 
 /* Its worker finishes and exits. */
-static int quiesce(const struct ctl_wish *wish, struct kernel_device *ret _unused_)
+static int quiesce(const struct ctl_wish *wish, struct kernel_disk *disk)
 {
         struct fake_worker *worker = worker_of(wish->number);
+        int r = kernel_disk_check_quiesce(disk);
 
         fake_kernel.quiesces++;
-        if (!worker)
-                return 0;
+        if (r < 0 || !worker)
+                return r;
         worker->crashes = fake_kernel.crashes;
         fake_worker_die(worker);
         return 0;
 }
 
-static int update_size(const struct ctl_wish *wish, struct kernel_device *ret _unused_)
+/* Fails for a disk that was removed since DEL_DEV was sent. An open disk stays until it is closed. */
+static int del(const struct ctl_wish *wish, struct kernel_disk *disk)
 {
-        fake_disks[wish->number].size = wish->size;
+        (void)wish;
+        if (fake_kernel.vanishes)
+                disk->exists = false;
+        if (!disk->exists)
+                return -ENODEV;
+        disk->deleted = true;
+        disk->exists = !kernel_disk_is_over(disk);
         return 0;
 }
 
-/* Fails for a disk that was removed since DEL_DEV was sent. An open disk stays until it is closed. */
-static int del(const struct ctl_wish *wish, struct kernel_device *ret _unused_)
-{
-        struct fake_disk *disk = &fake_disks[wish->number];
-        int r = disk->there && !disk->vanishes ? 0 : -ENODEV;
-
-        disk->there = r == 0 && disk->open;
-        return r;
-}
-
-static int (*const acts[_COMMAND_MAX])(const struct ctl_wish *wish, struct kernel_device *ret) = {
+static int (*const acts[_COMMAND_MAX])(const struct ctl_wish *wish, struct kernel_disk *disk) = {
         [COMMAND_GET_INFO] = get_info,
         [COMMAND_GET_AFFINITY] = get_affinity,
         [COMMAND_ADD] = add,
-        [COMMAND_SET_PARAMS] = do_nothing,
-        [COMMAND_START] = go_live,
+        [COMMAND_SET_PARAMS] = set_params,
+        [COMMAND_START] = start,
         [COMMAND_BEGIN_RECOVERY] = begin_recovery,
-        [COMMAND_END_RECOVERY] = go_live,
+        [COMMAND_END_RECOVERY] = end_recovery,
         [COMMAND_STOP] = stop,
         [COMMAND_TRY_STOP] = try_stop,
         [COMMAND_STOP_UNHELD] = stop_unheld,
@@ -198,9 +205,10 @@ void on_ctl_cancelled(struct ctl_call *call)
 bool fake_ctl_answer(void)
 {
         struct queued *queued = TAILQ_FIRST(&queue);
+        struct kernel_device device;
+        struct kernel_disk *disk;
         struct ctl_call *call;
         struct ctl_wish wish;
-        struct kernel_device device = {};
         int r;
 
         if (!queued)
@@ -208,7 +216,10 @@ bool fake_ctl_answer(void)
         call = queued->call;
         wish = queued->wish;
         forget(queued);
-        r = acts[wish.type](&wish, &device);
+        disk = &fake_disks[wish.number];
+        r = acts[wish.type](&wish, disk);
+        device = kernel_disk_info(wish.number, disk);
+        device.queue_cpus[0] = 1;
         ctl_stand_in_answers(call, r, r < 0 ? NULL : &device);
         return true;
 }

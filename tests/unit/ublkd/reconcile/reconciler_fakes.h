@@ -4,18 +4,12 @@
 #pragma once
 
 #include "tests/stand_in/ctl_stand_in.h"
+#include "tests/stand_in/kernel_disk.h"
 
 enum { FAKE_NUMBERS = 1 << 14, FAKE_FOREIGN = 1 /* a cookie */ };
 
-/* The kernel's devices, by number. */
-struct fake_disk {
-        bool there;
-        bool open;     /* by an opener: the kernel can stop it, but does not delete it */
-        bool vanishes; /* between GET_DEV_INFO and DEL_DEV */
-        struct kernel_device device;
-        uint64_t size; /* 0: 1 MiB, as at its creation */
-};
-extern struct fake_disk fake_disks[FAKE_NUMBERS];
+/* The kernel's disks, by number. */
+extern struct kernel_disk fake_disks[FAKE_NUMBERS];
 
 /* What the rest of it does, and counts. */
 struct fake_kernel {
@@ -27,6 +21,7 @@ struct fake_kernel {
         unsigned releases;      /* as many ADD_DEVs find the number taken by a deleted disk */
         bool hurried;           /* another program takes the number before the next ADD_DEV, once */
         bool held;              /* dead workers have requests in flight */
+        bool vanishes;          /* a disk, between GET_DEV_INFO and DEL_DEV */
         bool crashes;           /* a quiesced worker dies by SIGSEGV */
         uint64_t dropped_flags; /* that the kernel drops from ADD_DEV */
         unsigned looks;         /* GET_DEV_INFOs */
@@ -38,5 +33,7 @@ extern struct fake_kernel fake_kernel;
 
 /* Begin a test: there is no disk. */
 void fake_kernel_begin(void);
+/* A disk of another program. */
+void fake_disk_comes(int number);
 /* Answer the oldest command. Return false if there is none. */
 bool fake_ctl_answer(void);

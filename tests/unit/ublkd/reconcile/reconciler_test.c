@@ -28,7 +28,7 @@ static void many_devices_that_choose_a_number_at_once(void)
         }
         world_settle(&world, 5);
         for (int i = 0; i < DISKS; i++)
-                CHECK(fake_disks[i].there);
+                CHECK(fake_disks[i].exists);
         CHECK_INT(fake_kills, 0);
         world_free(&world);
 }
@@ -58,7 +58,7 @@ static void a_stranger_that_is_faster_gets_another_number(void)
         fake_kernel.hurried = true;
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(world_record(&world, "data")->number, 1);
-        CHECK_INT(fake_disks[0].device.cookie, FAKE_FOREIGN);
+        CHECK_INT(fake_disks[0].cookie, FAKE_FOREIGN);
         world_free(&world);
 }
 
@@ -102,9 +102,7 @@ static void a_foreign_number_is_reported_all_the_time(void)
         struct world world;
 
         world_new(&world);
-        fake_disks[3] = (struct fake_disk){
-                .there = true, .device = {.number = 3, .cookie = FAKE_FOREIGN}
-        };
+        fake_disk_comes(3);
         world_put_loop(&world, "data", ",\"id\":3");
         world_settle(&world, 0);
         fake_worker_open(fake_worker("data"), "file:1");
@@ -168,15 +166,15 @@ static void a_late_disk_is_not_forgotten_for_another_number(void)
         fake_kernel.add_error = 0;
         world_churn(&world, names, 1, "file:1");
         CHECK_INT(world_record(&world, "data")->number, 3);
-        CHECK(!fake_disks[4].there);
-        fake_disks[3] = (struct fake_disk){
-                .there = true,
-                .device = {.number = 3,
-                           .cookie = device_cookie(world_record(&world, "data")->uid, 1),
-                           .flags = WORLD_RECOVERS}
+        CHECK(!fake_disks[4].exists);
+        fake_disks[3] = (struct kernel_disk){
+                .exists = true,
+                .cookie = device_cookie(world_record(&world, "data")->uid, 1),
+                .flags = WORLD_RECOVERS,
+                .holder = NO_PROCESS,
         };
         world_churn(&world, names, 1, "file:1");
-        CHECK(!fake_disks[3].there);
+        CHECK(!fake_disks[3].exists);
         world_free(&world);
 }
 
@@ -221,7 +219,7 @@ static void what_the_kernel_leaves_out_is_not_asked_for_again(void)
         world_churn(&world, names, 1, "file:1");
         CHECK_INT(fake_kernel.adds, 1);
         CHECK_INT(world_phase(&world, "data"), PHASE_FAILED);
-        CHECK(!fake_disks[0].there && !fake_worker("data"));
+        CHECK(!fake_disks[0].exists && !fake_worker("data"));
         fake_kernel.dropped_flags = 0;
         world_put_loop(&world, "data", ",\"queueDepth\":3"); /* the user changes the spec */
         world_settle(&world, 0);
@@ -243,12 +241,12 @@ static void a_disk_grows_after_its_worker(void)
         world_settle(&world, 5);
         CHECK_INT(world_record(&world, "data")->epoch, 1);
         CHECK_INT(fake_worker("data")->asked, 2 << 20);
-        CHECK_INT(fake_disks[0].size, 0);
+        CHECK_INT(fake_disks[0].size, 1 << 20);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_GROWING);
         CHECK(!world_record(&world, "data")->status.converged);
         fake_worker_grow(fake_worker("data"), "It is too small.");
         world_settle(&world, 5);
-        CHECK_INT(fake_disks[0].size, 0);
+        CHECK_INT(fake_disks[0].size, 1 << 20);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_CANNOT_GROW);
         CHECK(strstr(world_record(&world, "data")->status.message, "with 1MiB; it cannot grow to 2MiB"));
         CHECK(!strstr(
@@ -274,24 +272,24 @@ static void a_disk_that_was_opened_since_stays_until_it_is_closed(void)
                 world.host.features = WORLD_TRIES_TO_STOP;
                 world_put_loop(&world, "data", "");
                 world_bring_up(&world, "data", "file:1");
-                fake_disks[0].device.flags |= WORLD_TRIES_TO_STOP; /* the driver adds it by itself */
-                fake_disks[0].open = true;
+                fake_disks[0].flags |= WORLD_TRIES_TO_STOP; /* the driver adds it by itself */
+                fake_disks[0].openers = 1;
                 CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
                 world_wait_told(&world, "data", "/dev/ublkb0 is in use: somebody.");
                 CHECK_INT(world_record(&world, "data")->status.reason, REASON_IN_USE);
-                CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_LIVE);
+                CHECK_INT(fake_disks[0].state, KERNEL_STATE_LIVE);
                 CHECK_INT(fake_kills, 0);
                 if (force)
                         CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
                 else
-                        fake_disks[0].open = false;
+                        fake_disks[0].openers = 0;
                 if (force) {
                         world_wait_told(&world, "data", "the kernel waits for its last users: somebody.");
                         CHECK_INT(world_record(&world, "data")->status.reason, REASON_STILL_HELD);
-                        fake_disks[0].there = false;
+                        fake_disks[0].exists = false;
                 }
                 world_wait_gone(&world, "data");
-                CHECK(!fake_disks[0].there);
+                CHECK(!fake_disks[0].exists);
                 world_free(&world);
         }
 }
@@ -314,15 +312,15 @@ static void a_disk_that_may_be_mounted_is_stopped_by_force_only(void)
                 world_put_loop(&world, "data", "");
                 world_bring_up(&world, "data", "file:1");
                 fake_kernel.hold_error = errors[i / 2];
-                fake_disks[0].open = i / 2 == 0;
+                fake_disks[0].openers = i / 2 == 0;
                 CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
                 world_wait_told(&world, "data", words[i / 2]);
                 CHECK_INT(world_record(&world, "data")->status.reason, REASON_IN_USE);
                 for (unsigned asked = fake_kernel.holds; fake_kernel.holds < asked + ROUNDS;)
                         world_settle(&world, 5);
-                CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_LIVE);
+                CHECK_INT(fake_disks[0].state, KERNEL_STATE_LIVE);
                 CHECK_INT(fake_kills, 0);
-                fake_disks[0].open = false;
+                fake_disks[0].openers = 0;
                 if (force)
                         CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
                 else
@@ -341,17 +339,17 @@ static void every_removal_of_a_disk_asks_the_kernel(void)
         world_put_loop(&world, "data", "");
         world_bring_up(&world, "data", "file:1");
         fake_kernel.hold_error = -EBUSY;
-        fake_disks[0].open = true;
+        fake_disks[0].openers = 1;
         world_put_loop(&world, "data", ",\"enabled\":false");
         world_wait_told(&world, "data", "is in use: somebody");
-        CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_LIVE);
+        CHECK_INT(fake_disks[0].state, KERNEL_STATE_LIVE);
         world_put_loop(&world, "data", "");
         world_wait_told(&world, "data", "Serving");
         world_put_loop(&world, "data", ",\"blockSize\":4096");
         world_wait_told(&world, "data", "is in use: somebody");
-        CHECK_INT(fake_disks[0].device.state, KERNEL_STATE_LIVE);
+        CHECK_INT(fake_disks[0].state, KERNEL_STATE_LIVE);
         CHECK(fake_kernel.holds >= 2);
-        fake_disks[0].open = false;
+        fake_disks[0].openers = 0;
         CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
         world_wait_gone(&world, "data");
         world_free(&world);
@@ -375,12 +373,12 @@ static void a_disk_that_is_removed_before_it_is_deleted(void)
         world_new(&world);
         world_put_loop(&world, "data", "");
         world_bring_up(&world, "data", "file:1");
-        fake_disks[0].vanishes = true;
+        fake_kernel.vanishes = true;
         world_put_loop(&world, "data", ",\"enabled\":false");
         world_wait_told(&world, "data", "The device is disabled");
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_DISABLED);
         CHECK(!strstr(world_record(&world, "data")->status.message, "failed"));
-        fake_disks[0].vanishes = false;
+        fake_kernel.vanishes = false;
         world_free(&world);
 }
 
@@ -394,12 +392,12 @@ static void a_disk_that_is_removed_during_the_search_of_its_openers(void)
                 world.host.features = WORLD_TRIES_TO_STOP;
                 world_put_loop(&world, "data", "");
                 world_bring_up(&world, "data", "file:1");
-                fake_disks[0].device.flags |= WORLD_TRIES_TO_STOP;
-                fake_disks[0].open = true;
+                fake_disks[0].flags |= WORLD_TRIES_TO_STOP;
+                fake_disks[0].openers = 1;
                 CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
                 while (disk_search_count(world.disk_search) == 0)
                         CHECK(sd_event_run(world.event, 0) >= 0 && (fake_ctl_answer() || true));
-                fake_disks[0].open = false;
+                fake_disks[0].openers = 0;
                 if (end == 0)
                         world_wait_gone(&world, "data");
                 else
@@ -417,14 +415,14 @@ static void users_are_looked_for_again(void)
         world_new(&world);
         world_put_loop(&world, "data", "");
         world_bring_up(&world, "data", "file:1");
-        fake_disks[0].open = true;
+        fake_disks[0].openers = 1;
         *fake_kernel.user = '\0';
         CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
         world_wait_told(&world, "data", "the kernel waits for its last users: an opener, or requests");
         strcpy(fake_kernel.user, "process 4211 (fio)");
         world_wait_told(&world, "data", "the kernel waits for its last users: process 4211 (fio).");
         CHECK_INT(disk_search_count(world.disk_search), 2);
-        fake_disks[0].there = false;
+        fake_disks[0].exists = false;
         world_wait_gone(&world, "data");
         world_free(&world);
 }
@@ -438,7 +436,7 @@ static void a_disk_that_lingers_for_a_moment_is_not_held(void)
         world_new(&world);
         world_put_loop(&world, "data", "");
         world_bring_up(&world, "data", "file:1");
-        fake_disks[0].open = true;
+        fake_disks[0].openers = 1;
         began = clock_msec(CLOCK_MONOTONIC);
         CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
         world_settle(&world, 100);
@@ -446,7 +444,7 @@ static void a_disk_that_lingers_for_a_moment_is_not_held(void)
                 CHECK_INT(world_record(&world, "data")->status.reason, REASON_DELETING);
                 CHECK_INT(disk_search_count(world.disk_search), 0);
         }
-        fake_disks[0].there = false;
+        fake_disks[0].exists = false;
         world_wait_gone(&world, "data");
         world_free(&world);
 }
@@ -494,7 +492,7 @@ static void the_file_for_udev_is_removed_with_the_disk(void)
         world_put_loop(&world, "data", "");
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(access(path, F_OK), 0);
-        fake_disks[0].there = false; /* another program deleted it */
+        fake_disks[0].exists = false; /* another program deleted it */
         fake_worker_die(fake_worker("data"));
         world_settle(&world, 5);
         CHECK(access(path, F_OK) < 0);

@@ -157,7 +157,7 @@ static void a_refusal_of_an_adopted_worker_is_not_final(void)
         world_put_loop(&world, "data", "");
         world_bring_up(&world, "data", "file:1");
         world_stop_reconciler(&world);
-        fake_disks[0].device.state = KERNEL_STATE_QUIESCED;
+        fake_disks[0].state = KERNEL_STATE_QUIESCED;
         fake_adopt_error = 0;
         world_start_reconciler(&world);
         fake_adopt_error = -ENOENT;

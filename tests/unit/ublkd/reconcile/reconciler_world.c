@@ -50,7 +50,7 @@ static int find_fake_user(
         if (!*fake_kernel.user)
                 return -EIO;
         for (size_t i = 0; i < count; i++)
-                if (fake_disks[disks[i].number].open)
+                if (fake_disks[disks[i].number].openers)
                         disks[i].items[disks[i].count++] = strdup(fake_kernel.user);
         return 0;
 }
