@@ -78,15 +78,12 @@ static void an_adopted_worker_gives_the_store(void)
         world_new(&world);
         world_put_loop(&world, "data", "");
         bring_up_on(&world, "file:a", store);
-        fake_adopt_error = 0;
-        world_stop_reconciler(&world);
-        world_start_reconciler(&world);
+        world_restart_with_workers(&world);
         worker = fake_worker("data");
         fake_worker_store(worker, "file:a", fcntl(store, F_DUPFD_CLOEXEC, 0));
         fake_worker_greet(worker, world_record(&world, "data")->epoch, world_record(&world, "data")->number);
         world_settle(&world, 5);
         CHECK(status_of(&world)->backing.kept);
-        fake_adopt_error = -ENOENT;
         world_free(&world);
         close_fd(store);
 }
@@ -102,16 +99,13 @@ static void an_adopted_worker_cannot_give_another_store(void)
         world_new(&world);
         world_put_loop(&world, "data", "");
         bring_up_on(&world, "file:a", store);
-        fake_adopt_error = 0;
-        world_stop_reconciler(&world);
-        world_start_reconciler(&world);
+        world_restart_with_workers(&world);
         worker = fake_worker("data");
         fake_worker_store(worker, "file:a", fcntl(other, F_DUPFD_CLOEXEC, 0));
         fake_worker_greet(worker, world_record(&world, "data")->epoch, world_record(&world, "data")->number);
         world_settle(&world, 5);
         CHECK(!status_of(&world)->backing.kept);
         CHECK_STR(status_of(&world)->backing.identity.lasting, "file:a");
-        fake_adopt_error = -ENOENT;
         world_free(&world);
         close_fd(store);
         close_fd(other);
@@ -420,9 +414,9 @@ static void the_store_of_an_older_spec_is_not_that_of_the_next_disk(void)
         world_new(&world);
         world_put_loop(&world, "data", "");
         bring_up_on(&world, "file:a", store);
-        fake_adopt_error = 0;
         world_stop_reconciler(&world);
         world_put_size(&world, "data", 1024, 4096);
+        fake_adopt_error = 0;
         world_start_reconciler(&world);
         worker = fake_worker("data");
         fake_worker_store(worker, "file:a", fcntl(store, F_DUPFD_CLOEXEC, 0));

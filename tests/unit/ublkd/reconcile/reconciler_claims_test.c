@@ -132,11 +132,7 @@ static void world_new_with_found(struct world *world, const char *key, uint64_t 
         world->host.features = WORLD_GROWS;
         world_put_loop(world, "data", "");
         world_bring_up(world, "data", "file:1");
-        world_stop_reconciler(world);
-        fake_adopt_error = 0;
-        world_start_reconciler(world);
-        fake_adopt_error = -ENOENT;
-        world_settle(world, 0);
+        world_restart_with_workers(world);
         worker = fake_worker("data");
         refused_for = NULL;
         CHECK_INT(backing_claims_add(&worker->params.claims,

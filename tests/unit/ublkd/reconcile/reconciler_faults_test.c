@@ -157,11 +157,7 @@ static void not_by_a_restart_that_the_last_ublkd_refused(void)
         world_settle(&world, 20);
         fake_worker_die(fake_worker("(preflight)"));
         world_settle(&world, 20);
-        world_stop_reconciler(&world);
-        fake_adopt_error = 0;
-        world_start_reconciler(&world);
-        fake_adopt_error = -ENOENT;
-        world_settle(&world, 0);
+        world_restart_with_workers(&world);
         fake_worker_greet(fake_worker("data"), world_record(&world, "data")->epoch, 0);
         world_settle(&world, 20);
         fake_worker_die(fake_worker("data"));
@@ -244,16 +240,23 @@ static void in_the_region_of_the_next_worker(void (*lose)(const struct world *wo
         world_free(&world);
 }
 
-static void not_accepted_while_the_region_is_gone(void)
+/* The flush of a device has failed, and its region is gone when a restart accepts that. */
+static void restart_without_region(struct world *world)
 {
         struct region_control *control;
+
+        bring_up(world, &control);
+        fail_a_flush(world, control);
+        remove_region(world);
+        CHECK_INT(device_store_request_restart(world->store, "data", true), 0);
+        world_settle(world, 20);
+}
+
+static void not_accepted_while_the_region_is_gone(void)
+{
         struct world world;
 
-        bring_up(&world, &control);
-        fail_a_flush(&world, control);
-        remove_region(&world);
-        CHECK_INT(device_store_request_restart(world.store, "data", true), 0);
-        world_settle(&world, 20);
+        restart_without_region(&world);
         fake_worker_die(fake_worker("(preflight)")); /* the restart is refused */
         world_settle(&world, 20);
         fake_worker_die(fake_worker("data")); /* and later its worker crashes */
@@ -268,14 +271,9 @@ static void not_accepted_while_the_region_is_gone(void)
 /* The restart itself starts the next worker. */
 static void accepted_while_the_region_is_gone(void)
 {
-        struct region_control *control;
         struct world world;
 
-        bring_up(&world, &control);
-        fail_a_flush(&world, control);
-        remove_region(&world);
-        CHECK_INT(device_store_request_restart(world.store, "data", true), 0);
-        world_settle(&world, 20);
+        restart_without_region(&world);
         CHECK_INT(durable(&world)->status, CONDITION_FALSE); /* the old worker still serves */
         world_churn(&world, names, 2, "file:1");
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);

@@ -156,12 +156,8 @@ static void a_refusal_of_an_adopted_worker_is_not_final(void)
         world_new(&world);
         world_put_loop(&world, "data", "");
         world_bring_up(&world, "data", "file:1");
-        world_stop_reconciler(&world);
         fake_disks[0].state = KERNEL_STATE_QUIESCED;
-        fake_adopt_error = 0;
-        world_start_reconciler(&world);
-        fake_adopt_error = -ENOENT;
-        world_settle(&world, 0);
+        world_restart_with_workers(&world);
         fake_worker_refuse(fake_worker("data"), "BackingInUse", "Somebody has it.");
         world_settle(&world, 5);
         CHECK_INT(world_phase(&world, "data"), PHASE_RECOVERING);

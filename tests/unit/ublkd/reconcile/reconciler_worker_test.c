@@ -6,6 +6,17 @@
 
 #include <sys/mman.h>
 
+/* A live disk whose worker is to be replaced: a preflight looks first. */
+static void world_new_with_restart(struct world *world)
+{
+        world_new(world);
+        world->host.features = WORLD_QUIESCES;
+        world_put_loop(world, "data", "");
+        world_bring_up(world, "data", "file:1");
+        CHECK_INT(device_store_request_restart(world->store, "data", false), 0);
+        world_settle(world, 20);
+}
+
 /* A requested restart makes no warning. */
 static void check_no_warning(const struct world *world)
 {
@@ -46,13 +57,8 @@ static void a_restart_whose_preflight_fails_leaves_the_worker_alone(void)
         struct fake_worker *serving;
         struct world world;
 
-        world_new(&world);
-        world.host.features = WORLD_QUIESCES;
-        world_put_loop(&world, "data", "");
-        world_bring_up(&world, "data", "file:1");
+        world_new_with_restart(&world);
         serving = fake_worker("data");
-        CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
-        world_settle(&world, 20);
         CHECK(!serving->exists
                 && fake_worker("(preflight)")->exists); /* what it opens, the next worker can open */
         fake_worker_die(fake_worker("(preflight)"));
@@ -77,13 +83,8 @@ static void a_restart_of_a_disk_that_cannot_be_served_as_before(void)
         struct fake_worker *serving;
         struct world world;
 
-        world_new(&world);
-        world.host.features = WORLD_QUIESCES;
-        world_put_loop(&world, "data", "");
-        world_bring_up(&world, "data", "file:1");
+        world_new_with_restart(&world);
         serving = fake_worker("data");
-        CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
-        world_settle(&world, 20);
         fake_worker("(preflight)")->params.dma_alignment = 4096;
         fake_worker_open(fake_worker("(preflight)"), "file:1");
         world_settle(&world, 20);
@@ -102,19 +103,10 @@ static void a_restart_that_was_refused_stays_refused(void)
 {
         struct world world;
 
-        world_new(&world);
-        world.host.features = WORLD_QUIESCES;
-        world_put_loop(&world, "data", "");
-        world_bring_up(&world, "data", "file:1");
-        CHECK_INT(device_store_request_restart(world.store, "data", false), 0);
-        world_settle(&world, 20);
+        world_new_with_restart(&world);
         fake_worker_die(fake_worker("(preflight)"));
         world_settle(&world, 20);
-        world_stop_reconciler(&world);
-        fake_adopt_error = 0;
-        world_start_reconciler(&world);
-        fake_adopt_error = -ENOENT;
-        world_settle(&world, 0);
+        world_restart_with_workers(&world);
         fake_worker_greet(fake_worker("data"), world_record(&world, "data")->epoch, 0);
         world_settle(&world, 20);
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
@@ -254,13 +246,9 @@ static void a_worker_that_leaves_without_a_word_does_not_take_the_disk_along(voi
         world_new(&world);
         world_put_loop(&world, "data", "");
         world_bring_up(&world, "data", "file:1");
-        world_stop_reconciler(&world);
         fake_disks[0].state = KERNEL_STATE_QUIESCED;
-        fake_adopt_error = 0;
-        world_start_reconciler(&world);
-        world_settle(&world, 0);
+        world_restart_with_workers(&world);
         fake_worker_leave(fake_worker("data"));
-        fake_adopt_error = -ENOENT;
         world_settle(&world, 5);
         CHECK_INT(fake_disks[0].state, KERNEL_STATE_QUIESCED);
         fake_worker_die(fake_worker("data"));
@@ -311,15 +299,11 @@ static void restarts_and_recoveries_are_counted_on_by_the_next_supervisor(void)
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
         check_counts(&world, 1, 1);
-        world_stop_reconciler(&world);
-        fake_adopt_error = 0;
-        world_start_reconciler(&world);
-        world_settle(&world, 0);
+        world_restart_with_workers(&world);
         fake_worker_greet(fake_worker("data"), world_record(&world, "data")->epoch, 0);
         world_settle(&world, 0);
         check_counts(&world, 1, 1);
-        world_stop_reconciler(&world);
-        fake_adopt_error = -ENOENT; /* it dies unseen */
+        world_stop_reconciler(&world); /* the worker dies unseen */
         fake_disks[0].state = KERNEL_STATE_QUIESCED;
         world_start_reconciler(&world);
         world_settle(&world, 0);

@@ -43,6 +43,15 @@ void world_stop_reconciler(struct world *world)
         world->ctl = ublk_ctl_free(world->ctl);
 }
 
+void world_restart_with_workers(struct world *world)
+{
+        world_stop_reconciler(world);
+        fake_adopt_error = 0;
+        world_start_reconciler(world);
+        fake_adopt_error = -ENOENT;
+        world_settle(world, 0);
+}
+
 /* Runs in another process, which has a copy of the world. */
 static int find_fake_user(
         const struct disk_users_roots *roots _unused_, struct disk_users *disks, size_t count)

@@ -36,6 +36,8 @@ void world_free(struct world *world);
 /* Stop and start ublkd: kernel, workers, store and directory stay. */
 void world_stop_reconciler(struct world *world);
 void world_start_reconciler(struct world *world);
+/* Both: the started ublkd finds a worker for every device, which has not sent HELLO yet. */
+void world_restart_with_workers(struct world *world);
 
 /* Create or replace a loop device; `more` is "" or ",KEY:VALUE..." of its spec. */
 void world_put_loop(struct world *world, const char *name, const char *more);
