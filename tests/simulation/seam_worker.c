@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct worker_stand_in *worker_stand_in_at(int index)
@@ -113,16 +112,7 @@ void seam_worker_dies(struct world *world, int index)
 
 /* ---- what it says ---- */
 
-static char *copy(const char *text)
-{
-        char *result = strdup(text);
-
-        if (!result)
-                abort();
-        return result;
-}
-
-static void say(struct world *world, int index, struct worker_msg *msg, int fd)
+static void say(struct world *world, int index, const struct worker_msg *msg, int fd)
 {
         world->speaks = true;
         stand_in_says(index, msg, fd);
@@ -148,11 +138,11 @@ static enum worker_stage told_stage(enum process_stage stage)
 static void say_hello(struct world *world, int index, enum process_stage stage, unsigned value)
 {
         const struct process *process = &world->processes[index];
-        struct worker_msg msg = {
+        const struct worker_msg msg = {
                 .type = WORKER_MSG_HELLO,
                 .hello = {.protocol = WORKER_PROTOCOL,
-                          .uid = copy(process->uid),
-                          .version = copy("1"),
+                          .uid = (char *)process->uid,
+                          .version = (char *)"1",
                           .epoch = (uint16_t)process->epoch,
                           .restart = process->restart,
                           .started_at = 1,
@@ -176,8 +166,6 @@ static void say_backing(struct world *world, int index, bool refused)
                 return;
         store_identity_of(world, process->known_as, &store.identity);
         msg = worker_store_message(&store);
-        msg.backing.boot = copy(msg.backing.boot);
-        msg.backing.lasting = copy(msg.backing.lasting);
         say(world, index, &msg, refused ? -1 : descriptor_open(world, process->store));
 }
 
@@ -200,6 +188,7 @@ static void say_params(struct world *world, int index, unsigned size)
                 &(const struct backing_claim){.key = key, .end = size * MIB, .writes = true});
         say_backing(world, index, false);
         say(world, index, &msg, -1);
+        backing_claims_clear(&msg.params.claims);
 }
 
 static void say_failed(struct world *world, int index, enum refusal refusal)
@@ -219,6 +208,7 @@ static void say_failed(struct world *world, int index, enum refusal refusal)
         (void)problem_add(&msg.failed.problems, refusals[refusal].error, "/target/path",
                 refusals[refusal].reason, "%s", refusals[refusal].detail);
         say(world, index, &msg, -1);
+        problem_list_clear(&msg.failed.problems);
 }
 
 static void say_grown(struct world *world, int index, unsigned size, bool refused)
@@ -231,6 +221,7 @@ static void say_grown(struct world *world, int index, unsigned size, bool refuse
                 (void)problem_add(
                         &msg.grown.problems, ENOSPC, "/size", "BackingTooSmall", "There is no room.");
         say(world, index, &msg, -1);
+        problem_list_clear(&msg.grown.problems);
 }
 
 void seam_worker_hears(

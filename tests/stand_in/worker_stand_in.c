@@ -7,6 +7,8 @@
 #include "ublkd/workers/worker_peer.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
@@ -144,14 +146,25 @@ bool stand_in_is_heard(int index)
         return worker && worker->message;
 }
 
-void stand_in_says(int index, struct worker_msg *msg, int fd)
+/* Through the codec, so that it is a message which a process could have sent, and the receiver owns it. */
+static void copy_message(const struct worker_msg *msg, struct worker_msg *ret)
 {
-        if (stand_in_is_heard(index)) {
-                wake(index, msg, fd);
+        _cleanup_free_ char *text = NULL;
+
+        if (worker_msg_encode(msg, &text) < 0 || worker_msg_decode(text, strlen(text), ret) < 0)
+                abort();
+}
+
+void stand_in_says(int index, const struct worker_msg *msg, int fd)
+{
+        struct worker_msg copy;
+
+        if (!stand_in_is_heard(index)) {
+                close_away(fd);
                 return;
         }
-        worker_msg_clear(msg);
-        close_away(fd);
+        copy_message(msg, &copy);
+        wake(index, &copy, fd);
 }
 
 void stand_in_leaves(int index)

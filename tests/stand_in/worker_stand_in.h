@@ -40,8 +40,8 @@ bool on_worker_waited(int index, siginfo_t *ret);
 
 /* ---- by the process ---- */
 
-/* Send a message, which is taken over, and `fd` beside it, or -1, which is taken over as well. */
-void stand_in_says(int index, struct worker_msg *msg, int fd);
+/* Send a message, and `fd` beside it, which is taken over, or -1. */
+void stand_in_says(int index, const struct worker_msg *msg, int fd);
 /* Close the channel. */
 void stand_in_leaves(int index);
 /* Be seen dead. */

@@ -177,23 +177,12 @@ bool on_worker_waited(int index, siginfo_t *ret)
 
 /* ---- what it does ---- */
 
-/* In the words of the protocol; `msg` stays the caller's. */
-static void send_message(struct fake_worker *worker, const struct worker_msg *msg, int fd)
-{
-        _cleanup_free_ char *text = NULL;
-        struct worker_msg sent;
-
-        if (worker_msg_encode(msg, &text) < 0 || worker_msg_decode(text, strlen(text), &sent) < 0)
-                abort();
-        stand_in_says(worker->index, &sent, fd);
-}
-
 static void send_hello(struct fake_worker *worker, enum worker_stage stage)
 {
         if (worker->greeted)
                 return;
         worker->greeted = true;
-        send_message(worker,
+        stand_in_says(worker->index,
                 &(const struct worker_msg){
                         .type = WORKER_MSG_HELLO,
                         .hello = {.protocol = WORKER_PROTOCOL,
@@ -216,14 +205,14 @@ static void introduce(struct fake_worker *worker, enum worker_stage stage)
                 struct worker_msg msg = worker_store_message(&worker->store);
 
                 worker->store.known = false;
-                send_message(worker, &msg, TAKE_FD(worker->store.fd));
+                stand_in_says(worker->index, &msg, TAKE_FD(worker->store.fd));
         }
 }
 
 static void send_params(struct fake_worker *worker)
 {
-        send_message(
-                worker, &(const struct worker_msg){.type = WORKER_MSG_PARAMS, .params = worker->params}, -1);
+        stand_in_says(worker->index,
+                &(const struct worker_msg){.type = WORKER_MSG_PARAMS, .params = worker->params}, -1);
 }
 
 void fake_worker_open(struct fake_worker *worker, const char *key)
@@ -278,7 +267,7 @@ void fake_worker_ready(struct fake_worker *worker)
         CHECK_INT(kernel_disk_check_attach(disk), 0);
         kernel_disk_attach(disk, worker->index);
         CHECK_INT(kernel_disk_fetch(disk, worker->index, true), 0);
-        send_message(worker, &(const struct worker_msg){.type = WORKER_MSG_READY}, -1);
+        stand_in_says(worker->index, &(const struct worker_msg){.type = WORKER_MSG_READY}, -1);
 }
 
 void fake_worker_greet(struct fake_worker *worker, uint16_t epoch, int number)
@@ -315,7 +304,7 @@ static void fail(struct fake_worker *worker, struct problem_list *problems, pid_
         };
 
         introduce(worker, WORKER_STAGE_OPENING);
-        send_message(worker, &msg, -1);
+        stand_in_says(worker->index, &msg, -1);
         worker_msg_clear(&msg);
         fake_worker_die(worker);
 }
@@ -355,6 +344,6 @@ void fake_worker_grow(struct fake_worker *worker, const char *refusal)
         msg.grown.size = worker->params.size;
         msg.grown.size_max = worker->params.size_max;
         for (; worker->unanswered > 0; worker->unanswered--)
-                send_message(worker, &msg, -1);
+                stand_in_says(worker->index, &msg, -1);
         worker_msg_clear(&msg);
 }
