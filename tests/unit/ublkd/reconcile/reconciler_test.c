@@ -213,7 +213,7 @@ static void what_the_kernel_leaves_out_is_not_asked_for_again(void)
         struct world world;
 
         world_new(&world);
-        fake_kernel.dropped_flags = 1 << 3; /* USER_RECOVERY */
+        fake_kernel.dropped_flags = FEATURE_RECOVERY;
         world_put_loop(&world, "data", "");
         world_settle(&world, 0);
         world_churn(&world, names, 1, "file:1");
@@ -272,7 +272,7 @@ static void a_disk_that_was_opened_since_stays_until_it_is_closed(void)
                 world.host.features = WORLD_TRIES_TO_STOP;
                 world_put_loop(&world, "data", "");
                 world_bring_up(&world, "data", "file:1");
-                fake_disks[0].flags |= WORLD_TRIES_TO_STOP; /* the driver adds it by itself */
+                fake_disks[0].flags |= FEATURE_TRY_STOP; /* the driver adds it by itself */
                 fake_disks[0].openers = 1;
                 CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
                 world_wait_told(&world, "data", "/dev/ublkb0 is in use: somebody.");
@@ -392,7 +392,7 @@ static void a_disk_that_is_removed_during_the_search_of_its_openers(void)
                 world.host.features = WORLD_TRIES_TO_STOP;
                 world_put_loop(&world, "data", "");
                 world_bring_up(&world, "data", "file:1");
-                fake_disks[0].flags |= WORLD_TRIES_TO_STOP;
+                fake_disks[0].flags |= FEATURE_TRY_STOP;
                 fake_disks[0].openers = 1;
                 CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
                 while (disk_search_count(world.disk_search) == 0)

@@ -9,13 +9,12 @@
 #include "ublkd/reconcile/view/observe.h"
 #include "ublkd/reconcile/reconciler.h"
 
-/* Values of world.host.features; as in <linux/ublk_cmd.h>. */
+/* Values of world.host.features. */
 enum {
-        WORLD_RECOVERS =
-                1 << 3 | 1 << 4 | 1 << 6,       /* USER_RECOVERY, USER_RECOVERY_REISSUE, CMD_IOCTL_ENCODE */
-        WORLD_GROWS = WORLD_RECOVERS | 1 << 10, /* UPDATE_SIZE */
-        WORLD_QUIESCES = WORLD_RECOVERS | 1 << 12,
-        WORLD_TRIES_TO_STOP = WORLD_RECOVERS | 1 << 17
+        WORLD_RECOVERS = FEATURE_RECOVERY | FEATURE_REISSUE | FEATURE_IOCTL_ENCODE,
+        WORLD_GROWS = WORLD_RECOVERS | FEATURE_GROW,
+        WORLD_QUIESCES = WORLD_RECOVERS | FEATURE_QUIESCE,
+        WORLD_TRIES_TO_STOP = WORLD_RECOVERS | FEATURE_TRY_STOP
 };
 
 struct world {
