@@ -18,6 +18,9 @@ def test_each_device_has_the_right_disk_or_none(make_daemon):
     for letter in ("a", "b"):
         status = api.wait_phase(letter, "Live")["status"]
         assert Disk(status["id"]).read(0, 4096) == block(letter), f"{letter} is another disk"
+    status = api.wait_phase("serial", "Live")["status"]
+    assert status["backing"]["basis"] == "serial"
+    assert Disk(status["id"]).read(0, 4096) == block("s")
     device = api.wait_phase("c", "Live", "Failed", "Backoff")
     assert device["status"]["device"] is None, "another disk is served in its place"
     assert (device["status"]["phase"], condition_of(device)["reason"]) == ("Failed", "BackingChanged")

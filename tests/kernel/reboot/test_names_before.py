@@ -6,6 +6,7 @@ import subprocess
 import names
 import world
 from harness import programs
+from harness.api import loop_spec
 from harness.daemon import Daemon
 from harness.disk import Disk, block
 from harness.shell import run
@@ -29,4 +30,7 @@ def test_disks_are_attached_by_their_names(directory):
     assert disks["c"].by_id in _attach(daemon, disks["c"].node, "c")
     for letter in ("a", "b", "c"):
         assert Disk(daemon.api.get(letter)["status"]["id"]).read(0, 4096) == block(letter)
+    device = daemon.api.create(loop_spec("serial", world.SECOND_DISK))
+    assert device["status"]["backing"]["basis"] == "serial"
+    Disk(device["status"]["id"]).write(0, block("s"))
     world.save(top, {"c": disks["c"].node})

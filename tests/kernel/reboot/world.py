@@ -9,6 +9,7 @@ from harness.api import loop_spec, null_spec
 from harness.shell import run
 
 DISK = "/dev/vda"
+SECOND_DISK = "/dev/vdb"  # with a serial number, and nothing else that lasts
 _MOUNT = pathlib.Path("/mnt/ublkd-reboot")
 
 
