@@ -25,6 +25,8 @@ static int start(struct target_host *host)
                         return -ENOMEM;
         }
         r = target->start_queue ? target->start_queue(&host->loop.queue) : 0;
+        if (r >= 0)
+                r = io_loop_start(&host->loop);
         host->open = r >= 0;
         return r;
 }

@@ -53,6 +53,7 @@ void await_pause(struct io_loop *loop, unsigned microseconds)
         struct io_uring_sqe *sqe = await_sqe(loop);
 
         io_uring_prep_timeout(sqe, &time, 0, 0);
+        sqe->flags |= loop->file_flags;
         (void)await_operation(loop, sqe);
 }
 

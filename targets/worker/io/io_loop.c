@@ -57,6 +57,11 @@ int io_loop_init(struct io_loop *loop, struct target_device *device, unsigned in
         return r;
 }
 
+int io_loop_start(struct io_loop *loop)
+{
+        return io_ring_start(&loop->ring, loop->file_flags & IOSQE_FIXED_FILE);
+}
+
 void io_loop_destroy(struct io_loop *loop)
 {
         co_pool_destroy(&loop->coroutines);

@@ -28,7 +28,7 @@ struct io_loop {
         struct target_queue queue; /* as targets see it; io_loop_of() leads back */
         struct io_uring ring;
         bool ring_open;
-        uint8_t file_flags;       /* of entries that are about files: IOSQE_FIXED_FILE, or 0 */
+        uint8_t file_flags;       /* of all entries: IOSQE_FIXED_FILE, or 0 */
         int files[IO_LOOP_FILES]; /* by number: what an entry calls them */
         struct co_pool coroutines;
         unsigned inline_cqes;   /* entries since the last submission whose completion comes with it */
@@ -41,6 +41,9 @@ struct io_loop {
  * nothing of the target. Return 0 or -errno, with the loop as good as destroyed. */
 int io_loop_init(struct io_loop *loop, struct target_device *device, unsigned index, unsigned depth,
         unsigned coroutines, int command_fd, enum io_loop_holder holder);
+/* Let the loop be turned from here on. What its ring may do is fixed for good: io_ring_start(). Return 0 or
+ * -errno. */
+int io_loop_start(struct io_loop *loop);
 /* Close the ring and free the stacks. No coroutine may be busy. A zero-initialised or destroyed loop is fine.
  */
 void io_loop_destroy(struct io_loop *loop);

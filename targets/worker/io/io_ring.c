@@ -58,7 +58,8 @@ static int open_as(
         struct io_uring *ring, unsigned submissions, unsigned completions, unsigned flags, unsigned features)
 {
         struct io_uring_params params = {
-                .flags = flags | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | IORING_SETUP_SUBMIT_ALL,
+                .flags = flags | IORING_SETUP_R_DISABLED | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP
+                         | IORING_SETUP_SUBMIT_ALL,
                 .cq_entries = completions,
         };
         int fd = io_uring_setup(submissions, &params), r;
@@ -82,6 +83,30 @@ int io_ring_open(struct io_uring *ring, unsigned submissions, unsigned completio
         /* Saves a look-up of the ring's descriptor in every system call; older kernels do without. */
         (void)io_uring_register_ring_fd(ring);
         return 0;
+}
+
+int io_ring_start(struct io_uring *ring, bool fixed_files)
+{
+        static const uint8_t operations[] = {IORING_OP_URING_CMD, IORING_OP_READ, IORING_OP_WRITE,
+                IORING_OP_READ_FIXED, IORING_OP_WRITE_FIXED, IORING_OP_FSYNC, IORING_OP_FALLOCATE,
+                IORING_OP_TIMEOUT};
+        enum { FLAGS_ALLOWED, FLAGS_REQUIRED, REGISTRATION, OPERATIONS };
+        /* The one registration is what closing a ring takes: newer kernels restrict none where none is listed. */
+        struct io_uring_restriction rules[OPERATIONS + ARRAY_SIZE(operations)] = {
+                [FLAGS_ALLOWED] = {.opcode = IORING_RESTRICTION_SQE_FLAGS_ALLOWED,
+                                   .sqe_flags = IOSQE_FIXED_FILE | IOSQE_ASYNC | IOSQE_BUFFER_SELECT},
+                [FLAGS_REQUIRED] = {.opcode = IORING_RESTRICTION_SQE_FLAGS_REQUIRED,
+                                   .sqe_flags = fixed_files ? IOSQE_FIXED_FILE : 0                  },
+                [REGISTRATION] = {.opcode = IORING_RESTRICTION_REGISTER_OP,
+                                   .register_op = IORING_UNREGISTER_RING_FDS                        },
+        };
+        int r;
+
+        for (size_t i = 0; i < ARRAY_SIZE(operations); i++)
+                rules[OPERATIONS + i] = (struct io_uring_restriction){
+                        .opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = operations[i]};
+        r = io_uring_register_restrictions(ring, rules, ARRAY_SIZE(rules));
+        return r < 0 ? r : io_uring_enable_rings(ring);
 }
 
 void io_ring_close(struct io_uring *ring)

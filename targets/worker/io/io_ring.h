@@ -8,15 +8,21 @@
 #pragma once
 
 #include <liburing.h>
+#include <stdbool.h>
 
 #pragma GCC poison io_uring_submit io_uring_submit_and_wait io_uring_submit_and_get_events
 #pragma GCC poison io_uring_submit_and_wait_timeout io_uring_queue_init io_uring_queue_init_params
 
-/* Open a ring for `submissions` entries and `completions` at a time, in the best way that the kernel has.
- * Return 0 or -errno. */
+/* Open a ring for `submissions` entries and `completions` at a time, in the best way that the kernel has. It takes
+ * registrations, and no entries before io_ring_start(). Return 0 or -errno. */
 int io_ring_open(struct io_uring *ring, unsigned submissions, unsigned completions);
 /* Close a ring that is open. */
 void io_ring_close(struct io_uring *ring);
+
+/* Let the ring take entries, of the operations that a worker has and no others; nothing can be registered with
+ * it any more. fixed_files: each entry must have IOSQE_FIXED_FILE, also one that is about no file. For good.
+ * Return 0 or -errno. */
+int io_ring_start(struct io_uring *ring, bool fixed_files);
 
 /* Submit all entries that are ready. Return how many the kernel took, or -errno: then it took none. */
 int io_ring_submit(struct io_uring *ring);

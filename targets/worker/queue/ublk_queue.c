@@ -35,6 +35,7 @@ static void send_tick(struct ublk_queue *queue)
         if (!sqe)
                 return;
         io_uring_prep_timeout(sqe, &time, 0, 0);
+        sqe->flags |= queue->loop.file_flags;
         io_uring_sqe_set_data64(sqe, USER_DATA_TICK);
         queue->ticking = true;
 }
@@ -233,7 +234,9 @@ static int queue_open(struct ublk_queue *queue, const struct ublk_queue_setup *s
         queue->plain_operations = queue->plain.operations;
         queue_requests_choose_shape(queue);
         r = make_requests(queue);
-        return r < 0 ? r : start_target(queue);
+        if (r >= 0)
+                r = start_target(queue);
+        return r < 0 ? r : io_loop_start(&queue->loop);
 }
 
 int ublk_queue_open(const struct ublk_queue_setup *setup, struct ublk_queue **ret)

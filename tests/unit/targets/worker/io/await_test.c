@@ -38,7 +38,8 @@ static enum io_loop_holder holder;
 static bool begin(int fd)
 {
         device = (struct target_device){.files = {fd}, .file_count = 1, .queue_depth = DEPTH};
-        return CHECK_INT(io_loop_init(&loop, &device, 0, DEPTH, MANY, -1, holder), 0);
+        return CHECK_INT(io_loop_init(&loop, &device, 0, DEPTH, MANY, -1, holder), 0)
+               && CHECK_INT(io_loop_start(&loop), 0);
 }
 
 static void end(void)

@@ -198,6 +198,7 @@ static void test_moves(bool registered)
 
                 if (registered)
                         CHECK_INT(io_uring_register_buffers(&loop.ring, buffers, ARRAY_SIZE(buffers)), 0);
+                CHECK_INT(io_loop_start(&loop), 0);
                 check_moves(&device, &loop, &data, memory);
                 io_loop_destroy(&loop);
         }
@@ -260,7 +261,8 @@ static void test_no_room(void)
         struct io_loop loop;
         unsigned count = 0;
 
-        if (!CHECK_INT(io_loop_init(&loop, &device, 0, DEPTH, 0, -1, IO_LOOP_HELD_BY_RING), 0))
+        if (!CHECK_INT(io_loop_init(&loop, &device, 0, DEPTH, 0, -1, IO_LOOP_HELD_BY_RING), 0)
+                || !CHECK_INT(io_loop_start(&loop), 0))
                 return;
         while (count <= DEPTH && plain_move(&rules, &loop, &descriptor, &(struct plain_data){}, 0))
                 count++;

@@ -46,6 +46,7 @@ static void begin(void)
         CHECK_INT(io_loop_init(&loop, &device, 0, DEPTH, DEPTH, -1, IO_LOOP_HELD_BY_RING), 0);
         CHECK_INT(io_data_init(&data, &loop, &route, DEPTH, 4096, -1), 0);
         CHECK_INT(ublk_port_init(&port, &loop, &data, DEPTH), 0);
+        CHECK_INT(io_loop_start(&loop), 0);
         port.batch.refetch = true;
         CHECK_INT(send_all(), 1);
         fetch_mark = sent[0].user_data;
