@@ -16,6 +16,9 @@
 
 enum { LISTEN_MAX = 16 };
 
+/* Beyond those that systemd gives to containers, and as many as the driver has disks. */
+#define DEFAULT_UIDS "1879048192-1880096767"
+
 static const char usage_text[] =
         "Usage: ublkd [OPTION]...\n"
         "Manage user-space block devices (ublk) over a REST API.\n"
@@ -33,6 +36,10 @@ static const char usage_text[] =
         "  --unstable-paths POLICY  warn or refuse: what is done about a device on a path like /dev/sdb, "
         "which\n"
         "                       may be another disk after a reboot (default: warn)\n"
+        "  --worker-uids FIRST-LAST  uids and gids of the workers alone: that of /dev/ublkbN runs as\n"
+        "                       FIRST + N (default: " DEFAULT_UIDS ")\n"
+        "  --sandbox POLICY     required or best-effort: whether a worker refuses to serve that cannot\n"
+        "                       give up all that it does not need (default: required)\n"
         "  --log-level LEVEL    error, warning, info or debug (default: info)\n"
         "  -h, --help, --version\n";
 
@@ -43,6 +50,8 @@ enum {
         OPT_WORKER,
         OPT_IGNORE_FEATURE,
         OPT_UNSTABLE_PATHS,
+        OPT_SANDBOX,
+        OPT_WORKER_UIDS,
         OPT_LOG_LEVEL,
         OPT_HELP = 'h',
         OPT_VERSION = 512,
@@ -57,6 +66,8 @@ static const struct option options[] = {
         {"worker", required_argument, NULL, OPT_WORKER},
         {"ignore-feature", required_argument, NULL, OPT_IGNORE_FEATURE},
         {"unstable-paths", required_argument, NULL, OPT_UNSTABLE_PATHS},
+        {"sandbox", required_argument, NULL, OPT_SANDBOX},
+        {"worker-uids", required_argument, NULL, OPT_WORKER_UIDS},
         {"log-level", required_argument, NULL, OPT_LOG_LEVEL},
         {"help", no_argument, NULL, OPT_HELP},
         {"version", no_argument, NULL, OPT_VERSION},
@@ -175,6 +186,32 @@ static int parse_unstable_paths(const char *text, bool *ret_refuse)
         return 0;
 }
 
+static int parse_sandbox(const char *text, bool *ret_best_effort)
+{
+        if (strcmp(text, "required") != 0 && strcmp(text, "best-effort") != 0) {
+                fprintf(stderr, "ublkd: --sandbox %s is unknown; give required or best-effort\n", text);
+                return -EINVAL;
+        }
+        *ret_best_effort = strcmp(text, "best-effort") == 0;
+        return 0;
+}
+
+/* Neither that of root nor the number that stands for none. */
+static int parse_uids(const char *text, struct manager_options *manager)
+{
+        unsigned long long first, last;
+        int end = 0;
+
+        if (sscanf(text, "%10llu-%10llu%n", &first, &last, &end) < 2 || text[end] != '\0' || first == 0
+                || last < first || last >= UINT32_MAX) {
+                fprintf(stderr, "ublkd: --worker-uids %s is not a range of uids; give FIRST-LAST\n", text);
+                return -EINVAL;
+        }
+        manager->confinement.first_user = (uint32_t)first;
+        manager->confinement.users = (uint32_t)(last - first + 1);
+        return 0;
+}
+
 static int parse_one(struct arguments *arguments, int option)
 {
         struct manager_options *manager = &arguments->manager;
@@ -200,6 +237,10 @@ static int parse_one(struct arguments *arguments, int option)
                 return parse_ignored(optarg, &manager->ignored_features);
         case OPT_UNSTABLE_PATHS:
                 return parse_unstable_paths(optarg, &manager->refuse_unstable_paths);
+        case OPT_WORKER_UIDS:
+                return parse_uids(optarg, manager);
+        case OPT_SANDBOX:
+                return parse_sandbox(optarg, &manager->confinement.best_effort);
         case OPT_LOG_LEVEL:
                 return parse_log_level(optarg);
         case OPT_HELPER:
@@ -228,6 +269,7 @@ static int parse_arguments(int argc, char *argv[], struct arguments *ret)
 
         ret->manager = (struct manager_options){
                 .state_dir = "/var/lib/ublkd", .runtime_dir = "/run/ublkd", .listen = ret->listen};
+        (void)parse_uids(DEFAULT_UIDS, &ret->manager);
         while ((option = getopt_long(argc, argv, "h", options, NULL)) >= 0) {
                 r = parse_one(ret, option);
                 if (r < 0 || ret->done)

@@ -529,7 +529,8 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = open_event_writer(manager);
         if (r >= 0)
-                r = worker_start_new(manager->event, options->worker, &manager->worker_start);
+                r = worker_start_new(
+                        manager->event, options->worker, &options->confinement, &manager->worker_start);
         if (r >= 0)
                 r = open_disk_search(manager);
         if (r >= 0)

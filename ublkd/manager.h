@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ublkd/base/problem.h"
+#include "ublkd/workers/worker_start.h"
 
 #include <stddef.h>
 #include <stdbool.h>
@@ -17,7 +18,8 @@ struct manager_options {
         uint64_t
                 ignored_features; /* features of the driver that ublkd does not use; bit N: kernel_feature_name(N) */
         bool refuse_unstable_paths; /* in a spec: api.h */
-        size_t listen_count;        /* 0: the sockets from systemd, else RUNTIME_DIR/ublkd.sock */
+        struct worker_confinement confinement;
+        size_t listen_count; /* 0: the sockets from systemd, else RUNTIME_DIR/ublkd.sock */
 };
 
 struct manager;

@@ -165,7 +165,7 @@ static enum exit_status become_open(struct worker *worker)
                 (void)report_backing(worker);
         (void)report_params(worker);
         /* The supervisor works on the messages sent so far; GO is read after this. */
-        sandbox_leave_files();
+        walls_leave_files(&worker->walls);
         return STAY;
 }
 
@@ -243,6 +243,8 @@ static enum exit_status start_queues(struct worker *worker)
         const cpu_set_t *cpus = worker->config.cpus_given ? &worker->config.cpus : NULL;
         int r;
 
+        worker->shared.best_effort = worker->walls.best_effort;
+        worker->shared.user = worker->walls.user;
         r = queue_threads_start(&worker->disk, &worker->shared, &worker->route, worker->node, cpus,
                 worker->queue_cpus, &worker->threads);
         return r < 0 ? fail_with(worker, r, "OutOfResources", "The queues' threads cannot be started") : STAY;
@@ -269,7 +271,8 @@ static enum exit_status try_node(struct worker *worker)
                 return fail_with(worker, r, "DeviceNotOpened", "The driver's device node cannot be opened");
         worker->node = r;
         worker->node_folder = close_fd(worker->node_folder);
-        return start_queues(worker);
+        walls_close_access(&worker->walls);
+        return walls_hold(&worker->walls) ? start_queues(worker) : fail_unconfined(worker);
 }
 
 /* The readers may have gone. */
@@ -297,14 +300,11 @@ static enum exit_status go_on(struct worker *worker)
  * more. */
 static enum exit_status become_ready(struct worker *worker)
 {
-        int r;
-
         if (!ublk_queue_needs_node(&worker->disk.device, &worker->route))
                 worker->node = close_fd(worker->node);
-        r = sandbox_drop_capabilities();
-        if (r < 0)
-                return fail_with(
-                        worker, r, "PrivilegesNotDropped", "The worker cannot give up its privileges");
+        walls_close(&worker->walls);
+        if (!walls_hold(&worker->walls))
+                return fail_unconfined(worker);
         worker->stage = WORKER_STAGE_READY;
         (void)report(worker, &(struct worker_msg){.type = WORKER_MSG_READY});
         return STAY;
@@ -379,6 +379,7 @@ static enum exit_status handle(struct worker *worker, const struct worker_msg *m
                                 "The target needs to see the bytes, which zero copy does not show");
                 if (worker->stage == WORKER_STAGE_OPEN) {
                         worker->queue_cpus = msg->go.queue_cpus ? strdup(msg->go.queue_cpus) : NULL;
+                        worker->walls.user = msg->go.user;
                         begin_fetching(worker, msg->go.number, &msg->go.route);
                         return go_on(worker);
                 }
@@ -504,22 +505,21 @@ static enum exit_status run(struct worker *worker)
         enum exit_status status = STAY;
         int r;
 
-        r = sandbox_begin();
-        if (r >= 0)
-                r = chan_open(&worker->chan);
+        r = chan_open(&worker->chan);
         if (r < 0) {
                 log_error(worker->name,
                         "Cannot begin: %s; ublkd starts this program, with a socket as descriptor %d.",
                         strerror(-r), WORKER_CHANNEL_FD);
                 return EXIT_USAGE;
         }
+        walls_begin(&worker->walls);
         report_all(worker);
         while (status == STAY)
                 status = turn(worker);
         return status;
 }
 
-static const char usage_text[] = "Usage: ublkd-worker NAME\n"
+static const char usage_text[] = "Usage: ublkd-worker NAME [" WORKER_BEST_EFFORT "]\n"
                                  "Serve one device of ublkd(8), which starts it; it is of no use by itself.\n"
                                  "\n"
                                  "  -h, --help, --version\n";
@@ -543,7 +543,8 @@ int main(int argc, char **argv)
                 fputs(usage_text, stdout);
                 return EXIT_LEFT;
         }
-        if (argc != 2 || argv[1][0] == '-') {
+        worker.walls.best_effort = argc == 3 && strcmp(argv[2], WORKER_BEST_EFFORT) == 0;
+        if (argc != 2 + worker.walls.best_effort || argv[1][0] == '-') {
                 fputs(usage_text, stderr);
                 return EXIT_USAGE;
         }

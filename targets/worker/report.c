@@ -124,3 +124,15 @@ enum exit_status fail_with(struct worker *worker, int error, const char *reason,
         (void)problem_add(&problems, -error, "", reason, "%s: %s.", sentence, strerror(-error));
         return fail(worker, &problems);
 }
+
+enum exit_status fail_unconfined(struct worker *worker)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        int error = worker->walls.error;
+
+        (void)problem_add(&problems, -error, "", "SandboxIncomplete",
+                "The worker cannot have %s: %s; allow it where ublkd runs, or start ublkd with --sandbox "
+                "best-effort to serve without it.",
+                worker->walls.missing, strerror(-error));
+        return fail(worker, &problems);
+}

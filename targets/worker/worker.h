@@ -7,6 +7,7 @@
 #include "targets/worker/disk/disk.h"
 #include "targets/worker/news.h"
 #include "targets/worker/queue/queue_threads.h"
+#include "targets/worker/walls.h"
 
 enum exit_status { EXIT_LEFT = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, STAY = -1 };
 
@@ -14,6 +15,7 @@ struct worker {
         char *shown;      /* argv[1], which ps(1) shows */
         const char *name; /* of the device, for the log; NULL: not known yet */
         enum worker_stage stage;
+        struct walls walls;
         struct chan chan;
         struct worker_config config;
         struct disk disk;
@@ -47,3 +49,5 @@ enum exit_status fail(struct worker *worker, const struct problem_list *problems
 enum exit_status fail_locked(struct worker *worker, const struct problem_list *problems, pid_t holder);
 /* Report one problem that makes the worker leave; error: -errno. Return its exit status. */
 enum exit_status fail_with(struct worker *worker, int error, const char *reason, const char *sentence);
+/* The same for a wall that is missing. */
+enum exit_status fail_unconfined(struct worker *worker);

@@ -66,7 +66,7 @@ def test_ublkd_names_every_option():
 def test_a_worker_explains_itself():
     for option in ("-h", "--help"):
         text = help_of("ublkd-worker", option)
-        assert text.startswith("Usage: ublkd-worker NAME\n") and options_in(text) == options_in(rendered("ublkd-worker.8"))
+        assert text.startswith("Usage: ublkd-worker NAME [best-effort]\n") and options_in(text) == options_in(rendered("ublkd-worker.8"))
         assert help_of("ublkd", option).startswith("Usage: ublkd ")
 
 
@@ -85,7 +85,11 @@ def test_ublkd_has_the_same_defaults_in_both_places():
     page = rendered("ublkd.8").split("OPTIONS")[1].split("FILES")[0]
     told = defaults_in(page, r"The default is (.+?)\.(?: |$)")
     assert told == defaults_in(help_of("ublkd", "--help"), r"\(default: ([^)]+)\)")
-    assert {"--listen", "--state-dir", "--runtime-dir", "--worker", "--unstable-paths", "--log-level"} == set(told)
+    wanted = {
+        "--listen", "--state-dir", "--runtime-dir", "--worker", "--unstable-paths", "--worker-uids", "--sandbox",
+        "--log-level",
+    }
+    assert wanted == set(told)
 
 
 def names_in(schema, prefix=""):

@@ -17,6 +17,7 @@ enum {
         FIRST_PIDFD = STAND_IN_NOTHING + 1,
         FIRST_CHANNEL = FIRST_PIDFD + INDICES,
         END = FIRST_CHANNEL + INDICES,
+        FIRST_USER = 70000,
 };
 
 static bool is_pidfd(int fd)
@@ -38,6 +39,12 @@ void worker_start_count(struct worker_start *start _unused_, int change _unused_
 const char *worker_start_program(const struct worker_start *start _unused_)
 {
         return "/usr/libexec/ublkd-worker";
+}
+
+int worker_start_user(const struct worker_start *start _unused_, int number, uint32_t *ret)
+{
+        *ret = FIRST_USER + (uint32_t)number;
+        return 0;
 }
 
 int worker_start_run(struct worker_start *start _unused_, const struct worker_msg *config,

@@ -22,6 +22,7 @@ enum { LINE_MAX_BYTES = 2048, RECORD_MAX_BYTES = 8 * 1024 };
 static int log_max_level = LOG_INFO;
 static int log_journal = -1; /* a connected socket */
 static pid_t log_worker;
+static bool log_closed;
 
 void log_set_level(int level)
 {
@@ -55,6 +56,16 @@ void log_open(pid_t worker)
         if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
                 fd = close_fd(fd);
         log_journal = fd;
+}
+
+/* stdin is /dev/null, for reading only: what is written to it fails. */
+int log_close(void)
+{
+        log_journal = close_fd(log_journal);
+        log_closed = true;
+        if (dup2(STDIN_FILENO, STDOUT_FILENO) < 0 || dup2(STDIN_FILENO, STDERR_FILENO) < 0)
+                return -errno;
+        return 0;
 }
 
 struct record {
@@ -119,7 +130,7 @@ void log_record(int level, const struct log_fields *fields, const char *format, 
         int used = 0;
         va_list arguments;
 
-        if (level > log_max_level)
+        if (log_closed || level > log_max_level)
                 return;
         if (fields->device)
                 used = snprintf(line, sizeof(line), "%s: ", fields->device);

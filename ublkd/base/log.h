@@ -15,6 +15,10 @@ void log_set_level(int level);
  * records are about this worker (0: not so). Call before the process leaves the file system. */
 void log_open(pid_t worker);
 
+/* From here on nothing is written, by whatever part of the program: neither to the journal nor to stdout and
+ * stderr. 0 or -errno. */
+int log_close(void);
+
 /* What a record is about, beside its text. In the journal: DEVICE, WORKER, REASON and ERRNO. */
 struct log_fields {
         const char *device; /* the device's name; NULL: ublkd itself */

@@ -115,6 +115,9 @@ const struct reason_info reason_table[] = {
                 .meaning = "The program of the worker cannot be started.",
                 .advice = "Check that ublkd-worker is installed, that memory for a process is free, and that "
                           "TasksMax of the service is not reached; ublkd tries again." },
+        [REASON_NO_WORKER_UID] = { "NoWorkerUid",
+                .meaning = "The number of the disk is beyond the range of uids that ublkd has for workers.",
+                .advice = "Start ublkd with --worker-uids for a larger range." },
         [REASON_WORKER_UNREACHABLE] = { "WorkerUnreachable", .transient = true,
                 .meaning = "The worker is alive, but does not receive messages from ublkd.",
                 .advice = "Check whether the worker is stopped or hangs; ublkd tries again." },
@@ -148,9 +151,10 @@ const struct reason_info reason_table[] = {
         [REASON_NOT_STARTED_BY_UBLKD] = { "NotStartedByUblkd",
                 .meaning = "ublkd-worker was started by hand.",
                 .advice = "Leave it to ublkd to start workers." },
-        [REASON_PRIVILEGES_NOT_DROPPED] = { "PrivilegesNotDropped",
-                .meaning = "The worker could not drop its privileges, and refuses to serve with them.",
-                .advice = "Read the log of ublkd-worker; a container may forbid what the worker needs." },
+        [REASON_SANDBOX_INCOMPLETE] = { "SandboxIncomplete",
+                .meaning = "The worker could not give up all that it does not need, and refuses to serve with it.",
+                .advice = "Allow it where ublkd runs, which may be a container; --sandbox best-effort serves "
+                          "without it." },
         [REASON_QUEUE_FAILED] = { "QueueFailed",
                 .meaning = "A queue of the worker failed.",
                 .advice = "Read the logs of ublkd-worker and of the kernel; ublkd starts another "

@@ -109,6 +109,7 @@ static const struct field go_fields[] = {
          .max = _DATA_PATH_MAX - 1},
         {.name = "autoBuffers", .kind = FIELD_BOOL, .offset = AT(go.route.auto_buffers), .optional = true},
         {.name = "batch", .kind = FIELD_BOOL, .offset = AT(go.route.batch), .optional = true},
+        {.name = "user", .kind = FIELD_U32, .offset = AT(go.user), .optional = true, .max = UINT32_MAX - 1},
 };
 
 static const struct field hello_fields[] = {

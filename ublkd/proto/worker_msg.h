@@ -44,6 +44,9 @@ enum worker_config_fd {
 /* The NAME of a process that has no device yet. */
 #define WORKER_SPARE_NAME "(spare)"
 
+/* After the NAME: --sandbox best-effort of ublkd. */
+#define WORKER_BEST_EFFORT "best-effort"
+
 enum { WORKER_NAME_MAX = 63 }; /* bytes of a NAME, without the end */
 
 enum worker_msg_type {
@@ -157,6 +160,7 @@ struct worker_msg {
                         int number;              /* serve /dev/ublkcN */
                         struct data_route route; /* an older program does not say: AUTO, which is copy */
                         char *queue_cpus;        /* where each queue shall run: "0-1;2-3"; NULL: anywhere */
+                        uint32_t user;           /* the uid and gid to serve with; 0: those that it has */
                 } go;
                 struct disk_params params;
                 struct {

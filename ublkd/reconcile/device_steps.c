@@ -48,7 +48,12 @@ static int send_go(struct managed_device *device, const struct device_record *re
         int r = worker_proc_go(device->process.worker, record->number, &route, device->cpus.text);
 
         device_claim_note_worker(device);
-        if (r < 0)
+        if (r == -ERANGE)
+                device_note(device, REASON_NO_WORKER_UID,
+                        "The worker cannot have a uid of its own: /dev/ublkb%d is beyond the range of ublkd; "
+                        "start ublkd with --worker-uids for a larger range.",
+                        record->number);
+        else if (r < 0)
                 device_note(device, REASON_WORKER_UNREACHABLE, "The worker does not receive messages: %s.",
                         strerror(-r));
         return r;

@@ -511,11 +511,13 @@ const struct problem_list *worker_proc_refusal(const struct worker_proc *worker)
 
 int worker_proc_go(struct worker_proc *worker, int number, const struct data_route *route, const char *cpus)
 {
-        const struct worker_msg go = {
-                .type = WORKER_MSG_GO, .go = {number, *route, (char *)cpus}
+        struct worker_msg go = {
+                .type = WORKER_MSG_GO, .go = {.number = number, .route = *route, .queue_cpus = (char *)cpus}
         };
-        int r = tell(worker, &go, WORKER_STAGE_FETCHING);
+        int r = worker_start_user(worker->starter, number, &go.go.user);
 
+        if (r >= 0)
+                r = tell(worker, &go, WORKER_STAGE_FETCHING);
         if (r >= 0)
                 worker->number = number;
         return r;

@@ -35,6 +35,7 @@ enum spare_state {
 struct worker_start {
         sd_event *event;
         const char *program;
+        struct worker_confinement confinement;
         unsigned workers;
         sd_event_source *timer;
         enum spare_state state;
@@ -81,7 +82,8 @@ static int start_process(const struct worker_start *start, const char *name, con
                 r = proc_spawn(
                         &(struct proc_spawn){
                                 .program = start->program,
-                                .argv = (const char *[]){"ublkd-worker", name, NULL},
+                                .argv = (const char *[]){"ublkd-worker", name,
+                                                         start->confinement.best_effort ? WORKER_BEST_EFFORT : NULL, NULL},
                                 .fds = {theirs},
                                 .fd_count = 1,
                 },
@@ -212,6 +214,16 @@ void worker_start_count(struct worker_start *start, int change)
         plan_spare(start);
 }
 
+int worker_start_user(const struct worker_start *start, int number, uint32_t *ret)
+{
+        const struct worker_confinement *confinement = &start->confinement;
+
+        if (confinement->users > 0 && (uint32_t)number >= confinement->users)
+                return -ERANGE;
+        *ret = confinement->users > 0 ? confinement->first_user + (uint32_t)number : 0;
+        return 0;
+}
+
 const char *worker_start_program(const struct worker_start *start)
 {
         return start->program;
@@ -222,7 +234,8 @@ pid_t worker_start_spare(const struct worker_start *start)
         return start->state == SPARE_WAITS ? start->spare.pid : 0;
 }
 
-int worker_start_new(sd_event *event, const char *program, struct worker_start **ret)
+int worker_start_new(sd_event *event, const char *program, const struct worker_confinement *confinement,
+        struct worker_start **ret)
 {
         _cleanup_(worker_start_free_pointer) struct worker_start *start = calloc(1, sizeof(*start));
         int r;
@@ -232,6 +245,7 @@ int worker_start_new(sd_event *event, const char *program, struct worker_start *
         *start = (struct worker_start){
                 .event = sd_event_ref(event),
                 .program = program,
+                .confinement = confinement ? *confinement : (struct worker_confinement){},
                 .spare = {.pidfd = -1, .channel = -1},
         };
         r = sd_event_add_time(event, &start->timer, CLOCK_MONOTONIC, UINT64_MAX, 0, on_calm, start);

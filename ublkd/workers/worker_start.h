@@ -18,8 +18,20 @@ struct worker_process {
         int channel; /* CONFIG is on its way */
 };
 
-/* Create a starter, without a spare. program: a path, which outlives this. Return 0 or -errno. */
-int worker_start_new(sd_event *event, const char *program, struct worker_start **ret);
+/* What a worker gives up: targets/worker/walls.h. */
+struct worker_confinement {
+        bool best_effort; /* a worker that cannot be confined serves with the walls that it can have */
+        /* The worker of /dev/ublkbN serves with the uid and gid first_user + N; N must be below
+         * `users`. 0 users: with those of ublkd. */
+        uint32_t first_user, users;
+};
+
+/* Create a starter, without a spare. program: a path, which outlives this. confinement: NULL is one of zeroes.
+ * Return 0 or -errno. */
+int worker_start_new(sd_event *event, const char *program, const struct worker_confinement *confinement,
+        struct worker_start **ret);
+/* Return 0 and the uid for the worker of that disk (0: its own), or -ERANGE. */
+int worker_start_user(const struct worker_start *start, int number, uint32_t *ret);
 /* Free the starter; the spare exits. NULL is fine. Return NULL. */
 struct worker_start *worker_start_free(struct worker_start *start);
 

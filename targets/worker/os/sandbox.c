@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/securebits.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -15,30 +16,37 @@ int sandbox_begin(void)
         return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
 }
 
-void sandbox_leave_files(void)
+int sandbox_leave_host(void)
+{
+        return unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP) < 0 ? -errno : 0;
+}
+
+int sandbox_leave_files(void)
 {
         /* Any directory that is always there; what is mounted on it here is seen nowhere else. */
         static const char *const place = "/dev";
 
 #if defined(__SANITIZE_ADDRESS__)
-        return; /* its report of leaks at exit needs /proc */
+        return 0; /* its report of leaks at exit needs /proc */
 #endif
         if (unshare(CLONE_NEWNS) < 0)
-                return;
+                return -errno;
         /* A slave still hears of what the host unmounts: if the next steps fail, it at least keeps nothing
          * alive. */
         if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
-                return;
+                return -errno;
         if (mount("none", place, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,nr_inodes=2,mode=0755")
                 < 0)
-                return;
+                return -errno;
         if (chdir(place) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
-                return;
-        (void)umount2(".", MNT_DETACH); /* the old root, which pivot_root() has put on top of the new one */
-        if (chdir("/") < 0)
-                return;
-        (void)mount(
-                NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+                return -errno;
+        /* The old root, which pivot_root() has put on top of the new one. */
+        if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+                return -errno;
+        return mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+                       NULL) < 0
+                       ? -errno
+                       : 0;
 }
 
 struct capabilities {
@@ -59,8 +67,48 @@ static int set_capabilities(const struct capabilities *capabilities)
         return syscall(SYS_capset, &header, capabilities->data) < 0 ? -errno : 0;
 }
 
-int sandbox_drop_capabilities(void)
+static int drop_bounding_set(void)
 {
+        for (unsigned long capability = 0;; capability++)
+                if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0)
+                        return errno == EINVAL && capability > 0 ? 0 : -errno; /* there are no more */
+}
+
+/* The C library's setgroups() would change all threads, and this is said by each for itself. */
+static int drop_inheritance(void)
+{
+        /* Those that every kernel knows; that which keeps capabilities is off. Each is locked as it is. */
+        static const unsigned long secure_bits =
+                SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED
+                | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+        int r = drop_bounding_set();
+
+        if (r < 0)
+                return r;
+        if (prctl(PR_SET_SECUREBITS, secure_bits, 0, 0, 0) < 0)
+                return -errno;
+        return syscall(SYS_setgroups, 0UL, NULL) < 0 ? -errno : 0;
+}
+
+/* As setgroups(): the C library would change all threads. */
+static int become(uint32_t user)
+{
+        if (user == 0)
+                return 0;
+        if (syscall(SYS_setresgid, user, user, user) < 0 || syscall(SYS_setresuid, user, user, user) < 0)
+                return -errno;
+        return 0;
+}
+
+int sandbox_drop_privileges(uint32_t user, bool best_effort)
+{
+        int r = drop_inheritance();
+
+        if (r >= 0)
+                r = become(user);
+
+        if (r < 0 && !best_effort)
+                return r;
         return set_capabilities(&(const struct capabilities){});
 }
 

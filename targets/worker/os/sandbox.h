@@ -2,20 +2,28 @@
 /* What the worker gives up, step by step, because it does not need it to serve. */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
 /* Keep everything that this process executes from gaining privileges. Call at the very start. Return 0 or
  * -errno. */
 int sandbox_begin(void);
 
+/* Enter namespaces for networks, System V IPC, the host name and control groups, with nothing in them. Call at
+ * the very start, before there is anything to do for a device: it takes the kernel a millisecond or so. Return 0
+ * or -errno. */
+int sandbox_leave_host(void);
+
 /* Enter an empty mount namespace. Then this process keeps no file system mounted but those of its open files,
  * and cannot reach one that lies on its own disk. Call once the backing store is open, while there is one
- * thread. Where that is not permitted (no CAP_SYS_ADMIN, a container) nothing changes: it is a precaution
- * against deadlocks, not a boundary. */
-void sandbox_leave_files(void);
+ * thread. Return 0, or -errno: then it can reach more than that. */
+int sandbox_leave_files(void);
 
-/* Drop all capabilities of the calling thread, for good. Every thread must, and a queue's only after it has
- * FETCHed: the kernel looks for partitions only on disks whose queues had CAP_SYS_ADMIN then. Return 0 or
- * -errno, which must be fatal. */
-int sandbox_drop_capabilities(void);
+/* Drop all capabilities of the calling thread, the bounding set, what root gets by being root, and supplementary
+ * groups, for good; become `user` and the group of the same number (0: stay). Every thread must, and a queue's
+ * only after it has FETCHed: the kernel looks for partitions only on disks whose queues had CAP_SYS_ADMIN then.
+ * best_effort: what is beyond the capabilities may fail. Return 0 or -errno, which must be fatal. */
+int sandbox_drop_privileges(uint32_t user, bool best_effort);
 
 /* Open an existing file as a process without capabilities would: what the kernel shows through a descriptor
  * may depend on its opener (/proc/self/pagemap: where in the machine's memory a page lies). The calling

@@ -95,7 +95,7 @@ static int serve(struct queue_thread *self)
         r = ublk_queue_fetch(queue);
         if (r >= 0) {
                 self->phase = PHASE_DROP;
-                r = sandbox_drop_capabilities();
+                r = sandbox_drop_privileges(all->shared.user, all->shared.best_effort);
         }
         if (r >= 0) {
                 atomic_fetch_add(&all->fetched, 1);

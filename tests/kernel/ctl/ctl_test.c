@@ -543,7 +543,7 @@ int main(int argc, char *argv[])
         signal(SIGPIPE, SIG_IGN);
         if (CHECK(mkdtemp(base)) && CHECK_INT(sd_event_new(&test.event), 0)
                 && CHECK_INT(runtime_dir_open(base, &test.dir, &problems), 0)
-                && CHECK_INT(worker_start_new(test.event, argv[1], &test.starter), 0)
+                && CHECK_INT(worker_start_new(test.event, argv[1], NULL, &test.starter), 0)
                 && open_control(&test, &problems))
                 run_tests(&test);
         for (size_t i = 0; i < problems.count; i++)

@@ -228,12 +228,14 @@ static void test_plain(void)
                         .type = WORKER_MSG_GO,
                         .go = {.number = 1048575,
                                .route = {DATA_PATH_ZERO_COPY, true, true},
-                               .queue_cpus = (char *)"0-1;2,5"}
+                               .queue_cpus = (char *)"0-1;2,5",
+                               .user = UINT32_MAX - 1}
         },
                 &go);
         CHECK_INT(go.go.number, 1048575);
         CHECK_INT(go.go.route.path, DATA_PATH_ZERO_COPY);
         CHECK_STR(go.go.queue_cpus, "0-1;2,5");
+        CHECK_INT(go.go.user, UINT32_MAX - 1);
         CHECK(go.go.route.auto_buffers && go.go.route.batch);
 }
 

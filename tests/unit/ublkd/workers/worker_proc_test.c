@@ -367,7 +367,7 @@ static void check_program(struct watch *watch, const char *program, int error)
 {
         struct worker_start *starter = NULL;
 
-        CHECK_INT(worker_start_new(watch->event, program, &starter), 0);
+        CHECK_INT(worker_start_new(watch->event, program, NULL, &starter), 0);
         CHECK_INT(try_spawn(watch, starter, "good", "{}"), error);
         worker_start_free(starter);
 }
@@ -489,7 +489,7 @@ int main(int argc, char *argv[])
         signal(SIGPIPE, SIG_IGN);
         if (!CHECK(mkdtemp(base)) || !CHECK_INT(sd_event_new(&watch.event), 0)
                 || !CHECK_INT(runtime_dir_open(base, &watch.dir, &problems), 0)
-                || !CHECK_INT(worker_start_new(watch.event, "/proc/self/exe", &watch.starter), 0))
+                || !CHECK_INT(worker_start_new(watch.event, "/proc/self/exe", NULL, &watch.starter), 0))
                 return check_report();
         run_tests(&watch);
         worker_start_free(watch.starter);

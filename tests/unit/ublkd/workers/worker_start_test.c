@@ -206,6 +206,28 @@ static void run_tests(struct test *test)
         test_end(test);
 }
 
+static void test_users(sd_event *event)
+{
+        const struct worker_confinement confinement = {.first_user = 70000, .users = 2};
+        struct worker_start *start = NULL;
+        uint32_t user = 7;
+
+        if (!CHECK_INT(worker_start_new(event, "/nonexistent", NULL, &start), 0))
+                return;
+        CHECK_INT(worker_start_user(start, 5, &user), 0);
+        CHECK_INT(user, 0);
+        start = worker_start_free(start);
+        if (!CHECK_INT(worker_start_new(event, "/nonexistent", &confinement, &start), 0))
+                return;
+        CHECK_INT(worker_start_user(start, 0, &user), 0);
+        CHECK_INT(user, 70000);
+        CHECK_INT(worker_start_user(start, 1, &user), 0);
+        CHECK_INT(user, 70001);
+        CHECK_INT(worker_start_user(start, 2, &user), -ERANGE);
+        CHECK_INT(user, 70001);
+        worker_start_free(start);
+}
+
 int main(int argc, char *argv[])
 {
         struct test test = {.directory = "/tmp/worker_start_test.XXXXXX"};
@@ -219,8 +241,10 @@ int main(int argc, char *argv[])
         snprintf(test.program, sizeof(test.program), "%s/worker", test.directory);
         install(&test);
         if (CHECK_INT(sd_event_new(&test.event), 0)
-                && CHECK_INT(worker_start_new(test.event, test.program, &test.start), 0))
+                && CHECK_INT(worker_start_new(test.event, test.program, NULL, &test.start), 0))
                 run_tests(&test);
+        if (test.event)
+                test_users(test.event);
         sd_event_unref(test.event);
         snprintf(command, sizeof(command), "rm -r %s", test.directory);
         CHECK_INT(system(command), 0);

@@ -6,7 +6,9 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 static char page[8192] __attribute__((aligned(4096)));
 
@@ -34,12 +36,70 @@ static uint64_t frame_of(uint64_t entry)
         return entry & ((UINT64_C(1) << 55) - 1);
 }
 
+static bool differs(const char *link, const char *before)
+{
+        char now[64] = "";
+
+        return readlink(link, now, sizeof(now) - 1) > 0 && strcmp(now, before) != 0;
+}
+
+static void check_nobody(uid_t user)
+{
+        struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+        struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
+
+        CHECK_INT(getuid(), user);
+        CHECK_INT(geteuid(), user);
+        CHECK_INT(getegid(), user);
+        CHECK_INT(getgroups(0, NULL), 0);
+        CHECK_INT(syscall(SYS_capget, &header, data), 0);
+        CHECK_INT(data[0].permitted | data[1].permitted | data[0].effective | data[1].effective, 0);
+        for (unsigned long capability = 0; capability < 38; capability++)
+                CHECK_INT(prctl(PR_CAPBSET_READ, capability, 0, 0, 0), 0);
+        CHECK_INT(prctl(PR_GET_SECUREBITS, 0, 0, 0, 0), 0xef);
+        CHECK_INT(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
+}
+
+static int confined(void)
+{
+        char network[64] = "", mounts[64] = "";
+
+        (void)readlink("/proc/self/ns/net", network, sizeof(network) - 1);
+        (void)readlink("/proc/self/ns/mnt", mounts, sizeof(mounts) - 1);
+        CHECK_INT(sandbox_begin(), 0);
+        CHECK_INT(sandbox_leave_host(), 0);
+        CHECK(differs("/proc/self/ns/net", network));
+        CHECK(!differs("/proc/self/ns/mnt", mounts));
+        CHECK_INT(sandbox_leave_files(), 0);
+        CHECK(access("/proc", F_OK) < 0 && access("/etc", F_OK) < 0);
+        CHECK_INT(sandbox_drop_privileges(70000, false), 0);
+        check_nobody(70000);
+        CHECK_INT(sandbox_drop_privileges(70000, false), -EPERM); /* once is for good */
+        CHECK_INT(sandbox_drop_privileges(0, true), 0);
+        return check_report();
+}
+
+static void test_all_that_is_given_up(void)
+{
+        pid_t child = fork();
+        int status = 0;
+
+        if (child == 0)
+                _exit(confined());
+        CHECK_INT(waitpid(child, &status, 0), child);
+        CHECK_INT(status, 0);
+}
+
 int main(void)
 {
         _cleanup_close_ int with = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC),
                             without = sandbox_open_unprivileged("/proc/self/pagemap", O_RDONLY);
         uint32_t before = effective();
 
+#if !defined(__SANITIZE_ADDRESS__)
+        if (geteuid() == 0)
+                test_all_that_is_given_up();
+#endif
         memset(page, 'x', sizeof(page));
         CHECK(with >= 0 && without >= 0);
         CHECK(entry_of(without) >> 62 != 0); /* that it is there is all that is looked at */

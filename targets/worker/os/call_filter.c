@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* The system calls that a worker still has once its queues have fetched.
+ *
+ * What is not in the table is refused: no process or thread is made, nothing is executed or opened, no
+ * socket and no ring is made, nothing is registered with a ring, and there is no ioctl(). io_uring_enter() is
+ * the way to all I/O; what a ring may do is told to the ring (targets/worker/io/io_ring.h), because no filter
+ * sees what is submitted to it.
+ *
+ * The kernel keeps a bitmap of the calls that are allowed whatever their arguments are, so that none of these
+ * runs the program (seccomp_cache_prepare(), kernel/seccomp.c). A few calls are allowed with some values of
+ * one argument only. */
+#include "targets/worker/os/call_filter.h"
+#include "ublkd/base/cleanup.h"
+
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#if defined(__x86_64__)
+#define CALLS_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define CALLS_ARCH AUDIT_ARCH_AARCH64
+#elif defined(__riscv) && __riscv_xlen == 64
+#define CALLS_ARCH AUDIT_ARCH_RISCV64
+#elif defined(__powerpc64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define CALLS_ARCH AUDIT_ARCH_PPC64LE
+#elif defined(__s390x__)
+#define CALLS_ARCH AUDIT_ARCH_S390X
+#endif
+
+#ifdef CALLS_ARCH
+
+static const uint16_t calls[] = {
+        /* I/O: rings, and what is done without them (tmpfs, the end of the store, the witness of flushes) */
+        SYS_io_uring_enter,
+        SYS_pread64,
+        SYS_pwrite64,
+        SYS_lseek,
+        SYS_sync_file_range,
+        /* the supervisor, and the eventfd between the threads */
+#ifdef SYS_poll
+        SYS_poll,
+#endif
+        SYS_ppoll,
+        SYS_recvmsg,
+        SYS_sendmsg,
+        SYS_accept4,
+        SYS_getsockopt,
+        SYS_read,
+        SYS_write,
+        SYS_close,
+        /* memory */
+        SYS_brk,
+        SYS_munmap,
+        SYS_mremap,
+        SYS_madvise,
+        /* threads, time, the end */
+        SYS_futex,
+        SYS_clock_gettime,
+        SYS_clock_nanosleep,
+        SYS_nanosleep,
+        SYS_getpid,
+        SYS_gettid,
+        SYS_geteuid,
+        SYS_getrandom,
+        SYS_restart_syscall,
+        SYS_rt_sigaction,
+        SYS_rt_sigprocmask,
+        SYS_rt_sigreturn,
+        SYS_sched_yield,
+        SYS_exit,
+        SYS_exit_group,
+};
+
+/* Calls that are allowed where the argument has none of these bits, or (is_value) is just that. */
+static const struct limited_call {
+        uint16_t call;
+        uint8_t argument;
+        bool is_value;
+        uint32_t operand;
+} limited_calls[] = {
+        {SYS_mmap,     2, false, PROT_EXEC   },
+        {SYS_mprotect, 2, false, PROT_EXEC   },
+        {SYS_fcntl,    1, true,  F_OFD_SETLK },
+        {SYS_fcntl,    1, true,  F_OFD_GETLK },
+};
+
+enum {
+        PROLOGUE = 4,
+        EACH_LIMITED = 5,
+        PROGRAM_SIZE = PROLOGUE + 2 * ARRAY_SIZE(calls) + EACH_LIMITED * ARRAY_SIZE(limited_calls) + 1,
+};
+
+static uint32_t place_of_argument(unsigned argument)
+{
+        size_t at = offsetof(struct seccomp_data, args) + argument * sizeof(uint64_t);
+
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+        at += sizeof(uint32_t);
+#endif
+        return (uint32_t)at; /* of its lower half: the kernel takes no more of these */
+}
+
+static struct sock_filter load(uint32_t place)
+{
+        return (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, place);
+}
+
+static struct sock_filter end(uint32_t verdict)
+{
+        return (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict);
+}
+
+/* skip: how many instructions if it is not so. */
+static struct sock_filter unless_equal(uint32_t value, uint8_t skip)
+{
+        return (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip);
+}
+
+/* The number of the call is loaded; it is again after a call that is not this one. */
+static struct sock_filter *add_limited(struct sock_filter *at, const struct limited_call *call)
+{
+        uint16_t test = call->is_value ? BPF_JEQ : BPF_JSET;
+
+        *at++ = unless_equal(call->call, EACH_LIMITED - 1);
+        *at++ = load(place_of_argument(call->argument));
+        *at++ = (struct sock_filter)BPF_JUMP(
+                BPF_JMP | test | BPF_K, call->operand, !call->is_value, call->is_value);
+        *at++ = end(SECCOMP_RET_ALLOW);
+        *at++ = load(offsetof(struct seccomp_data, nr));
+        return at;
+}
+
+static unsigned make_program(struct sock_filter program[static PROGRAM_SIZE])
+{
+        struct sock_filter *at = program;
+
+        *at++ = load(offsetof(struct seccomp_data, arch));
+        *at++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CALLS_ARCH, 1, 0);
+        *at++ = end(SECCOMP_RET_KILL_PROCESS);
+        *at++ = load(offsetof(struct seccomp_data, nr));
+        for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
+                *at++ = unless_equal(calls[i], 1);
+                *at++ = end(SECCOMP_RET_ALLOW);
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(limited_calls); i++)
+                at = add_limited(at, &limited_calls[i]);
+        *at++ = end(SECCOMP_RET_ERRNO | EPERM);
+        return (unsigned)(at - program);
+}
+
+int call_filter_install(void)
+{
+        struct sock_filter program[PROGRAM_SIZE];
+        const struct sock_fprog filter = {.len = (unsigned short)make_program(program), .filter = program};
+        long r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter);
+
+        if (r > 0) /* the thread that could not be taken along */
+                return -ESRCH;
+        return r < 0 ? -errno : 0;
+}
+
+#else
+
+int call_filter_install(void)
+{
+        return -ENOSYS;
+}
+
+#endif

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+/* The system calls that a worker still has once its queues have fetched. */
+#pragma once
+
+/* For all threads of the process, and for good; needs no_new_privs in each of them. Any other call returns
+ * EPERM. 0; -ENOSYS: the kernel has no such filter; other -errno. */
+int call_filter_install(void);

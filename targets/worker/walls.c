@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* When a worker gives up what. */
+#include "targets/worker/walls.h"
+#include "targets/worker/os/call_filter.h"
+#include "targets/worker/os/landlock.h"
+#include "targets/worker/os/sandbox.h"
+#include "ublkd/base/log.h"
+
+static void note(struct walls *walls, const char *what, int result)
+{
+        if (result >= 0 || walls->error < 0)
+                return;
+        walls->error = result;
+        walls->missing = what;
+}
+
+void walls_begin(struct walls *walls)
+{
+        note(walls, "no new privileges", sandbox_begin());
+        note(walls, "namespaces of its own", sandbox_leave_host());
+}
+
+void walls_leave_files(struct walls *walls)
+{
+        note(walls, "an empty root directory", sandbox_leave_files());
+}
+
+void walls_close_access(struct walls *walls)
+{
+        note(walls, "Landlock", landlock_close());
+}
+
+/* Best effort or not: no worker serves with capabilities. */
+static void drop_privileges(struct walls *walls)
+{
+        int r = sandbox_drop_privileges(walls->user, walls->best_effort);
+
+        if (r < 0)
+                walls->best_effort = false;
+        note(walls, "no privileges", r);
+}
+
+void walls_close(struct walls *walls)
+{
+        int r;
+
+        drop_privileges(walls);
+        if (!walls_hold(walls))
+                return;
+        note(walls, "a log that is closed", log_close());
+#if !defined(__SANITIZE_ADDRESS__) /* its reports need more calls than a worker */
+        r = call_filter_install();
+        note(walls, "a filter of system calls", r == -ENOSYS ? 0 : r);
+#else
+        (void)r;
+#endif
+}

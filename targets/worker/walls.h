@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* When a worker gives up what: os/sandbox.h, os/landlock.h and os/call_filter.h say how.
+ *
+ * The walls go up in this order, each as soon as nothing needs what it takes away: at the start of the process,
+ * which is before its device is known; when its store is open; when /dev/ublkcN is; when all queues have fetched.
+ * The first that cannot be built is remembered, and the worker refuses to serve. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct walls {
+        bool best_effort; /* serve with the walls that there are; set before any other */
+        uint32_t user;    /* uid and gid to serve with; 0: those that it has */
+        int error;        /* -errno of the first that is missing; 0: none is */
+        const char *missing;
+};
+
+/* At the start of the process. */
+void walls_begin(struct walls *walls);
+/* The store is open: no path leads anywhere. */
+void walls_leave_files(struct walls *walls);
+/* Nothing will be opened any more. Before the first thread, which inherits it. */
+void walls_close_access(struct walls *walls);
+/* All queues have fetched; they have given up their privileges. Nothing is written to the log after this. */
+void walls_close(struct walls *walls);
+
+/* Return whether the worker may serve. */
+static inline bool walls_hold(const struct walls *walls)
+{
+        return walls->error == 0 || walls->best_effort;
+}
