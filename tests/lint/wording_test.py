@@ -16,6 +16,7 @@ ABOUT_WORDS = {
     "tests/kernel/test_identity.py": "a sentence about a lost store must not advise to create one: that loses the data",
     "tests/kernel/test_live_change.py": "a worker that was killed must not be said to have exited by itself",
     "tests/kernel/test_one_writer.py": "the warning names the cause for which sharing is unknown, and has no field for it",
+    "tests/kernel/test_walls.py": "the message names the wall that is missing, and has no field for it",
 }
 
 

@@ -42,6 +42,11 @@ def worker_restless():
     return str(build() / "ublkd-worker-restless")
 
 
+def worker_hostile():
+    """A worker that attacks the machine when it is told to: tests/kernel/hostile."""
+    return str(build() / "ublkd-worker-hostile")
+
+
 def ublkctl():
     """The command line client."""
     return str(build() / "ublkctl")

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""Orders to a worker that was taken over (tests/kernel/hostile), and what came of them."""
+
+import contextlib
+import ctypes
+import errno
+import mmap
+import os
+import pathlib
+import socket
+import struct
+
+from .disk import Disk, block
+from .wait import wait_until
+
+_VICTIMS = struct.Struct("=iiii")  # struct page of tests/kernel/hostile/hostile.c
+_STATE = struct.Struct("=IIII")
+_SIZE = _VICTIMS.size + _STATE.size + 32 * 1024
+_SHM_KEY = 0x75626C6B
+_IPC_CREAT, _IPC_RMID = 0o1000, 0
+
+
+@contextlib.contextmanager
+def _shared_memory():
+    libc = ctypes.CDLL(None, use_errno=True)
+    number = libc.shmget(_SHM_KEY, 4096, _IPC_CREAT | 0o600)
+    assert number >= 0, os.strerror(ctypes.get_errno())
+    try:
+        yield
+    finally:
+        libc.shmctl(number, _IPC_RMID, None)
+
+
+@contextlib.contextmanager
+def victims():
+    """What root has on a machine beside ublkd; return the port of a service."""
+    with _shared_memory(), socket.socket(socket.AF_UNIX) as abstract, socket.socket() as service:
+        abstract.bind("\0ublkd-victim")
+        abstract.listen()
+        service.bind(("127.0.0.1", 0))
+        service.listen()
+        yield service.getsockname()[1]
+
+
+class Hostile:
+    """A worker that was taken over; `disk`: that it serves."""
+
+    def __init__(self, directory, pid, disk: Disk):
+        self._path = pathlib.Path(directory) / str(pid)
+        self._disk = disk
+
+    def attack(self, supervisor, worker, port):
+        """Have it try everything; return {attack: None if it was done, else the name of the error}."""
+        with open(self._path, "r+b") as file, mmap.mmap(file.fileno(), _SIZE) as page:
+            _VICTIMS.pack_into(page, 0, supervisor, worker, _SHM_KEY, port)
+            _STATE.pack_into(page, _VICTIMS.size, 1, 0, 0, 0)
+
+            def state():
+                return _STATE.unpack_from(page, _VICTIMS.size)
+
+            def done():
+                self._disk.write(0, block("h"))  # the thread of the queue comes by with a request
+                ordered, main, ring, _ = state()
+                return main == ordered and ring == ordered
+
+            wait_until(done, lambda: f"the attacks are over; {state()}")
+            begin, used = _VICTIMS.size + _STATE.size, state()[3]
+            text = page[begin : begin + used].decode()
+        results = [line.rpartition(": ") for line in text.splitlines()]
+        return {
+            name: None if result == "0" else errno.errorcode.get(-int(result), result) for name, _, result in results
+        }

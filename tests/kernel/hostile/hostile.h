@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* The worker as somebody has it who took it over: the real program, with attacks that run in its process. */
+#pragma once
+
+#include <liburing.h>
+#include <stdint.h>
+
+/* What an attack knows of the machine; the test has written it. */
+struct victims {
+        int32_t supervisor, worker; /* pids: of ublkd, and of another disk's worker */
+        int32_t shm_key;            /* of System V shared memory of root's */
+        int32_t tcp_port;           /* where root listens on 127.0.0.1 */
+};
+
+/* Tries one thing. 0: it was done; -errno: it was refused. What it did, it undoes. */
+typedef int attack_function(const struct victims *victims);
+
+struct named_attack {
+        const char *name;
+        attack_function *try;
+};
+
+/* From the main thread. Each table ends with an entry without a name. */
+extern const struct named_attack process_attacks[], machine_attacks[], descriptor_attacks[];
+
+/* From the thread of a queue: with its ring, which no other thread may use. */
+struct ring_attack {
+        const char *name;
+        uint8_t opcode, flags;
+        int fd;
+        uint64_t off, address;
+        uint32_t length, more;
+};
+extern const struct ring_attack ring_attacks[];
+/* Sends one entry. 0: the ring allows it, whatever became of it; -EACCES: it does not; other -errno. */
+int ring_attack_try(struct io_uring *ring, const struct ring_attack *attack);
+
+enum { HOSTILE_FDS = 128 }; /* that are looked at */

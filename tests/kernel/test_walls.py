@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""What a worker can do that somebody has taken over: serve its disk, and nothing else.
+
+The attacks (tests/kernel/hostile) run in the process of the real worker, on its
+main thread and on that of its queue, after READY. Most walls stand behind the
+filter of system calls, which hides them; so the same is tried without it.
+"""
+
+import pathlib
+
+import pytest
+
+from harness import programs
+from harness.api import condition_of, loop_spec, null_spec
+from harness.disk import Disk, block
+from harness.hostile import Hostile, victims
+
+# What a kernel cannot refuse: nothing.
+_OPEN = set()
+
+# What the filter alone refuses. Most of it helps the process with nothing but itself, or with what is in namespaces
+# of its own.
+_OPEN_WITHOUT_FILTER = {
+    "pidfd of another worker",
+    "a child process",
+    "capabilities in a user namespace",
+    "execute a file",
+    "new executable memory",
+    "the user keyring",
+    "add a key",
+    "a file in memory",
+    "a socket of the internet",
+    "netlink",
+    "the kernel's cryptography",
+    "a pair of sockets",
+    "new shared memory",
+    "a new ring",
+    "userfaultfd",
+    "ioctl",
+    "a signal by way of a descriptor",
+    "truncate the backing file",
+}
+
+
+@pytest.fixture(name="lair")
+def hostile_directory(directory, monkeypatch):
+    """Where hostile workers take their orders. Name it before a daemon that is started."""
+    path = directory / "hostile"
+    path.mkdir()
+    monkeypatch.setenv("UBLKD_HOSTILE_DIR", str(path))
+    return path
+
+
+def _done(results):
+    return {attack for attack, error in results.items() if error is None}
+
+
+def _attack(daemon, lair, spec):
+    """Let the worker of a disk attack; the disk works on after that. Return what came of it."""
+    device = daemon.api.create(spec)
+    disk = Disk(device["status"]["id"])
+    pid = daemon.worker_pid(spec["name"])
+    with victims() as port:
+        results = Hostile(lair, pid, disk).attack(daemon.pid, daemon.worker_pid("victim"), port)
+    print("\n".join(f"{attack}: {error or 'DONE'}" for attack, error in results.items()))
+    disk.write(8192, block("w"))
+    assert disk.read(8192, 4096) == block("w") and daemon.worker_pid(spec["name"]) == pid
+    assert len(results) > 60
+    return results
+
+
+def _start(make_daemon, file_of):
+    daemon = make_daemon(worker=programs.worker_hostile()).start()
+    daemon.api.create(loop_spec("victim", file_of("victim")))
+    return daemon
+
+
+@pytest.mark.parametrize("path", ["copy", "user-copy"])
+def test_a_worker_that_was_taken_over_reaches_nothing_else(path, lair, ext4, file_of, make_daemon):
+    daemon = _start(make_daemon, file_of)
+    spec = loop_spec("hostile", file_of("hostile", where=ext4), dataPath=path, queues=1)
+    assert _done(_attack(daemon, lair, spec)) == _OPEN
+
+
+def test_the_walls_behind_the_filter_hold(lair, ext4, file_of, make_daemon, monkeypatch):
+    monkeypatch.setenv("UBLKD_HOSTILE_WITHOUT_FILTER", "1")
+    daemon = _start(make_daemon, file_of)
+    results = _attack(daemon, lair, loop_spec("hostile", file_of("hostile", where=ext4), queues=1))
+    assert _done(results) == _OPEN_WITHOUT_FILTER
+
+
+def _status(pid, thread=None):
+    path = pathlib.Path(f"/proc/{pid}/task/{thread or pid}/status")
+    return dict(line.split(":\t", 1) for line in path.read_text(encoding="utf-8").splitlines() if ":\t" in line)
+
+
+def _threads(pid):
+    """Those that make system calls; threads of io_uring do what its rings ask for."""
+    names = {path.name: (path / "comm").read_text().strip() for path in pathlib.Path(f"/proc/{pid}/task").iterdir()}
+    return [thread for thread, name in names.items() if not name.startswith("iou-")]
+
+
+def test_every_thread_of_every_worker_is_confined(file_of, make_daemon):
+    """Uids are of the disk: the same after a recovery, and never those of another disk."""
+    daemon = make_daemon(more_options=["--worker-uids=70000-70009"]).start()
+    devices = [
+        daemon.api.create(loop_spec("loop", file_of(), queues=2)), daemon.api.create(null_spec("null", queues=2)),
+    ]
+    for recovered in (False, True):
+        for device in devices:
+            name = device["name"]
+            pid = daemon.worker_pid(name)
+            user = str(70000 + device["status"]["id"])
+            assert len(_threads(pid)) == 3, "main and two queues"
+            for thread in _threads(pid):
+                status = _status(pid, thread)
+                assert status["Uid"].split() == status["Gid"].split() == [user] * 4
+                assert not status["Groups"].split()
+                assert {status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
+                assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
+            for kind in ("mnt", "net", "ipc", "uts", "cgroup"):
+                ours, theirs = (pathlib.Path(f"/proc/{of}/ns/{kind}").readlink() for of in ("self", pid))
+                assert ours != theirs, kind
+            if not recovered:
+                daemon.kill_worker(name)
+                daemon.api.wait_other_worker(name, pid)
+
+
+def test_a_uid_beyond_the_range_is_refused(make_daemon):
+    daemon = make_daemon(more_options=["--worker-uids=70000-70000"]).start()
+    daemon.api.create(null_spec("first", id=0))
+    daemon.api.create(null_spec("second", id=1), wait=None)
+    daemon.api.wait_for("second", lambda seen: condition_of(seen)["reason"] == "NoWorkerUid", "refused")
+
+
+@pytest.fixture(name="no_namespaces")
+def forbid_namespaces():
+    """The machine makes no more network namespaces."""
+    limit = pathlib.Path("/proc/sys/user/max_net_namespaces")
+    before = limit.read_text()
+    limit.write_text("0")
+    yield limit
+    limit.write_text(before)
+
+
+def test_a_worker_that_cannot_be_confined_does_not_serve(no_namespaces, daemon):
+    daemon.api.create(null_spec("disk"), wait=None)
+    device = daemon.api.wait_for(
+        "disk", lambda seen: condition_of(seen)["reason"] == "SandboxIncomplete", "refused for its missing wall"
+    )
+    message = condition_of(device)["message"]
+    assert "namespaces of its own" in message and "--sandbox best-effort" in message
+    assert no_namespaces.read_text().strip() == "0"
+
+
+def test_best_effort_serves_with_the_walls_that_there_are(no_namespaces, make_daemon):
+    assert no_namespaces.read_text().strip() == "0"
+    daemon = make_daemon(more_options=["--sandbox=best-effort"]).start()
+    daemon.api.create(null_spec("disk"))
+    status = _status(daemon.worker_pid("disk"))
+    assert status["CapEff"] == "0" * 16 and status["Seccomp"] == "2" and status["Uid"].split()[0] != "0"
