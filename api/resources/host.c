@@ -63,6 +63,15 @@ static bool add_limits(cJSON *object, const struct host *host)
         return object_limits != NULL;
 }
 
+/* Add what the kernel has to confine a worker with, of that which not every kernel has. */
+static bool add_walls(cJSON *object, const struct host *host)
+{
+        cJSON *walls = cJSON_AddObjectToObject(object, "walls");
+
+        return walls && cJSON_AddNumberToObject(walls, "landlock", host->walls.landlock)
+               && cJSON_AddBoolToObject(walls, "callFilter", host->walls.call_filter);
+}
+
 /* Add the policies that the options of ublkd set. */
 static bool add_policy(cJSON *object, const struct api_config *config)
 {
@@ -209,7 +218,7 @@ void reply_host(struct request *request)
 
         if (object && cJSON_AddStringToObject(object, "version", UBLKD_VERSION)
                 && cJSON_AddStringToObject(object, "kernel", host->kernel ? host->kernel : "")
-                && add_ublk(object, host) && add_limits(object, host)
+                && add_ublk(object, host) && add_walls(object, host) && add_limits(object, host)
                 && add_policy(object, &request->api->config)
                 && add_problems(object, host, request->api->config.store) && add_foreign_disks(object, host)
                 && add_adoptable(object, host)) {

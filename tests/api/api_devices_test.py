@@ -469,6 +469,7 @@ def test_host(server):
     host = server.ask("GET", "/host").json
     assert host["kernel"] == os.uname().release
     assert host["ublk"] == {"features": [], "available": False}
+    assert host["walls"]["landlock"] >= 0 and host["walls"]["callFilter"]
     assert host["limits"]["queueDepth"] == 4096
     assert host["problems"] == [{"title": "NoDriver", "detail": "The ublk driver is not loaded."}]
 

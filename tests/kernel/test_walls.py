@@ -6,6 +6,7 @@ main thread and on that of its queue, after READY. Most walls stand behind the
 filter of system calls, which hides them; so the same is tried without it.
 """
 
+import os
 import pathlib
 
 import pytest
@@ -87,6 +88,12 @@ def test_the_walls_behind_the_filter_hold(lair, ext4, file_of, make_daemon, monk
     daemon = _start(make_daemon, file_of)
     results = _attack(daemon, lair, loop_spec("hostile", file_of("hostile", where=ext4), queues=1))
     assert _done(results) == _OPEN_WITHOUT_FILTER
+
+
+def test_the_host_tells_which_walls_its_kernel_has(daemon):
+    """The table above is for kernels that have all of them."""
+    walls = daemon.api.ask("GET", "/host", 200)["walls"]
+    assert walls["callFilter"] and walls["landlock"] >= (10 if os.uname().release.startswith("7.") else 6)
 
 
 def _status(pid, thread=None):

@@ -78,6 +78,7 @@ int host_read(struct host *host)
         free(host->kernel);
         host->kernel = kernel;
         host->disk_group = find_disk_group();
+        host->walls = kernel_walls_read();
         host->cpus = cpus > 0 ? (unsigned)cpus : 1;
         return 0;
 }

@@ -2,6 +2,7 @@
 /* What this machine can do, and its problems: facts gathered at start, for GET /host and for checks of specs. */
 #pragma once
 
+#include "ublkd/kernel/kernel_walls.h"
 #include "ublkd/base/problem.h"
 #include "ublkd/host/adoptable.h"
 #include "ublkd/host/foreign_disk.h"
@@ -27,6 +28,7 @@ struct host {
         bool ublk_available;                           /* the driver answered */
         uint64_t features;                             /* GET_FEATURES, bit N: kernel_feature_name(N) */
         unsigned cpus;                                 /* online */
+        struct kernel_walls walls;                     /* for workers */
         gid_t disk_group;                              /* of block devices, unless the spec names another */
         struct problem_list problems;                  /* of its driver; reason = title */
         struct problem_list state;                     /* of the state directory, the same */

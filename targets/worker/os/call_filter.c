@@ -3,8 +3,8 @@
  *
  * What is not in the table is refused: no process or thread is made, nothing is executed or opened, no
  * socket and no ring is made, nothing is registered with a ring, and there is no ioctl(). io_uring_enter() is
- * the way to all I/O; what a ring may do is told to the ring (targets/worker/io/io_ring.h), because no filter
- * sees what is submitted to it.
+ * the way to all I/O; the ring itself limits what is submitted to it (targets/worker/io/io_ring.h), because no filter
+ * sees that.
  *
  * The kernel keeps a bitmap of the calls that are allowed whatever their arguments are, so that none of these
  * runs the program (seccomp_cache_prepare(), kernel/seccomp.c). A few calls are allowed with some values of
@@ -43,7 +43,7 @@ static const uint16_t calls[] = {
         SYS_pwrite64,
         SYS_lseek,
         SYS_sync_file_range,
-        /* the supervisor, and the eventfd between the threads */
+/* the supervisor, and the eventfd between the threads */
 #ifdef SYS_poll
         SYS_poll,
 #endif
@@ -85,10 +85,10 @@ static const struct limited_call {
         bool is_value;
         uint32_t operand;
 } limited_calls[] = {
-        {SYS_mmap,     2, false, PROT_EXEC   },
-        {SYS_mprotect, 2, false, PROT_EXEC   },
-        {SYS_fcntl,    1, true,  F_OFD_SETLK },
-        {SYS_fcntl,    1, true,  F_OFD_GETLK },
+        {SYS_mmap,     2, false, PROT_EXEC  },
+        {SYS_mprotect, 2, false, PROT_EXEC  },
+        {SYS_fcntl,    1, true,  F_OFD_SETLK},
+        {SYS_fcntl,    1, true,  F_OFD_GETLK},
 };
 
 enum {

@@ -3,6 +3,7 @@
  * no C library has its calls: what is needed is defined here, as <linux/landlock.h> has it. */
 #include "targets/worker/os/landlock.h"
 #include "ublkd/base/cleanup.h"
+#include "ublkd/kernel/kernel_walls.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -14,8 +15,6 @@
 #define SYS_landlock_restrict_self 446
 #endif
 
-enum { CREATE_RULESET_VERSION = 1 << 0 };
-
 struct ruleset {
         uint64_t files, network, scopes;
 };
@@ -25,21 +24,14 @@ static const struct {
         int version;
         struct ruleset brought;
 } versions[] = {
-        {1,  {.files = (1 << 13) - 1}}, /* execute, read, write, list, make and remove of each kind */
-        {2,  {.files = 1 << 13}      }, /* link or rename into another directory */
-        {3,  {.files = 1 << 14}      }, /* truncate */
-        {4,  {.network = 3}          }, /* bind and connect by TCP */
-        {5,  {.files = 1 << 15}      }, /* ioctl of devices */
-        {6,  {.scopes = 3}           }, /* abstract sockets, signals */
-        {9,  {.files = 1 << 16}      }, /* connect to sockets by path */
+        {1, {.files = (1 << 13) - 1}}, /* execute, read, write, list, make and remove of each kind */
+        {2, {.files = 1 << 13}      }, /* link or rename into another directory */
+        {3, {.files = 1 << 14}      }, /* truncate */
+        {4, {.network = 3}          }, /* bind and connect by TCP */
+        {5, {.files = 1 << 15}      }, /* ioctl of devices */
+        {6, {.scopes = 3}           }, /* abstract sockets, signals */
+        {9, {.files = 1 << 16}      }, /* connect to sockets by path */
 };
-
-int landlock_version(void)
-{
-        long r = syscall(SYS_landlock_create_ruleset, NULL, 0UL, CREATE_RULESET_VERSION);
-
-        return r > 0 ? (int)r : 0;
-}
 
 static struct ruleset ruleset_of(int version)
 {
@@ -56,7 +48,7 @@ static struct ruleset ruleset_of(int version)
 /* An older kernel takes a longer structure as long as it ends with zeroes. */
 int landlock_close(void)
 {
-        int version = landlock_version();
+        int version = kernel_walls_read().landlock;
         const struct ruleset ruleset = ruleset_of(version);
         _cleanup_close_ int fd = -1;
 

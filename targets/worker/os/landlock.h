@@ -2,9 +2,6 @@
 /* Landlock: no path, no network, no signal to others. */
 #pragma once
 
-/* The version of the kernel's Landlock; 0: it has none, or it is switched off. */
-int landlock_version(void);
-
 /* For this thread and all that it makes from then on, for good: nothing can be opened, changed, bound or
  * connected that this version knows of, and signals and abstract sockets stay within the process. What is open
  * stays open. Needs no_new_privs. 0, also where there is no Landlock; -errno. */

@@ -114,13 +114,13 @@ static int mode_of_files(const struct victims *victims)
 }
 
 const struct named_attack descriptor_attacks[] = {
-        {"where pages lie in memory",          page_frames      },
-        {"a line on stderr",                   standard_error   },
-        {"a line on stdout",                   standard_output  },
-        {"a record of the journal",            journal          },
-        {"ioctl",                              control_of_a_file},
-        {"a signal by way of a descriptor",    owner_of_a_file  },
-        {"truncate the backing file",          truncate_files   },
-        {"the mode of the backing file",       mode_of_files    },
+        {"where pages lie in memory", page_frames},
+        {"a line on stderr", standard_error},
+        {"a line on stdout", standard_output},
+        {"a record of the journal", journal},
+        {"ioctl", control_of_a_file},
+        {"a signal by way of a descriptor", owner_of_a_file},
+        {"truncate the backing file", truncate_files},
+        {"the mode of the backing file", mode_of_files},
         {},
 };

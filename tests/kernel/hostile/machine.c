@@ -209,7 +209,8 @@ static int register_with_a_ring(const struct victims *victims)
 
 static int load_bpf(const struct victims *victims)
 {
-        union bpf_attr attr = {.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1};
+        union bpf_attr attr = {
+                .map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1};
 
         (void)victims;
         return opened(syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr)));
@@ -256,31 +257,31 @@ static int restart_machine(const struct victims *victims)
 }
 
 const struct named_attack machine_attacks[] = {
-        {"the root directory",                 open_root                 },
-        {"/proc",                              open_proc                 },
-        {"the control device of the driver",   open_control              },
-        {"a new file",                         make_file                 },
-        {"a file in memory",                   unnamed_file              },
-        {"a path from an open directory",      leave_by_a_descriptor     },
-        {"mount",                              mount_something           },
-        {"a mount context",                    mount_context             },
-        {"another root directory",             change_root               },
-        {"a socket of the internet",           internet_socket           },
-        {"TCP to a service of the machine",    connect_by_tcp            },
-        {"an abstract socket of root's",       connect_to_abstract_socket},
-        {"netlink",                            netlink                   },
-        {"the kernel's cryptography",          kernel_crypto             },
-        {"a pair of sockets",                  socket_pair               },
-        {"shared memory of root's",            shared_memory             },
-        {"new shared memory",                  new_shared_memory         },
-        {"the host name",                      host_name                 },
-        {"a new ring",                         new_ring                  },
-        {"register something with a ring",     register_with_a_ring      },
-        {"bpf",                                load_bpf                  },
-        {"performance events",                 count_events              },
-        {"userfaultfd",                        handle_page_faults        },
-        {"the kernel's log",                   kernel_log                },
-        {"a kernel module",                    load_module               },
-        {"restart the machine",                restart_machine           },
+        {"the root directory", open_root},
+        {"/proc", open_proc},
+        {"the control device of the driver", open_control},
+        {"a new file", make_file},
+        {"a file in memory", unnamed_file},
+        {"a path from an open directory", leave_by_a_descriptor},
+        {"mount", mount_something},
+        {"a mount context", mount_context},
+        {"another root directory", change_root},
+        {"a socket of the internet", internet_socket},
+        {"TCP to a service of the machine", connect_by_tcp},
+        {"an abstract socket of root's", connect_to_abstract_socket},
+        {"netlink", netlink},
+        {"the kernel's cryptography", kernel_crypto},
+        {"a pair of sockets", socket_pair},
+        {"shared memory of root's", shared_memory},
+        {"new shared memory", new_shared_memory},
+        {"the host name", host_name},
+        {"a new ring", new_ring},
+        {"register something with a ring", register_with_a_ring},
+        {"bpf", load_bpf},
+        {"performance events", count_events},
+        {"userfaultfd", handle_page_faults},
+        {"the kernel's log", kernel_log},
+        {"a kernel module", load_module},
+        {"restart the machine", restart_machine},
         {},
 };

@@ -49,8 +49,8 @@ int ring_attack_try(struct io_uring *ring, const struct ring_attack *attack)
         ring->sq.sqe_head = ring->sq.sqe_tail;
         io_uring_smp_store_release(ring->sq.ktail, ring->sq.sqe_tail);
         for (unsigned i = 0; i < GETS_MAX; i++) {
-                r = (int)io_uring_enter((unsigned)ring->enter_ring_fd, i == 0, 0,
-                        registered | IORING_ENTER_GETEVENTS, NULL);
+                r = (int)io_uring_enter(
+                        (unsigned)ring->enter_ring_fd, i == 0, 0, registered | IORING_ENTER_GETEVENTS, NULL);
                 if (r < 0)
                         return r;
                 r = take_result(ring);

@@ -3,6 +3,7 @@
 #include "targets/worker/os/landlock.h"
 #include "tests/unit/check.h"
 #include "ublkd/base/cleanup.h"
+#include "ublkd/kernel/kernel_walls.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -78,7 +79,7 @@ static int confined(int version)
 
 int main(void)
 {
-        int version = landlock_version(), status = 0;
+        int version = kernel_walls_read().landlock, status = 0;
         _cleanup_close_ int listener = listen_abstract();
         pid_t child;
 

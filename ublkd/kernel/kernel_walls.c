@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Asks the kernel what it has to confine a process with. */
+#include "ublkd/kernel/kernel_walls.h"
+
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef SYS_landlock_create_ruleset
+#define SYS_landlock_create_ruleset 444 /* the same for every CPU */
+#endif
+
+enum { CREATE_RULESET_VERSION = 1 << 0 };
+
+struct kernel_walls kernel_walls_read(void)
+{
+        uint32_t refusal = SECCOMP_RET_ERRNO;
+        long landlock = syscall(SYS_landlock_create_ruleset, NULL, 0UL, CREATE_RULESET_VERSION);
+
+        return (struct kernel_walls){
+                .landlock = landlock > 0 ? (int)landlock : 0,
+                .call_filter = syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0U, &refusal) == 0,
+        };
+}

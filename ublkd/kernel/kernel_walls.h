@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* What this kernel has to confine a process with. */
+#pragma once
+
+#include <stdbool.h>
+
+struct kernel_walls {
+        int landlock;     /* its version; 0: the kernel has none, or it is switched off */
+        bool call_filter; /* seccomp */
+};
+
+/* Ask the kernel. */
+struct kernel_walls kernel_walls_read(void);
