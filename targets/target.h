@@ -162,7 +162,8 @@ struct target {
          * disk may grow as anybody likes. On the main thread, while the queues serve; must not block for
          * long. 0 or -errno. */
         int (*measure)(struct target_device *device, uint64_t *ret);
-        /* Optional. On the queue's thread, before the first and after the last request. */
+        /* Optional. On the queue's thread, before the first and after the last request. Once it has returned, the
+         * worker opens and registers nothing any more, and few system calls are left: targets/worker/walls.h. */
         int (*start_queue)(struct target_queue *queue);
         void (*stop_queue)(struct target_queue *queue);
         /* A callback that is there is the capability. read is mandatory. Return bytes done or -errno. */
