@@ -20,9 +20,9 @@ int sandbox_leave_host(void);
 int sandbox_leave_files(void);
 
 /* Drop all capabilities of the calling thread, the bounding set, what root gets by being root, and supplementary
- * groups, for good; become `user` and the group of the same number (0: stay). Every thread must, and a queue's
- * only after it has FETCHed: the kernel looks for partitions only on disks whose queues had CAP_SYS_ADMIN then.
- * best_effort: what is beyond the capabilities may fail. Return 0 or -errno, which must be fatal. */
+ * groups, for good; become `user` and the group of the same number (0: keep both). Every thread must, and a
+ * queue's only after it has FETCHed: the kernel looks for partitions only on disks whose queues had CAP_SYS_ADMIN
+ * then. best_effort: what is beyond the capabilities may fail. Return 0 or -errno, which must be fatal. */
 int sandbox_drop_privileges(uint32_t user, bool best_effort);
 
 /* Open an existing file as a process without capabilities would: what the kernel shows through a descriptor

@@ -43,7 +43,7 @@ def worker_restless():
 
 
 def worker_hostile():
-    """A worker that attacks the machine when it is told to: tests/kernel/hostile."""
+    """A worker that attacks the machine when a test orders it: tests/kernel/hostile."""
     return str(build() / "ublkd-worker-hostile")
 
 

@@ -139,7 +139,7 @@ static int execute(const struct victims *victims)
         int r;
 
         (void)victims;
-        r = outcome(execve("/proc/nobody/exe", none, none));
+        r = outcome(execve("/proc/missing/exe", none, none));
         return r == -ENOENT ? 0 : r; /* allowed, there is no such file */
 }
 

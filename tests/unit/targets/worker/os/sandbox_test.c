@@ -43,7 +43,7 @@ static bool differs(const char *link, const char *before)
         return readlink(link, now, sizeof(now) - 1) > 0 && strcmp(now, before) != 0;
 }
 
-static void check_nobody(uid_t user)
+static void check_powerless(uid_t user)
 {
         struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
         struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
@@ -73,7 +73,7 @@ static int confined(void)
         CHECK_INT(sandbox_leave_files(), 0);
         CHECK(access("/proc", F_OK) < 0 && access("/etc", F_OK) < 0);
         CHECK_INT(sandbox_drop_privileges(70000, false), 0);
-        check_nobody(70000);
+        check_powerless(70000);
         CHECK_INT(sandbox_drop_privileges(70000, false), -EPERM); /* once is for good */
         CHECK_INT(sandbox_drop_privileges(0, true), 0);
         return check_report();
