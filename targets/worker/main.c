@@ -339,6 +339,9 @@ static enum exit_status look_at_queues(struct worker *worker)
         case QUEUE_THREADS_FAILED:
                 snprintf(sentence, sizeof(sentence), "A thread of the worker could not %s", what);
                 return fail_with(worker, error, "QueueFailed", sentence);
+        case QUEUE_THREADS_PRIVILEGED:
+                walls_note_privileges(&worker->walls, error);
+                return fail_unconfined(worker);
         }
         return STAY;
 }

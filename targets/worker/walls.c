@@ -30,21 +30,20 @@ void walls_close_access(struct walls *walls)
         note(walls, "Landlock", landlock_close());
 }
 
-/* Best effort or not: no worker serves with capabilities. */
-static void drop_privileges(struct walls *walls)
+void walls_note_privileges(struct walls *walls, int result)
 {
-        int r = sandbox_drop_privileges(walls->user, walls->best_effort);
-
-        if (r < 0)
-                walls->best_effort = false;
-        note(walls, "no privileges", r);
+        if (result >= 0)
+                return;
+        walls->best_effort = false;
+        walls->error = 0; /* this one is the reason, whatever was missing before */
+        note(walls, "no privileges", result);
 }
 
 void walls_close(struct walls *walls)
 {
         int r;
 
-        drop_privileges(walls);
+        walls_note_privileges(walls, sandbox_drop_privileges(walls->user, walls->best_effort));
         if (!walls_hold(walls))
                 return;
         note(walls, "a log that is closed", log_close());

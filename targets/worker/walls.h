@@ -22,6 +22,8 @@ void walls_begin(struct walls *walls);
 void walls_leave_files(struct walls *walls);
 /* Nothing will be opened any more. Before the first thread, which inherits it. */
 void walls_close_access(struct walls *walls);
+/* Note what became of a thread that gave up its privileges: 0, or -errno. Best effort or not, none serves with them. */
+void walls_note_privileges(struct walls *walls, int result);
 /* All queues have fetched; they have given up their privileges. Nothing is written to the log after this. */
 void walls_close(struct walls *walls);
 

@@ -140,6 +140,41 @@ def test_a_uid_beyond_the_range_is_refused(make_daemon):
     daemon.api.wait_for("second", lambda seen: condition_of(seen)["reason"] == "NoWorkerUid", "refused")
 
 
+# The function that cannot build its wall: why the worker refuses to serve, and whether best effort serves without it.
+_MISSING = {
+    "sandbox_begin": ("SandboxIncomplete", True),
+    "sandbox_leave_host": ("SandboxIncomplete", True),
+    "sandbox_leave_files": ("SandboxIncomplete", True),
+    "landlock_close": ("SandboxIncomplete", True),
+    "io_uring_register_restrictions": ("QueueFailed", False),
+    "sandbox_drop_privileges": ("SandboxIncomplete", False),
+    "log_close": ("SandboxIncomplete", True),
+    "call_filter_install": ("SandboxIncomplete", True),
+}
+
+
+@pytest.mark.parametrize("wall", _MISSING)
+def test_no_worker_serves_without_a_wall(wall, make_daemon, monkeypatch):
+    monkeypatch.setenv("UBLKD_HOSTILE_MISSING", wall)
+    daemon = make_daemon(worker=programs.worker_hostile()).start()
+    daemon.api.create(null_spec("disk"), wait=None)
+    reason, _ = _MISSING[wall]
+    device = daemon.api.wait_for("disk", lambda seen: condition_of(seen)["reason"] == reason, f"refused: {reason}")
+    assert device["status"]["recoveries"]["count"] == 0 and device["status"]["phase"] != "Live"
+
+
+@pytest.mark.parametrize("wall", _MISSING)
+def test_best_effort_serves_without_most_walls(wall, make_daemon, monkeypatch):
+    monkeypatch.setenv("UBLKD_HOSTILE_MISSING", wall)
+    daemon = make_daemon(worker=programs.worker_hostile(), more_options=["--sandbox=best-effort"]).start()
+    daemon.api.create(null_spec("disk"), wait=None)
+    reason, serves = _MISSING[wall]
+    if serves:
+        assert daemon.api.wait_phase("disk", "Live")
+    else:
+        daemon.api.wait_for("disk", lambda seen: condition_of(seen)["reason"] == reason, f"refused: {reason}")
+
+
 @pytest.fixture(name="no_namespaces")
 def forbid_namespaces():
     """The machine makes no more network namespaces."""

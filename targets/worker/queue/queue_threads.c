@@ -210,7 +210,7 @@ enum queue_threads_state queue_threads_state(
         if (failure) {
                 *ret_error = failure->error;
                 *ret_what = phases[failure->phase];
-                return QUEUE_THREADS_FAILED;
+                return failure->phase == PHASE_DROP ? QUEUE_THREADS_PRIVILEGED : QUEUE_THREADS_FAILED;
         }
         if (atomic_load(&threads->gone) == threads->count)
                 return QUEUE_THREADS_GONE;

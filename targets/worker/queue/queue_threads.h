@@ -8,10 +8,11 @@
 struct queue_threads;
 
 enum queue_threads_state {
-        QUEUE_THREADS_STARTING, /* some have not fetched yet */
-        QUEUE_THREADS_FETCHED,  /* all have */
-        QUEUE_THREADS_GONE,     /* the driver took every queue away; all have ended */
-        QUEUE_THREADS_FAILED,   /* one cannot go on: end the process */
+        QUEUE_THREADS_STARTING,   /* some have not fetched yet */
+        QUEUE_THREADS_FETCHED,    /* all have */
+        QUEUE_THREADS_GONE,       /* the driver took every queue away; all have ended */
+        QUEUE_THREADS_FAILED,     /* one cannot go on: end the process */
+        QUEUE_THREADS_PRIVILEGED, /* one cannot give up its privileges: the same */
 };
 
 /* Start the threads of `disk` (which must outlive them) on /dev/ublkcN, open as device_fd, which may be
@@ -24,8 +25,8 @@ struct queue_threads *queue_threads_free(struct queue_threads *threads);
 
 /* Return a descriptor that is readable after a change of state, until queue_threads_state() is called. */
 int queue_threads_fd(const struct queue_threads *threads);
-/* Return the state of all threads. In state FAILED, *ret_error is the -errno of the first that failed, and
- * *ret_what a phrase for what it was doing. */
+/* Return the state of all threads. In states FAILED and PRIVILEGED, *ret_error is the -errno of the first that
+ * failed, and *ret_what a phrase for what it was doing. */
 enum queue_threads_state queue_threads_state(
         struct queue_threads *threads, int *ret_error, const char **ret_what);
 /* Return whether a request was served. */

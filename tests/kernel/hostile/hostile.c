@@ -39,15 +39,6 @@ int __real_io_uring_enter2(
 int __wrap_io_uring_enter2(
         unsigned fd, unsigned submit, unsigned complete, unsigned flags, sigset_t *signals, size_t size);
 
-int __real_call_filter_install(void);
-int __wrap_call_filter_install(void);
-
-/* What the filter refuses, the other walls shall refuse as well where they can: without it they are seen. */
-int __wrap_call_filter_install(void)
-{
-        return getenv("UBLKD_HOSTILE_WITHOUT_FILTER") ? 0 : __real_call_filter_install();
-}
-
 __attribute__((constructor)) static void map_page(void)
 {
         const char *directory = getenv("UBLKD_HOSTILE_DIR");

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* Walls that are missing: $UBLKD_HOSTILE_MISSING names the function that cannot build its wall. The linker puts these
+ * functions in the place of the real ones (--wrap). */
+#include <errno.h>
+#include <liburing.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_missing(const char *function)
+{
+        const char *missing = getenv("UBLKD_HOSTILE_MISSING");
+
+        return missing && strcmp(missing, function) == 0;
+}
+
+/* clang-format off */
+#define WALL(function, parameters, arguments)                                        \
+        int __real_##function parameters;                                            \
+        int __wrap_##function parameters;                                            \
+        int __wrap_##function parameters                                             \
+        {                                                                            \
+                return is_missing(#function) ? -EPERM : __real_##function arguments; \
+        }
+
+WALL(sandbox_begin, (void), ())
+WALL(sandbox_leave_host, (void), ())
+WALL(sandbox_leave_files, (void), ())
+WALL(sandbox_drop_privileges, (uint32_t user, bool best_effort), (user, best_effort))
+WALL(landlock_close, (void), ())
+WALL(log_close, (void), ())
+WALL(io_uring_register_restrictions,
+        (struct io_uring *ring, struct io_uring_restriction *rules, unsigned count), (ring, rules, count))
+/* clang-format on */
+
+int __real_call_filter_install(void);
+int __wrap_call_filter_install(void);
+
+/* What the filter refuses, the other walls shall refuse as well where they can: without it they are seen. */
+int __wrap_call_filter_install(void)
+{
+        if (is_missing("call_filter_install"))
+                return -EPERM;
+        return getenv("UBLKD_HOSTILE_WITHOUT_FILTER") ? 0 : __real_call_filter_install();
+}
