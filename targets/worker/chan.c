@@ -35,7 +35,7 @@ int chan_open(struct chan *chan)
                 r = set_flags(WORKER_CHANNEL_FD);
         if (r < 0)
                 return r;
-        *chan = (struct chan){.connection = WORKER_CHANNEL_FD, .listener = -1};
+        *chan = (struct chan){.connection = WORKER_CHANNEL_FD, .listener = -1, .owner = geteuid()};
         return 0;
 }
 
@@ -69,7 +69,7 @@ int chan_accept(struct chan *chan)
         if (fd < 0)
                 return errno == EAGAIN || errno == ECONNABORTED || errno == EINTR ? 0 : -errno;
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0
-                || (peer.uid != 0 && peer.uid != geteuid()))
+                || (peer.uid != 0 && peer.uid != chan->owner))
                 return 0;
         chan_hang_up(chan);
         chan->connection = TAKE_FD(fd);

@@ -157,15 +157,22 @@ static int lock_store(struct worker *worker)
 /* The worker has opened its own store, and no other. */
 static enum exit_status become_open(struct worker *worker)
 {
+        bool serves = worker->config.lock != WORKER_LOCK_NEVER;
+
         worker->node_folder = device_node_prepare();
         if (worker->node_folder < 0)
                 return fail_with(worker, worker->node_folder, "NoDeviceFolder", "/dev cannot be opened");
+        if (!serves)
+                walls_rehearse(&worker->walls);
+        if (!walls_hold(&worker->walls))
+                return fail_unconfined(worker);
         worker->stage = WORKER_STAGE_OPEN;
         if (!worker->disk.device.store.as_given) /* else the supervisor has it */
                 (void)report_backing(worker);
         (void)report_params(worker);
         /* The supervisor works on the messages sent so far; GO is read after this. */
-        walls_leave_files(&worker->walls);
+        if (serves)
+                walls_leave_files(&worker->walls);
         return STAY;
 }
 
@@ -305,6 +312,7 @@ static enum exit_status become_ready(struct worker *worker)
         walls_close(&worker->walls);
         if (!walls_hold(&worker->walls))
                 return fail_unconfined(worker);
+        report_missing_wall(worker);
         worker->stage = WORKER_STAGE_READY;
         (void)report(worker, &(struct worker_msg){.type = WORKER_MSG_READY});
         return STAY;

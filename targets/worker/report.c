@@ -136,3 +136,17 @@ enum exit_status fail_unconfined(struct worker *worker)
                 worker->walls.missing, strerror(-error));
         return fail(worker, &problems);
 }
+
+void report_missing_wall(struct worker *worker)
+{
+        struct worker_msg msg = {.type = WORKER_MSG_NOTICE};
+
+        if (worker->walls.error == 0)
+                return;
+        if (problem_add(&msg.notice, -worker->walls.error, "", "SandboxIncomplete",
+                    "The worker serves without %s: %s.", worker->walls.missing,
+                    strerror(-worker->walls.error))
+                >= 0)
+                (void)report(worker, &msg);
+        worker_msg_clear(&msg);
+}

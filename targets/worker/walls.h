@@ -16,16 +16,21 @@ struct walls {
         const char *missing;
 };
 
-/* At the start of the process. */
+/* Keep the process from new privileges, and in namespaces of its own. Call at its start. */
 void walls_begin(struct walls *walls);
-/* The store is open: no path leads anywhere. */
+/* Leave all paths behind. Call when the store is open. */
 void walls_leave_files(struct walls *walls);
-/* Nothing will be opened any more. Before the first thread, which inherits it. */
+/* Close every way to open something. Call before the first thread, which inherits it. */
 void walls_close_access(struct walls *walls);
-/* Note what became of a thread that gave up its privileges: 0, or -errno. Best effort or not, none serves with them. */
+/* Note what became of a thread that dropped its capabilities: 0, or -errno. Best effort or not, none serves with
+ * them. */
 void walls_note_privileges(struct walls *walls, int result);
-/* All queues have fetched; they have given up their privileges. Nothing is written to the log after this. */
+/* Drop what is left, after all queues have fetched and their threads have dropped theirs. The process writes
+ * nothing to the log after this. */
 void walls_close(struct walls *walls);
+/* Build all walls at once, in a process that will not serve: what is missing for it is missing for the worker
+ * that serves next. */
+void walls_rehearse(struct walls *walls);
 
 /* Return whether the worker may serve. */
 static inline bool walls_hold(const struct walls *walls)

@@ -49,5 +49,7 @@ enum exit_status fail(struct worker *worker, const struct problem_list *problems
 enum exit_status fail_locked(struct worker *worker, const struct problem_list *problems, pid_t holder);
 /* Report one problem that makes the worker leave; error: -errno. Return its exit status. */
 enum exit_status fail_with(struct worker *worker, int error, const char *reason, const char *sentence);
-/* The same for a wall that is missing. */
+/* Report a wall that is missing, and leave. */
 enum exit_status fail_unconfined(struct worker *worker);
+/* Report it, and serve: --sandbox best-effort. Nothing is reported if no wall is missing. */
+void report_missing_wall(struct worker *worker);

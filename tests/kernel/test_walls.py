@@ -15,6 +15,7 @@ from harness import programs
 from harness.api import condition_of, loop_spec, null_spec
 from harness.disk import Disk, block
 from harness.hostile import Hostile, victims
+from harness.wait import wait_until
 
 # What a kernel cannot refuse: nothing.
 _OPEN = set()
@@ -125,6 +126,7 @@ def test_every_thread_of_every_worker_is_confined(file_of, make_daemon):
                 assert not status["Groups"].split()
                 assert {status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
                 assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
+            assert os.stat(f"/proc/{pid}/status").st_uid == 0, "its user cannot look into it, nor the kernel dump it"
             for kind in ("mnt", "net", "ipc", "uts", "cgroup"):
                 ours, theirs = (pathlib.Path(f"/proc/{of}/ns/{kind}").readlink() for of in ("self", pid))
                 assert ours != theirs, kind
@@ -147,7 +149,9 @@ _MISSING = {
     "sandbox_leave_files": ("SandboxIncomplete", True),
     "landlock_close": ("SandboxIncomplete", True),
     "io_uring_register_restrictions": ("QueueFailed", False),
-    "sandbox_drop_privileges": ("SandboxIncomplete", False),
+    "sandbox_leave_user": ("SandboxIncomplete", True),
+    "sandbox_drop_capabilities": ("SandboxIncomplete", False),
+    "sandbox_hide_memory": ("SandboxIncomplete", True),
     "log_close": ("SandboxIncomplete", True),
     "call_filter_install": ("SandboxIncomplete", True),
 }
@@ -163,6 +167,11 @@ def test_no_worker_serves_without_a_wall(wall, make_daemon, monkeypatch):
     assert device["status"]["recoveries"]["count"] == 0 and device["status"]["phase"] != "Live"
 
 
+def _reasons(daemon):
+    events = daemon.api.ask("GET", "/events?device=disk", 200, headers={"Accept": "application/json"})
+    return {event["reason"] for event in events["items"]}
+
+
 @pytest.mark.parametrize("wall", _MISSING)
 def test_best_effort_serves_without_most_walls(wall, make_daemon, monkeypatch):
     monkeypatch.setenv("UBLKD_HOSTILE_MISSING", wall)
@@ -170,7 +179,8 @@ def test_best_effort_serves_without_most_walls(wall, make_daemon, monkeypatch):
     daemon.api.create(null_spec("disk"), wait=None)
     reason, serves = _MISSING[wall]
     if serves:
-        assert daemon.api.wait_phase("disk", "Live")
+        daemon.api.wait_phase("disk", "Live")
+        wait_until(lambda: "SandboxIncomplete" in _reasons(daemon), "the event of the missing wall")
     else:
         daemon.api.wait_for("disk", lambda seen: condition_of(seen)["reason"] == reason, f"refused: {reason}")
 
@@ -193,6 +203,24 @@ def test_a_worker_that_cannot_be_confined_does_not_serve(no_namespaces, daemon):
     message = condition_of(device)["message"]
     assert "namespaces of its own" in message and "--sandbox best-effort" in message
     assert no_namespaces.read_text().strip() == "0"
+
+
+def test_a_restart_that_would_lose_a_wall_is_refused(daemon):
+    """The disk stays with its worker, which has the wall."""
+    disk = Disk(daemon.api.create(null_spec("disk"))["status"]["id"])
+    pid = daemon.worker_pid("disk")
+    limit = pathlib.Path("/proc/sys/user/max_net_namespaces")
+    before = limit.read_text()
+    limit.write_text("0")
+    try:
+        for _ in range(2):  # the first may take the spare, which has all walls already
+            answer = daemon.api.request("POST", "/devices/disk/restart?wait=ready&timeout=60s")
+        assert answer.status_code == 422, answer.text
+        assert daemon.worker_pid("disk") == pid
+        assert disk.read(0, 4096) == bytes(4096)
+    finally:
+        limit.write_text(before)
+    daemon.api.restart("disk")
 
 
 def test_best_effort_serves_with_the_walls_that_there_are(no_namespaces, make_daemon):

@@ -62,7 +62,7 @@ QUOTED = [
     ("ublkd/paths/*", BASE + rooms("ublkd", "kernel")),
     ("ublkd/runtime/*", BASE + PROTO + rooms("ublkd", "backing offload")),
     ("ublkd/store/*", COMMON + rooms("ublkd", "model")),
-    ("ublkd/host/*", BASE + rooms("ublkd", "offload model driver store")),
+    ("ublkd/host/*", BASE + rooms("ublkd", "kernel offload model driver store")),
     ("ublkd/records/*", BASE + rooms("ublkd", "model store host runtime")),
     ("ublkd/workers/*", BASE + PROTO + rooms("ublkd", "offload plan runtime")),
     ("ublkd/reconcile/view/*", COMMON + PROTO + rooms("ublkd", "model plan driver paths store workers")),
@@ -95,7 +95,7 @@ QUOTED = [
     ("ublkctl/*", BASE + ["ublkctl/*/*"]),
     # the worker, from the ground up
     ("targets/worker/io/*", COMMON + CONTRACT),
-    ("targets/worker/os/*", VALUES),
+    ("targets/worker/os/*", VALUES + rooms("ublkd", "kernel")),
     ("targets/worker/disk/registry.c", ["!", "targets/worker/disk/registry.h", "targets/*/*.h"]),
     ("targets/worker/disk/*", VALUES + PROTO + CONTRACT),
     ("targets/worker/queue/*", COMMON + PROTO + CONTRACT + rooms("targets/worker", "io os disk")),

@@ -8,7 +8,7 @@
  *
  * The kernel keeps a bitmap of the calls that are allowed whatever their arguments are, so that none of these
  * runs the program (seccomp_cache_prepare(), kernel/seccomp.c). A few calls are allowed with some values of
- * one argument only. */
+ * one argument only. Where mmap() takes its arguments in memory (s390x), a filter cannot see them: there is none. */
 #include "targets/worker/os/call_filter.h"
 #include "ublkd/base/cleanup.h"
 
@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #if defined(__x86_64__)
@@ -30,8 +31,6 @@
 #define CALLS_ARCH AUDIT_ARCH_RISCV64
 #elif defined(__powerpc64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define CALLS_ARCH AUDIT_ARCH_PPC64LE
-#elif defined(__s390x__)
-#define CALLS_ARCH AUDIT_ARCH_S390X
 #endif
 
 #ifdef CALLS_ARCH
@@ -42,7 +41,11 @@ static const uint16_t calls[] = {
         SYS_pread64,
         SYS_pwrite64,
         SYS_lseek,
+#ifdef SYS_sync_file_range
         SYS_sync_file_range,
+#else
+        SYS_sync_file_range2,
+#endif
 /* the supervisor, and the eventfd between the threads */
 #ifdef SYS_poll
         SYS_poll,
@@ -51,12 +54,13 @@ static const uint16_t calls[] = {
         SYS_recvmsg,
         SYS_sendmsg,
         SYS_accept4,
-        SYS_getsockopt,
         SYS_read,
         SYS_write,
         SYS_close,
         /* memory */
         SYS_brk,
+        SYS_mmap,
+        SYS_mprotect,
         SYS_munmap,
         SYS_mremap,
         SYS_madvise,
@@ -67,7 +71,6 @@ static const uint16_t calls[] = {
         SYS_nanosleep,
         SYS_getpid,
         SYS_gettid,
-        SYS_geteuid,
         SYS_getrandom,
         SYS_restart_syscall,
         SYS_rt_sigaction,
@@ -78,23 +81,33 @@ static const uint16_t calls[] = {
         SYS_exit_group,
 };
 
-/* Calls that are allowed where the argument has none of these bits, or (is_value) is just that. */
-static const struct limited_call {
+/* Of these calls an argument must not have any of these bits. */
+static const struct bits_limit {
         uint16_t call;
         uint8_t argument;
-        bool is_value;
-        uint32_t operand;
-} limited_calls[] = {
-        {SYS_mmap,     2, false, PROT_EXEC  },
-        {SYS_mprotect, 2, false, PROT_EXEC  },
-        {SYS_fcntl,    1, true,  F_OFD_SETLK},
-        {SYS_fcntl,    1, true,  F_OFD_GETLK},
+        uint32_t bits;
+} bits_limits[] = {
+        {SYS_mmap,     2, PROT_EXEC               },
+        {SYS_mmap,     3, MAP_LOCKED | MAP_HUGETLB},
+        {SYS_mprotect, 2, PROT_EXEC               },
+};
+
+/* These calls are allowed where an argument is just that. */
+static const struct value_limit {
+        uint16_t call;
+        uint8_t argument;
+        uint32_t value;
+} value_limits[] = {
+        {SYS_fcntl,      1, F_OFD_SETLK},
+        {SYS_fcntl,      1, F_OFD_GETLK},
+        {SYS_getsockopt, 2, SO_PEERCRED},
 };
 
 enum {
         PROLOGUE = 4,
-        EACH_LIMITED = 5,
-        PROGRAM_SIZE = PROLOGUE + 2 * ARRAY_SIZE(calls) + EACH_LIMITED * ARRAY_SIZE(limited_calls) + 1,
+        EACH_LIMIT = 5,
+        PROGRAM_SIZE = PROLOGUE + EACH_LIMIT * (ARRAY_SIZE(bits_limits) + ARRAY_SIZE(value_limits))
+                       + 2 * ARRAY_SIZE(calls) + 1,
 };
 
 static uint32_t place_of_argument(unsigned argument)
@@ -123,16 +136,15 @@ static struct sock_filter unless_equal(uint32_t value, uint8_t skip)
         return (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip);
 }
 
-/* The number of the call is loaded; it is again after a call that is not this one. */
-static struct sock_filter *add_limited(struct sock_filter *at, const struct limited_call *call)
+/* The number of the call is loaded, and is again if the limit does not end the program: the argument decides on
+ * the next instruction, which returns `verdict`, or the one behind it. */
+static struct sock_filter *add_limit(struct sock_filter *at, uint16_t call, unsigned argument,
+        struct sock_filter decision, uint32_t verdict)
 {
-        uint16_t test = call->is_value ? BPF_JEQ : BPF_JSET;
-
-        *at++ = unless_equal(call->call, EACH_LIMITED - 1);
-        *at++ = load(place_of_argument(call->argument));
-        *at++ = (struct sock_filter)BPF_JUMP(
-                BPF_JMP | test | BPF_K, call->operand, !call->is_value, call->is_value);
-        *at++ = end(SECCOMP_RET_ALLOW);
+        *at++ = unless_equal(call, EACH_LIMIT - 1);
+        *at++ = load(place_of_argument(argument));
+        *at++ = decision;
+        *at++ = end(verdict);
         *at++ = load(offsetof(struct seccomp_data, nr));
         return at;
 }
@@ -145,12 +157,17 @@ static unsigned make_program(struct sock_filter program[static PROGRAM_SIZE])
         *at++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CALLS_ARCH, 1, 0);
         *at++ = end(SECCOMP_RET_KILL_PROCESS);
         *at++ = load(offsetof(struct seccomp_data, nr));
+        for (size_t i = 0; i < ARRAY_SIZE(bits_limits); i++)
+                at = add_limit(at, bits_limits[i].call, bits_limits[i].argument,
+                        (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits_limits[i].bits, 0, 1),
+                        SECCOMP_RET_ERRNO | EPERM);
         for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
                 *at++ = unless_equal(calls[i], 1);
                 *at++ = end(SECCOMP_RET_ALLOW);
         }
-        for (size_t i = 0; i < ARRAY_SIZE(limited_calls); i++)
-                at = add_limited(at, &limited_calls[i]);
+        for (size_t i = 0; i < ARRAY_SIZE(value_limits); i++)
+                at = add_limit(at, value_limits[i].call, value_limits[i].argument,
+                        unless_equal(value_limits[i].value, 1), SECCOMP_RET_ALLOW);
         *at++ = end(SECCOMP_RET_ERRNO | EPERM);
         return (unsigned)(at - program);
 }

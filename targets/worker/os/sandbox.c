@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 int sandbox_begin(void)
@@ -74,23 +75,22 @@ static int drop_bounding_set(void)
                         return errno == EINVAL && capability > 0 ? 0 : -errno; /* there are no more */
 }
 
-/* The C library's setgroups() would change all threads, and this is said by each for itself. */
-static int drop_inheritance(void)
+static int lock_secure_bits(void)
 {
         /* Those that every kernel knows; that which keeps capabilities is off. Each is locked as it is. */
-        static const unsigned long secure_bits =
-                SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED
-                | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
-        int r = drop_bounding_set();
+        static const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP
+                                          | SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED
+                                          | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
 
-        if (r < 0)
-                return r;
-        if (prctl(PR_SET_SECUREBITS, secure_bits, 0, 0, 0) < 0)
-                return -errno;
+        return prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+/* The C library's setgroups() would change all threads, and each does this for itself. The same below. */
+static int leave_groups(void)
+{
         return syscall(SYS_setgroups, 0UL, NULL) < 0 ? -errno : 0;
 }
 
-/* As setgroups(): the C library would change all threads. */
 static int become(uint32_t user)
 {
         if (user == 0)
@@ -100,16 +100,32 @@ static int become(uint32_t user)
         return 0;
 }
 
-int sandbox_drop_privileges(uint32_t user, bool best_effort)
+static int first_error(int one, int other)
 {
-        int r = drop_inheritance();
+        return one < 0 ? one : other;
+}
 
-        if (r >= 0)
-                r = become(user);
+int sandbox_leave_user(uint32_t user)
+{
+        int r = drop_bounding_set();
 
-        if (r < 0 && !best_effort)
-                return r;
+        r = first_error(r, lock_secure_bits());
+        r = first_error(r, leave_groups());
+        return first_error(r, become(user));
+}
+
+int sandbox_drop_capabilities(void)
+{
         return set_capabilities(&(const struct capabilities){});
+}
+
+int sandbox_hide_memory(void)
+{
+        static const struct rlimit none = {};
+
+        if (setrlimit(RLIMIT_CORE, &none) < 0 || setrlimit(RLIMIT_MEMLOCK, &none) < 0)
+                return -errno;
+        return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : 0;
 }
 
 int sandbox_open_unprivileged(const char *path, int flags)

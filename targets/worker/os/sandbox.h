@@ -19,11 +19,19 @@ int sandbox_leave_host(void);
  * thread. Return 0, or -errno: then it can reach more than that. */
 int sandbox_leave_files(void);
 
-/* Drop all capabilities of the calling thread, the bounding set, what root gets by being root, and supplementary
- * groups, for good; become `user` and the group of the same number (0: keep both). Every thread must, and a
- * queue's only after it has FETCHed: the kernel looks for partitions only on disks whose queues had CAP_SYS_ADMIN
- * then. best_effort: what is beyond the capabilities may fail. Return 0 or -errno, which must be fatal. */
-int sandbox_drop_privileges(uint32_t user, bool best_effort);
+/* Drop the bounding set, what root gets by being root, and supplementary groups of the calling thread, for good;
+ * become `user` and the group of the same number (0: keep both). Try each of these, also after one has failed.
+ * Return 0 or the first -errno. */
+int sandbox_leave_user(uint32_t user);
+
+/* Drop all capabilities of the calling thread, for good. Every thread must, and a queue's only after it has
+ * FETCHed: the kernel looks for partitions only on disks whose queues had CAP_SYS_ADMIN then. Return 0 or -errno,
+ * which must be fatal. */
+int sandbox_drop_capabilities(void);
+
+/* Keep the memory of the process out of core dumps and of the sight of its own user, and let it lock none. Call
+ * after the last thread has left its user: that lets the kernel show it again. Return 0 or -errno. */
+int sandbox_hide_memory(void);
 
 /* Open an existing file as a process without capabilities would: what the kernel shows through a descriptor
  * may depend on its opener (/proc/self/pagemap: where in the machine's memory a page lies). The calling

@@ -70,6 +70,13 @@ static void name_thread(unsigned index)
         (void)pthread_setname_np(pthread_self(), name); /* only for people */
 }
 
+static int drop_privileges(const struct shared *shared)
+{
+        int r = sandbox_leave_user(shared->user);
+
+        return r < 0 && !shared->best_effort ? r : sandbox_drop_capabilities();
+}
+
 static int serve(struct queue_thread *self)
 {
         struct queue_threads *all = self->all;
@@ -95,7 +102,7 @@ static int serve(struct queue_thread *self)
         r = ublk_queue_fetch(queue);
         if (r >= 0) {
                 self->phase = PHASE_DROP;
-                r = sandbox_drop_privileges(all->shared.user, all->shared.best_effort);
+                r = drop_privileges(&all->shared);
         }
         if (r >= 0) {
                 atomic_fetch_add(&all->fetched, 1);

@@ -11,7 +11,7 @@ struct shared {
         bool ticks;   /* from round_clock_has_ticks() */
         int news;     /* an eventfd that wakes the main thread, or -1 */
         int pagemap;  /* /proc/self/pagemap, opened without capabilities; or -1 */
-        /* For sandbox_drop_privileges(): */
+        /* For sandbox_leave_user(): */
         bool best_effort;
         uint32_t user;
 };

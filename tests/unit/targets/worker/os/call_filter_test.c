@@ -52,6 +52,11 @@ static void check_refused(void)
         REFUSED(fcntl(made_before, F_SETOWN, getpid()));
         REFUSED(fcntl(made_before, F_SETFL, O_ASYNC));
         REFUSED(mprotect(&made_before, 1, PROT_READ | PROT_EXEC));
+        REFUSED(getsockopt(made_before, SOL_SOCKET, SO_TYPE, &(int){0}, &(socklen_t){sizeof(int)}));
+        CHECK(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED, -1, 0) == MAP_FAILED);
+        CHECK_INT(errno, EPERM);
+        CHECK(mmap(NULL, 2 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0) == MAP_FAILED);
+        CHECK_INT(errno, EPERM);
         CHECK(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED);
         CHECK_INT(errno, EPERM);
 }
@@ -67,6 +72,10 @@ static void check_allowed(int event)
         CHECK_INT(munmap(memory, 4096), 0);
         CHECK_INT(fcntl(made_before, F_OFD_SETLK, &lock), 0);
         CHECK_INT(fcntl(made_before, F_OFD_GETLK, &asked), 0);
+        CHECK(getsockopt(made_before, SOL_SOCKET, SO_PEERCRED, &(struct ucred){},
+                      &(socklen_t){sizeof(struct ucred)})
+                        < 0
+                && errno == ENOTSOCK);
         CHECK_INT(pwrite(made_before, "x", 1, 0), 1);
         CHECK_INT(lseek(made_before, 0, SEEK_END), 1);
         CHECK_INT(eventfd_write(event, 1), 0);

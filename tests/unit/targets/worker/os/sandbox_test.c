@@ -72,20 +72,22 @@ static int confined(void)
         CHECK(!differs("/proc/self/ns/mnt", mounts));
         CHECK_INT(sandbox_leave_files(), 0);
         CHECK(access("/proc", F_OK) < 0 && access("/etc", F_OK) < 0);
-        CHECK_INT(sandbox_drop_privileges(70000, false), 0);
+        CHECK_INT(sandbox_leave_user(70000), 0);
+        CHECK_INT(sandbox_drop_capabilities(), 0);
         check_powerless(70000);
-        CHECK_INT(sandbox_drop_privileges(70000, false), -EPERM); /* once is for good */
-        CHECK_INT(sandbox_drop_privileges(0, true), 0);
+        CHECK_INT(sandbox_leave_user(70000), -EPERM); /* once is for good */
+        CHECK_INT(sandbox_hide_memory(), 0);
+        CHECK_INT(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), 0);
         return check_report();
 }
 
-static void test_all_that_is_given_up(void)
+static void check_in_child(int (*body)(void))
 {
         pid_t child = fork();
         int status = 0;
 
         if (child == 0)
-                _exit(confined());
+                _exit(body());
         CHECK_INT(waitpid(child, &status, 0), child);
         CHECK_INT(status, 0);
 }
@@ -98,7 +100,7 @@ int main(void)
 
 #if !defined(__SANITIZE_ADDRESS__)
         if (geteuid() == 0)
-                test_all_that_is_given_up();
+                check_in_child(confined);
 #endif
         memset(page, 'x', sizeof(page));
         CHECK(with >= 0 && without >= 0);
