@@ -148,7 +148,7 @@ _MISSING = {
     "sandbox_leave_host": ("SandboxIncomplete", True),
     "sandbox_leave_files": ("SandboxIncomplete", True),
     "landlock_close": ("SandboxIncomplete", True),
-    "io_uring_register_restrictions": ("QueueFailed", False),
+    "io_ring_start": ("QueueFailed", False),
     "sandbox_leave_user": ("SandboxIncomplete", True),
     "sandbox_drop_capabilities": ("SandboxIncomplete", False),
     "sandbox_hide_memory": ("SandboxIncomplete", True),

@@ -4,6 +4,7 @@
 #include "ublkd/base/cleanup.h"
 
 #include <errno.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #ifndef IORING_SETUP_NO_SQARRAY
@@ -85,6 +86,13 @@ int io_ring_open(struct io_uring *ring, unsigned submissions, unsigned completio
         return 0;
 }
 
+/* The shared library of liburing 2.3 lacks the functions for these two operations (they are in its map from 2.4 on). */
+static int register_with(
+        const struct io_uring *ring, unsigned operation, const void *argument, unsigned count)
+{
+        return syscall(SYS_io_uring_register, ring->ring_fd, operation, argument, count) < 0 ? -errno : 0;
+}
+
 int io_ring_start(struct io_uring *ring, bool fixed_files)
 {
         static const uint8_t operations[] = {IORING_OP_URING_CMD, IORING_OP_READ, IORING_OP_WRITE,
@@ -105,8 +113,8 @@ int io_ring_start(struct io_uring *ring, bool fixed_files)
         for (size_t i = 0; i < ARRAY_SIZE(operations); i++)
                 rules[OPERATIONS + i] = (struct io_uring_restriction){
                         .opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = operations[i]};
-        r = io_uring_register_restrictions(ring, rules, ARRAY_SIZE(rules));
-        return r < 0 ? r : io_uring_enable_rings(ring);
+        r = register_with(ring, IORING_REGISTER_RESTRICTIONS, rules, ARRAY_SIZE(rules));
+        return r < 0 ? r : register_with(ring, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
 }
 
 void io_ring_close(struct io_uring *ring)

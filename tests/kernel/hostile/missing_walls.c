@@ -32,8 +32,7 @@ WALL(sandbox_drop_capabilities, (void), ())
 WALL(sandbox_hide_memory, (void), ())
 WALL(landlock_close, (void), ())
 WALL(log_close, (void), ())
-WALL(io_uring_register_restrictions,
-        (struct io_uring *ring, struct io_uring_restriction *rules, unsigned count), (ring, rules, count))
+WALL(io_ring_start, (struct io_uring *ring, bool fixed_files), (ring, fixed_files))
 /* clang-format on */
 
 int __real_call_filter_install(void);
