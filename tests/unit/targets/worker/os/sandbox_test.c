@@ -60,6 +60,12 @@ static void check_powerless(uid_t user)
         CHECK_INT(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
 }
 
+#if defined(__SANITIZE_ADDRESS__) /* its reports need /proc: sandbox_leave_files() */
+enum { KEEPS_FILES = 1 };
+#else
+enum { KEEPS_FILES = 0 };
+#endif
+
 static int confined(void)
 {
         char network[64] = "", mounts[64] = "";
@@ -71,7 +77,7 @@ static int confined(void)
         CHECK(differs("/proc/self/ns/net", network));
         CHECK(!differs("/proc/self/ns/mnt", mounts));
         CHECK_INT(sandbox_leave_files(), 0);
-        CHECK(access("/proc", F_OK) < 0 && access("/etc", F_OK) < 0);
+        CHECK(KEEPS_FILES || (access("/proc", F_OK) < 0 && access("/etc", F_OK) < 0));
         CHECK_INT(sandbox_leave_user(70000), 0);
         CHECK_INT(sandbox_drop_capabilities(), 0);
         check_powerless(70000);
@@ -98,10 +104,8 @@ int main(void)
                             without = sandbox_open_unprivileged("/proc/self/pagemap", O_RDONLY);
         uint32_t before = effective();
 
-#if !defined(__SANITIZE_ADDRESS__)
         if (geteuid() == 0)
                 check_in_child(confined);
-#endif
         memset(page, 'x', sizeof(page));
         CHECK(with >= 0 && without >= 0);
         CHECK(entry_of(without) >> 62 != 0); /* that it is there is all that is looked at */
