@@ -16,8 +16,10 @@
 
 enum { LISTEN_MAX = 16 };
 
-/* Beyond those that systemd gives to containers, and as many as the driver has disks. */
-#define DEFAULT_UIDS "1879048192-1880096767"
+/* As many as the driver has disks: 0x77800000 to 0x778fffff. Above those that systemd gives to containers (up to
+ * 1879048191: UIDS-GIDS in its documentation) and those that SSSD gives to users of a directory (up to 2000200000:
+ * ldap_idmap_range_max in sssd-ldap(5)), below those that systemd calls foreign (from 2147352576 on). */
+#define DEFAULT_UIDS "2004877312-2005925887"
 
 static const char usage_text[] =
         "Usage: ublkd [OPTION]...\n"
