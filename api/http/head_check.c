@@ -3,7 +3,11 @@
  *
  * The HTTP library is lenient: it takes the first of two Content-Length, ignores Content-Length beside
  * Transfer-Encoding, and ends a text at a NUL. A proxy that parses the same bytes differently could pass one
- * client's request off as another's. So ublkd refuses every head that has two readings. */
+ * client's request off as another's. So ublkd refuses every head that has two readings.
+ *
+ * The library is lenient with chunks, too (line ends without CR, extensions, folded trailers), and ublkd never sees
+ * them. So no request follows a chunked one on a connection: where the chunks end for another reader does not
+ * matter then. */
 #include "api/http/head_check.h"
 
 #include "api/http/connection.h"
@@ -184,6 +188,7 @@ bool head_check(struct request *request, const char *method, const char *version
         struct head head = {};
 
         (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, on_header, &head);
+        request->last = request_header(request, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
         return check_target(request) && check_size(request, &head) && check_names(request, &head)
                && check_host(request, version) && check_framing(request, version)
                && check_hidden(request, &head, method);

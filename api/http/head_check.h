@@ -6,6 +6,6 @@
 
 enum { HEADERS_MAX = 64, HEAD_SIZE_MAX = 16 * 1024, TARGET_SIZE_MAX = 8 * 1024 };
 
-/* Return true; or false with a reply that closes the connection, because the start of the next request is
+/* Set request->last. Return true; or false with a reply that closes the connection, because the start of the next request is
  * unknown. */
 bool head_check(struct request *request, const char *method, const char *version);

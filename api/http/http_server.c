@@ -83,7 +83,8 @@ static enum MHD_Result send_reply(struct request *request)
                 && add_header(response, MHD_HTTP_HEADER_ALLOW, reply->allow)
                 && add_header(response, "Accept-Patch", accepted_patch(request))
                 && add_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, reply->authenticate)
-                && add_header(response, MHD_HTTP_HEADER_CONNECTION, reply->close ? "close" : NULL))
+                && add_header(
+                        response, MHD_HTTP_HEADER_CONNECTION, reply->close || request->last ? "close" : NULL))
                 result = MHD_queue_response(request->connection, reply->status, response);
         MHD_destroy_response(response);
         request->sent = result == MHD_YES;

@@ -70,6 +70,7 @@ struct request {
         bool suspended;
         struct tried tried;
         bool admitted;  /* api->admit() has been asked */
+        bool last;      /* the connection ends with the answer: head_check.h */
         bool abandoned; /* the client has left: close without a reply */
         bool sent;
 };
