@@ -227,8 +227,8 @@ int request_receive(struct request *request, const char *data, size_t size)
                 request->reply.close = true;
                 return -EMSGSIZE;
         }
-        if (request->reply.status != 0)
-                return 0;
+        if (request->reply.status != 0 || !(request->route->flags & ROUTE_BODY))
+                return 0; /* drained: request_finish() refuses it, if there is no reply yet */
         if (request->body_size > BODY_MAX)
                 reply_too_large(request);
         else

@@ -22,6 +22,7 @@ from api_listen_test import free_port
 SEED = int(os.environ.get("UBLKD_SEED", random.SystemRandom().randrange(1 << 32)))
 BODY = json.dumps(spec("evil")).encode()
 HOST = b"Host: x\r\n"
+BODY_MAX = 1 << 20
 JSON = b"Content-Type: application/json\r\n"
 LENGTH = b"Content-Length: %d\r\n" % len(BODY)
 
@@ -346,6 +347,11 @@ def memory_of(process):
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:")) * 1024
 
 
+def high_water_of(process):
+    with open(f"/proc/{process.pid}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:")) * 1024
+
+
 @pytest.mark.parametrize("greeting", [b"", b"GET /healthz HTTP/1.1\r\n"], ids=["silent", "half a request"])
 def test_ten_thousand_connections(tmp_path, greeting):
     """The server serves the last client, drops none, and needs hardly any memory for them."""
@@ -367,6 +373,24 @@ def test_ten_thousand_connections(tmp_path, greeting):
     for raw in held:
         raw.close()
     server.stop()
+
+
+@pytest.mark.parametrize("head", [b"GET /devices", b"GET /nothing", b"DELETE /devices/data", b"POST /devices/data/recover"])
+def test_a_body_that_no_route_takes_is_not_kept(server, head):
+    """Each client sends all but the last byte: what the server keeps of that, it keeps until the client goes on."""
+    size, clients = BODY_MAX, []
+    server.ask("GET", "/devices")
+    before = memory_of(server.process)
+    for _ in range(64):
+        raw = server.socket()
+        raw.sendall(head + b" HTTP/1.1\r\n" + HOST + b"Content-Length: %d\r\n\r\n" % size + bytes(size - 1))
+        clients.append(raw)
+    assert server.ask("GET", "/healthz").status == 200
+    for raw in clients:  # all that was sent has been read
+        raw.sendall(b"x")
+        assert 400 <= int(raw.recv(100).split(b" ", 2)[1]) < 500
+        raw.close()
+    assert high_water_of(server.process) - before < 32 << 20
 
 
 def test_one_user_on_tcp_leaves_room_for_others(tmp_path):
