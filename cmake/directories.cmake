@@ -24,3 +24,4 @@ ublkd_service_directory(UBLKD_SYSTEMD_UNIT_DIR systemd systemdsystemunitdir "" l
 ublkd_service_directory(UBLKD_UDEV_RULES_DIR udev udevdir /rules.d lib/udev/rules.d "For rules of udev")
 ublkd_service_directory(
   UBLKD_MODULES_LOAD_DIR systemd modulesloaddir "" lib/modules-load.d "For the names of kernel modules to load at boot")
+ublkd_service_directory(UBLKD_SYSUSERS_DIR systemd sysusersdir "" lib/sysusers.d "For the groups that systemd-sysusers creates")

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ublkd, the supervisor: parses argv, builds the manager, runs the loop. */
+#include "ublkd/host/host.h"
 #include "ublkd/offload/proc_spawn.h"
 #include "ublkd/kernel/kernel_feature.h"
 #include "ublkd/base/log.h"
@@ -21,6 +22,9 @@ enum { LISTEN_MAX = 16 };
  * ldap_idmap_range_max in sssd-ldap(5)), below those that systemd calls foreign (from 2147352576 on). */
 #define DEFAULT_UIDS "2004877312-2005925887"
 
+/* Created by units/sysusers.d. */
+#define DEFAULT_READERS "ublk"
+
 static const char usage_text[] =
         "Usage: ublkd [OPTION]...\n"
         "Manage user-space block devices (ublk) over a REST API.\n"
@@ -38,6 +42,8 @@ static const char usage_text[] =
         "  --unstable-paths POLICY  warn or refuse: what is done about a device on a path like /dev/sdb, "
         "which\n"
         "                       may be another disk after a reboot (default: warn)\n"
+        "  --readers POLICY     who may read, beside root: group[:NAME] or everyone\n"
+        "                       (default: group:" DEFAULT_READERS ")\n"
         "  --worker-uids FIRST-LAST  uids and gids of the workers alone: that of /dev/ublkbN runs as\n"
         "                       FIRST + N (default: " DEFAULT_UIDS ")\n"
         "  --sandbox POLICY     required or best-effort: whether a worker refuses to serve that cannot\n"
@@ -52,6 +58,7 @@ enum {
         OPT_WORKER,
         OPT_IGNORE_FEATURE,
         OPT_UNSTABLE_PATHS,
+        OPT_READERS,
         OPT_SANDBOX,
         OPT_WORKER_UIDS,
         OPT_LOG_LEVEL,
@@ -68,6 +75,7 @@ static const struct option options[] = {
         {"worker", required_argument, NULL, OPT_WORKER},
         {"ignore-feature", required_argument, NULL, OPT_IGNORE_FEATURE},
         {"unstable-paths", required_argument, NULL, OPT_UNSTABLE_PATHS},
+        {"readers", required_argument, NULL, OPT_READERS},
         {"sandbox", required_argument, NULL, OPT_SANDBOX},
         {"worker-uids", required_argument, NULL, OPT_WORKER_UIDS},
         {"log-level", required_argument, NULL, OPT_LOG_LEVEL},
@@ -188,6 +196,20 @@ static int parse_unstable_paths(const char *text, bool *ret_refuse)
         return 0;
 }
 
+static int parse_readers(const char *text, struct manager_options *manager)
+{
+        static const char prefix[] = "group:";
+        bool named = strncmp(text, prefix, strlen(prefix)) == 0 && text[strlen(prefix)];
+
+        if (strcmp(text, "everyone") != 0 && strcmp(text, "group") != 0 && !named) {
+                fprintf(stderr, "ublkd: --readers %s is unknown; give group, group:NAME or everyone\n", text);
+                return -EINVAL;
+        }
+        manager->readers = (struct api_readers){.everyone = strcmp(text, "everyone") == 0,
+                .name = named ? text + strlen(prefix) : DEFAULT_READERS};
+        return 0;
+}
+
 static int parse_sandbox(const char *text, bool *ret_best_effort)
 {
         if (strcmp(text, "required") != 0 && strcmp(text, "best-effort") != 0) {
@@ -239,6 +261,8 @@ static int parse_one(struct arguments *arguments, int option)
                 return parse_ignored(optarg, &manager->ignored_features);
         case OPT_UNSTABLE_PATHS:
                 return parse_unstable_paths(optarg, &manager->refuse_unstable_paths);
+        case OPT_READERS:
+                return parse_readers(optarg, manager);
         case OPT_WORKER_UIDS:
                 return parse_uids(optarg, manager);
         case OPT_SANDBOX:
@@ -269,8 +293,10 @@ static int parse_arguments(int argc, char *argv[], struct arguments *ret)
 {
         int option, r;
 
-        ret->manager = (struct manager_options){
-                .state_dir = "/var/lib/ublkd", .runtime_dir = "/run/ublkd", .listen = ret->listen};
+        ret->manager = (struct manager_options){.state_dir = "/var/lib/ublkd",
+                .runtime_dir = "/run/ublkd",
+                .listen = ret->listen,
+                .readers = {.name = DEFAULT_READERS}};
         (void)parse_uids(DEFAULT_UIDS, &ret->manager);
         while ((option = getopt_long(argc, argv, "h", options, NULL)) >= 0) {
                 r = parse_one(ret, option);
@@ -282,6 +308,20 @@ static int parse_arguments(int argc, char *argv[], struct arguments *ret)
                 return -EINVAL;
         }
         return 0;
+}
+
+/* A group that is made later counts from the next start on. */
+static void find_readers(struct api_readers *readers)
+{
+        if (readers->everyone)
+                return;
+        readers->group = host_group(readers->name);
+        readers->has_group = readers->group != 0;
+        if (!readers->has_group)
+                log_info(NULL,
+                        "There is no group %s: only root may read; to let others, create the group "
+                        "(systemd-sysusers), add them to it, and restart ublkd",
+                        readers->name);
 }
 
 static void log_problems(const struct problem_list *problems, int error)
@@ -325,5 +365,6 @@ int main(int argc, char *argv[])
         log_open(0);
         if (choose_worker(&arguments) < 0)
                 return EXIT_FAILURE;
+        find_readers(&arguments.manager.readers);
         return run(&arguments.manager) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

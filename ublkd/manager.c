@@ -367,6 +367,7 @@ static int open_api(
                         .store = manager->store,
                         .host = &manager->host,
                         .state_dir = options->state_dir,
+                        .readers = options->readers,
                         .refuse_unstable_paths = options->refuse_unstable_paths,
                         .disk_search = manager->disk_search,
                         .read_stats = api_read_stats,

@@ -2,6 +2,7 @@
 /* Owns every module of the supervisor and the event loop. */
 #pragma once
 
+#include "api/api.h"
 #include "ublkd/base/problem.h"
 #include "ublkd/workers/worker_start.h"
 
@@ -18,6 +19,7 @@ struct manager_options {
         uint64_t
                 ignored_features; /* features of the driver that ublkd does not use; bit N: kernel_feature_name(N) */
         bool refuse_unstable_paths; /* in a spec: api.h */
+        struct api_readers readers;
         struct worker_confinement confinement;
         size_t listen_count; /* 0: the sockets from systemd, else RUNTIME_DIR/ublkd.sock */
 };

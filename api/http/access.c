@@ -15,11 +15,34 @@
 
 enum { TOKEN_BYTES = (TOKEN_TEXT_SIZE - 1) / 2 };
 
-int peer_of_socket(int fd, struct peer *ret)
+/* Return 1 if one of the peer's supplementary groups is `group`, 0 if none is; -errno. A process may have 65536. */
+static int has_group(int fd, gid_t group)
+{
+        gid_t few[32], *groups = few;
+        _cleanup_free_ gid_t *many = NULL;
+        socklen_t size = sizeof(few);
+        int r = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, few, &size);
+
+        if (r < 0 && errno == ERANGE) {
+                groups = many = malloc(size);
+                if (!many)
+                        return -ENOMEM;
+                r = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, many, &size);
+        }
+        if (r < 0)
+                return -errno;
+        for (size_t i = 0; i < size / sizeof(*groups); i++)
+                if (groups[i] == group)
+                        return 1;
+        return 0;
+}
+
+int peer_of_socket(int fd, const struct api_readers *readers, struct peer *ret)
 {
         struct sockaddr_storage address;
         struct ucred credentials;
         socklen_t size = sizeof(address);
+        int r = 0;
 
         if (getsockname(fd, (struct sockaddr *)&address, &size) < 0)
                 return -errno;
@@ -30,13 +53,23 @@ int peer_of_socket(int fd, struct peer *ret)
         size = sizeof(credentials);
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
                 return -errno;
-        *ret = (struct peer){.uid = credentials.uid, .gid = credentials.gid, .pid = credentials.pid};
+        if (readers->has_group)
+                r = credentials.gid == readers->group ? 1 : has_group(fd, readers->group);
+        if (r < 0)
+                return r;
+        *ret = (struct peer){
+                .uid = credentials.uid, .gid = credentials.gid, .pid = credentials.pid, .in_group = r > 0};
         return 0;
 }
 
 bool peer_may_change(const struct peer *peer)
 {
         return peer->tcp || peer->uid == 0 || peer->uid == geteuid();
+}
+
+bool peer_may_read(const struct peer *peer, const struct api_readers *readers)
+{
+        return peer_may_change(peer) || readers->everyone || peer->in_group;
 }
 
 /* Read the token that an earlier start made. 0; -ENOENT; -EPERM: other users could read it; -EBADMSG: not a

@@ -2,6 +2,7 @@
 /* What the API needs of the supervisor, and the addresses and times of the server. */
 #pragma once
 
+#include "api/http/access.h"
 #include "ublkd/host/adoptable.h"
 #include "ublkd/model/backing_reach.h"
 #include "ublkd/model/daemon_counters.h"
@@ -60,6 +61,7 @@ struct api_config {
         const char *const *listen; /* "/path/of.sock" or "tcp://127.0.0.1:PORT", "tcp://[::1]:PORT" */
         size_t listen_count;
         struct api_times times;
+        struct api_readers readers;
         bool refuse_unstable_paths; /* refuse paths with kernel_name_may_change(), do not warn */
         unsigned passed_sockets; /* listening sockets from systemd, from descriptor 3 on; the API owns them */
 };

@@ -98,7 +98,8 @@ struct connection *connection_new(struct api *api, struct MHD_Connection *mhd)
         const union MHD_ConnectionInfo *info =
                 MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
         struct connection *connection = info ? calloc(1, sizeof(*connection)) : NULL;
-        int r = connection ? peer_of_socket(info->connect_fd, &connection->peer) : -ENOMEM;
+        int r = connection ? peer_of_socket(info->connect_fd, &api->config.readers, &connection->peer)
+                           : -ENOMEM;
 
         if (r >= 0)
                 r = sd_event_add_time_relative(api->event, &connection->deadline, CLOCK_MONOTONIC, 0,

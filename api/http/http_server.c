@@ -257,7 +257,7 @@ static bool may_connect(struct api *api, int fd)
         struct peer peer;
         char body[512];
 
-        if (peer_of_socket(fd, &peer) >= 0 && connection_allowed(api, &peer))
+        if (peer_of_socket(fd, &api->config.readers, &peer) >= 0 && connection_allowed(api, &peer))
                 return true;
         problem_text(PROBLEM_TOO_MANY_CONNECTIONS,
                 "Too many connections are open; close some, or send several requests over one.", body,

@@ -64,6 +64,41 @@ static bool check_access(struct request *request)
         return false;
 }
 
+static void reply_may_not_read(struct request *request)
+{
+        const struct api_readers *readers = &request->api->config.readers;
+        unsigned uid = request->peer.uid;
+
+        if (readers->has_group)
+                reply_problem(request, PROBLEM_FORBIDDEN,
+                        "User %u may not read: only root and the group %s may; ask root to add you to the "
+                        "group %s, then log in again.",
+                        uid, readers->name, readers->name);
+        else if (readers->name)
+                reply_problem(request, PROBLEM_FORBIDDEN,
+                        "User %u may not read: only root may, as there was no group %s when ublkd started; "
+                        "ask root to create the group, to add you to it, and to restart ublkd.",
+                        uid, readers->name);
+        else
+                reply_problem(request, PROBLEM_FORBIDDEN,
+                        "User %u may not read: only root may; send the request as root.", uid);
+}
+
+/* To a client that may not read, every path looks alike, so it does not learn what exists. */
+static bool check_reader(struct request *request)
+{
+        char name[PATH_NAME_MAX], allow[ALLOW_MAX];
+        const struct route *route;
+
+        if (peer_may_read(&request->peer, &request->api->config.readers))
+                return true;
+        if (route_find(request->api->routes, request->path, request->method, &route, name, allow) >= 0
+                && (route->flags & ROUTE_PUBLIC))
+                return true;
+        reply_may_not_read(request);
+        return false;
+}
+
 static bool check_route(struct request *request)
 {
         char allow[ALLOW_MAX];
@@ -179,7 +214,7 @@ static bool must_not_come(const struct request *request)
 void request_begin(struct request *request, const char *method)
 {
         request->method = parse_method(method);
-        if (check_access(request) && check_route(request) && check_headers(request))
+        if (check_access(request) && check_reader(request) && check_route(request) && check_headers(request))
                 (void)check_query(request);
         if (announced_length(request) > BODY_MAX) {
                 reply_too_large(request);

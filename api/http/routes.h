@@ -9,6 +9,7 @@ enum route_flag {
         ROUTE_BODY = 1 << 1,        /* takes JSON; other routes take no body */
         ROUTE_MERGE_PATCH = 1 << 2, /* that JSON is a merge patch */
         ROUTE_ANY_TIME = 1 << 3,    /* shows no device: need not wait for the first pass */
+        ROUTE_PUBLIC = 1 << 4,      /* also for clients that may not read */
 };
 
 struct route {

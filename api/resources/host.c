@@ -79,7 +79,8 @@ static bool add_policy(cJSON *object, const struct api_config *config)
 
         return policy
                && cJSON_AddStringToObject(
-                       policy, "unstablePaths", path_policy_to_string(config->refuse_unstable_paths));
+                       policy, "unstablePaths", path_policy_to_string(config->refuse_unstable_paths))
+               && cJSON_AddStringToObject(policy, "readers", config->readers.everyone ? "everyone" : "group");
 }
 
 /* Append a new object to the array, which owns it. Return NULL on ENOMEM. */

@@ -4,13 +4,12 @@ import itertools
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
 
 from api_server import Answer, Server, ask, check_problem, read_all, read_status, send, spec
+from other_user import NEEDS_ROOT, user
 
 BODY_MAX = 1024 * 1024
 
@@ -316,13 +315,6 @@ def test_at_the_connection_limit_an_idle_client_makes_room(server):
 
 
 AS_OTHER_USER = """
-import os, sys
-os.environ["UBLKD_API_SERVER"] = "unused"
-from api_server import UnixConnection, ask, check_problem, spec
-import conformance
-conformance.document()  # this account may be the only one that can read it
-os.setgroups([]); os.setgid(65534); os.setuid(65534)
-path = sys.argv[1]
 assert ask(UnixConnection(path), "GET", "/devices").status == 200
 assert ask(UnixConnection(path), "GET", "/host").status == 200
 for method, target, body in (("POST", "/devices", spec()), ("PUT", "/devices/data", spec()),
@@ -344,14 +336,11 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@NEEDS_ROOT
 def test_other_users_may_only_read_and_cannot_lock_out_root(open_server):
     server = open_server
-    child = subprocess.Popen([sys.executable, "-c", AS_OTHER_USER, server.path], stdin=subprocess.PIPE,
-                             stdout=subprocess.PIPE, text=True, cwd=os.path.dirname(os.path.abspath(__file__)))
-    assert child.stdout.readline() == "done\n"
-    server.until("connections", 128)
-    assert server.ask("GET", "/devices").json["items"] == []
-    assert server.ask("POST", "/devices", spec()).status == 201
-    child.communicate()
-    assert child.returncode == 0
+    with user(server, AS_OTHER_USER) as child:
+        assert child.stdout.readline() == "done\n"
+        server.until("connections", 128)
+        assert server.ask("GET", "/devices").json["items"] == []
+        assert server.ask("POST", "/devices", spec()).status == 201

@@ -4,6 +4,7 @@
  *   api_test_server [--state-dir DIR] [--sqlite] [--listen ADDRESS]... [--passed N]
  *                   [--times IDLE,HEAD,BODY,REPLY]     milliseconds
  *                   [--unstable-paths refuse]          like ublkd
+ *                   [--readers everyone|GID]           who may read, beside root
  *                   [--patience TIME]                  of the search for users, milliseconds
  *
  * Prints "ready" when it serves. Then it reads commands from stdin, one for each line, and answers each with
@@ -504,6 +505,14 @@ static void parse_times(const char *text, struct api_times *ret)
                 .reply = reply * UINT64_C(1000)};
 }
 
+static void parse_readers(const char *text, struct api_readers *ret)
+{
+        *ret = (struct api_readers){.everyone = strcmp(text, "everyone") == 0, .name = "ublk"};
+        if (!ret->everyone)
+                ret->group = (gid_t)strtoul(text, NULL, 10);
+        ret->has_group = ret->group != 0;
+}
+
 /* Parse the options (above). */
 static bool parse_arguments(int argc, char *argv[], struct api_config *config, const char **listen,
         bool *ret_sqlite, uint64_t *ret_patience)
@@ -525,6 +534,8 @@ static bool parse_arguments(int argc, char *argv[], struct api_config *config, c
                         *ret_patience = strtoull(value, NULL, 10) * 1000;
                 else if (value && strcmp(argv[i], "--unstable-paths") == 0)
                         config->refuse_unstable_paths = strcmp(value, "refuse") == 0;
+                else if (value && strcmp(argv[i], "--readers") == 0)
+                        parse_readers(value, &config->readers);
                 else if (value && strcmp(argv[i], "--passed") == 0)
                         config->passed_sockets = (unsigned)atoi(value);
                 else

@@ -54,6 +54,7 @@ def test_a_worker_that_is_started_by_hand(arguments):
     assert run.returncode == 2 and run.stdout == "" and run.stderr.startswith("Usage: ublkd-worker"), run
 
 
-def test_an_unknown_policy():
-    run = subprocess.run([UBLKD, "--unstable-paths", "forbid"], capture_output=True, text=True, timeout=60, check=False)
-    assert run.returncode == 2 and "give warn or refuse" in run.stderr
+@pytest.mark.parametrize("option, word", [("--unstable-paths", "forbid"), ("--readers", "noone"), ("--readers", "group:")])
+def test_an_unknown_policy(option, word):
+    run = subprocess.run([UBLKD, option, word], capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 2 and option in run.stderr and run.stderr.count("\n") == 1

@@ -6,10 +6,10 @@ import tempfile
 import pytest
 
 
-def running(directory):
+def running(directory, *arguments):
     from api_server import Server  # asks the environment, which tests without a server do not have
 
-    server = Server(directory)
+    server = Server(directory, *arguments)
     assert server.started, server.process.stderr.read()
     yield server
     server.stop()
@@ -22,8 +22,8 @@ def server(tmp_path):
 
 @pytest.fixture
 def open_server():
-    """A server whose directory every user can reach. Each pytest that starts resets the modes below tmp_path, so a mode
+    """A server that everyone may read from, and whose directory every user can reach. Each pytest that starts resets the modes below tmp_path, so a mode
     set there does not last while other tests run."""
     with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
         os.chmod(directory, 0o755)
-        yield from running(directory)
+        yield from running(directory, "--readers", "everyone")

@@ -22,8 +22,10 @@ OPTIONS = {
     "UBLKD_SYSTEMD_UNIT_DIR": "/etc/units",
     "UBLKD_UDEV_RULES_DIR": "rules",
     "UBLKD_MODULES_LOAD_DIR": "/etc/modules",
+    "UBLKD_SYSUSERS_DIR": "/etc/groups",
 }
 INSTALLED = {
+    "etc/groups/ublkd.conf",
     "etc/modules/ublkd.conf",
     "etc/units/ublkd.service",
     "etc/units/ublkd.socket",

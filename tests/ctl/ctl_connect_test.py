@@ -3,6 +3,7 @@
 import os
 import shutil
 import socket
+import tempfile
 
 import pytest
 from api_listen_test import free_port
@@ -51,6 +52,20 @@ def test_a_user_who_may_read_may_not_change(public):
     public("list", **OTHER_USER)
     run = public("create", "data", *NULL, status=NOT_ALLOWED, **OTHER_USER)
     assert run.err.count("\n") == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a user who may less")
+@pytest.mark.parametrize("verb", [["list"], ["describe", "data"], ["host"], ["events"]], ids=lambda verb: verb[0])
+def test_a_user_who_may_not_read_learns_what_to_ask_for(verb):
+    with tempfile.TemporaryDirectory(prefix="ublkd-ctl-") as directory:
+        os.chmod(directory, 0o755)
+        server = Server(directory, "--readers", "4242")
+        assert server.started, server.process.stderr.read()
+        public = Ctl(server.path, program=shutil.copy(PROGRAM, directory))
+        run = public(*verb, status=NOT_ALLOWED, **OTHER_USER)
+        assert run.out == "" and run.err.count("\n") == 1 and "ask root to add you to the group ublk" in run.err
+        public("list", **{**OTHER_USER, "extra_groups": [4242]})
+        server.stop()
 
 
 def test_the_option_overrides_the_environment(server):

@@ -55,13 +55,13 @@ gid_t host_find_group(const char *const *paths, size_t count, const char *name)
         return 0;
 }
 
-/* Read the files instead of calling getgrnam(), which may wait for a server on the network. "disk" is a system
- * group, which is always in a file. */
-static gid_t find_disk_group(void)
+/* Read the files instead of calling getgrnam(), which may wait for a server on the network. System groups are always
+ * in a file. */
+gid_t host_group(const char *name)
 {
         static const char *const paths[] = {"/etc/group", "/usr/lib/group"}; /* the other: nss-altfiles */
 
-        return host_find_group(paths, ARRAY_SIZE(paths), "disk");
+        return host_find_group(paths, ARRAY_SIZE(paths), name);
 }
 
 int host_read(struct host *host)
@@ -77,7 +77,7 @@ int host_read(struct host *host)
                 return -ENOMEM;
         free(host->kernel);
         host->kernel = kernel;
-        host->disk_group = find_disk_group();
+        host->disk_group = host_group("disk");
         host->walls = kernel_walls_read();
         host->cpus = cpus > 0 ? (unsigned)cpus : 1;
         return 0;

@@ -65,4 +65,7 @@ int host_tell_state(struct host *host, const char *directory, const struct state
 /* Return the group `name` from the first of `count` files in the form of group(5) that has it; 0 (root) if none
  * has. */
 gid_t host_find_group(const char *const *paths, size_t count, const char *name);
+/* Return the group `name` of this machine, 0 if there is none. Asks no name service, so it finds local groups only.
+ * Reads files: call it before the loop runs. */
+gid_t host_group(const char *name);
 void host_clear(struct host *host);
