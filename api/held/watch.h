@@ -10,8 +10,8 @@
 
 enum {
         WATCHES_MAX = 64,
-        WATCHES_KEPT = 16,      /* of them, only for clients that may change devices */
-        WATCHES_OF_A_USER = 16, /* that may not change devices */
+        WATCHES_KEPT = 16,     /* of them, only for clients that may change devices */
+        WATCHES_OF_A_USER = 8, /* that may not change devices */
 };
 
 /* Make the reply a stream of the events after `revision` that match request->query; or set a reply that names

@@ -16,6 +16,8 @@
 /* How long a client may take, in microseconds. 0: the time that docs/api.md documents. */
 struct api_times {
         uint64_t idle, head, body, reply;
+        uint64_t
+                token; /* over TCP, from the connection until the head of a request with the token has come */
 };
 
 struct spec_preflight;

@@ -11,7 +11,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { DEADLINE_ACCURACY_USEC = 100 * 1000 };
+enum {
+        DEADLINE_ACCURACY_USEC = 100 * 1000,
+        TOKEN_SECONDS = 2, /* from the connection until the head of a request with the token */
+};
 
 static const unsigned default_seconds[] = {
         [CONNECTION_IDLE] = 30,
@@ -35,6 +38,28 @@ static uint64_t time_of(const struct api *api, enum connection_state state)
         };
 
         return configured[state] ? configured[state] : default_seconds[state] * UINT64_C(1000000);
+}
+
+static uint64_t now_usec(const struct api *api)
+{
+        uint64_t now = 0;
+
+        (void)sd_event_now(api->event, CLOCK_MONOTONIC, &now); /* fails only in another process */
+        return now;
+}
+
+/* The same for this connection: over TCP it has little time until the token must have come, whatever its state. */
+static uint64_t time_left(const struct connection *connection, enum connection_state state)
+{
+        const struct api *api = connection->api;
+        uint64_t time = time_of(api, state), token = api->config.times.token, past, left;
+
+        if (connection->kind != CLIENT_UNKNOWN || state == CONNECTION_CLOSED)
+                return time;
+        token = token ? token : TOKEN_SECONDS * UINT64_C(1000000);
+        past = now_usec(api) - connection->since;
+        left = past < token ? token - past : 1;
+        return time > 0 && time < left ? time : left;
 }
 
 static void unlink_connection(struct connection *connection)
@@ -82,15 +107,25 @@ static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_,
                 connection_enter(connection, CONNECTION_HEAD);
                 return 0;
         }
-        if (connection->state == CONNECTION_BODY && request) {
+        if (connection->state == CONNECTION_BODY && request
+                && !(connection->kind == CLIENT_UNKNOWN && request->reply.status != 0)) /* keep that 401 */
                 reply_problem(request, PROBLEM_BODY_TOO_SLOW,
                         "The body timed out after %u s; send it faster, or in smaller requests.",
                         (unsigned)(time_of(connection->api, CONNECTION_BODY) / 1000000));
+        if (connection->state == CONNECTION_BODY && request)
                 connection_write_last(connection->fd, request->reply.status, request->reply.content_type,
                         request->reply.body);
-        }
         shut_down(connection);
         return 0;
+}
+
+static enum client_kind kind_of(const struct api *api, const struct peer *peer)
+{
+        if (peer->tcp)
+                return CLIENT_UNKNOWN;
+        if (peer_may_change(peer))
+                return CLIENT_CHANGES;
+        return peer_may_read(peer, &api->config.readers) ? CLIENT_READS : CLIENT_STRANGER;
 }
 
 struct connection *connection_new(struct api *api, struct MHD_Connection *mhd)
@@ -111,6 +146,8 @@ struct connection *connection_new(struct api *api, struct MHD_Connection *mhd)
                 return NULL;
         }
         connection->api = api;
+        connection->kind = kind_of(api, &connection->peer);
+        connection->since = now_usec(api);
         connection->fd = info->connect_fd;
         append_connection(connection);
         connection_enter(connection, CONNECTION_IDLE);
@@ -137,7 +174,7 @@ struct connection *connection_of(struct MHD_Connection *mhd)
 
 void connection_enter(struct connection *connection, enum connection_state state)
 {
-        uint64_t time = time_of(connection->api, state);
+        uint64_t time = time_left(connection, state);
 
         if (connection->state == CONNECTION_CLOSED)
                 return;
@@ -150,43 +187,88 @@ void connection_enter(struct connection *connection, enum connection_state state
         (void)sd_event_source_set_enabled(connection->deadline, time > 0 ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
-static bool is_privileged(const struct peer *peer)
+/* How many connections clients of a kind may have; 0: as many as there are. */
+static const struct {
+        unsigned together, of_a_user;
+} shares[] = {
+        [CLIENT_CHANGES] = {},
+        [CLIENT_TOKEN] = {.together = CONNECTIONS_OF_TOKEN},
+        [CLIENT_READS] = {.together = CONNECTIONS_OF_READERS, .of_a_user = CONNECTIONS_OF_A_USER},
+        [CLIENT_STRANGER] = {.together = CONNECTIONS_OF_OTHERS, .of_a_user = CONNECTIONS_OF_A_STRANGER},
+        [CLIENT_UNKNOWN] = {.together = CONNECTIONS_WITHOUT_TOKEN},
+};
+static_assert(ARRAY_SIZE(shares) == _CLIENT_KIND_MAX, "every kind has a share");
+
+/* Some connections: of a kind (_CLIENT_KIND_MAX: of any), and of one user (NULL: of any). */
+struct some {
+        enum client_kind kind;
+        const uid_t *uid;
+};
+
+static bool is_one_of(const struct connection *connection, const struct some *some)
 {
-        return !peer->tcp && peer_may_change(peer);
+        return connection->state != CONNECTION_CLOSED
+               && (some->kind == _CLIENT_KIND_MAX || connection->kind == some->kind)
+               && (!some->uid || connection->peer.uid == *some->uid);
 }
 
-static bool is_same_user(const struct peer *one, const struct peer *other)
-{
-        return one->tcp == other->tcp && one->uid == other->uid;
-}
-
-static unsigned count_of(const struct api *api, const struct peer *peer)
+static unsigned count_some(const struct api *api, const struct some *some)
 {
         unsigned count = 0;
 
         for (const struct connection *connection = api->clients; connection; connection = connection->next)
-                count += connection->state != CONNECTION_CLOSED && is_same_user(&connection->peer, peer);
+                count += is_one_of(connection, some);
         return count;
 }
 
-bool connection_allowed(struct api *api, const struct peer *peer)
-{
-        if (is_privileged(peer))
-                return true;
-        if (count_of(api, peer) >= CONNECTIONS_OF_A_USER && !connection_close_idle(api, peer))
-                return false;
-        return api->connections < CONNECTIONS_MAX - CONNECTIONS_KEPT;
-}
-
-bool connection_close_idle(struct api *api, const struct peer *peer)
+/* Close the one of some that has been in its state for longest, and is idle; `busy`: also if it is not. Not the newest
+ * of all. */
+static bool close_one(struct api *api, const struct some *some, bool busy)
 {
         for (struct connection *connection = api->clients; connection; connection = connection->next)
-                if (connection != api->last_client && (!peer || is_same_user(&connection->peer, peer))
-                        && is_idle(connection)) {
+                if (connection != api->last_client && is_one_of(connection, some)
+                        && (busy || is_idle(connection))) {
                         shut_down(connection);
                         return true;
                 }
         return false;
+}
+
+static bool has_room(struct api *api, const struct some *some, unsigned limit)
+{
+        return limit == 0 || count_some(api, some) < limit || close_one(api, some, false)
+               || (some->kind == CLIENT_UNKNOWN && close_one(api, some, true));
+}
+
+bool connection_allowed(struct api *api, const struct peer *peer)
+{
+        enum client_kind kind = kind_of(api, peer);
+
+        return has_room(api, &(struct some){.kind = kind, .uid = &peer->uid}, shares[kind].of_a_user)
+               && has_room(api, &(struct some){.kind = kind}, shares[kind].together);
+}
+
+bool connection_has_token(struct connection *connection)
+{
+        struct api *api = connection->api;
+
+        if (connection->kind != CLIENT_UNKNOWN)
+                return true;
+        if (!has_room(api, &(struct some){.kind = CLIENT_TOKEN}, shares[CLIENT_TOKEN].together))
+                return false;
+        connection->kind = CLIENT_TOKEN;
+        connection_enter(connection, connection->state); /* its time is longer now */
+        return true;
+}
+
+bool connection_is_privileged(const struct connection *connection)
+{
+        return connection->kind == CLIENT_CHANGES || connection->kind == CLIENT_TOKEN;
+}
+
+bool connection_close_idle(struct api *api)
+{
+        return close_one(api, &(struct some){.kind = _CLIENT_KIND_MAX}, false);
 }
 
 void connection_write_last(int fd, unsigned status, const char *content_type, const char *body)

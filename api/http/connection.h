@@ -11,10 +11,25 @@
 #include <microhttpd.h>
 #include <systemd/sd-event.h>
 
+/* What clients of each kind (enum client_kind) may have together leaves more than a hundred connections for root: no
+ * other client can take these. */
 enum {
         CONNECTIONS_MAX = 512,
-        CONNECTIONS_KEPT = 64,       /* of them, only for clients that may change devices */
-        CONNECTIONS_OF_A_USER = 128, /* that may not change devices; all of TCP counts as one user */
+        CONNECTIONS_OF_TOKEN = 128,   /* over TCP, with the token */
+        CONNECTIONS_OF_READERS = 128, /* of all users that may read */
+        CONNECTIONS_OF_OTHERS = 32,   /* of all users that may not */
+        CONNECTIONS_WITHOUT_TOKEN = 64,
+        CONNECTIONS_OF_A_USER = 16,   /* that may read */
+        CONNECTIONS_OF_A_STRANGER = 4 /* a user that may not */
+};
+
+enum client_kind {
+        CLIENT_CHANGES,  /* may change devices, over a Unix socket */
+        CLIENT_TOKEN,    /* over TCP, and a request has had the token */
+        CLIENT_READS,    /* may read */
+        CLIENT_STRANGER, /* may do neither */
+        CLIENT_UNKNOWN,  /* over TCP, without the token so far */
+        _CLIENT_KIND_MAX
 };
 
 enum connection_state {
@@ -33,7 +48,9 @@ struct request;
 struct connection {
         struct api *api;
         struct peer peer;
-        int fd; /* the library owns it */
+        enum client_kind kind;
+        uint64_t since; /* the client connected; CLOCK_MONOTONIC, microseconds */
+        int fd;         /* the library owns it */
         enum connection_state state;
         size_t target_size; /* bytes of the request line */
         bool target_has_space;
@@ -53,13 +70,21 @@ struct connection *connection_of(struct MHD_Connection *mhd);
 /* Enter a state and start its deadline. */
 void connection_enter(struct connection *connection, enum connection_state state);
 
-/* Return whether `peer` may open one more connection. At the limit of its user, close that user's connection
- * that has been idle for longest. */
+/* Return whether `peer` may open one more connection. At the limit of its user, or of all clients of its kind, close
+ * the one of these that has been idle for longest. Of clients over TCP without the token the oldest makes room, idle
+ * or not; never one that has had the token. */
 bool connection_allowed(struct api *api, const struct peer *peer);
 
-/* Close the connection that has been idle for longest, of `peer` (NULL: of any peer). The newest connection
- * stays: its client has had no time to send a request. Return false if there is none to close. */
-bool connection_close_idle(struct api *api, const struct peer *peer);
+/* Note that a request over TCP has had the token. Return false if there are too many such connections, and none is
+ * idle. */
+bool connection_has_token(struct connection *connection);
+
+/* Return whether the client may change devices, and over TCP has had the token. */
+bool connection_is_privileged(const struct connection *connection);
+
+/* Close the connection that has been idle for longest. The newest one stays: its client has had no time to send a
+ * request. Return false if there is none to close. */
+bool connection_close_idle(struct api *api);
 
 /* Write a whole answer to the socket past the library, as much as fits at once. For when the library takes no
  * reply any more, or does not know the socket yet. The connection is of no use afterwards. */

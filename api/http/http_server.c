@@ -34,7 +34,7 @@ enum {
         CONNECTION_SECONDS = 30,
         CONNECTION_MEMORY = 64 * 1024, /* headers, receive buffer and send buffer */
         STREAM_BLOCK = 8 * 1024,
-        ACCEPT_AT_ONCE = 64,
+        ACCEPT_AT_ONCE = 4, /* then other events get their turn */
         ACCEPT_PAUSE_USEC = 1000 * 1000,
         FULL_PAUSE_USEC = 100 * 1000,
         PASSED_FD = 3, /* SD_LISTEN_FDS_START */
@@ -230,7 +230,7 @@ static int accept_again_in(struct api *api, uint64_t usec)
  * enough is closed at once. */
 static int make_room(struct api *api)
 {
-        (void)connection_close_idle(api, NULL);
+        (void)connection_close_idle(api);
         return accept_again_in(api, FULL_PAUSE_USEC);
 }
 

@@ -51,8 +51,19 @@ static bool check_access(struct request *request)
 {
         const char *authorization = request_header(request, MHD_HTTP_HEADER_AUTHORIZATION);
 
-        if (!request->peer.tcp || token_matches(request->api->token, authorization))
+        if (!request->peer.tcp)
                 return true;
+        if (token_matches(request->api->token, authorization)) {
+                if (connection_has_token(request->client))
+                        return true;
+                reply_problem(request, PROBLEM_TOO_MANY_CONNECTIONS,
+                        "Too many connections with the token are open (limit: %d); close some, or send "
+                        "several "
+                        "requests over one.",
+                        CONNECTIONS_OF_TOKEN);
+                request->reply.close = true;
+                return false;
+        }
         reply_problem(request, PROBLEM_UNAUTHORIZED,
                 authorization
                         ? "The token is wrong; the right one is in the file api-token of the state "

@@ -17,7 +17,6 @@ import time
 import pytest
 
 from api_server import DEADLINE, Server, check_problem, read_all, spec
-from api_listen_test import free_port
 
 SEED = int(os.environ.get("UBLKD_SEED", random.SystemRandom().randrange(1 << 32)))
 BODY = json.dumps(spec("evil")).encode()
@@ -391,25 +390,6 @@ def test_a_body_that_no_route_takes_is_not_kept(server, head):
         assert 400 <= int(raw.recv(100).split(b" ", 2)[1]) < 500
         raw.close()
     assert high_water_of(server.process) - before < 32 << 20
-
-
-def test_one_user_on_tcp_leaves_room_for_others(tmp_path):
-    port = free_port()
-    server = Server(tmp_path, listen=[str(tmp_path / "api.sock"), f"tcp://127.0.0.1:{port}"])
-    assert server.started, server.process.stderr.read()
-    busy = []
-    for _ in range(140):
-        raw = socket.create_connection(("127.0.0.1", port), DEADLINE)
-        raw.sendall(b"GET /healthz HTTP/1.1\r\n")
-        busy.append(raw)
-    answer = read_all(busy[-1])
-    assert answer == b"" or (answer.startswith(b"HTTP/1.1 503 ") and b"too-many-connections" in answer)
-    server.until("connections", 128)
-    assert server.ask("GET", "/healthz").status == 200, "over the Unix socket"
-    for raw in busy:
-        raw.close()
-    server.until("connections", 0)
-    server.stop()
 
 
 GOOD = [post(JSON + LENGTH), post(JSON + b"Transfer-Encoding: chunked\r\n", CHUNKED), NEXT,

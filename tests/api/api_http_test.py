@@ -321,11 +321,11 @@ for method, target, body in (("POST", "/devices", spec()), ("PUT", "/devices/dat
                              ("DELETE", "/devices/data", None), ("POST", "/devices/data/recover", None)):
     problem = check_problem(ask(UnixConnection(path), method, target, body), 403, "forbidden")
     assert "65534" in problem["detail"]
-watchers, answers = [UnixConnection(path) for _ in range(17)], []
+watchers, answers = [UnixConnection(path) for _ in range(9)], []
 for watcher in watchers:
     watcher.request("GET", "/events")
     answers.append(watcher.getresponse().status)
-assert answers == 16 * [200] + [503], answers
+assert answers == 8 * [200] + [503], answers
 for watcher in watchers:
     watcher.close()
 idle = [UnixConnection(path) for _ in range(600)]
@@ -341,6 +341,6 @@ def test_other_users_may_only_read_and_cannot_lock_out_root(open_server):
     server = open_server
     with user(server, AS_OTHER_USER) as child:
         assert child.stdout.readline() == "done\n"
-        server.until("connections", 128)
+        server.until("connections", 16)
         assert server.ask("GET", "/devices").json["items"] == []
         assert server.ask("POST", "/devices", spec()).status == 201

@@ -2,7 +2,7 @@
 /* The API with a store and a fake reconciler, for the tests of the API.
  *
  *   api_test_server [--state-dir DIR] [--sqlite] [--listen ADDRESS]... [--passed N]
- *                   [--times IDLE,HEAD,BODY,REPLY]     milliseconds
+ *                   [--times IDLE,HEAD,BODY,REPLY[,TOKEN]]     milliseconds
  *                   [--unstable-paths refuse]          like ublkd
  *                   [--readers everyone|GID]           who may read, beside root
  *                   [--patience TIME]                  of the search for users, milliseconds
@@ -496,13 +496,14 @@ static void stop(struct server *server)
 
 static void parse_times(const char *text, struct api_times *ret)
 {
-        unsigned idle = 0, head = 0, body = 0, reply = 0;
+        unsigned idle = 0, head = 0, body = 0, reply = 0, token = 0;
 
-        (void)sscanf(text, "%u,%u,%u,%u", &idle, &head, &body, &reply);
+        (void)sscanf(text, "%u,%u,%u,%u,%u", &idle, &head, &body, &reply, &token);
         *ret = (struct api_times){.idle = idle * UINT64_C(1000),
                 .head = head * UINT64_C(1000),
                 .body = body * UINT64_C(1000),
-                .reply = reply * UINT64_C(1000)};
+                .reply = reply * UINT64_C(1000),
+                .token = token * UINT64_C(1000)};
 }
 
 static void parse_readers(const char *text, struct api_readers *ret)

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""What clients may hold of the server, however many users they are: root and the owner of the token get in."""
+import contextlib
+import os
+import socket
+import tempfile
+import time
+
+import pytest
+from api_listen_test import connect_tcp, free_port
+from api_server import DEADLINE, Server, ask, read_all, spec
+from other_user import NEEDS_ROOT
+
+HALF = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"  # not idle: the rest of the head may come
+FIRST_UID = 200000  # as /etc/subuid gives 65536 of them to a user
+
+
+@contextlib.contextmanager
+def be(uid):
+    """Sockets that connect meanwhile belong to that user."""
+    os.seteuid(uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def hold(server, uid, count=1, data=HALF):
+    """Connections of a user that the server keeps, and those that it refused."""
+    all_of_them, kept, refused = [], [], []
+    for _ in range(count):
+        with be(uid):
+            raw = server.socket()
+        with contextlib.suppress(BrokenPipeError):
+            raw.sendall(data)
+        all_of_them.append(raw)
+    assert server.ask("GET", "/healthz").status == 200  # it has accepted the others before this one
+    for raw in all_of_them:
+        raw.settimeout(0)
+        try:
+            refused.append(raw.recv(4096))
+            raw.close()
+        except BlockingIOError:
+            kept.append(raw)
+    return kept, refused
+
+
+def check_root_gets_in(server, held):
+    """With as many connections as an administrator's programs may need, all at once."""
+    mine = [server.connect() for _ in range(100)]
+    for connection in mine:
+        connection.request("GET", "/devices")
+    assert [connection.getresponse().status for connection in mine] == [200] * len(mine)
+    assert server.ask("POST", "/devices", spec()).status == 201
+    for raw in held:
+        raw.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            raw.recv(1)  # root did not need to take it away
+
+
+@NEEDS_ROOT
+def test_one_reader_has_few_connections(open_server):
+    kept, refused = hold(open_server, FIRST_UID, 20)
+    assert len(kept) == 16 and len(refused) == 4
+    assert all(answer.startswith(b"HTTP/1.1 503 ") and b"too-many-connections" in answer for answer in refused)
+    other, _ = hold(open_server, FIRST_UID + 1)
+    assert other, "another user has room"
+    check_root_gets_in(open_server, kept)
+
+
+@NEEDS_ROOT
+def test_many_readers_leave_root_its_connections(open_server):
+    kept, refused = [], 0
+    for uid in range(FIRST_UID, FIRST_UID + 100):
+        more, over = hold(open_server, uid, 2)
+        kept, refused = kept + more, refused + len(over)
+    assert len(kept) == 128 and refused == 72
+    check_root_gets_in(open_server, kept)
+
+
+@NEEDS_ROOT
+def test_users_who_may_not_read_leave_readers_theirs():
+    with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
+        os.chmod(directory, 0o755)
+        server = Server(directory, "--readers", str(FIRST_UID))
+        kept = []
+        for uid in range(FIRST_UID + 1, FIRST_UID + 21):
+            more, _ = hold(server, uid, 6)
+            assert len(more) <= 4
+            kept += more
+        assert len(kept) == 32
+        previous = os.getegid()
+        os.setegid(FIRST_UID)  # a member of the group
+        reader, _ = hold(server, FIRST_UID + 30, 1)
+        os.setegid(previous)
+        assert reader
+        check_root_gets_in(server, kept)
+        server.stop()
+
+
+@pytest.fixture
+def tcp(tmp_path):
+    port = free_port()
+    server = Server(tmp_path, "--times", "60000,60000,60000,60000,1000",
+                    listen=[str(tmp_path / "api.sock"), f"tcp://127.0.0.1:{port}"])
+    assert server.started, server.process.stderr.read()
+    server.port = port
+    server.headers = {"Authorization": "Bearer " + (tmp_path / "api-token").read_text().strip()}
+    yield server
+    server.stop()
+
+
+def tcp_socket(server, data=b""):
+    raw = socket.create_connection(("127.0.0.1", server.port), DEADLINE)
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        raw.sendall(data)
+    return raw
+
+
+def test_clients_without_the_token_do_not_push_out_its_owner(tcp):
+    owner = connect_tcp(tcp.port)
+    assert ask(owner, "GET", "/healthz", headers=tcp.headers).status == 200
+    flood = []
+    for number in range(400):
+        flood.append(tcp_socket(tcp, (b"", HALF, b"POST /devices HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")[number % 3]))
+        if number % 50 == 0:
+            assert ask(owner, "GET", "/healthz", headers=tcp.headers).status == 200, "idle between its requests"
+            assert ask(connect_tcp(tcp.port), "GET", "/healthz", headers=tcp.headers).status == 200, "a new connection"
+    assert tcp.tell("connections") <= 64 + 2
+    assert tcp.ask("GET", "/healthz").status == 200
+    for raw in flood:
+        raw.close()
+
+
+@pytest.mark.parametrize("data", [
+    b"", b"GET /heal", HALF, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
+    b"POST /devices HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\n{",
+    b"GET /healthz HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer 0\r\n\r\n",
+], ids=["silent", "request line", "half a head", "no token", "a body", "wrong token"])
+def test_the_token_must_come_soon(tcp, data):
+    """Every other time of this server is a minute."""
+    owner = connect_tcp(tcp.port)
+    assert ask(owner, "GET", "/healthz", headers=tcp.headers).status == 200
+    began = time.monotonic()
+    raw = tcp_socket(tcp, data)
+    answer = read_all(raw)
+    assert time.monotonic() - began < 15
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 401 "), answer
+    raw.close()
+    tcp.until("connections", 1)
+    assert ask(owner, "GET", "/healthz", headers=tcp.headers).status == 200, "the owner's connection stays"
+
+
+def test_repeated_requests_do_not_extend_the_time(tcp):
+    raw = tcp_socket(tcp)
+    began, answers = time.monotonic(), 0
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        while True:
+            raw.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            if not raw.recv(65536):
+                break
+            answers += 1
+            assert time.monotonic() - began < 15
+    assert answers > 0
+
+
+def test_the_owner_has_a_limit_too(tcp):
+    held = []
+    for _ in range(128):
+        connection = connect_tcp(tcp.port)
+        connection.request("GET", "/events", headers=tcp.headers)
+        held.append(connection)
+    statuses = [connection.getresponse().status for connection in held]
+    assert set(statuses) <= {200, 503}
+    streams = [connection for connection, status in zip(held, statuses) if status == 200]
+    assert ask(connect_tcp(tcp.port), "GET", "/healthz", headers=tcp.headers).status == 200, "an idle one makes room"
+    assert streams and tcp.ask("GET", "/healthz").status == 200
