@@ -3,6 +3,7 @@
 #include "api/api.h"
 
 #include "api/held/first_pass.h"
+#include "api/held/reader_turns.h"
 #include "api/held/wait.h"
 #include "api/held/watch.h"
 #include "api/http/hold.h"
@@ -28,6 +29,7 @@ int api_new(sd_event *event, const struct api_config *config, struct api **ret, 
         api->event = sd_event_ref(event);
         api->routes = route_table;
         api->admit = first_pass_admit;
+        api->take_turn = reader_turn_take;
         r = server_open(api, problems);
         if (r >= 0)
                 r = device_store_subscribe(config->store, on_store_event, api);
@@ -64,6 +66,7 @@ struct api *api_free(struct api *api)
                 device_store_unsubscribe(api->config.store, on_store_event, api);
         hold_abandon_all(api);
         watch_stop(api);
+        reader_turns_stop(api);
         server_close(api);
         sd_event_unref(api->event);
         free(api);

@@ -159,7 +159,7 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
         }
         if (request->sent)
                 return MHD_YES;
-        if (!request->suspended && request->reply.status == 0 && !request->abandoned)
+        if (!request->suspended && !request->abandoned)
                 request_finish(request);
         if (request->suspended) {
                 connection_enter(request->client, CONNECTION_HELD);

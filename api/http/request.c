@@ -9,6 +9,7 @@
 #include "api/http/respond.h"
 #include "api/http/routes.h"
 #include "api/http/server.h"
+#include "ublkd/base/clock.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -17,6 +18,9 @@ const char *request_header(const struct request *request, const char *name)
 {
         return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
 }
+
+/* After each request of a reader, the others wait for so many times what it took. */
+enum { READERS_REST = 4 };
 
 static enum method parse_method(const char *text)
 {
@@ -291,19 +295,37 @@ static bool is_admitted(struct request *request)
         return asked || !request->api->admit || request->api->admit(request);
 }
 
-void request_finish(struct request *request)
+/* The same for api->take_turn(). */
+static bool has_turn(struct request *request)
 {
-        if (request->reply.status != 0)
-                return;
-        if (!(request->route->flags & ROUTE_BODY) && request->body_size > 0) {
-                reply_problem(request, PROBLEM_BAD_REQUEST,
-                        "The request has a body, and takes none; leave it out.");
-                return;
-        }
-        if (is_admitted(request))
-                request->route->handle(request);
+        bool asked = request->in_turn;
+
+        request->in_turn = true;
+        return asked || !request->api->take_turn || request->api->take_turn(request);
+}
+
+/* Run the handler, and note until when the next reader must wait. */
+static void run(struct request *request)
+{
+        uint64_t began = monotonic_now(), ended;
+
+        request->route->handle(request);
         if (!request->suspended)
                 precondition_apply(request);
+        ended = monotonic_now();
+        if (!connection_is_privileged(request->client))
+                request->api->readers_rest = ended + READERS_REST * (ended - began);
+}
+
+void request_finish(struct request *request)
+{
+        if (request->reply.status == 0 && !(request->route->flags & ROUTE_BODY) && request->body_size > 0)
+                reply_problem(request, PROBLEM_BAD_REQUEST,
+                        "The request has a body, and takes none; leave it out.");
+        if (request->reply.status == 0 && !is_admitted(request))
+                return;
+        if (has_turn(request) && request->reply.status == 0)
+                run(request);
 }
 
 cJSON *request_parse_body(struct request *request)

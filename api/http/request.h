@@ -70,6 +70,7 @@ struct request {
         bool suspended;
         struct tried tried;
         bool admitted;  /* api->admit() has been asked */
+        bool in_turn;   /* api->take_turn() has been asked */
         bool last;      /* the connection ends with the answer: head_check.h */
         bool abandoned; /* the client has left: close without a reply */
         bool sent;
@@ -85,8 +86,8 @@ unsigned request_likes(const struct request *request, const char *type);
 void request_begin(struct request *request, const char *method);
 /* Take a piece of the body. Return 0; -EMSGSIZE with a reply: the body is too large. */
 int request_receive(struct request *request, const char *data, size_t size);
-/* Run the request, after its body is complete. Set a reply or suspend the request. Called again after a
- * suspension, unless a reply was set meanwhile. */
+/* Run the request, after its body is complete. Set a reply, suspend or abandon the request. Called again after each
+ * suspension. */
 void request_finish(struct request *request);
 
 /* Parse the body as JSON. Return the document, which the caller frees; or NULL with a reply. */

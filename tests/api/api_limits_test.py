@@ -2,8 +2,10 @@
 """What clients may hold of the server, however many users they are: root and the owner of the token get in."""
 import contextlib
 import os
+import re
 import socket
 import tempfile
+import threading
 import time
 
 import pytest
@@ -175,3 +177,81 @@ def test_the_owner_has_a_limit_too(tcp):
     streams = [connection for connection, status in zip(held, statuses) if status == 200]
     assert ask(connect_tcp(tcp.port), "GET", "/healthz", headers=tcp.headers).status == 200, "an idle one makes room"
     assert streams and tcp.ask("GET", "/healthz").status == 200
+
+
+def fill(server, devices):
+    """Devices whose list takes long."""
+    for number in range(devices):
+        body = spec(f"d{number}", labels={f"k{label}": "v" * 200 for label in range(40)})
+        assert server.ask("PUT", f"/devices/d{number}", body).status == 201
+
+
+def lists_answered(metrics):
+    """How many lists the server had answered when it printed these metrics."""
+    found = re.search(rb'^ublkd_http_requests_total{method="GET",route="/devices",code="2xx"} (\d+)$', metrics, re.MULTILINE)
+    return int(found.group(1)) if found else 0
+
+
+@NEEDS_ROOT
+def test_root_does_not_wait_for_readers(open_server):
+    """Their requests and one of root come while the loop stands still: root is answered first."""
+    server = open_server
+    fill(server, 60)
+    for turn in range(3):
+        readers, before = [], lists_answered(server.ask("GET", "/metrics").body)
+        server.process.stdin.write("hold\n")
+        server.process.stdin.flush()
+        for number in range(16):
+            with be(FIRST_UID + number):
+                raw = server.socket()
+            raw.sendall(b"GET /devices?limit=%d HTTP/1.1\r\nHost: x\r\n\r\n" % (1000 - number - 16 * turn))
+            readers.append(raw)
+        root = server.connect()
+        root.request("GET", "/metrics")
+        assert server.process.stdout.readline() == "0\n"
+        server.tell("go on")
+        assert lists_answered(root.getresponse().read()) - before <= 3
+        for raw in readers:
+            raw.settimeout(DEADLINE)
+            while b"revision" not in raw.recv(1 << 20):
+                pass
+            raw.close()
+
+
+@NEEDS_ROOT
+def test_readers_are_answered_while_root_keeps_the_loop_busy(open_server):
+    pipes, going = [open_server.socket() for _ in range(4)], True
+
+    def keep_busy(raw):
+        with contextlib.suppress(OSError):
+            while going:
+                raw.sendall(b"GET /devices HTTP/1.1\r\nHost: x\r\n\r\n" * 20)
+                raw.recv(1 << 20)
+
+    threads = [threading.Thread(target=keep_busy, args=(raw,)) for raw in pipes]
+    for thread in threads:
+        thread.start()
+    try:
+        with be(FIRST_UID):
+            raw = open_server.socket()
+        for _ in range(10):
+            raw.sendall(b"GET /devices HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert b"revision" in raw.recv(1 << 20)
+    finally:
+        going = False
+        for pipe in pipes:
+            pipe.shutdown(socket.SHUT_RDWR)
+        for thread in threads:
+            thread.join()
+
+
+@NEEDS_ROOT
+def test_a_reader_that_leaves_while_it_waits(open_server):
+    fill(open_server, 60)
+    for number in range(48):
+        with be(FIRST_UID + number):
+            raw = open_server.socket()
+        raw.sendall(b"GET /devices?limit=%d HTTP/1.1\r\nHost: x\r\n\r\n" % (number + 1))
+        raw.close()
+    open_server.until("connections", 0)
+    assert open_server.ask("GET", "/healthz").status == 200
