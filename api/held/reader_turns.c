@@ -10,6 +10,8 @@
 enum {
         LATE_USEC = 200 * 1000, /* a request runs after that time even if the loop is never idle */
         SHORT_USEC = 1000,      /* not worth a pause */
+        UNSENT_OF_A_USER = 2 * 1024 * 1024, /* bytes; with as many, one more answer is not begun */
+        UNSENT_OF_ALL = 16 * 1024 * 1024,   /* the same for all readers */
 };
 
 static struct hold *reader_turn_free(struct hold *hold)
@@ -29,36 +31,48 @@ static uint64_t rest_of_pause(const struct api *api)
         return api->readers_rest > now + SHORT_USEC ? api->readers_rest - now : 0;
 }
 
-/* Plan the next turn, if a request waits: when the loop is idle, or after the pause. The calls fail only in another
- * process, or after the loop has ended. */
-static void plan_turn(struct api *api)
+/* Plan the next turn, if a request waits: when the loop is idle, or later if there is a pause or none could run. The
+ * calls fail only in another process, or after the loop has ended. */
+static void plan_turn(struct api *api, bool at_once)
 {
         bool waits = hold_first(api, &reader_turn_kind) != NULL;
         uint64_t pause = waits ? rest_of_pause(api) : 0;
+        int soon = waits && at_once && pause == 0 ? SD_EVENT_ONESHOT : SD_EVENT_OFF;
 
-        (void)sd_event_source_set_enabled(
-                api->reader_turn, waits && pause == 0 ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+        (void)sd_event_source_set_enabled(api->reader_turn, soon);
         (void)sd_event_source_set_time_relative(api->reader_late, pause > 0 ? pause : LATE_USEC);
         (void)sd_event_source_set_enabled(api->reader_late, waits ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
-/* Return the request that has waited for longest; NULL: none waits. New ones are first in the list. */
+static bool can_run(const struct hold *hold)
+{
+        const struct request *request = hold->request;
+
+        return connection_unsent(request->api, &request->peer.uid) < UNSENT_OF_A_USER;
+}
+
+/* Return the request that has waited for longest among those that can run; NULL: there is none. New ones are first in
+ * the list. */
 static struct hold *oldest(const struct api *api)
 {
         struct hold *last = NULL;
 
         for (struct hold *hold = hold_first(api, &reader_turn_kind); hold; hold = hold_next(hold))
-                last = hold;
+                if (can_run(hold))
+                        last = hold;
         return last;
 }
 
 static void give_turn(struct api *api)
 {
-        struct hold *hold = rest_of_pause(api) > 0 ? NULL : oldest(api);
+        bool full = connection_unsent(api, NULL) >= UNSENT_OF_ALL;
+        struct hold *hold = full || rest_of_pause(api) > 0 ? NULL : oldest(api);
 
+        if (full)
+                connection_close_unread(api);
         if (hold)
                 hold_end(hold);
-        plan_turn(api);
+        plan_turn(api, hold != NULL);
 }
 
 static int on_idle(sd_event_source *source _unused_, void *userdata)
@@ -99,8 +113,9 @@ static int wait_for_turn(struct request *request)
                 return r;
         }
         hold_suspend(hold);
+        (void)sd_event_source_set_enabled(api->reader_turn, SD_EVENT_ONESHOT);
         if (first)
-                plan_turn(api);
+                plan_turn(api, true);
         return 0;
 }
 

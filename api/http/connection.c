@@ -13,7 +13,8 @@
 
 enum {
         DEADLINE_ACCURACY_USEC = 100 * 1000,
-        TOKEN_SECONDS = 2, /* from the connection until the head of a request with the token */
+        UNREAD_USEC = 1000 * 1000, /* then an answer can be given up for those of others */
+        TOKEN_SECONDS = 2,         /* from the connection until the head of a request with the token */
 };
 
 static const unsigned default_seconds[] = {
@@ -160,6 +161,7 @@ struct connection *connection_free(struct connection *connection)
                 return NULL;
         unlink_connection(connection);
         sd_event_source_disable_unref(connection->deadline);
+        free(connection->target);
         free(connection);
         return NULL;
 }
@@ -179,6 +181,7 @@ void connection_enter(struct connection *connection, enum connection_state state
         if (connection->state == CONNECTION_CLOSED)
                 return;
         connection->state = state;
+        connection->entered = now_usec(connection->api);
         unlink_connection(connection);
         append_connection(connection);
         /* Both calls fail only in another process, or after the loop has ended. */
@@ -269,6 +272,42 @@ bool connection_is_privileged(const struct connection *connection)
 bool connection_close_idle(struct api *api)
 {
         return close_one(api, &(struct some){.kind = _CLIENT_KIND_MAX}, false);
+}
+
+size_t connection_unsent(const struct api *api, const uid_t *uid)
+{
+        size_t bytes = 0;
+
+        for (const struct connection *connection = api->clients; connection; connection = connection->next)
+                if (!connection_is_privileged(connection) && (!uid || connection->peer.uid == *uid))
+                        bytes += connection->unsent;
+        return bytes;
+}
+
+/* Return the connection of a client without rights to change that has not read its answer for longest; NULL: none. */
+static const struct connection *longest_unread(const struct api *api)
+{
+        uint64_t now = now_usec(api);
+
+        for (const struct connection *connection = api->clients; connection; connection = connection->next)
+                if (connection->state == CONNECTION_REPLY && connection->unsent > 0
+                        && !connection_is_privileged(connection) && now - connection->entered >= UNREAD_USEC)
+                        return connection;
+        return NULL;
+}
+
+void connection_close_unread(struct api *api)
+{
+        const struct connection *unread = longest_unread(api);
+        uid_t uid = unread ? unread->peer.uid : 0;
+        struct connection *next;
+
+        for (struct connection *connection = unread ? api->clients : NULL; connection; connection = next) {
+                next = connection->next; /* a connection that is shut down goes to the end of the list */
+                if (connection->state != CONNECTION_CLOSED && !connection_is_privileged(connection)
+                        && connection->peer.uid == uid)
+                        shut_down(connection);
+        }
 }
 
 void connection_write_last(int fd, unsigned status, const char *content_type, const char *body)

@@ -49,9 +49,12 @@ struct connection {
         struct api *api;
         struct peer peer;
         enum client_kind kind;
-        uint64_t since; /* the client connected; CLOCK_MONOTONIC, microseconds */
-        int fd;         /* the library owns it */
+        uint64_t since;   /* the client connected; CLOCK_MONOTONIC, microseconds */
+        size_t unsent;    /* bytes of the answer that the client has not read; 0: no answer */
+        uint64_t entered; /* its state; the same clock */
+        int fd;           /* the library owns it */
         enum connection_state state;
+        char *target;       /* of the last request, with its query; owned; NULL: none, too long, or ENOMEM */
         size_t target_size; /* bytes of the request line */
         bool target_has_space;
         struct request *request; /* NULL: none; the library's callbacks own it */
@@ -81,6 +84,13 @@ bool connection_has_token(struct connection *connection);
 
 /* Return whether the client may change devices, and over TCP has had the token. */
 bool connection_is_privileged(const struct connection *connection);
+
+/* Return how many bytes of answers clients that may not change devices have not read; uid: those of one user, or
+ * NULL. */
+size_t connection_unsent(const struct api *api, const uid_t *uid);
+
+/* Close all connections of the user whose client has not read its answer for longest, and for a second at least. */
+void connection_close_unread(struct api *api);
 
 /* Close the connection that has been idle for longest. The newest one stays: its client has had no time to send a
  * request. Return false if there is none to close. */

@@ -11,6 +11,8 @@
 #include "api/http/hold.h"
 #include "api/http/respond.h"
 #include "api/http/routes.h"
+#include "api/http/shared_answer.h"
+#include "api/http/sharing.h"
 #include "ublkd/base/log.h"
 
 #include <inttypes.h>
@@ -61,21 +63,40 @@ static const char *accepted_patch(const struct request *request)
         return refused || strstr(request->reply.allow, "PATCH") ? "application/merge-patch+json" : NULL;
 }
 
+static void on_shared_sent(void *userdata)
+{
+        shared_answer_unref(userdata);
+}
+
+/* Return a response that owns the body of the reply; NULL on ENOMEM. */
+static struct MHD_Response *make_response(struct reply *reply, size_t size)
+{
+        struct MHD_Response *response;
+
+        if (reply->read)
+                return MHD_create_response_from_callback(
+                        MHD_SIZE_UNKNOWN, STREAM_BLOCK, reply->read, reply->userdata, NULL);
+        if (size == 0)
+                return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+        response = reply->shared ? MHD_create_response_from_buffer_with_free_callback_cls(
+                                           size, reply->body, on_shared_sent, reply->shared)
+                                 : MHD_create_response_from_buffer(size, reply->body, MHD_RESPMEM_MUST_FREE);
+        if (response) {
+                reply->body = NULL;
+                reply->shared = NULL;
+        }
+        return response;
+}
+
 static enum MHD_Result send_reply(struct request *request)
 {
         struct reply *reply = &request->reply;
         size_t size = reply->body ? strlen(reply->body) : 0;
-        struct MHD_Response *response =
-                reply->read ? MHD_create_response_from_callback(
-                                      MHD_SIZE_UNKNOWN, STREAM_BLOCK, reply->read, reply->userdata, NULL)
-                : size ? MHD_create_response_from_buffer(size, reply->body, MHD_RESPMEM_MUST_FREE)
-                       : MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+        struct MHD_Response *response = make_response(reply, size);
         enum MHD_Result result = MHD_NO;
 
         if (!response)
                 return MHD_NO;
-        if (size)
-                reply->body = NULL; /* the response owns it now */
         if (add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type)
                 && add_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store")
                 && add_header(response, MHD_HTTP_HEADER_ETAG, reply->etag)
@@ -88,6 +109,7 @@ static enum MHD_Result send_reply(struct request *request)
                 result = MHD_queue_response(request->connection, reply->status, response);
         MHD_destroy_response(response);
         request->sent = result == MHD_YES;
+        request->client->unsent = request->sent ? size : 0;
         connection_enter(request->client, reply->read ? CONNECTION_HELD : CONNECTION_REPLY);
         if (request->sent)
                 reply_count(request->api, request->route, reply->status);
@@ -180,6 +202,9 @@ static void on_completed(void *userdata _unused_, struct MHD_Connection *connect
         *context = request_free(*context);
         if (client) {
                 client->request = NULL;
+                if (client->unsent > 0 && client->api->reader_turn) /* a reader may have waited for that */
+                        (void)sd_event_source_set_enabled(client->api->reader_turn, SD_EVENT_ONESHOT);
+                client->unsent = 0;
                 connection_enter(client, CONNECTION_IDLE);
         }
 }
@@ -191,6 +216,8 @@ static void *on_target(void *userdata _unused_, const char *target, struct MHD_C
 
         if (client) {
                 client->target_size = strlen(target);
+                free(client->target);
+                client->target = client->target_size <= TARGET_SIZE_MAX ? strdup(target) : NULL;
                 client->target_has_space = strpbrk(target, " \t") != NULL;
                 connection_enter(client, CONNECTION_HEAD);
         }
@@ -451,6 +478,7 @@ void server_close(struct api *api)
         sd_event_source_disable_unref(api->accept_again);
         if (api->daemon)
                 MHD_stop_daemon(api->daemon);
+        sharing_stop(api);
         free(api->replies);
         explicit_bzero(api->token, sizeof(api->token));
 }

@@ -118,8 +118,7 @@ static void reply_not_modified(struct request *request)
 {
         struct reply *reply = &request->reply;
 
-        free(reply->body);
-        reply->body = NULL;
+        reply_drop_body(reply);
         reply->content_type = NULL;
         reply->status = MHD_HTTP_NOT_MODIFIED;
 }

@@ -35,10 +35,12 @@ enum method {
 struct api;
 struct hold;
 struct route;
+struct shared_answer;
 
 struct reply {
-        unsigned status; /* 0: none yet */
-        char *body;      /* owned; NULL: none */
+        unsigned status;              /* 0: none yet */
+        char *body;                   /* NULL: none; owned, unless it is shared */
+        struct shared_answer *shared; /* owns `body`; a reference; NULL: it is not shared */
         const char *content_type;
         MHD_ContentReaderCallback read; /* streams the body; NULL: `body` is the whole */
         void *userdata;                 /* for `read` */

@@ -3,6 +3,7 @@
 #include "api/http/respond.h"
 
 #include "api/http/etag.h"
+#include "api/http/shared_answer.h"
 
 #include "ublkd/base/utf8.h"
 #include "ublkd/values/json_print.h"
@@ -15,8 +16,16 @@ static const char type_json[] = "application/json", type_problem[] = "applicatio
 
 void reply_clear(struct reply *reply)
 {
-        free(reply->body);
+        reply_drop_body(reply);
         *reply = (struct reply){};
+}
+
+void reply_drop_body(struct reply *reply)
+{
+        if (!reply->shared)
+                free(reply->body);
+        reply->shared = shared_answer_unref(reply->shared);
+        reply->body = NULL;
 }
 
 static void set_reply(struct request *request, unsigned status, const char *content_type, char *body)
@@ -62,6 +71,13 @@ void reply_text(struct request *request, unsigned status, const char *content_ty
                 set_reply(request, status, content_type, body);
         else
                 reply_no_memory(request);
+}
+
+void reply_shared(struct request *request, struct shared_answer *answer)
+{
+        set_reply(request, MHD_HTTP_OK, answer->content_type, answer->body);
+        request->reply.shared = shared_answer_ref(answer);
+        strcpy(request->reply.etag, answer->etag);
 }
 
 void reply_stream(

@@ -77,5 +77,11 @@ void reply_error(struct request *request, int error, const char *what);
 /* Reply with the device and its ETag. */
 void reply_device(struct request *request, unsigned status, const struct device_record *record);
 
+/* Reply with an answer that is shared. */
+void reply_shared(struct request *request, struct shared_answer *answer);
+
+/* Free the body of the reply. */
+void reply_drop_body(struct reply *reply);
+
 /* Free the content of the reply, and make it empty. */
 void reply_clear(struct reply *reply);

@@ -3,14 +3,18 @@
 #include "api/metrics/metrics.h"
 
 #include "api/http/respond.h"
+#include "api/http/sharing.h"
 
 void handle_metrics(struct request *request)
 {
         _cleanup_free_ char *text = NULL;
         size_t size = 0;
-        FILE *out = open_memstream(&text, &size);
+        FILE *out;
         int r;
 
+        if (sharing_reply(request))
+                return;
+        out = open_memstream(&text, &size);
         if (!out) {
                 reply_error(request, -ENOMEM, "Cannot print the metrics");
                 return;
@@ -20,8 +24,10 @@ void handle_metrics(struct request *request)
         r = metrics_of_devices(out, request->api);
         if (fclose(out) != 0) /* flushes the rest, which can fail with ENOMEM only */
                 r = -ENOMEM;
-        if (r < 0)
+        if (r < 0) {
                 reply_error(request, r, "Cannot print the metrics");
-        else
-                reply_text(request, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", text);
+                return;
+        }
+        reply_text(request, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", text);
+        sharing_keep(request);
 }

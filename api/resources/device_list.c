@@ -3,6 +3,7 @@
  * device that is created or removed between two pages neither repeats nor hides another device. */
 #include "api/resources/handlers.h"
 #include "api/http/respond.h"
+#include "api/http/sharing.h"
 #include "api/http/server.h"
 
 #include "ublkd/values/json_print.h"
@@ -60,11 +61,15 @@ static bool add_page(cJSON *object, const struct device_store *store, const stru
 void handle_device_list(struct request *request)
 {
         const struct device_store *store = request->api->config.store;
-        cJSON *object = cJSON_CreateObject();
+        cJSON *object;
 
+        if (sharing_reply(request))
+                return;
+        object = cJSON_CreateObject();
         if (object && add_page(object, store, &request->query)
                 && json_add_integer(object, "revision", device_store_revision(store))) {
                 reply_json(request, MHD_HTTP_OK, object);
+                sharing_keep(request);
                 return;
         }
         cJSON_Delete(object);

@@ -3,6 +3,7 @@
 #include "api/resources/handlers.h"
 #include "api/held/event_filter.h"
 #include "api/http/respond.h"
+#include "api/http/sharing.h"
 #include "api/http/server.h"
 #include "api/held/watch.h"
 
@@ -85,8 +86,11 @@ static void list_events(struct request *request, uint64_t after)
         const struct query *query = &request->query;
         size_t end = event_log_count(log_of(request));
         uint64_t before = 0; /* revision of the last event on the previous page */
+        bool may_share = !request_header(request, "Last-Event-ID"); /* which is not in the target */
         cJSON *object;
 
+        if (may_share && sharing_reply(request))
+                return;
         if (query->continue_after && query_parse_revision(query->continue_after, &before) < 0) {
                 reply_problem(request, PROBLEM_COMPACTED,
                         "continue does not come from a page of events; begin with the first page again.");
@@ -98,6 +102,8 @@ static void list_events(struct request *request, uint64_t after)
         if (object && add_page(request, object, after, end)
                 && json_add_integer(object, "revision", device_store_revision(request->api->config.store))) {
                 reply_json(request, MHD_HTTP_OK, object);
+                if (may_share)
+                        sharing_keep(request);
                 return;
         }
         cJSON_Delete(object);

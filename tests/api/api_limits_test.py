@@ -179,6 +179,15 @@ def test_the_owner_has_a_limit_too(tcp):
     assert streams and tcp.ask("GET", "/healthz").status == 200
 
 
+def memory_of(process, field="VmRSS:"):
+    with open(f"/proc/{process.pid}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(field)) * 1024
+
+
+def high_water_of(process):
+    return memory_of(process, "VmHWM:")
+
+
 def fill(server, devices):
     """Devices whose list takes long."""
     for number in range(devices):
@@ -255,3 +264,91 @@ def test_a_reader_that_leaves_while_it_waits(open_server):
         raw.close()
     open_server.until("connections", 0)
     assert open_server.ask("GET", "/healthz").status == 200
+
+
+def list_slowly(server, uid, query):
+    """Ask for a list, and read nothing of it."""
+    with be(uid):
+        raw = server.socket()
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    raw.sendall(b"GET /devices?%s HTTP/1.1\r\nHost: x\r\n\r\n" % query)
+    return raw
+
+
+@NEEDS_ROOT
+def test_answers_that_users_do_not_read_have_a_bound(open_server):
+    """Each list is another one, of 2 MB; 120 of them would be 240 MB."""
+    fill(open_server, 240)
+    size = len(open_server.ask("GET", "/devices").body)
+    assert size > 1 << 20
+    before, slow = memory_of(open_server.process), []
+    for number in range(8 * 15):
+        slow.append(list_slowly(open_server, FIRST_UID + number % 8, b"limit=%d" % (1000 - number)))
+    with be(FIRST_UID + 8):
+        reader = open_server.connect()
+        reader.connect()
+    assert ask(reader, "GET", "/devices?limit=500").status == 200, "it waits until an answer that is not read is given up"
+    assert open_server.ask("GET", "/devices").status == 200
+    assert high_water_of(open_server.process) - before < 100 << 20
+    for raw in slow:
+        raw.close()
+    open_server.until("connections", 1)
+
+
+@NEEDS_ROOT
+def test_a_user_gets_no_more_while_it_does_not_read(open_server):
+    """The one that reads its answers gets all of them meanwhile."""
+    fill(open_server, 240)
+    slow = [list_slowly(open_server, FIRST_UID, b"limit=%d" % (1000 - number)) for number in range(16)]
+    with be(FIRST_UID + 1):
+        reader = open_server.connect()
+        reader.connect()
+    for number in range(8):
+        assert ask(reader, "GET", f"/devices?limit={400 + number}").status == 200
+    metrics = open_server.ask("GET", "/metrics").body
+    assert lists_answered(metrics) <= 8 + 3
+    for raw in slow:
+        raw.close()
+
+
+@NEEDS_ROOT
+@pytest.mark.parametrize("path", ["/metrics", "/devices", "/devices?label=a=b", "/events"])
+def test_readers_share_what_is_computed_once_in_a_second(open_server, path):
+    """The metrics count themselves, and the clock of the test may reach the next second."""
+    server, headers = open_server, {"Accept": "application/json, text/plain"}
+    readers = []
+    for uid in (FIRST_UID, FIRST_UID + 1):
+        with be(uid):
+            readers.append(server.connect())
+            readers[-1].connect()
+    changed = 0
+    for number in range(20):
+        first = ask(readers[0], "GET", path, headers=headers)
+        assert server.ask("PUT", f"/devices/d{number}", spec(f"d{number}", labels={"a": "b"})).status == 201
+        mine = server.ask("GET", path, headers=headers)
+        assert mine.body != first.body and (path == "/metrics" or f"d{number}" in mine.body.decode()), "root sees it at once"
+        second = ask(readers[1], "GET", path, headers=headers)
+        assert second.headers["ETag"] == first.headers["ETag"] or second.body != first.body
+        if path != "/events":
+            again = ask(readers[1], "GET", path, headers={**headers, "If-None-Match": second.headers["ETag"]})
+            assert again.status == 304 and again.body == b"" or again.body != second.body
+        changed += second.body != first.body
+    assert changed < 20, "they share"
+    end = time.monotonic() + DEADLINE
+    while path != "/metrics" and "d19" not in ask(readers[0], "GET", path, headers=headers).body.decode():
+        assert time.monotonic() < end, "it is never computed again"
+
+
+@NEEDS_ROOT
+def test_a_resumed_list_of_events_is_not_shared(open_server):
+    """Its position is in a header."""
+    for number in range(3):
+        assert open_server.ask("PUT", f"/devices/d{number}", spec(f"d{number}")).status == 201
+    with be(FIRST_UID):
+        reader = open_server.connect()
+        reader.connect()
+    headers = {"Accept": "application/json"}
+    every = ask(reader, "GET", "/events", headers=headers).json
+    last = every["items"][0]["revision"]
+    none = ask(reader, "GET", "/events", headers={**headers, "Last-Event-ID": str(last)}).json
+    assert every["items"] and none["items"] == []
