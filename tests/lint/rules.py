@@ -274,6 +274,7 @@ PROC_USERS = [
     "ublkd/main.c",  # before the loop: its own program
     "ublkd/manager.c",  # where disk_search looks, in a process of its own
     "ublkd/disk_users/disk_users.c",  # in that process
+    "ublkd/disk_users/aside.c",  # its own thread, in that process
     "ublkd/host/foreign_scan.c",  # where it looks, in a process apart
     "ublkd/driver/ublk_ctl.c",  # the program that the helper is executed from
     "ublkd/driver/ublk_ctl_check.c",  # in the helper

@@ -2,6 +2,7 @@
 /* One search for the users of disks: what its parts share. */
 #include "ublkd/disk_users/disk_look.h"
 
+#include "ublkd/base/file_io.h"
 #include "ublkd/disks/disk_name.h"
 
 #include <fcntl.h>
@@ -71,6 +72,11 @@ void look_note_gap(struct look *look, const struct process *process, const char 
                         process->pid, process->comm, strerror(-error));
         else
                 snprintf(gap->text, sizeof(gap->text), "%s: %s", what, strerror(-error));
+}
+
+void look_read_comm(struct process *process)
+{
+        (void)read_line_at(process->directory, "comm", process->comm, sizeof(process->comm));
 }
 
 ssize_t look_read_link(int directory, const char *name, char *text, size_t size)

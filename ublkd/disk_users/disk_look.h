@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* One search for the users of disks: what its parts share. Private to disk_users.c, disk_mounts.c,
- * disk_openers.c, disk_exclusive.c and disk_bystanders.c. Runs in the process of the search. */
+ * disk_openers.c, disk_mappers.c, disk_late.c, disk_rights.c, disk_exclusive.c and disk_bystanders.c. Runs in the process of the search. */
 #pragma once
 
+#include "ublkd/disk_users/aside.h"
 #include "ublkd/disk_users/disk_users.h"
 #include "ublkd/disk_users/seen_set.h"
 
@@ -24,6 +25,17 @@ struct disk_device {
 
 enum { KNOWN_PROGRAMS_MAX = 8 };
 
+/* A process (or thread) that is read after all others. */
+struct late {
+        char pid[16], tid[16];
+        bool has_rights; /* disk_rights_has() */
+};
+
+struct late_list {
+        struct late *items;
+        size_t count, allocated;
+};
+
 struct look {
         const struct disk_users_roots *roots;
         struct disk_users *disks; /* by number */
@@ -39,6 +51,13 @@ struct look {
         char user_namespace[32];   /* of this process; "": unknown */
         bool saw_init;             /* /proc shows processes of other users */
         int error;                 /* -errno of the first gap; 0: no gap */
+        struct late_list late_mounts, late_openers, late_mappers;
+        struct seen_set late_namespaces; /* as `namespaces`: in late_mounts */
+        bool has_unread_mounts;          /* of processes without rights: an exclusive open must find them */
+        uint64_t mounts_until, openers_until,
+                mappers_until; /* for processes that are read late: monotonic_now() */
+        struct aside *aside;   /* for calls that may hang; NULL: none so far */
+        unsigned hanging;      /* calls that hang */
 };
 
 /* A process of /proc, or a thread of one. */
@@ -65,6 +84,9 @@ bool look_is_gone(int error);
  * Does nothing if `error` means that the process has exited. process: owner of `what`, or NULL. */
 void look_note_gap(struct look *look, const struct process *process, const char *what, int error);
 
+/* Fill in the name of a process. */
+void look_read_comm(struct process *process);
+
 /* Read a link into a string. Return its length, or -errno; -ENAMETOOLONG: it does not fit. */
 ssize_t look_read_link(int directory, const char *name, char *text, size_t size);
 /* Open a file or a directory below /proc/PID. Return NULL with errno on failure. */
@@ -74,13 +96,36 @@ DIR *look_open_directory(int directory, const char *name);
 /* disk_mounts.c: add the mounts that a process (or thread) sees, once for every mount namespace. Each …_add()
  * returns 0 or -errno. */
 int disk_mounts_add(struct look *look, const struct process *process);
+/* disk_mounts.c: add the mounts of namespaces that have too many to be read at once. Return 1: some are unread. */
+int disk_mounts_finish(struct look *look);
 /* disk_mounts.c: add the swap areas. */
 int disk_swaps_add(struct look *look);
 
-/* disk_openers.c: add the disks that a process (or thread) has open. */
+/* disk_openers.c: add the disks that a process (or thread) has open, now or in _finish(), when all have been read. */
 int disk_openers_add(struct look *look, const struct process *process);
-/* disk_openers.c: add the disks that are mapped into its memory. */
+int disk_openers_finish(struct look *look);
+/* disk_openers.c: ask what a link of /proc leads to. Return 1: a block node, with its device; 0: another file; -errno. */
+int disk_node_ask(int directory, const char *name, dev_t *ret);
+/* disk_openers.c: find the disk that the caller asks about, or NULL, for what disk_node_ask() returned (`asked` and
+ * `device`) of a link with the text `path`. Return 1: a file that is not a block node; 0; -errno. */
+int disk_of_node(const struct look *look, int asked, dev_t device, const char *path, struct disk_users **ret);
+/* disk_openers.c: add a process as a user, once. */
+int disk_process_add(const struct look *look, struct disk_users *disk, const struct process *process);
+/* disk_mappers.c: add the disks that are mapped into its memory, now or in _finish(). */
 int disk_mappers_add(struct look *look, const struct process *process);
+int disk_mappers_finish(struct look *look);
+
+/* disk_rights.c: return whether the process could open one of the disks by itself; true also where that is not known. */
+bool disk_rights_has(const struct look *look, const struct process *process);
+
+/* Read a process (or thread) to the end. Return -ETIME if that is not possible until then (monotonic_now()). */
+typedef int (*late_read)(struct look *look, const struct process *process, uint64_t until);
+/* disk_late.c: remember a process. Return 0 or -ENOMEM. */
+int late_add(struct look *look, struct late_list *list, const struct process *process);
+/* disk_late.c: read all in the list, and free it. `what` of a process with rights that cannot be read is a gap; what
+ * there is no time for of one without rights is not. Return 1 if a process was left out for that, or has exited; 0; or
+ * -errno. */
+int late_finish(struct look *look, struct late_list *list, uint64_t until, late_read read, const char *what);
 
 /* disk_exclusive.c: open the disk exclusively, and add a user if the kernel refuses. */
 int disk_exclusive_add(const struct look *look, struct disk_users *disk);

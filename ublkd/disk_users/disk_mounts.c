@@ -7,6 +7,8 @@
  * (disk_stack.h, and an exclusive open). */
 #include "ublkd/disk_users/disk_look.h"
 
+#include "ublkd/base/clock.h"
+
 #include "ublkd/disks/disk_name.h"
 
 #include "ublkd/kernel/mount_line.h"
@@ -76,13 +78,19 @@ static int add_mount(const struct look *look, char *line)
         return look_add_user(disk, "mounted at %s", mount.point);
 }
 
+enum {
+        FIRST_COUNT = 1024, /* mounts of a namespace, before the others have been read */
+        CLOCK_EVERY = 256,
+};
+
 /* Opening mountinfo of an exiting process fails with EINVAL (mounts_open_common()). */
 static int gone_of_mountinfo(int error)
 {
         return error == EINVAL ? -ESRCH : -error;
 }
 
-static int read_mounts(const struct look *look, int process)
+/* Return -ETIME: there are more than `count_max`, or it is later than `until`. */
+static int read_mounts(const struct look *look, int process, size_t count_max, uint64_t until)
 {
         _cleanup_fclose_ FILE *file = look_open_file(process, "mountinfo");
         _cleanup_free_ char *line = NULL;
@@ -91,7 +99,9 @@ static int read_mounts(const struct look *look, int process)
 
         if (!file)
                 return gone_of_mountinfo(errno);
-        while (r >= 0 && getline(&line, &size, file) > 0) {
+        for (size_t count = 1; r >= 0 && getline(&line, &size, file) > 0; count++) {
+                if (count > count_max || (count % CLOCK_EVERY == 0 && monotonic_now() >= until))
+                        return -ETIME;
                 line[strcspn(line, "\n")] = '\0';
                 r = add_mount(look, line);
         }
@@ -124,7 +134,7 @@ static int read_view(const struct process *process)
         return r == 1 && root[0] == '/' ? 0 : atoi(process->tid);
 }
 
-/* Read the mounts of a namespace, unless an earlier thread was read to the end. */
+/* Read the mounts of a namespace, unless an earlier thread was read to the end, or has been put off. */
 static int add_namespace(struct look *look, const struct process *process)
 {
         struct seen_pair all = {}, view;
@@ -133,10 +143,32 @@ static int add_namespace(struct look *look, const struct process *process)
         if (root < 0)
                 return root;
         view = (struct seen_pair){.first = all.first, .second = (uint64_t)root};
-        if (seen_set_has(&look->namespaces, all) || seen_set_has(&look->namespaces, view))
+        if (seen_set_has(&look->namespaces, all) || seen_set_has(&look->namespaces, view)
+                || seen_set_has(&look->late_namespaces, view))
                 return 0;
-        r = read_mounts(look, process->directory);
+        r = read_mounts(look, process->directory, FIRST_COUNT, UINT64_MAX);
+        if (r == -ETIME) {
+                r = seen_set_add(&look->late_namespaces, view);
+                return r < 0 ? r : late_add(look, &look->late_mounts, process);
+        }
         return r < 0 ? r : seen_set_add(&look->namespaces, view);
+}
+
+static int read_late(struct look *look, const struct process *process, uint64_t until)
+{
+        int r = read_mounts(look, process->directory, SIZE_MAX, until);
+
+        look->has_unread_mounts =
+                look->has_unread_mounts || r < 0; /* also if it is gone: others may see the same */
+        return r;
+}
+
+int disk_mounts_finish(struct look *look)
+{
+        int r = late_finish(look, &look->late_mounts, look->mounts_until, read_late, "mounts");
+
+        look->has_unread_mounts = look->has_unread_mounts || r > 0;
+        return r;
 }
 
 int disk_mounts_add(struct look *look, const struct process *process)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The disks that processes have open or mapped.
+/* The disks that processes have open.
  *
  * A disk is recognised by the number of the device, not by the name of its node: every user can call a file
  * ublkb0, and a container may have the disk as /dev/xvda. The process asks the kernel with AT_STATX_DONT_SYNC,
@@ -12,6 +12,7 @@
 
 #include "ublkd/disks/disk_name.h"
 
+#include "ublkd/base/clock.h"
 #include "ublkd/base/file_io.h"
 
 #include <fcntl.h>
@@ -20,8 +21,12 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-/* Return 1: a block node, with its device; 0: another file; -errno. */
-static int ask_node(int directory, const char *name, dev_t *ret)
+enum {
+        FIRST_COUNT = 4096, /* descriptors of a process, before the others have been read */
+        CLOCK_EVERY = 256,
+};
+
+int disk_node_ask(int directory, const char *name, dev_t *ret)
 {
         struct statx info;
 
@@ -39,22 +44,16 @@ static struct disk_users *find_disk_of_device(const struct look *look, dev_t dev
         return NULL;
 }
 
-/* Find the disk that a link of /proc leads to, if the caller asks about it. path: the text of the link. Its name
- * counts if the kernel does not list the device any more (a stopped disk), or does not say where the link leads.
- * Return 1: a file that is not a block node; 0; -errno. */
-static int find_disk_of_link(
-        const struct look *look, int directory, const char *name, const char *path, struct disk_users **ret)
+/* The name of a link counts if the kernel does not list the device any more (a stopped disk), or does not say where the
+ * link leads. */
+int disk_of_node(const struct look *look, int asked, dev_t device, const char *path, struct disk_users **ret)
 {
-        dev_t device = 0;
-        int r = look->roots->node ? look->roots->node(directory, name, &device)
-                                  : ask_node(directory, name, &device);
-
         *ret = NULL;
-        if (r == 0)
+        if (asked == 0)
                 return 1;
-        if (r == -ENOMEM || look_is_gone(r))
-                return r;
-        if (r > 0)
+        if (asked == -ENOMEM || look_is_gone(asked))
+                return asked;
+        if (asked > 0)
                 *ret = find_disk_of_device(look, device);
         if (!*ret)
                 *ret = look_find_disk_of_path(look, path);
@@ -77,7 +76,7 @@ static bool is_only_a_name(int process, const char *descriptor)
 
 /* Add a process once, even if it has the disk open several times. A worker serves the disk of a device, and ublkd
  * keeps the store of a disk open: no administrator should end these processes, so a phrase names the device. */
-static int add_process(const struct look *look, struct disk_users *disk, const struct process *process)
+int disk_process_add(const struct look *look, struct disk_users *disk, const struct process *process)
 {
         const struct disk_users_roots *roots = look->roots;
         int pid = atoi(process->pid);
@@ -104,6 +103,7 @@ static int add_opener(
         char path[PATH_MAX];
         ssize_t n = look_read_link(directory, descriptor, path, sizeof(path));
         struct disk_users *disk;
+        dev_t device = 0;
         int r;
 
         if (n == -ENAMETOOLONG)
@@ -112,23 +112,29 @@ static int add_opener(
                 return (int)n;
         if (path[0] != '/')
                 return 0; /* "socket:[4711]" */
-        r = find_disk_of_link(look, directory, descriptor, path, &disk);
+        r = look->roots->node ? look->roots->node(directory, descriptor, &device)
+                              : disk_node_ask(directory, descriptor, &device);
+        r = disk_of_node(look, r, device, path, &disk);
         if (r < 0 || !disk || is_only_a_name(process->directory, descriptor))
                 return r;
-        return add_process(look, disk, process);
+        return disk_process_add(look, disk, process);
 }
 
-/* Stop at the first error, but ignore a descriptor that was closed meanwhile. */
-static int add_openers(const struct look *look, const struct process *process)
+/* Stop at the first error, but ignore a descriptor that was closed meanwhile. Return -ETIME: there are more than
+ * `count_max`, or it is later than `until`. */
+static int add_openers(
+        const struct look *look, const struct process *process, size_t count_max, uint64_t until)
 {
         _cleanup_closedir_ DIR *dir = look_open_directory(process->directory, "fd");
 
         if (!dir)
                 return -errno;
-        for (;;) {
+        for (size_t count = 0;; count++) {
                 const struct dirent *entry;
                 int r;
 
+                if (count > count_max || (count % CLOCK_EVERY == CLOCK_EVERY - 1 && monotonic_now() >= until))
+                        return -ETIME;
                 errno = 0;
                 entry = readdir(dir);
                 if (!entry)
@@ -141,8 +147,10 @@ static int add_openers(const struct look *look, const struct process *process)
 
 int disk_openers_add(struct look *look, const struct process *process)
 {
-        int r = add_openers(look, process);
+        int r = add_openers(look, process, FIRST_COUNT, UINT64_MAX);
 
+        if (r == -ETIME)
+                return late_add(look, &look->late_openers, process);
         if (r == -ENOMEM)
                 return r;
         if (r < 0)
@@ -150,74 +158,12 @@ int disk_openers_add(struct look *look, const struct process *process)
         return 0;
 }
 
-/* A line of maps: "00400000-00401000 rw-s 00000000 08:01 99    /srv/file". */
-struct mapping {
-        unsigned long from, to;
-        struct seen_pair file; /* the device of its file system, and its inode */
-        const char *path;
-};
-
-/* Return 1; 0: no file is mapped; -EBADMSG. */
-static int parse_mapping(char *line, struct mapping *ret)
+static int read_late(struct look *look, const struct process *process, uint64_t until)
 {
-        unsigned long long inode;
-        unsigned device_major, device_minor;
-
-        line[strcspn(line, "\n")] = '\0';
-        ret->path = strchr(line, '/'); /* no other field contains one */
-        if (!ret->path)
-                return 0;
-        if (sscanf(line, "%lx-%lx %*s %*s %x:%x %llu", &ret->from, &ret->to, &device_major, &device_minor,
-                    &inode)
-                != 5)
-                return -EBADMSG;
-        if (inode == 0)
-                return 0; /* "[anon:a/b]" */
-        ret->file = (struct seen_pair){
-                .first = makedev(device_major, device_minor) + UINT64_C(1), .second = inode};
-        return 1;
+        return add_openers(look, process, SIZE_MAX, until);
 }
 
-static int add_mapping(struct look *look, const struct process *process, char *line)
+int disk_openers_finish(struct look *look)
 {
-        struct disk_users *disk;
-        struct mapping mapping;
-        char name[64];
-        int r = parse_mapping(line, &mapping);
-
-        if (r <= 0 || seen_set_has(&look->files, mapping.file))
-                return r;
-        /* the link has no leading zeros */
-        snprintf(name, sizeof(name), "map_files/%lx-%lx", mapping.from, mapping.to);
-        r = find_disk_of_link(look, process->directory, name, mapping.path, &disk);
-        if (r > 0)
-                return seen_set_add(&look->files, mapping.file);
-        if (r == -ENOMEM || !disk)
-                return r == -ENOMEM ? r : 0;
-        return add_process(look, disk, process);
-}
-
-static int add_mappers(struct look *look, const struct process *process)
-{
-        _cleanup_fclose_ FILE *file = look_open_file(process->directory, "maps");
-        _cleanup_free_ char *line = NULL;
-        size_t size = 0;
-        int r = 0;
-
-        if (!file)
-                return -errno;
-        while (r >= 0 && getline(&line, &size, file) > 0)
-                r = add_mapping(look, process, line);
-        return r < 0 || feof(file) ? r : -errno;
-}
-
-int disk_mappers_add(struct look *look, const struct process *process)
-{
-        int r = add_mappers(look, process);
-
-        if (r == -ENOMEM)
-                return r;
-        if (r < 0)
-                look_note_gap(look, process, "mappings", r);
-        return 0;
+        return late_finish(look, &look->late_openers, look->openers_until, read_late, "descriptors");
 }

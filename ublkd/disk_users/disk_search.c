@@ -111,6 +111,7 @@ static void search_apart(void *userdata, FILE *answer)
         roots.place = search->place;
         roots.gap = &gap;
         roots.supervisor = getppid();
+        roots.time_usec = search->options.patience_usec * 7 / 10;
         for (size_t i = 0; i < search->wanted_count; i++)
                 disks[i] = (struct disk_users){.number = search->wanted[i].number,
                         .exclusively = search->wanted[i].depth == DISK_VERDICT};

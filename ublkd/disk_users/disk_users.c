@@ -3,13 +3,15 @@
  *
  * The answer is complete, or an error: if something could not be read, a disk without found users may have some.
  * Every thread is read, for it may have descriptors and a mount namespace of its own. Mappings take the longest
- * to read: they come last, and only while a disk without a found user is left. */
+ * to read: they come last, and only while a disk without a found user is left. A process that has too much to be read at
+ * once, or that hangs, does not keep the others from being read (disk_late.c). */
 #include "ublkd/disk_users/disk_users.h"
 
 #include "ublkd/disk_users/disk_look.h"
 #include "ublkd/disks/disk_name.h"
 #include "ublkd/disk_users/disk_stack.h"
 
+#include "ublkd/base/clock.h"
 #include "ublkd/base/file_io.h"
 #include "ublkd/values/quantity.h"
 
@@ -19,6 +21,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+
+enum { TIME_USEC = 7 * 1000 * 1000 };
 
 /* ---- processes ---- */
 
@@ -30,11 +34,6 @@ static void note_place(const struct look *look, const struct process *process)
                 return;
         snprintf(place->comm, sizeof(place->comm), "%s", process->comm);
         place->pid = atoi(process->pid);
-}
-
-static void read_comm(struct process *process)
-{
-        (void)read_line_at(process->directory, "comm", process->comm, sizeof(process->comm));
 }
 
 /* Return whether a thread has a program: not a kernel thread, and not exited. */
@@ -162,7 +161,7 @@ static int visit(struct look *look, int proc, const char *pid, look_pass pass)
         }
         if (!has_program(directory) && has_one_thread(directory))
                 return 0;
-        read_comm(&process);
+        look_read_comm(&process);
         note_place(look, &process);
         return pass(look, proc, &process);
 }
@@ -276,16 +275,21 @@ static int go_on(struct look *look, int r, const char *what)
         return 0;
 }
 
-/* Open the disks without other users exclusively. Not the others: no process can mount a disk during that time.
- */
+/* Open the disks without other users exclusively. Not the others: no process can mount a disk during that time. That
+ * also finds a mount in a namespace that was not read. */
 static int ask_the_kernel(struct look *look)
 {
         int r = 0;
 
-        for (size_t i = 0; r >= 0 && i < look->disk_count; i++)
-                if (look->disks[i].exclusively && look->disks[i].count == 0)
+        for (size_t i = 0; r >= 0 && i < look->disk_count; i++) {
+                if (look->disks[i].count > 0)
+                        continue;
+                if (look->disks[i].exclusively)
                         r = go_on(look, disk_exclusive_add(look, &look->disks[i]),
                                 "the disk cannot be opened exclusively");
+                else if (look->has_unread_mounts)
+                        look_note_gap(look, NULL, "a mount namespace cannot be read in time", -ETIME);
+        }
         return r;
 }
 
@@ -305,6 +309,10 @@ static int look_everywhere(struct look *look)
         if (r >= 0)
                 r = go_on(look, visit_all(look, look_at_process), "/proc cannot be read");
         if (r >= 0)
+                r = go_on(look, disk_mounts_finish(look), "/proc cannot be read");
+        if (r >= 0)
+                r = go_on(look, disk_openers_finish(look), "/proc cannot be read");
+        if (r >= 0)
                 r = add_ublkd(look);
         if (r >= 0 && !look->saw_init)
                 look_note_gap(look, NULL, "/proc hides the processes of others (hidepid)", -EPERM);
@@ -314,6 +322,8 @@ static int look_everywhere(struct look *look)
         if (r >= 0 && !has_every_disk_a_user(look))
                 r = go_on(look, visit_all(look, look_at_memory), "/proc cannot be read");
         if (r >= 0)
+                r = go_on(look, disk_mappers_finish(look), "/proc cannot be read");
+        if (r >= 0)
                 r = add_ublkd(look);
         if (r >= 0)
                 r = ask_the_kernel(look);
@@ -322,7 +332,13 @@ static int look_everywhere(struct look *look)
 
 int disk_users_find(const struct disk_users_roots *roots, struct disk_users *disks, size_t count)
 {
-        struct look look = {.roots = roots, .disks = disks, .disk_count = count};
+        uint64_t now = monotonic_now(), time = roots->time_usec ? roots->time_usec : TIME_USEC;
+        struct look look = {.roots = roots,
+                .disks = disks,
+                .disk_count = count,
+                .mounts_until = now + time / 4,
+                .openers_until = now + time / 2,
+                .mappers_until = now + time};
         int r;
 
         qsort(disks, count, sizeof(*disks), disk_users_compare);
@@ -330,5 +346,10 @@ int disk_users_find(const struct disk_users_roots *roots, struct disk_users *dis
         seen_set_clear(&look.namespaces);
         seen_set_clear(&look.files);
         free(look.devices);
+        seen_set_clear(&look.late_namespaces);
+        free(look.late_mounts.items);
+        free(look.late_openers.items);
+        free(look.late_mappers.items);
+        aside_free(look.aside);
         return r;
 }

@@ -7,6 +7,7 @@
 #include "ublkd/base/cleanup.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 enum { DISK_USERS_MAX = 16 };
@@ -37,6 +38,8 @@ struct disk_users_roots {
         /* Write what a process serves as a phrase; false: unknown. NULL: unknown for every process. */
         bool (*describe)(const void *userdata, pid_t pid, char *text, size_t size);
         const void *describe_userdata;
+        const char *nodes;  /* has a link MAJOR:MINOR to the node of each device. NULL: /dev/block */
+        uint64_t time_usec; /* after that, processes that are large or hang are not waited for; 0: 7 s */
         struct disk_users_place *place; /* updated during the search; or NULL */
         struct disk_users_gap *gap;     /* set on failure; or NULL */
 };
@@ -65,5 +68,6 @@ struct disk_users {
 /* Read /proc and /sys once for all disks. This can block behind a stuck process: see disk_search.h. The caller
  * fills in the numbers (each once) and `exclusively`, without users; the call sorts the disks by number. Return
  * 0: the lists of users are complete; or -errno: something could not be read, and a disk may have more users
- * than were found. A process that exits during the search does not count. */
+ * than were found. A process that exits during the search does not count, nor what a process hides behind thousands of
+ * descriptors or mappings, or a locked memory, if it could not open the disk itself. */
 int disk_users_find(const struct disk_users_roots *roots, struct disk_users *disks, size_t count);

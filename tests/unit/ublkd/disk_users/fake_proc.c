@@ -145,9 +145,11 @@ static bool describe(const void *userdata, pid_t pid, char *text, size_t size)
         return pid == 53;
 }
 
+uint64_t fake_time;
+
 int fake_look(struct disk_users *disks, size_t count, char gap_text[static 192])
 {
-        char proc[PATH_MAX], sys[PATH_MAX], udev[PATH_MAX];
+        char proc[PATH_MAX], sys[PATH_MAX], udev[PATH_MAX], nodes[PATH_MAX];
         const char *const probers[] = {"/nowhere/udevd", udev, NULL};
         struct disk_users_gap gap = {};
         const struct disk_users_roots roots = {.proc = proc,
@@ -159,12 +161,15 @@ int fake_look(struct disk_users *disks, size_t count, char gap_text[static 192])
                 .supervisor = FAKE_SUPERVISOR,
                 .describe = describe,
                 .describe_userdata = "the device top (/dev/ublkb9, served by process 53)",
+                .nodes = nodes,
+                .time_usec = fake_time,
                 .gap = &gap};
         int r;
 
         strcpy(proc, fake_path("proc"));
         strcpy(sys, fake_path("sys"));
         strcpy(udev, fake_path("programs/udevadm"));
+        strcpy(nodes, fake_path("nodes"));
         r = disk_users_find(&roots, disks, count);
         memcpy(gap_text, gap.text, sizeof(gap.text));
         return r;

@@ -13,6 +13,9 @@ extern const char *const fake_mounts[2];
 /* What an exclusive open of a disk comes to: -errno, or 0: it succeeds. */
 extern int fake_hold;
 
+/* The time for processes that are large or hang, in microseconds; 0: as usual. Nodes are below "nodes". */
+extern uint64_t fake_time;
+
 /* Makes the directory, with process 1 and programs/{program,udevadm,ublkd}. */
 void fake_make(void);
 void fake_remove(void);

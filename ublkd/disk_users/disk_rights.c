@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* Which processes could open the disks by rights of their own, as the nodes in /dev have them.
+ *
+ * Only what a process without any can hide behind thousands of other files is not looked for to the end: it can have
+ * such a file only if another process passed it on. Whatever is not known counts as a right. */
+#include "ublkd/disk_users/disk_look.h"
+
+#include "ublkd/base/file_io.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+enum { STATUS_SIZE = 64 * 1024 };
+
+/* Return the text behind "\nFIELD:" in a file of /proc, up to the end of the line; NULL if there is none, or its end is
+ * cut off. */
+static const char *find_field(const char *status, const char *field)
+{
+        const char *at = strstr(status, field);
+
+        at = at ? at + strlen(field) : NULL;
+        return at && strchr(at, '\n') ? at : NULL;
+}
+
+/* Return whether one of the numbers of a line is `number`. */
+static bool has_number(const char *line, unsigned number)
+{
+        const char *end = line + strcspn(line, "\n");
+
+        while (line < end) {
+                char *after;
+                unsigned long value = strtoul(line, &after, 10);
+
+                if (after == line || after > end)
+                        return false;
+                if (value == number)
+                        return true;
+                line = after + strspn(after, " \t");
+        }
+        return false;
+}
+
+struct rights {
+        const char *uids, *gids, *groups;
+        bool capable;
+};
+
+static bool is_allowed(const struct rights *rights, const struct stat *node)
+{
+        if (rights->capable || has_number(rights->uids, 0) || (node->st_mode & 06)
+                || has_number(rights->uids, node->st_uid))
+                return true;
+        return (node->st_mode & 060)
+               && (has_number(rights->gids, node->st_gid) || has_number(rights->groups, node->st_gid));
+}
+
+/* Capabilities count in the user namespace of this process only: any user has all of them in one of its own. */
+static bool is_capable(const struct look *look, const struct process *process, const char *permitted)
+{
+        char namespace[sizeof(look->user_namespace)];
+        unsigned long long bits;
+
+        if (sscanf(permitted, "%llx", &bits) != 1)
+                return true;
+        return bits != 0
+               && (!look->user_namespace[0]
+                       || look_read_link(process->directory, "ns/user", namespace, sizeof(namespace)) <= 0
+                       || strcmp(namespace, look->user_namespace) == 0);
+}
+
+static bool has_rights(const struct look *look, const struct process *process, const char *status)
+{
+        const char *permitted = find_field(status, "\nCapPrm:");
+        struct rights rights = {.uids = find_field(status, "\nUid:"),
+                .gids = find_field(status, "\nGid:"),
+                .groups = find_field(status, "\nGroups:")};
+
+        if (!rights.uids || !rights.gids || !rights.groups || !permitted || look->device_count == 0)
+                return true;
+        rights.capable = is_capable(look, process, permitted);
+        for (size_t i = 0; i < look->device_count; i++) {
+                dev_t device = look->devices[i].device;
+                struct stat node;
+                char path[PATH_MAX];
+
+                snprintf(path, sizeof(path), "%s/%u:%u",
+                        look->roots->nodes ? look->roots->nodes : "/dev/block", major(device), minor(device));
+                if (stat(path, &node) < 0 || is_allowed(&rights, &node))
+                        return true;
+        }
+        return false;
+}
+
+bool disk_rights_has(const struct look *look, const struct process *process)
+{
+        _cleanup_free_ char *status = malloc(STATUS_SIZE);
+
+        return !status || read_text_at(process->directory, "status", status, STATUS_SIZE) <= 0
+               || has_rights(look, process, status);
+}
