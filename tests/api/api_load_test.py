@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""Floods of many users, while root asks whether ublkd runs, and the loop gets events that come before HTTP (commands of
+the test stand for deaths of workers). The figures are printed; the bounds are wide, for a busy machine, and relative to
+the same machine without the flood."""
+import contextlib
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import pytest
+from api_limits_test import fill, high_water_of, memory_of
+from api_listen_test import free_port
+from api_server import Server, ask
+from other_user import NEEDS_ROOT
+
+pytestmark = NEEDS_ROOT
+SECONDS = 4
+FIRST_UID = 300000
+
+
+@pytest.fixture
+def server():
+    with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
+        os.chmod(directory, 0o755)
+        port = free_port()
+        server = Server(directory, "--readers", "everyone",
+                        listen=[os.path.join(directory, "api.sock"), f"tcp://127.0.0.1:{port}"])
+        assert server.started, server.process.stderr.read()
+        server.port = port
+        fill(server, 200)
+        yield server
+        server.stop()
+
+
+@contextlib.contextmanager
+def flood(kind, address, users, connections):
+    """By two processes, so that it is the server that sets the pace."""
+    children = []
+    for number in range(2):
+        children.append(subprocess.Popen(
+            [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "flood.py"), kind, address,
+             str(FIRST_UID + number * users), str(users), str(connections)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+    for child in children:
+        assert child.stdout.readline() == "going\n"
+    said = []
+    yield said
+    for child in children:
+        said.append(child.communicate()[0].strip())
+        assert child.returncode == 0
+
+
+def measure(server):
+    """Seconds for an answer to root, and for an event that comes before HTTP: [median, worst] each."""
+    root, answers, events = server.connect(), [], []
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        began = time.monotonic()
+        assert ask(root, "GET", "/healthz").status == 200
+        answers.append(time.monotonic() - began)
+        began = time.monotonic()
+        server.tell("connections")
+        events.append(time.monotonic() - began)
+        time.sleep(0.005)  # the pace of the measurement
+    root.close()
+    return [statistics.median(answers), max(answers)], [statistics.median(events), max(events)]
+
+
+@pytest.mark.parametrize("kind,users,connections", [
+    ("metrics", 8, 8), ("lists", 8, 8), ("devices", 8, 8), ("pipelined", 8, 8), ("bodies", 4, 8), ("bad", 8, 8),
+    ("connections", 100, 1), ("unread", 8, 8), ("metrics", 60, 1),
+])
+def test_root_is_answered_in_a_flood_of_users(server, kind, users, connections):
+    quiet, before = measure(server), memory_of(server.process)
+    with flood(kind, server.path, users, connections) as said:
+        flooded = measure(server)
+        grown = high_water_of(server.process) - before
+    check(f"{kind}, 2 x {users} users with {connections} connections", quiet, flooded, grown, said)
+
+
+@pytest.mark.parametrize("kind", ["pipelined", "bodies", "connections"])
+def test_root_is_answered_in_a_flood_over_tcp(server, kind):
+    quiet, before = measure(server), memory_of(server.process)
+    with flood(kind, f"tcp:{server.port}", 1, 100) as said:
+        flooded = measure(server)
+        grown = high_water_of(server.process) - before
+    check(f"{kind}, 200 connections over TCP", quiet, flooded, grown, said)
+
+
+def check(name, quiet, flooded, grown, said):
+    print(f"\n{name}: {', '.join(said)} answers and closed connections; memory grew by {grown >> 20} MiB")
+    for what, alone, under in zip(("/healthz of root", "an event before HTTP"), quiet, flooded):
+        print(f"  {what}: median {alone[0] * 1e3:.1f} ms alone, {under[0] * 1e3:.1f} ms in the flood; "
+              f"worst {alone[1] * 1e3:.1f} and {under[1] * 1e3:.1f} ms")
+        assert under[0] <= max(0.1, 20 * alone[0]), what
+        assert under[1] <= max(1.5, 20 * alone[1]), what
+    assert grown < 128 << 20
