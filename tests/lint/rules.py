@@ -105,7 +105,7 @@ QUOTED = [
 ]
 
 # Headers without which there is no I/O.
-PURE = ["ublkd/plan/plan.[ch]", "ublkd/plan/backoff.[ch]", "ublkd/plan/attempt.[ch]", "ublkd/plan/claims.[ch]", "ublkd/plan/worker_growth.[ch]"]
+PURE = ["ublkd/plan/plan.[ch]", "ublkd/plan/backoff.[ch]", "ublkd/plan/attempt.[ch]", "ublkd/plan/claims.[ch]", "ublkd/plan/worker_growth.[ch]", "ublkd/plan/worker_messages.[ch]"]
 PURE_SYSTEM = ["errno.h", "limits.h", "stdbool.h", "stddef.h", "stdint.h", "string.h"]
 
 UAPI = ["ublkd/kernel/ublk_uapi.h", "linux/ublk_cmd.h"]

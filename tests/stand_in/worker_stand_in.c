@@ -115,7 +115,7 @@ int worker_msg_send(int fd, const struct worker_msg *msg)
 }
 
 /* Nothing is said: it has closed the channel, unless it is dead. */
-int worker_msg_receive_fds(int fd, struct worker_msg *ret, int ret_fds[_CONFIG_FD_MAX])
+int worker_report_receive(int fd, struct worker_msg *ret, int *ret_fds)
 {
         struct worker_stand_in *worker = worker_stand_in_at(fd - FIRST_CHANNEL);
 
@@ -123,18 +123,11 @@ int worker_msg_receive_fds(int fd, struct worker_msg *ret, int ret_fds[_CONFIG_F
                 return worker->death ? 0 : -EAGAIN;
         *ret = *worker->said;
         worker->said = NULL;
-        for (int i = 0; i < _CONFIG_FD_MAX; i++)
+        for (int i = 0; ret_fds && i < _CONFIG_FD_MAX; i++)
                 ret_fds[i] = i == 0 ? worker->said_fd : -1;
+        if (!ret_fds)
+                close_away(worker->said_fd);
         return 1;
-}
-
-int worker_msg_receive(int fd, struct worker_msg *ret)
-{
-        int fds[_CONFIG_FD_MAX] = {[0 ... _CONFIG_FD_MAX - 1] = -1};
-        int r = worker_msg_receive_fds(fd, ret, fds);
-
-        close_away(fds[0]);
-        return r;
 }
 
 static void wake(int index, struct worker_msg *msg, int fd)

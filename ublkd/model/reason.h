@@ -42,6 +42,7 @@ enum condition_reason {
         REASON_RUNTIME_DIRECTORY_GONE,
         /* The worker. */
         REASON_WORKER_DIED,
+        REASON_WORKER_BROKE_PROTOCOL,
         REASON_WORKER_HANGS,
         REASON_WORKER_KILLED,
         REASON_WORKER_RETIRED,

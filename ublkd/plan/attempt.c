@@ -23,6 +23,9 @@ enum {
         /* A worker that served for as long shows that the device works: its successor starts at once. One
          * that a replayed request kills again dies within milliseconds of Live. */
         SERVED_LONG = 1000 * 1000,
+        /* A worker that was killed for what it sent may have been taken over by what it reads. Its successor
+         * serves the same store and reads the same requests: it is trusted again after a longer time. */
+        TRUSTED = 10 * 60 * 1000 * 1000,
         /* How long a command that was given up is believed to be able to take effect. */
         UNSURE_LIMIT = 60 * 1000 * 1000,
         /* A command cannot be sent before an earlier one is out of the way: each time that this passes counts
@@ -56,9 +59,13 @@ static uint64_t wait_limit(const struct plan_facts *facts)
 
 static void forgive_after_serving(struct attempt *attempt, uint64_t now)
 {
-        if (attempt->seen_since > 0 && attempt->seen.kernel == KERNEL_LIVE
-                && attempt->seen.worker == PLAN_WORKER_SERVING && now - attempt->seen_since >= SERVED_LONG)
+        bool served = attempt->seen_since > 0 && attempt->seen.kernel == KERNEL_LIVE
+                      && attempt->seen.worker == PLAN_WORKER_SERVING;
+
+        if (served && now - attempt->seen_since >= SERVED_LONG)
                 attempt->deaths = 0;
+        if (served && now - attempt->seen_since >= TRUSTED)
+                attempt->breaches = 0;
 }
 
 static bool is_same_situation(const struct plan_facts *one, const struct plan_facts *other)
@@ -261,8 +268,19 @@ void attempt_worker_died(struct attempt *attempt, uint64_t now)
         attempt->retry_at = 0; /* what its start has come to is known: no need to look later */
 }
 
+void attempt_worker_broke(struct attempt *attempt, uint64_t now)
+{
+        uint64_t spawn_at;
+
+        attempt_worker_died(attempt, now);
+        spawn_at = now + backoff_delay(++attempt->breaches + 1); /* never at once */
+        if (spawn_at > attempt->spawn_at)
+                attempt->spawn_at = spawn_at;
+}
+
 void attempt_reset(struct attempt *attempt)
 {
         attempt->retry_at = attempt->spawn_at = 0;
         attempt->tries = attempt->tried_out = attempt->busy = attempt->blind = attempt->deaths = 0;
+        attempt->breaches = 0;
 }

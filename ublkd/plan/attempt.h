@@ -31,6 +31,7 @@ struct attempt {
         uint64_t unsure_until;  /* an ADD_DEV that was given up may still make a disk */
         uint64_t grow_at;       /* no UPDATE_SIZE before: one that was given up may yet take effect */
         unsigned deaths;        /* of workers, since one served long enough */
+        unsigned breaches;      /* workers killed for what they sent, since one served very long */
         uint64_t wait_since;    /* waiting began: with the situation, or with the last way out of it */
         unsigned tries;         /* steps in this situation that had no effect */
         unsigned tried_out;     /* how many of them were followed by a way out (STOP_WORKER) */
@@ -84,6 +85,10 @@ void attempt_released(struct attempt *attempt, uint64_t now);
 
 /* Note that a worker is gone, by whatever cause. Once for each. */
 void attempt_worker_died(struct attempt *attempt, uint64_t now);
+
+/* Note that a worker is gone that ublkd has killed for what it sent: the next one starts after a back-off, which
+ * grows with each such worker. Instead of attempt_worker_died(). */
+void attempt_worker_broke(struct attempt *attempt, uint64_t now);
 
 /* Forget old failures, and try at once: the client asked (new spec, recover, restart). */
 void attempt_reset(struct attempt *attempt);

@@ -35,13 +35,13 @@ static void attach(struct msghdr *header, union control *control, const int *fds
 }
 
 /* fds: or NULL. */
-static int send_text(int fd, char *text, const int *fds)
+static int send_text(int fd, enum worker_msg_type type, char *text, const int *fds)
 {
         struct iovec bytes = {.iov_base = text, .iov_len = strlen(text)};
         struct msghdr header = {.msg_iov = &bytes, .msg_iovlen = 1};
         union control control;
 
-        if (bytes.iov_len > WORKER_MSG_SIZE_MAX)
+        if (bytes.iov_len > worker_msg_size_max(type))
                 return -EMSGSIZE;
         if (fds)
                 attach(&header, &control, fds);
@@ -63,7 +63,7 @@ int worker_msg_send(int fd, const struct worker_msg *msg)
         _cleanup_free_ char *text = NULL;
         int r = worker_msg_encode(msg, &text);
 
-        return r < 0 ? r : send_text(fd, text, NULL);
+        return r < 0 ? r : send_text(fd, msg->type, text, NULL);
 }
 
 int worker_msg_send_fds(int fd, const struct worker_msg *msg, const int fds[_CONFIG_FD_MAX])
@@ -71,7 +71,7 @@ int worker_msg_send_fds(int fd, const struct worker_msg *msg, const int fds[_CON
         _cleanup_free_ char *text = NULL;
         int r = worker_msg_encode(msg, &text);
 
-        return r < 0 ? r : send_text(fd, text, fds);
+        return r < 0 ? r : send_text(fd, msg->type, text, fds);
 }
 
 /* ---- receiving ---- */
@@ -107,7 +107,7 @@ static void drop(int *fds)
 
 /* Takes the next message, and the descriptors beside it unless ret_fds is NULL. Its size, 0: the end, or
  * -errno. */
-static ssize_t receive_text(int fd, char **ret_text, int *ret_fds)
+static ssize_t receive_text(int fd, size_t size_max, char **ret_text, int *ret_fds)
 {
         struct iovec bytes = {};
         struct msghdr header = {.msg_iov = &bytes, .msg_iovlen = 1};
@@ -117,7 +117,7 @@ static ssize_t receive_text(int fd, char **ret_text, int *ret_fds)
 
         if (size <= 0)
                 return size; /* an empty message looks like the end, and is as good as the end */
-        if (size > WORKER_MSG_SIZE_MAX) {
+        if ((size_t)size > size_max) {
                 (void)receive(fd, &header, 0);
                 return -EBADMSG;
         }
@@ -140,10 +140,10 @@ static ssize_t receive_text(int fd, char **ret_text, int *ret_fds)
 }
 
 /* fds: all -1, or NULL. */
-static int receive_message(int fd, struct worker_msg *ret, int *fds)
+static int receive_message(int fd, size_t size_max, struct worker_msg *ret, int *fds)
 {
         _cleanup_free_ char *text = NULL;
-        ssize_t size = receive_text(fd, &text, fds);
+        ssize_t size = receive_text(fd, size_max, &text, fds);
         int r = size > 0 ? worker_msg_decode(text, (size_t)size, ret) : (int)size;
 
         if (r < 0 && fds)
@@ -153,15 +153,26 @@ static int receive_message(int fd, struct worker_msg *ret, int *fds)
 
 int worker_msg_receive(int fd, struct worker_msg *ret)
 {
-        return receive_message(fd, ret, NULL);
+        return receive_message(fd, WORKER_MSG_SIZE_MAX, ret, NULL);
 }
 
-int worker_msg_receive_fds(int fd, struct worker_msg *ret, int ret_fds[_CONFIG_FD_MAX])
+static int receive_with_fds(int fd, size_t size_max, struct worker_msg *ret, int *ret_fds)
 {
         int fds[_CONFIG_FD_MAX] = {[0 ... _CONFIG_FD_MAX - 1] = -1};
-        int r = receive_message(fd, ret, fds);
+        int r = receive_message(fd, size_max, ret, fds);
 
         if (r > 0)
                 memcpy(ret_fds, fds, sizeof(fds));
         return r;
+}
+
+int worker_msg_receive_fds(int fd, struct worker_msg *ret, int ret_fds[_CONFIG_FD_MAX])
+{
+        return receive_with_fds(fd, WORKER_MSG_SIZE_MAX, ret, ret_fds);
+}
+
+int worker_report_receive(int fd, struct worker_msg *ret, int *ret_fds)
+{
+        return ret_fds ? receive_with_fds(fd, WORKER_REPORT_SIZE_MAX, ret, ret_fds)
+                       : receive_message(fd, WORKER_REPORT_SIZE_MAX, ret, NULL);
 }

@@ -12,6 +12,7 @@
 #include "ublkd/values/json_print.h"
 #include "ublkd/values/json_util.h"
 
+#include <assert.h>
 #include <cjson/cJSON.h>
 #include <limits.h>
 #include <math.h>
@@ -48,7 +49,20 @@ enum {
         QUEUE_CPUS_MAX = WORKER_MSG_SIZE_MAX / 2,
         TOKEN_LENGTH_MAX = BACKING_TOKEN_SIZE - 1,
         NESTING_MAX = 8, /* of the brackets in a message; the deepest of ours has 3 */
+        /* Sizes as text, with all characters that JSON has to escape. */
+        PROBLEMS_TEXT_MAX = 18 * 1024, /* more than that of a list is cut off */
+        PROBLEM_NAMES_MAX = 64,        /* of one problem, without its three strings */
+        CLAIM_TEXT_MAX = 2 * BACKING_KEY_MAX + 128,
+        CLAIMS_TEXT_MAX = (BACKING_CLAIMS_MAX + 1) * CLAIM_TEXT_MAX, /* the first is there twice */
+        TOKEN_TEXT_MAX = 6 * TOKEN_LENGTH_MAX,
+        HELLO_TEXT_MAX = 6 * (UID_LENGTH_MAX + VERSION_LENGTH_MAX),
+        NAMES_MAX = 1024, /* of all fields of a message, and their numbers */
 };
+static_assert(CLAIMS_TEXT_MAX + PROBLEMS_TEXT_MAX + 2 * WORKER_STABLE_PATH_MAX + NAMES_MAX
+                      <= WORKER_REPORT_SIZE_MAX,
+        "the largest PARAMS can be sent");
+static_assert(HELLO_TEXT_MAX + NAMES_MAX <= WORKER_SHORT_SIZE_MAX, "the largest HELLO can be sent");
+static_assert(2 * TOKEN_TEXT_MAX + NAMES_MAX <= WORKER_SHORT_SIZE_MAX, "the largest BACKING can be sent");
 
 #define AT(member) offsetof(struct worker_msg, member)
 
@@ -178,24 +192,27 @@ static const struct field grown_fields[] = {
         {.name = "problems", .kind = FIELD_PROBLEMS, .offset = AT(grown.problems)},
 };
 
+/* clang-format off */
 static const struct {
         const char *name;
+        size_t size_max;
         const struct field *fields;
         size_t count;
 } types[] = {
-        [WORKER_MSG_CONFIG] = {"config",  config_fields,  ARRAY_SIZE(config_fields) },
-        [WORKER_MSG_GO] = {"go",      go_fields,      ARRAY_SIZE(go_fields)     },
-        [WORKER_MSG_LIVE] = {"live",    NULL,           0                         },
-        [WORKER_MSG_HELLO] = {"hello",   hello_fields,   ARRAY_SIZE(hello_fields)  },
-        [WORKER_MSG_PARAMS] = {"params",  params_fields,  ARRAY_SIZE(params_fields) },
-        [WORKER_MSG_READY] = {"ready",   NULL,           0                         },
-        [WORKER_MSG_FAILED] = {"failed",  failed_fields,  ARRAY_SIZE(failed_fields) },
-        [WORKER_MSG_GROW] = {"grow",    grow_fields,    ARRAY_SIZE(grow_fields)   },
-        [WORKER_MSG_GROWN] = {"grown",   grown_fields,   ARRAY_SIZE(grown_fields)  },
-        [WORKER_MSG_NEWS] = {"news",    NULL,           0                         },
-        [WORKER_MSG_BACKING] = {"backing", backing_fields, ARRAY_SIZE(backing_fields)},
-        [WORKER_MSG_NOTICE] = {"notice",  notice_fields,  ARRAY_SIZE(notice_fields) },
+        [WORKER_MSG_CONFIG] = {"config", WORKER_MSG_SIZE_MAX, config_fields, ARRAY_SIZE(config_fields)},
+        [WORKER_MSG_GO] = {"go", WORKER_MSG_SIZE_MAX, go_fields, ARRAY_SIZE(go_fields)},
+        [WORKER_MSG_LIVE] = {"live", WORKER_MSG_SIZE_MAX, NULL, 0},
+        [WORKER_MSG_GROW] = {"grow", WORKER_MSG_SIZE_MAX, grow_fields, ARRAY_SIZE(grow_fields)},
+        [WORKER_MSG_HELLO] = {"hello", WORKER_SHORT_SIZE_MAX, hello_fields, ARRAY_SIZE(hello_fields)},
+        [WORKER_MSG_PARAMS] = {"params", WORKER_REPORT_SIZE_MAX, params_fields, ARRAY_SIZE(params_fields)},
+        [WORKER_MSG_READY] = {"ready", WORKER_SHORT_SIZE_MAX, NULL, 0},
+        [WORKER_MSG_FAILED] = {"failed", WORKER_REPORT_SIZE_MAX, failed_fields, ARRAY_SIZE(failed_fields)},
+        [WORKER_MSG_GROWN] = {"grown", WORKER_REPORT_SIZE_MAX, grown_fields, ARRAY_SIZE(grown_fields)},
+        [WORKER_MSG_NEWS] = {"news", WORKER_SHORT_SIZE_MAX, NULL, 0},
+        [WORKER_MSG_BACKING] = {"backing", WORKER_SHORT_SIZE_MAX, backing_fields, ARRAY_SIZE(backing_fields)},
+        [WORKER_MSG_NOTICE] = {"notice", WORKER_REPORT_SIZE_MAX, notice_fields, ARRAY_SIZE(notice_fields)},
 };
+/* clang-format on */
 _Static_assert(ARRAY_SIZE(types) == _WORKER_MSG_MAX, "every type has a row");
 
 static const char *const stages[] = {
@@ -213,24 +230,67 @@ const char *worker_stage_to_string(enum worker_stage stage)
         return (unsigned)stage < ARRAY_SIZE(stages) ? stages[stage] : "unknown";
 }
 
+size_t worker_msg_size_max(enum worker_msg_type type)
+{
+        return types[type].size_max;
+}
+
 /* ---- writing ---- */
+
+/* What a byte adds to a message at most. */
+static size_t byte_size(char byte)
+{
+        return (unsigned char)byte < ' ' ? strlen("\\u0000") : byte == '"' || byte == '\\' ? 2 : 1;
+}
+
+static size_t string_size(const char *string)
+{
+        size_t size = 0;
+
+        for (; *string; string++)
+                size += byte_size(*string);
+        return size;
+}
+
+/* Cut the text before the character with which it would add more than `room` bytes. */
+static void cut_text(char *text, size_t room)
+{
+        size_t at = 0, size = 0;
+
+        while (text[at] && size + byte_size(text[at]) <= room)
+                size += byte_size(text[at++]);
+        while (text[at] && at > 0 && utf8_is_continuation(text[at]))
+                at--;
+        text[at] = '\0';
+}
+
+/* room: bytes that are left for the list. Add what there is room for of the problem. */
+static bool add_problem(cJSON *array, const struct problem *problem, size_t *room)
+{
+        size_t size = PROBLEM_NAMES_MAX + string_size(problem->pointer) + string_size(problem->reason);
+        _cleanup_free_ char *detail = strdup(problem->detail);
+        cJSON *item;
+
+        if (size >= *room || !detail)
+                return detail;
+        cut_text(detail, *room - size);
+        *room -= size + string_size(detail);
+        item = cJSON_CreateObject();
+        return item && cJSON_AddItemToArray(array, item)
+               && cJSON_AddNumberToObject(item, "error", problem->error)
+               && cJSON_AddStringToObject(item, "pointer", problem->pointer)
+               && cJSON_AddStringToObject(item, "reason", problem->reason)
+               && cJSON_AddStringToObject(item, "detail", detail);
+}
 
 static bool add_problems(cJSON *object, const char *name, const struct problem_list *problems)
 {
         cJSON *array = cJSON_AddArrayToObject(object, name);
+        size_t room = PROBLEMS_TEXT_MAX;
 
-        for (size_t i = 0; array && i < problems->count; i++) {
-                const struct problem *problem = &problems->items[i];
-                cJSON *item = cJSON_CreateObject();
-
-                if (!item || !cJSON_AddItemToArray(array, item))
+        for (size_t i = 0; array && i < problems->count; i++)
+                if (!add_problem(array, &problems->items[i], &room))
                         return false;
-                if (!cJSON_AddNumberToObject(item, "error", problem->error)
-                        || !cJSON_AddStringToObject(item, "pointer", problem->pointer)
-                        || !cJSON_AddStringToObject(item, "reason", problem->reason)
-                        || !cJSON_AddStringToObject(item, "detail", problem->detail))
-                        return false;
-        }
         return array;
 }
 
@@ -427,6 +487,8 @@ int worker_msg_decode(const char *text, size_t size, struct worker_msg *ret)
         if (!object || end != text + size || !cJSON_IsObject(object))
                 return -EBADMSG;
         r = read_type(object, &msg.type);
+        if (r >= 0 && size > types[msg.type].size_max)
+                return -EBADMSG;
         for (size_t i = 0; r >= 0 && i < types[msg.type].count; i++)
                 r = read_field(object, &types[msg.type].fields[i], &msg);
         if (r < 0) {

@@ -28,7 +28,9 @@
 enum {
         WORKER_STABLE_PATH_MAX = 1023, /* bytes */
         WORKER_PROTOCOL = 1,
-        WORKER_MSG_SIZE_MAX = 128 * 1024,
+        WORKER_MSG_SIZE_MAX = 128 * 1024,   /* bytes, of CONFIG: a spec */
+        WORKER_REPORT_SIZE_MAX = 64 * 1024, /* bytes, of what a worker sends: claims and problems */
+        WORKER_SHORT_SIZE_MAX = 4 * 1024,   /* bytes, of those of its messages that have neither */
         WORKER_CHANNEL_FD = 3, /* the only descriptor that a worker is started with, beside stdio */
         WORKER_VERSION_SIZE = 129
 };
@@ -185,13 +187,20 @@ int worker_msg_send(int fd, const struct worker_msg *msg);
 /* Send one message with descriptors beside it, which stay the caller's: those before the first -1. Return as
  * worker_msg_send(). */
 int worker_msg_send_fds(int fd, const struct worker_msg *msg, const int fds[_CONFIG_FD_MAX]);
-/* Receive one message. Never blocks. Return 1 and a message, which the caller clears; 0: the peer closed;
+/* Receive one message of either side. Never blocks. Return 1 and a message, which the caller clears; 0: the peer closed;
  * -EAGAIN: none there; -EBADMSG: not a message of this protocol; other -errno. */
 int worker_msg_receive(int fd, struct worker_msg *ret);
 /* Receive one message, as worker_msg_receive(), with the descriptors beside it, which the caller closes; -1
  * where nothing came. */
 int worker_msg_receive_fds(int fd, struct worker_msg *ret, int ret_fds[_CONFIG_FD_MAX]);
-/* Convert text to a message, or back; for fuzzing and tests. Return 0, -EBADMSG or -ENOMEM. */
+/* Receive one message of a worker, as worker_msg_receive(): one that is larger than a worker may send is
+ * -EBADMSG, and is not parsed. ret_fds: as in worker_msg_receive_fds(), or NULL: the kernel drops the
+ * descriptors. */
+int worker_report_receive(int fd, struct worker_msg *ret, int *ret_fds);
+/* Return the size of the largest message of the type, in bytes. */
+size_t worker_msg_size_max(enum worker_msg_type type);
+/* Convert text to a message, or back; for fuzzing and tests. Of problems too many for a message, those at the
+ * end are cut off. Return 0, -EBADMSG or -ENOMEM. */
 int worker_msg_decode(const char *text, size_t size, struct worker_msg *ret);
 int worker_msg_encode(const struct worker_msg *msg, char **ret_text);
 void worker_msg_clear(struct worker_msg *msg);

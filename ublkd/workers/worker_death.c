@@ -5,17 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 
-void worker_death_describe(const siginfo_t *info, const char *fault, bool adopted, struct worker_death *ret)
+void worker_death_describe(const siginfo_t *info, enum worker_fault fault, const char *words, bool adopted,
+        struct worker_death *ret)
 {
         const char *name;
 
-        *ret = (struct worker_death){.code = -1, .by_us = *fault != '\0'};
+        *ret = (struct worker_death){.code = -1, .fault = fault};
         if (info) {
                 ret->by_signal = info->si_code != CLD_EXITED;
                 ret->code = info->si_status;
         }
-        if (*fault)
-                snprintf(ret->sentence, sizeof(ret->sentence), "was killed by ublkd: %s", fault);
+        if (fault != WORKER_FAULT_NONE)
+                snprintf(ret->sentence, sizeof(ret->sentence), "was killed by ublkd: %s", words);
         else if (!info)
                 snprintf(ret->sentence, sizeof(ret->sentence), "is gone (%s)",
                         adopted ? "it was not our child" : "a debugger has its status");

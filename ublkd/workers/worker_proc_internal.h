@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of a worker; for worker_proc.c and worker_proc_ask.c only. */
+/* What is known of a worker; for worker_proc*.c only. */
 #pragma once
 
 #include "ublkd/plan/worker_growth.h"
+#include "ublkd/plan/worker_messages.h"
 #include "ublkd/workers/worker_proc.h"
 
 struct worker_proc {
@@ -14,8 +15,9 @@ struct worker_proc {
         void *userdata;
         pid_t pid;
         int pidfd;
-        int channel; /* -1: closed by the worker, or no longer listened to */
-        sd_event_source *channel_source, *pidfd_source, *grace_source;
+        int channel;                     /* -1: closed by the worker, or no longer listened to */
+        struct worker_messages messages; /* of this connection */
+        sd_event_source *channel_source, *pidfd_source, *grace_source, *news_source;
         bool adopted;
         bool greeted;              /* HELLO came */
         enum worker_stage stage;   /* what is reported to others */
@@ -30,7 +32,21 @@ struct worker_proc {
         struct problem_list problems, refusal, notices;
         pid_t holder; /* from FAILED */
         struct worker_store store;
-        char fault[64]; /* why we killed it, or "" */
+        bool has_news;    /* NEWS came, and is not reported yet */
+        uint64_t news_at; /* CLOCK_MONOTONIC: it was reported last */
+        enum worker_fault fault;
+        char fault_words[64]; /* why ublkd killed it, or "" */
         struct worker_death death;
         uint64_t died_at;
 };
+
+/* Kill the worker for a reason that its death shows: a clause, "it ...". The first reason counts. */
+void worker_proc_kill_for(struct worker_proc *worker, enum worker_fault fault, const char *format, ...)
+        _printf_(3, 4);
+/* Expect the worker to exit; kill it after a grace, or at once if that cannot be timed. */
+void worker_proc_expect_exit(struct worker_proc *worker);
+/* The stage only rises; it rises past OPENING only once the parameters are known. */
+void worker_proc_raise_stage(struct worker_proc *worker, enum worker_stage stage);
+/* Receive and handle one message. Return 1: there may be more; 0: none for now; -errno: the channel is
+ * broken. */
+int worker_proc_receive(struct worker_proc *worker);

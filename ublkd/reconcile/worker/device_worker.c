@@ -105,10 +105,11 @@ void device_kill_worker(struct managed_device *device, enum worker_kill why)
 static void report_retired(struct managed_device *device)
 {
         const struct worker_death *death = worker_proc_death(device->process.worker);
-        bool failed = death->by_us || death->by_signal || death->code > 0;
-        enum condition_reason reason = death->by_us ? REASON_WORKER_KILLED
-                                       : failed     ? REASON_WORKER_DIED
-                                                    : REASON_WORKER_RETIRED;
+        bool failed = death->fault != WORKER_FAULT_NONE || death->by_signal || death->code > 0;
+        enum condition_reason reason = death->fault == WORKER_FAULT_PROTOCOL ? REASON_WORKER_BROKE_PROTOCOL
+                                       : death->fault == WORKER_FAULT_STAYED ? REASON_WORKER_KILLED
+                                       : failed                              ? REASON_WORKER_DIED
+                                                                             : REASON_WORKER_RETIRED;
         const char *how = failed ? death->sentence : death->code < 0 ? "is gone" : "has exited";
         int pid = (int)worker_proc_pid(device->process.worker);
 
@@ -117,13 +118,22 @@ static void report_retired(struct managed_device *device)
                 "Worker %d was asked to exit, and %s; another worker replaces it.", pid, how);
 }
 
+/* Return whether ublkd has killed the worker for what it sent. */
+static bool broke_protocol(const struct managed_device *device)
+{
+        return worker_proc_death(device->process.worker)->fault == WORKER_FAULT_PROTOCOL;
+}
+
 /* Note the reason that the worker gave, or else how it exited. */
 static void note_death(struct managed_device *device, bool served)
 {
         const struct worker_death *death = worker_proc_death(device->process.worker);
         const struct problem_list *problems = worker_proc_problems(device->process.worker);
 
-        if (problems->count > 0) {
+        if (broke_protocol(device)) {
+                device_note(device, REASON_WORKER_BROKE_PROTOCOL, "The worker (pid %d) %s.",
+                        (int)worker_proc_pid(device->process.worker), death->sentence);
+        } else if (problems->count > 0) {
                 device_note(device, reason_from_string(problems->items[0].reason), "%s%s",
                         problems->items[0].detail, full_stop(problems->items[0].detail));
                 device_claim_name_holder(device, worker_proc_holder(device->process.worker));
@@ -137,12 +147,15 @@ static void note_death(struct managed_device *device, bool served)
 static void report_death(const struct managed_device *device, bool served)
 {
         const struct problem_list *problems = worker_proc_problems(device->process.worker);
+        bool broke = broke_protocol(device);
+        enum condition_reason reason = broke                 ? REASON_WORKER_BROKE_PROTOCOL
+                                       : problems->count > 0 ? reason_from_string(problems->items[0].reason)
+                                                             : REASON_WORKER_DIED;
 
-        device_emit(device, EVENT_WARNING,
-                problems->count > 0 ? reason_from_string(problems->items[0].reason) : REASON_WORKER_DIED,
-                "%s %s.", device->note.sentence ? device->note.sentence : "The worker died.",
-                served ? "ublkd recovers the disk as the spec says"
-                       : "ublkd starts another worker after a back-off");
+        device_emit(device, EVENT_WARNING, reason, "%s %s.",
+                device->note.sentence ? device->note.sentence : "The worker died.",
+                served && !broke ? "ublkd recovers the disk as the spec says"
+                                 : "ublkd starts another worker after a back-off");
 }
 
 /* A worker that could not serve for the same reason as the last one makes no event. */
@@ -166,23 +179,26 @@ void device_take_death(struct managed_device *device)
         _cleanup_free_ char *before = device->note.sentence ? strdup(device->note.sentence) : NULL;
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
         bool served = device->view.facts.worker == PLAN_WORKER_SERVING, retired = device->attempt.retired;
-        bool again_at_once = device_backing_refused(device);
-        bool silent = died_silently(device) || again_at_once;
-        bool stale = record && !served && device_worker_is_stale(device, record);
+        bool again_at_once = device_backing_refused(device), broke = broke_protocol(device);
+        bool silent = !broke && (died_silently(device) || again_at_once);
+        bool stale = !broke && record && !served && device_worker_is_stale(device, record);
         bool wanted = !silent && !retired && !stale && record && !record->deleting && record->spec
                       && record->spec->options.enabled
-                      && worker_proc_epoch(device->process.worker) == record->epoch;
+                      && (broke || worker_proc_epoch(device->process.worker) == record->epoch);
 
         if (wanted)
                 note_death(device, served);
-        if (wanted && device->process.state != WORKER_KILLED && (served || is_news(device, before)))
+        if (wanted && (broke || device->process.state != WORKER_KILLED)
+                && (served || broke || is_news(device, before)))
                 report_death(device, served);
         if (retired && !device->process.kill_reported)
                 report_retired(device);
         device_faults_read(device); /* it may have found a store that was cut off */
         if (served && wanted)
                 device->process.died_at = worker_proc_died_at(device->process.worker);
-        if (!silent)
+        if (broke)
+                attempt_worker_broke(&device->attempt, monotonic_now());
+        else if (!silent)
                 attempt_worker_died(&device->attempt, monotonic_now());
         if (stale && device->process.request.generation > 0)
                 attempt_reset(&device->attempt); /* a later request of the user was not tried yet */

@@ -398,6 +398,35 @@ static void test_a_silent_kernel_is_asked_ever_slower(void)
         CHECK_INT(attempt_blind(&attempt, 7), 7);
 }
 
+/* Serve for `time`, and be killed for what it sent. Return the back-off. */
+static uint64_t serve_and_break(struct attempt *attempt, uint64_t *now, uint64_t time)
+{
+        see(attempt, KERNEL_LIVE, PLAN_WORKER_SERVING, *now);
+        *now += time;
+        attempt_worker_broke(attempt, *now);
+        see(attempt, KERNEL_DOWN, PLAN_WORKER_NONE, *now);
+        return attempt_due(attempt, ACTION_SPAWN, *now) - *now;
+}
+
+/* A worker that serves for a while, is killed for what it sends, and so on, does not make a tight loop. */
+static void test_broken_protocols_back_off_although_the_workers_served_long(void)
+{
+        struct attempt attempt = {};
+        uint64_t now = 1;
+
+        CHECK_INT(serve_and_break(&attempt, &now, 5 * SECONDS), 100 * MS);
+        CHECK_INT(serve_and_break(&attempt, &now, 5 * SECONDS), 200 * MS);
+        CHECK_INT(serve_and_break(&attempt, &now, 60 * SECONDS), 400 * MS);
+        for (unsigned i = 0; i < 10; i++)
+                (void)serve_and_break(&attempt, &now, 5 * SECONDS);
+        CHECK_INT(serve_and_break(&attempt, &now, 5 * SECONDS), 30 * SECONDS);
+        CHECK_INT(serve_and_break(&attempt, &now, 3600 * SECONDS), 100 * MS); /* trusted again */
+        (void)serve_and_break(&attempt, &now, 5 * SECONDS);
+        attempt_reset(&attempt);
+        CHECK_INT(attempt_due(&attempt, ACTION_SPAWN, now), 0); /* the client asks to try at once */
+        CHECK_INT(serve_and_break(&attempt, &now, 5 * SECONDS), 100 * MS);
+}
+
 int main(void)
 {
         test_failures_back_off_and_get_stuck();
@@ -413,6 +442,7 @@ int main(void)
         test_a_worker_that_died_while_the_disk_went_live_was_not_refused();
         test_deaths_back_off_until_one_served_long();
         test_a_worker_that_was_never_observed();
+        test_broken_protocols_back_off_although_the_workers_served_long();
         test_a_retiring_worker_may_finish();
         test_a_worker_that_cannot_be_retired_is_soon_stuck();
         test_waits_have_an_end();

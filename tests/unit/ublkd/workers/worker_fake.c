@@ -184,6 +184,91 @@ static void be_ready_before_go(void)
         pause();
 }
 
+/* As far as a worker is that serves. */
+static void get_ready(void)
+{
+        if (!listen_for(WORKER_MSG_CONFIG))
+                _exit(96);
+        send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
+        send_params();
+        if (!listen_for(WORKER_MSG_GO))
+                _exit(94);
+        say(&(struct worker_msg){.type = WORKER_MSG_READY});
+}
+
+static void be_ready_twice(void)
+{
+        get_ready();
+        say(&(struct worker_msg){.type = WORKER_MSG_READY});
+        pause();
+}
+
+static void be_failing_twice(void)
+{
+        send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
+        send_failed();
+        send_failed();
+        pause();
+}
+
+/* Send for ever, as fast as the supervisor reads. */
+static void flood(const struct worker_msg *msg)
+{
+        struct pollfd channel = {.fd = WORKER_CHANNEL_FD, .events = POLLOUT};
+
+        for (;;) {
+                int r = worker_msg_send(WORKER_CHANNEL_FD, msg);
+
+                if (r == -EAGAIN)
+                        (void)poll(&channel, 1, 1000);
+                else if (r < 0)
+                        pause();
+        }
+}
+
+static void be_flooding_with_news(void)
+{
+        get_ready();
+        flood(&(struct worker_msg){.type = WORKER_MSG_NEWS});
+}
+
+static void be_flooding_with_notices(void)
+{
+        struct worker_msg msg = {.type = WORKER_MSG_NOTICE};
+
+        problem_add(&msg.notice, EBUSY, "/target", "BackingRead", "Look here");
+        get_ready();
+        flood(&msg);
+}
+
+/* A message with a field that no supervisor knows. */
+static void send_padded(const char *type, size_t size)
+{
+        char *text = malloc(size + 1);
+        int head = snprintf(text, size + 1, "{\"type\":\"%s\",\"more\":\"", type);
+
+        memset(text + head, 'x', size - (size_t)head);
+        memcpy(text + size - 2, "\"}", 2);
+        if (send(WORKER_CHANNEL_FD, text, size, 0) < 0)
+                _exit(90);
+        free(text);
+}
+
+static void be_long_winded(void)
+{
+        get_ready();
+        send_padded("news", WORKER_SHORT_SIZE_MAX); /* that is all right */
+        send_padded("news", WORKER_SHORT_SIZE_MAX + 1);
+        pause();
+}
+
+static void be_huge(void)
+{
+        send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
+        send_padded("params", WORKER_REPORT_SIZE_MAX + 1);
+        pause();
+}
+
 static void be_commanding(void)
 {
         send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
@@ -334,29 +419,35 @@ static const struct {
         const char *name;
         void (*be)(void);
 } characters[] = {
-        {"good",             be_good               },
-        {"failing",          be_failing            },
-        {"failing-and-stay", be_failing_and_stay   },
-        {"killed",           be_killed             },
-        {"silent",           be_silent             },
-        {"garbage",          be_garbage            },
-        {"ready-first",      be_ready_first        },
-        {"ready-before-go",  be_ready_before_go    },
-        {"commanding",       be_commanding         },
-        {"wrong-uid",        be_wrong_uid          },
-        {"wrong-pid",        be_wrong_pid          },
-        {"twice",            be_twice              },
-        {"bragging",         be_bragging           },
-        {"closing",          be_closing            },
-        {"growing-unasked",  be_growing_unasked    },
-        {"growing-twice",    be_growing_twice      },
-        {"overgrowing",      be_overgrowing        },
-        {"shrinking",        be_shrinking          },
-        {"without-end",      be_growing_without_end},
-        {"boundless",        be_boundless          },
-        {"wrapping",         be_wrapping           },
-        {"forging",          be_forging            },
-        {"inspecting",       be_inspecting         },
+        {"good",             be_good                 },
+        {"failing",          be_failing              },
+        {"failing-and-stay", be_failing_and_stay     },
+        {"killed",           be_killed               },
+        {"silent",           be_silent               },
+        {"garbage",          be_garbage              },
+        {"ready-first",      be_ready_first          },
+        {"ready-before-go",  be_ready_before_go      },
+        {"ready-twice",      be_ready_twice          },
+        {"failing-twice",    be_failing_twice        },
+        {"flood-of-news",    be_flooding_with_news   },
+        {"flood-of-notices", be_flooding_with_notices},
+        {"long-winded",      be_long_winded          },
+        {"huge",             be_huge                 },
+        {"commanding",       be_commanding           },
+        {"wrong-uid",        be_wrong_uid            },
+        {"wrong-pid",        be_wrong_pid            },
+        {"twice",            be_twice                },
+        {"bragging",         be_bragging             },
+        {"closing",          be_closing              },
+        {"growing-unasked",  be_growing_unasked      },
+        {"growing-twice",    be_growing_twice        },
+        {"overgrowing",      be_overgrowing          },
+        {"shrinking",        be_shrinking            },
+        {"without-end",      be_growing_without_end  },
+        {"boundless",        be_boundless            },
+        {"wrapping",         be_wrapping             },
+        {"forging",          be_forging              },
+        {"inspecting",       be_inspecting           },
 };
 
 /* Leaves CONFIG where it is. */

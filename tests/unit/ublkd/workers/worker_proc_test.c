@@ -357,10 +357,66 @@ static void test_a_worker_that_is_refused_dies_of_that(struct watch *watch)
         worker_proc_refuse(watch->worker, "it claims another backing store than its disk has");
         CHECK_INT(worker_proc_stage(watch->worker), WORKER_STAGE_LEAVING);
         CHECK(run_until(watch, is_dead));
-        CHECK(worker_proc_death(watch->worker)->by_us);
+        CHECK_INT(worker_proc_death(watch->worker)->fault, WORKER_FAULT_PROTOCOL);
         CHECK_STR(worker_proc_death(watch->worker)->sentence,
                 "was killed by ublkd: it claims another backing store than its disk has");
         let_go(watch);
+}
+
+static uint64_t cpu_time(void)
+{
+        struct timespec time;
+
+        (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+        return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
+}
+
+static uint64_t time_now(void)
+{
+        struct timespec time;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &time);
+        return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
+}
+
+/* Let the worker serve, and expect this death. */
+static void check_death_of_serving(struct watch *watch, const char *name, const char *sentence)
+{
+        spawn(watch, name);
+        CHECK(run_until(watch, is_open));
+        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &copy, NULL), 0);
+        CHECK(run_until(watch, is_ready));
+        if (worker_proc_stage(watch->worker) == WORKER_STAGE_READY)
+                CHECK_INT(worker_proc_live(watch->worker), 0);
+        if (CHECK(run_until(watch, is_dead))) {
+                CHECK_STR(worker_proc_death(watch->worker)->sentence, sentence);
+                CHECK_INT(worker_proc_death(watch->worker)->fault, WORKER_FAULT_PROTOCOL);
+        }
+        let_go(watch);
+}
+
+/* A flood ends, and until then the loop has time for others: a turn of the device costs more than a message. */
+static void test_a_flood_costs_a_bounded_share_and_ends(struct watch *watch)
+{
+        uint64_t began = time_now(), cpu = cpu_time(), took;
+
+        check_death_of_serving(watch, "flood-of-news", "was killed by ublkd: it sent NEWS too often");
+        took = time_now() - began;
+        cpu = cpu_time() - cpu;
+        printf("the flood ended after %llu ms, %llu ms of the CPU, %u changes\n",
+                (unsigned long long)took / 1000, (unsigned long long)cpu / 1000, watch->changes);
+        CHECK(took > 1000 * 1000); /* it is not the first NEWS that ends a worker */
+        CHECK(cpu < took / 4);
+        CHECK(watch->changes < 20 + took / (100 * 1000));
+        check_death_of_serving(watch, "flood-of-notices", "was killed by ublkd: it sent NOTICE too often");
+}
+
+static void test_messages_that_come_too_often_or_are_too_long(struct watch *watch)
+{
+        check_death(watch, "failing-twice", "was killed by ublkd: it sent a message after FAILED");
+        check_death(watch, "huge", "was killed by ublkd: it sent an invalid message");
+        check_death_of_serving(watch, "ready-twice", "was killed by ublkd: it said READY twice");
+        check_death_of_serving(watch, "long-winded", "was killed by ublkd: it sent an invalid message");
 }
 
 static void check_program(struct watch *watch, const char *program, int error)
@@ -458,6 +514,8 @@ static void run_tests(struct watch *watch)
         test_adoption_does_not_kill_a_process_with_the_pid_of_a_dead_worker(watch);
         test_growth_is_believed_only_as_asked(watch);
         test_a_worker_that_is_refused_dies_of_that(watch);
+        test_a_flood_costs_a_bounded_share_and_ends(watch);
+        test_messages_that_come_too_often_or_are_too_long(watch);
         test_failed(watch);
         test_spawn_that_cannot_be(watch);
         test_freed_within_the_callback(watch);

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* A worker that ublkd kills for what it sent: an event names that, and its device waits before it starts another. */
+#include "tests/unit/check.h"
+#include "tests/unit/ublkd/reconcile/reconciler_world.h"
+
+static unsigned count_events(const struct world *world, enum condition_reason reason)
+{
+        const struct event_log *log = device_store_events(world->store);
+        unsigned count = 0;
+
+        for (size_t i = 0; i < event_log_count(log); i++)
+                if (event_log_at(log, i)->reason == reason) {
+                        CHECK_INT(event_log_at(log, i)->type, EVENT_WARNING);
+                        count++;
+                }
+        return count;
+}
+
+static void say_ready(struct fake_worker *worker)
+{
+        stand_in_says(worker->index, &(const struct worker_msg){.type = WORKER_MSG_READY}, -1);
+}
+
+static void world_new_live(struct world *world)
+{
+        world_new(world);
+        world_put_loop(world, "data", "");
+        world_bring_up(world, "data", "file:1");
+        CHECK_INT(world_phase(world, "data"), PHASE_LIVE);
+}
+
+/* Let the worker break the protocol, and die of that. */
+static void break_protocol(struct world *world)
+{
+        unsigned kills = fake_kills;
+
+        say_ready(fake_worker("data"));
+        CHECK_INT(fake_kills, kills + 1);
+        fake_worker_die(fake_worker("data"));
+        world_settle(world, 20);
+}
+
+static void the_next_worker_waits(void)
+{
+        struct world world;
+
+        world_new_live(&world);
+        break_protocol(&world);
+        CHECK_INT(count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 1);
+        CHECK_INT(count_events(&world, REASON_WORKER_DIED), 0);
+        CHECK(!fake_worker("data"));
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_WORKER_BROKE_PROTOCOL);
+        world_settle(&world, 200);
+        CHECK(fake_worker("data"));
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        break_protocol(&world); /* each wait is longer */
+        world_settle(&world, 100);
+        CHECK(!fake_worker("data"));
+        world_settle(&world, 300);
+        CHECK(fake_worker("data"));
+        world_free(&world);
+}
+
+/* A worker that merely died is replaced at once. */
+static void a_worker_that_dies_is_replaced_at_once(void)
+{
+        struct world world;
+
+        world_new_live(&world);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 20);
+        CHECK(fake_worker("data"));
+        CHECK_INT(count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 0);
+        world_free(&world);
+}
+
+/* Let ublkd start again, and find the worker. */
+static struct fake_worker *find_again(struct world *world)
+{
+        world_restart_with_workers(world);
+        return fake_worker("data");
+}
+
+static void a_worker_that_is_found_and_claims_too_much_leaves_an_event(void)
+{
+        struct fake_worker *worker;
+        struct world world;
+
+        world_new_live(&world);
+        worker = find_again(&world);
+        CHECK_INT(backing_claims_add(&worker->params.claims,
+                          &(struct backing_claim){.key = (char *)"file:2", .end = 1 << 20, .writes = true}),
+                0);
+        fake_worker_greet(worker, world_record(&world, "data")->epoch, 0);
+        CHECK_INT(fake_kills, 1);
+        fake_worker_die(worker);
+        world_settle(&world, 20);
+        CHECK_INT(count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 1);
+        world_free(&world);
+}
+
+/* Before its HELLO, too, when nothing is known of it. */
+static void a_worker_that_is_found_and_talks_nonsense_leaves_an_event(void)
+{
+        struct fake_worker *worker;
+        struct world world;
+
+        world_new_live(&world);
+        worker = find_again(&world);
+        say_ready(worker);
+        CHECK_INT(fake_kills, 1);
+        fake_worker_die(worker);
+        world_settle(&world, 20);
+        CHECK_INT(count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 1);
+        CHECK(!fake_worker("data"));
+        world_free(&world);
+}
+
+int main(void)
+{
+        the_next_worker_waits();
+        a_worker_that_dies_is_replaced_at_once();
+        a_worker_that_is_found_and_claims_too_much_leaves_an_event();
+        a_worker_that_is_found_and_talks_nonsense_leaves_an_event();
+        return check_report();
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* PURE: which messages the supervisor accepts from a worker, when, and how often. A worker under an attacker's
+ * control may send anything at any time; a message that it may not send ends it.
+ *
+ * The rules hold for one connection: a worker reports everything again to the next supervisor. They are as wide as
+ * the workers of every version need. */
+#pragma once
+
+#include "ublkd/proto/worker_msg.h"
+
+/* The messages of one connection. Zero-initialise. */
+struct worker_messages {
+        unsigned seen;                        /* a set of enum worker_msg_type */
+        uint64_t paid_until[_WORKER_MSG_MAX]; /* CLOCK_MONOTONIC, microseconds: of a message with a rate */
+};
+
+/* Return why the worker must not send a message of this type now, as a clause for worker_death ("it ..."), or NULL:
+ * then count it. stage: of the worker; now: CLOCK_MONOTONIC, microseconds. */
+const char *worker_messages_fault(
+        struct worker_messages *messages, enum worker_msg_type type, enum worker_stage stage, uint64_t now);

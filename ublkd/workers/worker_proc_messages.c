@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* What a worker sends. Nothing of it is trusted: plan/worker_messages.h has the rules, plan/worker_growth.h the
+ * sizes. A worker that breaks them is killed: it can be replaced without loss, and what it would do next cannot be
+ * known. */
+#include "ublkd/workers/worker_proc_internal.h"
+
+#include "ublkd/base/clock.h"
+#include "ublkd/offload/close_away.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define break_off(worker, ...) worker_proc_kill_for((worker), WORKER_FAULT_PROTOCOL, __VA_ARGS__)
+
+void worker_proc_raise_stage(struct worker_proc *worker, enum worker_stage stage)
+{
+        if (stage > worker->stage)
+                worker->stage = stage;
+}
+
+/* Return whether the worker of this ublkd has sent HELLO before it read CONFIG: it has no uid yet, and its
+ * epoch is known. */
+static bool is_unconfigured(const struct worker_proc *worker, const struct worker_msg *hello)
+{
+        return !worker->adopted && hello->hello.uid[0] == '\0';
+}
+
+static void accept_hello(struct worker_proc *worker, const struct worker_msg *msg)
+{
+        worker->greeted = true;
+        snprintf(worker->version, sizeof(worker->version), "%s", msg->hello.version);
+        worker->number = msg->hello.number;
+        worker->claimed = msg->hello.stage;
+        if (worker->adopted) {
+                worker->epoch = msg->hello.epoch;
+                worker->restart = msg->hello.restart;
+                if (msg->hello.started_at > 0)
+                        worker->started_at = msg->hello.started_at;
+        }
+        if (worker->claimed == WORKER_STAGE_LEAVING)
+                worker->stage = WORKER_STAGE_LEAVING;
+}
+
+static void on_hello(struct worker_proc *worker, const struct worker_msg *msg)
+{
+        bool unconfigured = is_unconfigured(worker, msg);
+
+        if (msg->hello.protocol != WORKER_PROTOCOL)
+                break_off(worker, "it speaks protocol %d, not %d", msg->hello.protocol, WORKER_PROTOCOL);
+        else if (!unconfigured && strcmp(msg->hello.uid, worker->uid) != 0)
+                break_off(worker, "it serves another device");
+        else if (msg->hello.pid != worker->pid)
+                break_off(worker, "it says it is another process");
+        else if (!worker->adopted && !unconfigured && msg->hello.epoch != worker->epoch)
+                break_off(worker, "it serves epoch %u, not %u", msg->hello.epoch, worker->epoch);
+        else if (!worker->adopted && (msg->hello.stage != WORKER_STAGE_OPENING || msg->hello.number != -1))
+                break_off(worker, "it claims to serve before GO");
+        else
+                accept_hello(worker, msg);
+}
+
+static void on_backing(struct worker_proc *worker, const struct worker_msg *msg, int *fd)
+{
+        worker_store_read(msg, TAKE_FD(*fd), &worker->store);
+}
+
+/* Takes over the message. */
+static void on_params(struct worker_proc *worker, struct worker_msg *msg)
+{
+        const char *fault = worker_params_fault(&msg->params);
+
+        if (fault) {
+                break_off(worker, "%s", fault);
+                return;
+        }
+        worker->params = *msg;
+        *msg = (struct worker_msg){.type = WORKER_MSG_LIVE};
+        worker_proc_raise_stage(worker, WORKER_STAGE_OPEN);
+        worker_proc_raise_stage(worker, worker->claimed);
+}
+
+static void on_failed(struct worker_proc *worker, const struct worker_msg *msg)
+{
+        (void)problem_list_append(
+                &worker->problems, &msg->failed.problems); /* on ENOMEM its death shows it */
+        worker->holder = msg->failed.holder;
+        worker_proc_expect_exit(worker);
+}
+
+static void on_grown(struct worker_proc *worker, const struct worker_msg *msg)
+{
+        struct disk_params *params = &worker->params.params;
+        const char *fault = worker_growth_answer(&worker->growth, worker_proc_params(worker), msg);
+
+        if (fault) {
+                break_off(worker, "%s", fault);
+                return;
+        }
+        params->size = msg->grown.size;
+        params->size_max = msg->grown.size_max;
+        backing_claims_resize(&params->claims, params->size);
+        if (worker->growth.asked > 0) /* the answer to the last GROW counts */
+                return;
+        problem_list_clear(&worker->refusal);
+        (void)problem_list_append(&worker->refusal, &msg->grown.problems); /* on ENOMEM ublkd asks again */
+}
+
+/* Keep the notice until the device takes it; the list counts those that are too many. */
+static void on_notice(struct worker_proc *worker, const struct worker_msg *msg)
+{
+        (void)problem_list_append(
+                &worker->notices, &msg->notice); /* on ENOMEM the log of the worker has it */
+}
+
+/* fd: the descriptor beside the message, or -1; set to -1 if it is taken over. */
+static void handle_message(struct worker_proc *worker, struct worker_msg *msg, int *fd)
+{
+        const char *fault =
+                worker_messages_fault(&worker->messages, msg->type, worker->stage, monotonic_now());
+
+        if (fault) {
+                break_off(worker, "%s", fault);
+                return;
+        }
+        switch (msg->type) {
+        case WORKER_MSG_HELLO:
+                on_hello(worker, msg);
+                break;
+        case WORKER_MSG_PARAMS:
+                on_params(worker, msg);
+                break;
+        case WORKER_MSG_READY:
+                worker_proc_raise_stage(worker, WORKER_STAGE_READY);
+                break;
+        case WORKER_MSG_FAILED:
+                on_failed(worker, msg);
+                break;
+        case WORKER_MSG_GROWN:
+                on_grown(worker, msg);
+                break;
+        case WORKER_MSG_BACKING:
+                on_backing(worker, msg, fd);
+                break;
+        case WORKER_MSG_NOTICE:
+                on_notice(worker, msg);
+                break;
+        case WORKER_MSG_NEWS: /* its device gets a turn, which reads the region */
+                worker->has_news = true;
+                break;
+        default: /* worker_messages_fault() refuses these */
+                break;
+        }
+}
+
+static bool expects_store(const struct worker_proc *worker)
+{
+        return !worker->store.known && worker->params.type != WORKER_MSG_PARAMS;
+}
+
+int worker_proc_receive(struct worker_proc *worker)
+{
+        _cleanup_worker_msg_ struct worker_msg msg = {};
+        int fds[_CONFIG_FD_MAX] = {[0 ... _CONFIG_FD_MAX - 1] = -1}, r;
+
+        /* Take descriptors only while the store is unknown: the kernel drops those of later messages. */
+        r = worker_report_receive(worker->channel, &msg, expects_store(worker) ? fds : NULL);
+        if (r == -EAGAIN)
+                return 0;
+        if (r == -EBADMSG)
+                break_off(worker, "it sent an invalid message");
+        if (r <= 0)
+                return r < 0 ? r : -EPIPE;
+        handle_message(worker, &msg, &fds[0]);
+        for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+                close_away(fds[i]);
+        return worker->fault != WORKER_FAULT_NONE
+                       ? -EBADMSG
+                       : 1; /* read nothing more from a worker that will be killed */
+}
