@@ -177,6 +177,9 @@ void seam_ctl_result(struct world *world, const struct command *command)
         if (!ublkd_acts(world) || command->incarnation != world->ublkd.incarnation || !command->call
                 || ublkd_dies_here(world, "between a command and the note of it"))
                 return;
+        device.server_pid = command->info.state == KERNEL_STATE_LIVE && command->info.holder != NO_PROCESS
+                                    ? worker_stand_in_pid(command->info.holder)
+                                    : -1;
         if (command->type == COMMAND_GET_INFO && r == 0) {
                 note_look(world, command);
                 r = command->info.exists ? 0 : -ENODEV;

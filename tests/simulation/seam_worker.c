@@ -63,6 +63,8 @@ void __wrap_worker_proc_refuse(struct worker_proc *worker, const char *fault);
 void __wrap_worker_proc_refuse(struct worker_proc *worker, const char *fault)
 {
         TRACE(sim, "ublkd: refuses worker %d: %s", worker_proc_pid(worker) - FIRST_PID, fault);
+        if (worker_proc_is_unreachable(worker) && !process_of(worker)->deaf)
+                world_break(sim, "a worker that has not closed its socket is killed for that");
         kill_is_decided = true;
         __real_worker_proc_refuse(worker, fault);
         kill_is_decided = false;
@@ -394,13 +396,29 @@ int on_worker_connect(const char *uid, int *ret_index)
 
         if (!ublkd_acts(world))
                 return -EPIPE;
-        if (index == NO_PROCESS || !world->processes[index].alive || !world->processes[index].listens
-                || strcmp(world->processes[index].uid, uid) != 0)
+        if (index == NO_PROCESS || strcmp(world->processes[index].uid, uid) != 0)
                 return -ENOENT;
+        if (!world->processes[index].alive || !world->processes[index].listens
+                || world->processes[index].deaf)
+                return -ECONNREFUSED;
         if (world_bad_luck(world))
                 return -EAGAIN; /* alive, but does not accept connections */
         TRACE(world, "ublkd: adopts worker %d", index);
         *ret_index = index;
         process_send(world, index, MESSAGE_CONNECT, 0, world->ublkd.incarnation);
+        return 0;
+}
+
+/* ublkd knows the worker that it has started last. */
+int on_worker_marked(const char *uid, int *ret_index)
+{
+        struct world *world = sim;
+        int index = world->socket_owner;
+
+        if (index == NO_PROCESS || !world->processes[index].alive
+                || strcmp(world->processes[index].uid, uid) != 0)
+                return -ENOENT;
+        TRACE(world, "ublkd: finds worker %d, which does not listen", index);
+        *ret_index = index;
         return 0;
 }

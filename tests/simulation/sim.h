@@ -140,6 +140,7 @@ struct process {
         bool alive, hung;
         bool preflight; /* it only looks whether it could serve */
         bool listens;   /* has booted: who comes later can find it */
+        bool deaf;      /* it has closed its socket, and lives on */
         bool going;     /* has got GO */
         enum process_stage stage;
         char uid[UID_TEXT_SIZE]; /* of the device that its socket is of */

@@ -159,7 +159,8 @@ static void fetch(struct world *world, int index)
                 step_later(world, index);
         else {
                 process->stage = PROCESS_READY;
-                TRACE(world, "worker %d: ready", index);
+                process->deaf = !world->calm && world_bad_luck(world);
+                TRACE(world, "worker %d: ready%s", index, process->deaf ? ", and closes its socket" : "");
                 say(world, index, MESSAGE_READY, 0);
         }
 }

@@ -32,6 +32,7 @@ struct kernel_device kernel_disk_info(int number, const struct kernel_disk *disk
                 .queues = disk->queues,
                 .queue_depth = disk->queue_depth,
                 .max_io_size = disk->max_io_size,
+                .server_pid = disk->server_pid,
         };
 }
 

@@ -35,6 +35,7 @@ struct kernel_disk {
         bool fetched_any, fetched_all; /* by its holder */
         int holder;                    /* the worker whose /dev/ublkcN is open, dead or alive */
         int openers;                   /* of /dev/ublkbN */
+        pid_t server_pid;              /* of the process that serves it */
         /* of the simulation, which alone looks at them */
         bool foreign;
         uint64_t free_at;       /* it no longer exists, and its number is not free before */

@@ -4,6 +4,7 @@
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/offload/close_away.h"
+#include "ublkd/workers/worker_mark.h"
 #include "ublkd/workers/worker_peer.h"
 
 #include <errno.h>
@@ -78,6 +79,22 @@ int worker_peer_find(int channel, pid_t *ret_pid)
 {
         *ret_pid = worker_stand_in_pid(channel - FIRST_CHANNEL);
         return FIRST_PIDFD + channel - FIRST_CHANNEL;
+}
+
+int worker_mark_write(
+        struct runtime_dir *dir _unused_, const char *uid _unused_, pid_t pid _unused_, int pidfd _unused_)
+{
+        return 0;
+}
+
+int worker_mark_find(struct runtime_dir *dir _unused_, const char *uid, pid_t *ret_pid)
+{
+        int index, r = on_worker_marked(uid, &index);
+
+        if (r < 0)
+                return r;
+        *ret_pid = worker_stand_in_pid(index);
+        return FIRST_PIDFD + index;
 }
 
 int __real_sd_event_add_io(sd_event *event, sd_event_source **ret, int fd, uint32_t events,

@@ -103,9 +103,9 @@ const struct reason_info reason_table[] = {
                 .advice = "Read the log of ublkd-worker for this device; ublkd starts another "
                           "worker." },
         [REASON_WORKER_BROKE_PROTOCOL] = { "WorkerBrokeProtocol", .transient = true,
-                .meaning = "The worker sent what no worker sends, or too much of it, and ublkd killed it. It may have been "
-                           "taken over.",
-                .advice = "Find out from the events what it sent, and whether an attacker can reach the disk or its "
+                .meaning = "The worker sent what no worker sends, or too much of it, or closed its socket and lived on; "
+                           "ublkd killed it. It may have been taken over.",
+                .advice = "Find out from the events what it did, and whether an attacker can reach the disk or its "
                           "backing store; ublkd starts another worker after a back-off." },
         [REASON_WORKER_HANGS] = { "WorkerHangs", .transient = true,
                 .meaning = "The worker did not finish a step in time, and ublkd killed it.",

@@ -23,6 +23,7 @@
 #include "ublkd/reconcile/view/user_request.h"
 
 #include "ublkd/base/log.h"
+#include "ublkd/runtime/runtime_dir.h"
 
 #include <string.h>
 
@@ -101,6 +102,7 @@ static bool device_forget(struct managed_device *device)
         device_claim_release(device);
         device_backing_release(device);
         device_shared_forget(device);
+        (void)runtime_dir_remove_worker(device->env->config.runtime_dir, device->id.uid);
         r = device_store_remove(device->env->config.store, device->id.name);
         if (r < 0)
                 log_errno(LOG_ERR, device->id.name, r, "The record cannot be erased: %s; retrying in %d s",
@@ -319,7 +321,12 @@ static void on_kernel_answer(void *userdata, int result, const struct kernel_dev
         device->first.unseen = false;
         turn_view_see(&device->view, record, params_of(device), result < 0 ? NULL : kernel);
         if (device->view.facts.kernel != KERNEL_ABSENT)
-                device->step.candidate = -1; /* the device has the number from now on */
+                device->step.candidate = -1;  /* the device has the number from now on */
+        if (device_end_unreachable(device)) { /* its worker is another one now */
+                device->turn.again = true;
+                device_rest(device, UINT64_MAX);
+                return;
+        }
         device_decide(device, record);
 }
 

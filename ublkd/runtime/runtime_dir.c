@@ -29,6 +29,7 @@ static const char *const text_suffixes[] = {
         [RUNTIME_BACKING] = ".backing",
         [RUNTIME_CLAIM] = ".claim",
         [RUNTIME_PARAMS] = ".params",
+        [RUNTIME_WORKER] = ".worker",
 };
 static_assert(ARRAY_SIZE(text_suffixes) == _RUNTIME_TEXT_MAX, "every text has a suffix");
 
@@ -319,7 +320,7 @@ int runtime_dir_connect_worker(struct runtime_dir *dir, const char *uid)
                 return -errno;
         socket_address(dir, name.name, &address);
         if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-                return errno == ECONNREFUSED ? -ENOENT : -errno; /* a file whose worker is gone */
+                return -errno;
         return TAKE_FD(fd);
 }
 
@@ -442,7 +443,10 @@ int runtime_dir_remove_record(struct runtime_dir *dir, const char *uid)
 
 int runtime_dir_remove_worker(struct runtime_dir *dir, const char *uid)
 {
-        return remove_file(dir, uid, socket_suffix);
+        int r = remove_file(dir, uid, socket_suffix),
+            r2 = remove_file(dir, uid, text_suffixes[RUNTIME_WORKER]);
+
+        return r < 0 ? r : r2;
 }
 
 int runtime_dir_remove_region(struct runtime_dir *dir, const char *uid)

@@ -33,9 +33,11 @@ int runtime_dir_open_disks(const struct runtime_dir *dir);
  * -errno. */
 int runtime_dir_bind_worker(struct runtime_dir *dir, const char *uid);
 /* Connect to the worker of `uid`, non-blocking. Return a descriptor; -EAGAIN: it lives but does not accept
- * connections; -ENOENT: no worker lives there; other -errno. */
+ * connections; -ECONNREFUSED: no process listens there, as a rule because the worker is dead; -ENOENT: there is no
+ * socket; other -errno. */
 int runtime_dir_connect_worker(struct runtime_dir *dir, const char *uid);
-/* Remove the socket file of a worker that has exited. Return 0, also if there is none, or -errno. */
+/* Remove the socket file of a worker that has exited, and the note of its process. Return 0, also if there is none, or
+ * -errno. */
 int runtime_dir_remove_worker(struct runtime_dir *dir, const char *uid);
 
 /* Open the region that the workers of `uid` share (proto/device_region.h), for reading and writing. Return a
@@ -58,6 +60,7 @@ enum runtime_text {
         RUNTIME_BACKING, /* workers/UID.backing */
         RUNTIME_CLAIM,   /* workers/UID.claim: claim_file.h */
         RUNTIME_PARAMS,  /* workers/UID.params */
+        RUNTIME_WORKER,  /* workers/UID.worker: workers/worker_mark.h */
         _RUNTIME_TEXT_MAX
 };
 

@@ -12,6 +12,7 @@
 
 #include "ublkd/base/clock.h"
 #include "ublkd/offload/close_away.h"
+#include "ublkd/workers/worker_mark.h"
 #include "ublkd/workers/worker_peer.h"
 
 #include <fcntl.h>
@@ -159,15 +160,25 @@ static int new_worker(sd_event *event, struct runtime_dir *dir, struct worker_st
         return 0;
 }
 
-static int watch(struct worker_proc *worker)
+static int watch_channel(struct worker_proc *worker)
 {
-        int r = sd_event_add_io(
-                worker->event, &worker->channel_source, worker->channel, EPOLLIN, on_message, worker);
+        int r;
 
+        if (worker->channel < 0) /* it is unreachable */
+                return 0;
+        r = sd_event_add_io(
+                worker->event, &worker->channel_source, worker->channel, EPOLLIN, on_message, worker);
         if (r >= 0)
                 r = sd_event_source_set_priority(worker->channel_source, PRIORITY_MESSAGE);
         if (r >= 0)
                 r = sd_event_source_set_ratelimit(worker->channel_source, READ_INTERVAL_USEC, READ_BURST);
+        return r;
+}
+
+static int watch(struct worker_proc *worker)
+{
+        int r = watch_channel(worker);
+
         if (r >= 0)
                 r = sd_event_add_io(
                         worker->event, &worker->pidfd_source, worker->pidfd, EPOLLIN, on_death, worker);
@@ -201,6 +212,8 @@ static int start(struct worker_proc *worker, const struct worker_msg *config, in
         worker->pid = process.pid;
         worker->pidfd = process.pidfd;
         worker->channel = process.channel;
+        (void)worker_mark_write(
+                worker->dir, worker->uid, worker->pid, worker->pidfd); /* as in find_by_socket() */
         return 0;
 }
 
@@ -231,6 +244,40 @@ int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_st
         return 0;
 }
 
+static int find_by_socket(struct worker_proc *worker)
+{
+        worker->pidfd = worker_peer_find(worker->channel, &worker->pid);
+        if (worker->pidfd < 0)
+                return worker->pidfd;
+        /* An older ublkd wrote none. On failure a worker that closes its socket is not found by the next ublkd. */
+        (void)worker_mark_write(worker->dir, worker->uid, worker->pid, worker->pidfd);
+        return 0;
+}
+
+static int find_by_mark(struct worker_proc *worker)
+{
+        worker->channel = close_fd(worker->channel);
+        worker->pidfd = worker_mark_find(worker->dir, worker->uid, &worker->pid);
+        worker->unreachable = worker->pidfd >= 0;
+        if (worker->pidfd != -ENOENT && worker->pidfd != -EOPNOTSUPP)
+                return worker->pidfd;
+        (void)runtime_dir_remove_worker(worker->dir, worker->uid); /* it died while no ublkd ran */
+        return -ENOENT;
+}
+
+/* A worker cannot remove the name of its socket. Where the name is missing, it was removed on the host, and the worker
+ * may serve well: it is not looked for. */
+static int find_worker(struct worker_proc *worker)
+{
+        int r;
+
+        worker->channel = runtime_dir_connect_worker(worker->dir, worker->uid);
+        if (worker->channel == -ECONNREFUSED)
+                return find_by_mark(worker);
+        r = worker->channel < 0 ? worker->channel : find_by_socket(worker);
+        return worker->channel >= 0 && r == -ENOENT ? find_by_mark(worker) : r;
+}
+
 int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, struct worker_start *starter,
         const char *name, const char *uid, worker_proc_changed changed, void *userdata,
         struct worker_proc **ret)
@@ -241,15 +288,9 @@ int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, struct worker_st
         if (r < 0)
                 return r;
         worker->adopted = true;
-        worker->channel = runtime_dir_connect_worker(dir, uid);
-        if (worker->channel == -ENOENT)
-                (void)runtime_dir_remove_worker(dir, uid); /* it died while no ublkd ran */
-        if (worker->channel < 0)
-                return worker->channel;
-        worker->pidfd = worker_peer_find(worker->channel, &worker->pid);
-        if (worker->pidfd < 0)
-                return worker->pidfd;
-        r = watch(worker);
+        r = find_worker(worker);
+        if (r >= 0)
+                r = watch(worker);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(worker);

@@ -26,7 +26,10 @@ int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_st
         struct worker_proc **ret);
 /* Connect to a worker that serves the device `uid` already. Return 0; -ENOENT: there is none; -ENOPROTOOPT:
  * this kernel cannot name the process that listens (before Linux 6.5); other -errno. Until its HELLO came its
- * stage is WORKER_STAGE_OPENING. */
+ * stage is WORKER_STAGE_OPENING.
+ *
+ * A worker that lives and has closed its socket is unreachable: no HELLO will come. The caller decides whether it is
+ * the one that serves the disk. */
 int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, struct worker_start *starter,
         const char *name, const char *uid, worker_proc_changed changed, void *userdata,
         struct worker_proc **ret);
@@ -36,6 +39,7 @@ struct worker_proc *worker_proc_free(struct worker_proc *worker);
 
 pid_t worker_proc_pid(const struct worker_proc *worker);
 bool worker_proc_adopted(const struct worker_proc *worker);
+bool worker_proc_is_unreachable(const struct worker_proc *worker);
 enum worker_stage worker_proc_stage(const struct worker_proc *worker);
 uint16_t worker_proc_epoch(const struct worker_proc *worker);
 uint32_t worker_proc_restart(const struct worker_proc *worker); /* from CONFIG or HELLO */
@@ -76,5 +80,7 @@ void worker_proc_forget_refusal(struct worker_proc *worker);
 /* Kill it with SIGKILL through the pidfd: by contract nothing acknowledged is lost. The stage is
  * WORKER_STAGE_LEAVING until its death, which is reported. */
 void worker_proc_kill(struct worker_proc *worker);
+/* Expect it to exit by itself, and kill it if it has not after some seconds. The stage is WORKER_STAGE_LEAVING. */
+void worker_proc_expect_exit(struct worker_proc *worker);
 /* Kill it as worker_proc_kill(), for a reason that its death shows: a clause, "it …". */
 void worker_proc_refuse(struct worker_proc *worker, const char *fault);

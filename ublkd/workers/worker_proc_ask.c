@@ -14,6 +14,11 @@ bool worker_proc_adopted(const struct worker_proc *worker)
         return worker->adopted;
 }
 
+bool worker_proc_is_unreachable(const struct worker_proc *worker)
+{
+        return worker->unreachable;
+}
+
 enum worker_stage worker_proc_stage(const struct worker_proc *worker)
 {
         return worker->stage;

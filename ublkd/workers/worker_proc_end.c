@@ -38,7 +38,10 @@ void worker_proc_refuse(struct worker_proc *worker, const char *fault)
 
 static int on_grace_over(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
-        worker_proc_kill_for(userdata, WORKER_FAULT_STAYED, "it did not leave by itself");
+        struct worker_proc *worker = userdata;
+
+        worker_proc_kill_for(worker, worker->unreachable ? WORKER_FAULT_PROTOCOL : WORKER_FAULT_STAYED,
+                "it did not leave by itself");
         return 0;
 }
 

@@ -19,6 +19,7 @@ struct worker_proc {
         struct worker_messages messages; /* of this connection */
         sd_event_source *channel_source, *pidfd_source, *grace_source, *news_source;
         bool adopted;
+        bool unreachable;          /* it lives, and does not listen: there is no channel */
         bool greeted;              /* HELLO came */
         enum worker_stage stage;   /* what is reported to others */
         enum worker_stage claimed; /* from HELLO: `stage` follows once the parameters are known, too */
@@ -43,8 +44,6 @@ struct worker_proc {
 /* Kill the worker for a reason that its death shows: a clause, "it ...". The first reason counts. */
 void worker_proc_kill_for(struct worker_proc *worker, enum worker_fault fault, const char *format, ...)
         _printf_(3, 4);
-/* Expect the worker to exit; kill it after a grace, or at once if that cannot be timed. */
-void worker_proc_expect_exit(struct worker_proc *worker);
 /* The stage only rises; it rises past OPENING only once the parameters are known. */
 void worker_proc_raise_stage(struct worker_proc *worker, enum worker_stage stage);
 /* Receive and handle one message. Return 1: there may be more; 0: none for now; -errno: the channel is

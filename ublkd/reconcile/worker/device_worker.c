@@ -174,28 +174,38 @@ static bool died_silently(const struct managed_device *device)
                && worker_proc_problems(device->process.worker)->count == 0;
 }
 
-void device_take_death(struct managed_device *device)
+static bool is_wanted(const struct device_record *record)
+{
+        return record && !record->deleting && record->spec && record->spec->options.enabled;
+}
+
+/* Note and report the death of a worker that was to serve the device. */
+static void explain_death(struct managed_device *device, bool served)
 {
         _cleanup_free_ char *before = device->note.sentence ? strdup(device->note.sentence) : NULL;
+        bool broke = broke_protocol(device);
+
+        note_death(device, served);
+        if (broke || (device->process.state != WORKER_KILLED && (served || is_news(device, before))))
+                report_death(device, served);
+        if (served || (broke && device->view.facts.kernel != KERNEL_ABSENT)) /* a recovery begins */
+                device->process.died_at = worker_proc_died_at(device->process.worker);
+}
+
+void device_take_death(struct managed_device *device)
+{
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
         bool served = device->view.facts.worker == PLAN_WORKER_SERVING, retired = device->attempt.retired;
         bool again_at_once = device_backing_refused(device), broke = broke_protocol(device);
         bool silent = !broke && (died_silently(device) || again_at_once);
         bool stale = !broke && record && !served && device_worker_is_stale(device, record);
-        bool wanted = !silent && !retired && !stale && record && !record->deleting && record->spec
-                      && record->spec->options.enabled
-                      && (broke || worker_proc_epoch(device->process.worker) == record->epoch);
 
-        if (wanted)
-                note_death(device, served);
-        if (wanted && (broke || device->process.state != WORKER_KILLED)
-                && (served || broke || is_news(device, before)))
-                report_death(device, served);
+        if (!silent && !retired && !stale && is_wanted(record)
+                && (broke || worker_proc_epoch(device->process.worker) == record->epoch))
+                explain_death(device, served);
         if (retired && !device->process.kill_reported)
                 report_retired(device);
         device_faults_read(device); /* it may have found a store that was cut off */
-        if (served && wanted)
-                device->process.died_at = worker_proc_died_at(device->process.worker);
         if (broke)
                 attempt_worker_broke(&device->attempt, monotonic_now());
         else if (!silent)
@@ -304,6 +314,32 @@ int device_spawn(struct managed_device *device, const struct device_record *reco
                 count_restart(device);
         device->process.state = WORKER_HELD;
         return 0;
+}
+
+static void forget_stranger(struct managed_device *device)
+{
+        device->process.worker = worker_proc_free(device->process.worker);
+        device->process.state = WORKER_NONE;
+}
+
+/* Such a worker has the queues of the disk open, so that no other worker can take them. Two must agree before it is
+ * killed: the note of the ublkd that started it (worker_mark.h), and the driver. If the driver names no process, the
+ * worker may be about to exit. */
+bool device_end_unreachable(struct managed_device *device)
+{
+        struct worker_proc *worker = device->process.worker;
+        pid_t server = device->view.facts.kernel != KERNEL_ABSENT ? device->view.kernel.server_pid : 0;
+
+        if (!worker || !worker_proc_is_unreachable(worker)
+                || worker_proc_stage(worker) == WORKER_STAGE_LEAVING)
+                return false;
+        if (server <= 0)
+                worker_proc_expect_exit(worker);
+        else if (server == worker_proc_pid(worker))
+                worker_proc_refuse(worker, "it does not listen at its socket");
+        else
+                forget_stranger(device);
+        return true;
 }
 
 uint64_t device_hello_deadline(const struct managed_device *device)

@@ -41,6 +41,9 @@ struct device_process {
 /* Adopt the worker that serves the device, if there is one. ublkd must know that before it starts a worker,
  * which would wait for the queues of the first one. */
 void device_adopt(struct managed_device *device);
+/* Decide about a worker that lives and does not listen at its socket, after the driver has answered: kill it, wait for
+ * its exit, or forget it because another process serves the disk. Return whether there was one. */
+bool device_end_unreachable(struct managed_device *device);
 /* Return until when (CLOCK_MONOTONIC) ublkd waits for the HELLO of an adopted worker, before which a report
  * about the disk would be a guess; 0: it does not wait. */
 uint64_t device_hello_deadline(const struct managed_device *device);

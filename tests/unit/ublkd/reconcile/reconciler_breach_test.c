@@ -3,6 +3,8 @@
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 
+#include <errno.h>
+
 static unsigned count_events(const struct world *world, enum condition_reason reason)
 {
         const struct event_log *log = device_store_events(world->store);
@@ -117,11 +119,100 @@ static void a_worker_that_is_found_and_talks_nonsense_leaves_an_event(void)
         world_free(&world);
 }
 
+/* Let ublkd start again. The worker of "data", if it lives, has closed its socket; the driver names `server`. */
+static struct fake_worker *find_unreachable(
+        struct world *world, bool lives, enum kernel_state state, pid_t server)
+{
+        struct fake_worker *worker;
+
+        world_new_live(world);
+        world_stop_reconciler(world);
+        fake_disks[0].state = state;
+        fake_disks[0].server_pid = server;
+        fake_mark = lives;
+        fake_adopt_error = -ECONNREFUSED;
+        world_start_reconciler(world);
+        fake_adopt_error = -ENOENT;
+        worker = fake_worker("data");
+        CHECK(!worker == !lives);
+        if (worker) {
+                worker->number = 0;
+                fake_disks[0].holder = worker->index;
+        }
+        world_settle(world, 20);
+        return worker;
+}
+
+static void check_recovered(struct world *world)
+{
+        fake_disks[0].server_pid = -1;
+        world_settle(world, 200);
+        world_bring_up(world, "data", "file:1");
+        CHECK_INT(fake_kernel.adds, 1); /* it is the same disk */
+        world_free(world);
+}
+
+/* No other worker can take its queues, and no client could remove the disk. */
+static void a_worker_that_closed_its_socket_is_killed(void)
+{
+        struct fake_worker *worker;
+        struct world world;
+
+        worker = find_unreachable(&world, true, KERNEL_STATE_LIVE, FAKE_PID);
+        CHECK_INT(fake_kills, 1);
+        CHECK(fake_worker("data") == worker); /* ublkd waits for its death */
+        fake_worker_die(worker);
+        world_settle(&world, 20);
+        CHECK_INT(count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 1);
+        check_recovered(&world);
+}
+
+static void a_process_that_does_not_serve_the_disk_is_not_killed(void)
+{
+        struct world world;
+
+        (void)find_unreachable(&world, true, KERNEL_STATE_LIVE, FAKE_PID + 1);
+        CHECK_INT(fake_kills, 0);
+        CHECK(fake_worker("data")
+                && fake_worker("data")->epoch != 0); /* the next one, which has its CONFIG, tries */
+        CHECK_INT(count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 0);
+        world_free(&world);
+}
+
+/* It closes its socket when it exits. */
+static void a_worker_that_is_exiting_is_waited_for(void)
+{
+        struct fake_worker *worker;
+        struct world world;
+
+        worker = find_unreachable(&world, true, KERNEL_STATE_QUIESCED, -1);
+        CHECK_INT(fake_kills, 0);
+        CHECK(fake_worker("data") == worker);
+        fake_worker_die(worker);
+        world_settle(&world, 20);
+        CHECK_INT(count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 0);
+        check_recovered(&world);
+}
+
+/* As with each worker that an older ublkd has started. */
+static void a_worker_without_a_note_is_not_looked_for(void)
+{
+        struct world world;
+
+        CHECK(!find_unreachable(&world, false, KERNEL_STATE_QUIESCED, -1));
+        CHECK_INT(fake_kills, 0);
+        check_recovered(&world);
+}
+
 int main(void)
 {
         the_next_worker_waits();
         a_worker_that_dies_is_replaced_at_once();
         a_worker_that_is_found_and_claims_too_much_leaves_an_event();
         a_worker_that_is_found_and_talks_nonsense_leaves_an_event();
+        a_worker_that_closed_its_socket_is_killed();
+        a_process_that_does_not_serve_the_disk_is_not_killed();
+        a_worker_that_is_exiting_is_waited_for();
+        a_worker_without_a_note_is_not_looked_for();
         return check_report();
 }

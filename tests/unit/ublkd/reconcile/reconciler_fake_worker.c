@@ -17,6 +17,7 @@ enum { WORKERS = 1 << 15 }; /* at a time */
 struct fake_workers fake_workers = TAILQ_HEAD_INITIALIZER(fake_workers);
 unsigned fake_kills;
 int fake_adopt_error = -ENOENT;
+bool fake_mark;
 
 static struct fake_worker *by_index[WORKERS];
 static unsigned last_index;
@@ -26,6 +27,7 @@ void fake_workers_begin(struct device_store *store)
 {
         devices = store;
         fake_kills = 0;
+        fake_mark = false;
 }
 
 struct fake_worker *fake_worker(const char *name)
@@ -114,6 +116,18 @@ int on_worker_connect(const char *uid, int *ret_index)
                                    .queue_depth = 128,
                                    .max_io_size = 1 << 20}
         },
+                ret_index);
+}
+
+int on_worker_marked(const char *uid, int *ret_index)
+{
+        const struct device_record *record = device_store_find_uid(devices, uid);
+
+        if (!fake_mark)
+                return -ENOENT;
+        return add(
+                &(const struct fake_worker){
+                        .name = strdup(record ? record->name : ""), .uid = strdup(uid), .given = -1},
                 ret_index);
 }
 

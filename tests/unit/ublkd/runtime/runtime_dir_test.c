@@ -160,12 +160,12 @@ static void test_sockets(const char *path)
         struct runtime_dir *dir = open_dir(path);
         int first, second;
 
-        CHECK_INT(runtime_dir_connect_worker(dir, uid), -ENOENT);
+        CHECK_INT(runtime_dir_connect_worker(dir, uid), -ECONNREFUSED);
         CHECK_INT(runtime_dir_remove_worker(dir, uid), 0);
         first = runtime_dir_bind_worker(dir, uid);
         CHECK(first >= 0);
         CHECK_INT(fcntl(first, F_GETFD), FD_CLOEXEC);
-        CHECK_INT(runtime_dir_connect_worker(dir, uid), -ENOENT); /* no worker listens yet */
+        CHECK_INT(runtime_dir_connect_worker(dir, uid), -ECONNREFUSED); /* no worker listens yet */
         CHECK_INT(listen(first, 4), 0);
         check_connected(dir, first);
         second = runtime_dir_bind_worker(dir, uid); /* takes the place of the first */
@@ -174,7 +174,8 @@ static void test_sockets(const char *path)
         close(first);
         check_connected(dir, second);
         close(second);
-        CHECK_INT(runtime_dir_connect_worker(dir, uid), -ENOENT); /* the file is there, the worker is not */
+        CHECK_INT(runtime_dir_connect_worker(dir, uid),
+                -ECONNREFUSED); /* the file is there, the worker is not */
         CHECK_INT(runtime_dir_remove_worker(dir, uid), 0);
         CHECK_INT(runtime_dir_connect_worker(dir, uid), -ENOENT);
         runtime_dir_free(dir);

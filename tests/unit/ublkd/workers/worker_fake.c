@@ -203,6 +203,20 @@ static void be_ready_twice(void)
         pause();
 }
 
+static void be_unreachable(void)
+{
+        if (!listen_for(WORKER_MSG_CONFIG) || listen(listener, 4) < 0)
+                _exit(96);
+        send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
+        send_params();
+        close(listener);
+        if (!listen_for(WORKER_MSG_GO))
+                _exit(94);
+        say(&(struct worker_msg){.type = WORKER_MSG_READY});
+        for (;;)
+                pause();
+}
+
 static void be_failing_twice(void)
 {
         send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
@@ -428,6 +442,7 @@ static const struct {
         {"ready-first",      be_ready_first          },
         {"ready-before-go",  be_ready_before_go      },
         {"ready-twice",      be_ready_twice          },
+        {"unreachable",      be_unreachable          },
         {"failing-twice",    be_failing_twice        },
         {"flood-of-news",    be_flooding_with_news   },
         {"flood-of-notices", be_flooding_with_notices},

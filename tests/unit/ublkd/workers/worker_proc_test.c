@@ -5,6 +5,7 @@
 
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/workers/worker_fake.h"
+#include "ublkd/base/clock.h"
 
 #include <linux/sched.h>
 #include <signal.h>
@@ -301,6 +302,57 @@ static void test_adoption_without_a_worker(struct watch *watch)
         runtime_dir_remove_worker(watch->dir, worker_fake_uid);
 }
 
+/* Start a worker that closes its socket, let it serve, and forget it as a ublkd that dies. Return its pid. */
+static pid_t leave_unreachable(struct watch *watch)
+{
+        pid_t pid;
+
+        spawn(watch, "unreachable");
+        pid = worker_proc_pid(watch->worker);
+        CHECK(run_until(watch, is_open));
+        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &copy, NULL), 0);
+        CHECK(run_until(watch, is_ready));
+        let_go(watch);
+        return pid;
+}
+
+static void test_a_worker_that_closed_its_socket_is_found(struct watch *watch)
+{
+        pid_t pid = leave_unreachable(watch);
+
+        for (unsigned round = 0; round < 2; round++) { /* a ublkd may die before it has decided */
+                if (!CHECK_INT(adopt(watch), 0))
+                        return;
+                CHECK(worker_proc_is_unreachable(watch->worker));
+                CHECK_INT(worker_proc_pid(watch->worker), pid);
+                CHECK_INT(worker_proc_stage(watch->worker), WORKER_STAGE_OPENING);
+                CHECK_INT(worker_proc_live(watch->worker), -EPIPE);
+                if (round == 0)
+                        let_go(watch);
+        }
+        worker_proc_refuse(watch->worker, "it does not listen at its socket");
+        CHECK(run_until(watch, is_dead));
+        CHECK_STR(worker_proc_death(watch->worker)->sentence,
+                "was killed by ublkd: it does not listen at its socket");
+        let_go(watch);
+        CHECK_INT(adopt(watch), -ENOENT);
+}
+
+/* A worker cannot remove the name: it was removed on the host, and the worker may serve well. */
+static void test_a_worker_whose_socket_was_removed_is_not_looked_for(struct watch *watch)
+{
+        pid_t pid = leave_unreachable(watch);
+        char path[256];
+
+        snprintf(path, sizeof(path), "%s/workers/%s.sock", runtime_dir_path(watch->dir), worker_fake_uid);
+        CHECK_INT(unlink(path), 0);
+        CHECK_INT(adopt(watch), -ENOENT);
+        CHECK_INT(waitpid(pid, NULL, WNOHANG), 0);
+        CHECK_INT(kill(pid, SIGKILL), 0);
+        CHECK_INT(waitpid(pid, NULL, 0), pid);
+        CHECK_INT(runtime_dir_remove_worker(watch->dir, worker_fake_uid), 0);
+}
+
 static void test_failed(struct watch *watch)
 {
         const struct problem_list *problems;
@@ -363,22 +415,6 @@ static void test_a_worker_that_is_refused_dies_of_that(struct watch *watch)
         let_go(watch);
 }
 
-static uint64_t cpu_time(void)
-{
-        struct timespec time;
-
-        (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-        return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
-}
-
-static uint64_t time_now(void)
-{
-        struct timespec time;
-
-        (void)clock_gettime(CLOCK_MONOTONIC, &time);
-        return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
-}
-
 /* Let the worker serve, and expect this death. */
 static void check_death_of_serving(struct watch *watch, const char *name, const char *sentence)
 {
@@ -398,11 +434,11 @@ static void check_death_of_serving(struct watch *watch, const char *name, const 
 /* A flood ends, and until then the loop has time for others: a turn of the device costs more than a message. */
 static void test_a_flood_costs_a_bounded_share_and_ends(struct watch *watch)
 {
-        uint64_t began = time_now(), cpu = cpu_time(), took;
+        uint64_t began = monotonic_now(), cpu = clock_usec(CLOCK_PROCESS_CPUTIME_ID), took;
 
         check_death_of_serving(watch, "flood-of-news", "was killed by ublkd: it sent NEWS too often");
-        took = time_now() - began;
-        cpu = cpu_time() - cpu;
+        took = monotonic_now() - began;
+        cpu = clock_usec(CLOCK_PROCESS_CPUTIME_ID) - cpu;
         printf("the flood ended after %llu ms, %llu ms of the CPU, %u changes\n",
                 (unsigned long long)took / 1000, (unsigned long long)cpu / 1000, watch->changes);
         CHECK(took > 1000 * 1000); /* it is not the first NEWS that ends a worker */
@@ -511,6 +547,8 @@ static void run_tests(struct watch *watch)
         test_adoption(watch);
         test_adoption_of_a_stranger(watch);
         test_adoption_without_a_worker(watch);
+        test_a_worker_that_closed_its_socket_is_found(watch);
+        test_a_worker_whose_socket_was_removed_is_not_looked_for(watch);
         test_adoption_does_not_kill_a_process_with_the_pid_of_a_dead_worker(watch);
         test_growth_is_believed_only_as_asked(watch);
         test_a_worker_that_is_refused_dies_of_that(watch);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* Which process is the worker of a device: a note in the runtime directory, for a ublkd that finds a worker whose
+ * socket does not answer. */
+#pragma once
+
+#include "ublkd/runtime/runtime_dir.h"
+
+#include <sys/types.h>
+
+/* Replace the note. pidfd: of the process. Return 0; -EOPNOTSUPP: the kernel cannot tell two processes with one pid
+ * apart (before Linux 6.9); other -errno. On failure there is no note of that process. */
+int worker_mark_write(struct runtime_dir *dir, const char *uid, pid_t pid, int pidfd);
+/* Find the process of the note. Return a pidfd of it, which the caller closes, and its pid; -ENOENT: there is no note,
+ * or that process is dead; other -errno. */
+int worker_mark_find(struct runtime_dir *dir, const char *uid, pid_t *ret_pid);
