@@ -228,8 +228,11 @@ static void note_failure(struct attempt *attempt, enum plan_action action, int e
                 attempt->unsure_until = now + UNSURE_LIMIT;
         if (action == ACTION_GROW_DISK && error == -ETIMEDOUT)
                 attempt->grow_at = now + UNSURE_LIMIT;
-        if (action == ACTION_SET_PARAMS && error == -EACCES) /* it was started before: never again */
+        if (action == ACTION_SET_PARAMS && error == -EACCES) { /* it was started before: never again */
                 attempt->tries += ATTEMPT_TRIES;
+                attempt->retry_at = now; /* of the way out */
+                return;
+        }
         if ((action == ACTION_BEGIN_RECOVERY || action == ACTION_END_RECOVERY) && error == -EINVAL)
                 note_refusal(attempt);
         attempt->retry_at = now + backoff_delay(attempt->tries);

@@ -363,6 +363,14 @@ static void test_params_refused_after_a_start_are_refused_for_ever(void)
         see(&attempt, KERNEL_ADDED, PLAN_WORKER_PARAMS, 1);
         attempt_done(&attempt, ACTION_SET_PARAMS, -EACCES, 1);
         CHECK_INT(see(&attempt, KERNEL_ADDED, PLAN_WORKER_PARAMS, 2), TROUBLE_STUCK);
+        CHECK(attempt_due(&attempt, ACTION_STOP_WORKER, 2)
+                <= 2); /* that this fails was expected: no back-off */
+        attempt_done(&attempt, ACTION_STOP_WORKER, 0, 2);
+        attempt_worker_died(&attempt, 3);
+        CHECK_INT(see(&attempt, KERNEL_ADDED, PLAN_WORKER_NONE, 3), TROUBLE_NONE);
+        CHECK(attempt_due(&attempt, ACTION_DEL_DEV, 3) <= 3);
+        CHECK_INT(see(&attempt, KERNEL_ABSENT, PLAN_WORKER_NONE, 4), TROUBLE_NONE);
+        CHECK(attempt_due(&attempt, ACTION_SPAWN, 4) <= 4);
 }
 
 static void test_an_add_that_was_given_up_is_watched_for(void)
