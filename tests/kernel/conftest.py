@@ -179,6 +179,15 @@ def make_daemon(directory):  # pylint: disable=redefined-outer-name
     assert not problems, "; ".join(problems)
 
 
+@pytest.fixture(name="lair")
+def hostile_directory(directory, monkeypatch):  # pylint: disable=redefined-outer-name
+    """Where hostile workers take their orders. Name it before a daemon that is started."""
+    path = directory / "hostile"
+    path.mkdir()
+    monkeypatch.setenv("UBLKD_HOSTILE_DIR", str(path))
+    return path
+
+
 @pytest.fixture
 def daemon(make_daemon):  # pylint: disable=redefined-outer-name
     """A daemon that runs."""

@@ -44,15 +44,6 @@ _OPEN_WITHOUT_FILTER = {
 }
 
 
-@pytest.fixture(name="lair")
-def hostile_directory(directory, monkeypatch):
-    """Where hostile workers take their orders. Name it before a daemon that is started."""
-    path = directory / "hostile"
-    path.mkdir()
-    monkeypatch.setenv("UBLKD_HOSTILE_DIR", str(path))
-    return path
-
-
 def _done(results):
     return {attack for attack, error in results.items() if error is None}
 

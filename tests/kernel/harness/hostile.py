@@ -15,7 +15,9 @@ from .wait import wait_until
 
 _VICTIMS = struct.Struct("=iiii")  # struct page of tests/kernel/hostile/hostile.c
 _STATE = struct.Struct("=IIII")
-_SIZE = _VICTIMS.size + _STATE.size + 32 * 1024
+_DEED = struct.Struct("=I")
+_DEEDS = ("none", "ready", "news", "largest", "grown", "close")  # enum deed of hostile.h
+_SIZE = _VICTIMS.size + _STATE.size + _DEED.size + 32 * 1024
 _SHM_KEY = 0x75626C6B
 _IPC_CREAT, _IPC_RMID = 0o1000, 0
 
@@ -42,6 +44,11 @@ def victims():
         yield service.getsockname()[1]
 
 
+def deed_number(deed):
+    """What $UBLKD_HOSTILE_DEED says for a deed."""
+    return str(_DEEDS.index(deed))
+
+
 class Hostile:
     """A worker that was taken over; `disk`: that it serves."""
 
@@ -64,9 +71,19 @@ class Hostile:
                 return main == ordered and ring == ordered
 
             wait_until(done, lambda: f"the attacks are over; {state()}")
-            begin, used = _VICTIMS.size + _STATE.size, state()[3]
+            begin, used = _VICTIMS.size + _STATE.size + _DEED.size, state()[3]
             text = page[begin : begin + used].decode()
         results = [line.rpartition(": ") for line in text.splitlines()]
         return {
             name: None if result == "0" else errno.errorcode.get(-int(result), result) for name, _, result in results
         }
+
+    def do(self, deed):
+        """Have its main thread do that; return at once. A flood ends with the worker."""
+        with open(self._path, "r+b") as file, mmap.mmap(file.fileno(), _SIZE) as page:
+            _DEED.pack_into(page, _VICTIMS.size + _STATE.size, _DEEDS.index(deed))
+
+    def has_done(self):
+        """Whether the deed is done."""
+        with open(self._path, "r+b") as file, mmap.mmap(file.fileno(), _SIZE) as page:
+            return _DEED.unpack_from(page, _VICTIMS.size + _STATE.size)[0] == 0

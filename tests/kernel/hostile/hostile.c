@@ -23,6 +23,7 @@ enum { REPORT_SIZE = 32 * 1024, LOOK_EVERY = 20 /* milliseconds */ };
 struct page {
         struct victims victims;
         _Atomic uint32_t ordered, main_done, ring_done, report_used;
+        _Atomic uint32_t deed; /* enum deed; DEED_NONE once it is done */
         char report[REPORT_SIZE];
 };
 
@@ -30,7 +31,6 @@ static struct page *page;
 static struct io_uring *rings[64];
 static atomic_uint ring_count;
 
-int __real_poll(struct pollfd *fds, nfds_t count, int timeout);
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout);
 int __real_io_uring_queue_mmap(int fd, struct io_uring_params *params, struct io_uring *ring);
 int __wrap_io_uring_queue_mmap(int fd, struct io_uring_params *params, struct io_uring *ring);
@@ -78,6 +78,19 @@ static void attack_from_main(void)
         atomic_store(&page->main_done, atomic_load(&page->ordered));
 }
 
+/* $UBLKD_HOSTILE_DEED: what each worker does before it has a disk. */
+static void do_deed(void)
+{
+        const char *first = getenv("UBLKD_HOSTILE_DEED");
+
+        if (first)
+                hostile_deed_do((uint32_t)atoi(first));
+        if (!page || atomic_load(&page->deed) == DEED_NONE)
+                return;
+        hostile_deed_do(atomic_load(&page->deed));
+        atomic_store(&page->deed, DEED_NONE);
+}
+
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout)
 {
         int left = timeout, r;
@@ -85,6 +98,7 @@ int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout)
         do {
                 if (page && atomic_load(&page->ordered) != atomic_load(&page->main_done))
                         attack_from_main();
+                do_deed();
                 r = __real_poll(fds, count, timeout < 0 || left > LOOK_EVERY ? LOOK_EVERY : left);
                 left -= LOOK_EVERY;
         } while (r == 0 && (timeout < 0 || left > 0));

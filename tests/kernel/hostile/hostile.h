@@ -3,6 +3,7 @@
 #pragma once
 
 #include <liburing.h>
+#include <poll.h>
 #include <stdint.h>
 
 /* What an attack knows of the machine; the test has written it. */
@@ -36,3 +37,10 @@ extern const struct ring_attack ring_attacks[];
 int ring_attack_try(struct io_uring *ring, const struct ring_attack *attack);
 
 enum { HOSTILE_FDS = 128 }; /* that are looked at */
+
+/* What the main thread does instead of its work; tests/kernel/harness/hostile.py has the same numbers. */
+enum deed { DEED_NONE, DEED_READY, DEED_NEWS, DEED_LARGEST, DEED_GROWN, DEED_CLOSE_LISTENER, _DEED_MAX };
+/* Does it; does not return if it is a flood. */
+void hostile_deed_do(uint32_t deed);
+
+int __real_poll(struct pollfd *fds, nfds_t count, int timeout);

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* What a worker can do to its supervisor with the socket that it must have. The main thread does it, and comes back
+ * only if that ends; the threads of the queues serve on. */
+#include "tests/kernel/hostile/hostile.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { LARGEST = 128 * 1024, PATIENCE = 100 /* milliseconds */ };
+
+static int channel = -1;
+
+/* The one socket that is connected: a worker may not ask what its descriptors are. */
+static void send_text(const char *text, size_t size)
+{
+        for (int fd = channel < 0 ? 3 : channel; fd < HOSTILE_FDS; fd++) {
+                struct iovec bytes = {.iov_base = (void *)(uintptr_t)text, .iov_len = size};
+                struct msghdr header = {.msg_iov = &bytes, .msg_iovlen = 1};
+
+                if (sendmsg(fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno == EAGAIN) {
+                        channel = fd;
+                        return;
+                }
+        }
+}
+
+/* Until it is killed. */
+static void flood(const char *text, size_t size)
+{
+        for (;;) {
+                struct pollfd room;
+
+                errno = 0;
+                send_text(text, size);
+                room = (struct pollfd){.fd = channel, .events = POLLOUT};
+                if (errno == EAGAIN)
+                        (void)__real_poll(&room, 1, PATIENCE);
+        }
+}
+
+static void flood_with(const char *text)
+{
+        flood(text, strlen(text));
+}
+
+static void flood_with_ready(void)
+{
+        flood_with("{\"type\":\"ready\"}");
+}
+
+static void flood_with_news(void)
+{
+        flood_with("{\"type\":\"news\"}");
+}
+
+/* Beyond what a worker may send, and within what its socket takes. */
+static void flood_with_the_largest(void)
+{
+        static char text[LARGEST];
+        static const char head[] = "{\"type\":\"news\",\"x\":\"";
+
+        memset(text, 'x', sizeof(text));
+        memcpy(text, head, sizeof(head) - 1);
+        memcpy(text + sizeof(text) - 2, "\"}", 2);
+        flood(text, sizeof(text));
+}
+
+static void grow_unasked(void)
+{
+        flood_with("{\"type\":\"grown\",\"size\":\"1099511627776\",\"sizeMax\":\"1099511627776\","
+                   "\"problems\":[]}");
+}
+
+/* The socket on which it waits for the next supervisor. */
+static void close_listener(void)
+{
+        for (int fd = 3; fd < HOSTILE_FDS; fd++) {
+                int connection = accept4(fd, NULL, NULL, SOCK_NONBLOCK);
+
+                if (connection >= 0)
+                        (void)close(connection);
+                if (connection >= 0 || errno == EAGAIN)
+                        (void)close(fd);
+        }
+}
+
+void hostile_deed_do(uint32_t deed)
+{
+        static void (*const deeds[])(void) = {
+                [DEED_READY] = flood_with_ready,
+                [DEED_NEWS] = flood_with_news,
+                [DEED_LARGEST] = flood_with_the_largest,
+                [DEED_GROWN] = grow_unasked,
+                [DEED_CLOSE_LISTENER] = close_listener,
+        };
+
+        if (deed < _DEED_MAX && deeds[deed])
+                deeds[deed]();
+}
