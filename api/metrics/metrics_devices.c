@@ -16,7 +16,7 @@ struct op_sample {
 struct device_sample {
         const struct device_record *record;
         bool counted;
-        double rounds, unregistered, writes_waiting;
+        double rounds, unregistered, nudges, writes_waiting;
         struct op_sample ops[_STATS_OP_MAX];
 };
 
@@ -51,6 +51,7 @@ static void take_device(
         ret->counted = true;
         ret->rounds = (double)stats->total.rounds;
         ret->unregistered = (double)stats->total.unregistered;
+        ret->nudges = (double)stats->total.nudges;
         ret->writes_waiting = stats->writes_waiting;
         for (unsigned i = 0; i < _STATS_OP_MAX; i++)
                 take_op(&stats->total.ops[i], &ret->ops[i]);
@@ -121,6 +122,11 @@ static double unregistered_of(const struct device_sample *device)
         return device->unregistered;
 }
 
+static double nudges_of(const struct device_sample *device)
+{
+        return device->nudges;
+}
+
 static double writes_waiting_of(const struct device_sample *device)
 {
         return device->writes_waiting;
@@ -153,6 +159,8 @@ static void write_values(FILE *out, const struct device_sample *devices, size_t 
                  METRIC_COUNTER, rounds_of, true},
                 {"ublkd_device_io_unregistered_total", "Requests whose buffers the driver did not register.",
                  METRIC_COUNTER, unregistered_of, true},
+                {"ublkd_device_io_nudges_total", "How often no flush or discard had ended for a second.",
+                 METRIC_COUNTER, nudges_of, true},
         };
         /* clang-format on */
 

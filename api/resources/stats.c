@@ -83,7 +83,8 @@ static cJSON *queue_to_json(const struct queue_counts *queue)
         cJSON *object = cJSON_CreateObject();
         cJSON *ops = NULL;
         bool good = object && add_number(object, "rounds", queue->rounds)
-                    && add_number(object, "unregistered", queue->unregistered);
+                    && add_number(object, "unregistered", queue->unregistered)
+                    && add_number(object, "nudges", queue->nudges);
 
         if (good)
                 ops = cJSON_AddObjectToObject(object, "ops");

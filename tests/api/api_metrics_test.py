@@ -103,6 +103,7 @@ def test_io(server):
     assert got.value("ublkd_device_io_errors_total", device="data", op="read") == 0
     assert got.value("ublkd_device_io_rounds_total", device="data") == 3
     assert got.value("ublkd_device_io_unregistered_total", device="data") == 6
+    assert got.value("ublkd_device_io_nudges_total", device="data") == 9
     name = "ublkd_device_io_latency_seconds"
     assert got.value(name + "_count", device="data", op="read") == 100
     assert got.value(name + "_sum", device="data", op="read") == pytest.approx(98e-5 + 0.01)

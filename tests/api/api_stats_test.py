@@ -36,6 +36,7 @@ def test_queues_and_their_sum(server):
     assert first["ops"]["read"]["requests"] == 98 and second["ops"]["read"]["requests"] == 2
     assert (first["rounds"], second["rounds"], answer["total"]["rounds"]) == (1, 2, 3)
     assert (first["unregistered"], second["unregistered"], answer["total"]["unregistered"]) == (2, 4, 6)
+    assert (first["nudges"], second["nudges"], answer["total"]["nudges"]) == (3, 6, 9)
     read = answer["total"]["ops"]["read"]
     assert read["requests"] == 100 and read["bytes"] == 98 * 4096 + 2 * 8192 and read["errors"] == 0
     latency = read["latencyNs"]

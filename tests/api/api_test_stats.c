@@ -39,6 +39,7 @@ int api_test_stats_count(struct api_test_stats *stats, char *arguments)
         counted->bytes += bytes * times;
         device_region_queue_stats(stats->region, queue)->rounds++;
         device_region_queue_stats(stats->region, queue)->unregistered += 2;
+        device_region_queue_stats(stats->region, queue)->nudges += 3;
         return 0;
 }
 

@@ -34,7 +34,8 @@ static bool op_has_risen(const struct op_stats *before, const struct op_stats *a
 
 static bool has_risen(const struct queue_stats *before, const struct queue_stats *after)
 {
-        bool risen = before->rounds <= after->rounds && before->unregistered <= after->unregistered;
+        bool risen = before->rounds <= after->rounds && before->unregistered <= after->unregistered
+                     && before->nudges <= after->nudges;
 
         for (unsigned i = 0; i < _STATS_OP_MAX; i++)
                 risen &= op_has_risen(&before->ops[i], &after->ops[i]);
@@ -88,6 +89,10 @@ static void take_queue(const struct queue_stats *from, struct device_stats *stat
         to->rounds = from->rounds;
         stats->total.rounds += from->rounds;
         to->unregistered = from->unregistered;
+        to->held = from->held;
+        stats->total.held += from->held;
+        to->nudges = from->nudges;
+        stats->total.nudges += from->nudges;
         stats->total.unregistered += from->unregistered;
         for (unsigned i = 0; i < _STATS_OP_MAX; i++) {
                 take_op(&from->ops[i], &to->ops[i]);

@@ -146,6 +146,12 @@ struct queue_stats {
         struct op_stats ops[_STATS_OP_MAX];
         uint64_t unregistered; /* zero copy: requests whose pages the driver should have registered and did
                                   not, so that the worker did. 0 where an older worker counts */
+        uint64_t
+                held; /* requests that wait for the limits of the device: of those in flight, the store does not
+                          know these. 0 where an older worker counts */
+        uint64_t
+                nudges; /* io_loop_nudge(): how often no sync or allocation had ended for a second. 0 where an older
+                            worker counts */
 };
 
 /* What a region must fit, to be used again. */

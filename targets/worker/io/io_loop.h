@@ -24,6 +24,15 @@ enum io_loop_holder {
         IO_LOOP_HELD_BY_PROCESS, /* their opener keeps them open until the loop is destroyed */
 };
 
+/* The operations that the kernel performs on threads of its own, whatever they find: syncs and allocations. */
+struct punted {
+        unsigned under_way;
+        uint64_t ended;
+        /* At the last io_loop_nudge(): */
+        bool were_under_way;
+        uint64_t had_ended;
+};
+
 struct io_loop {
         struct target_queue queue; /* as targets see it; io_loop_of() leads back */
         struct io_uring ring;
@@ -31,6 +40,7 @@ struct io_loop {
         uint8_t file_flags;       /* of all entries: IOSQE_FIXED_FILE, or 0 */
         int files[IO_LOOP_FILES]; /* by number: what an entry calls them */
         struct co_pool coroutines;
+        struct punted punted;
         unsigned inline_cqes;   /* entries since the last submission whose completion comes with it */
         struct co_list ready;   /* resumed by io_loop_run_ready() */
         struct co_list starved; /* found the submission queue full; ready again after the next submission */
@@ -68,6 +78,12 @@ static inline void io_loop_set_file(const struct io_loop *loop, struct io_uring_
         sqe->flags |= loop->file_flags;
 }
 
+/* Wake the kernel's threads of this loop, if punted operations were under way at the last call and none has ended
+ * since. The completion is a USER_DATA_NUDGE. Call it once in a while: in Linux 7.0 to 7.2 a punted operation that comes
+ * as the last thread goes idle can wait until another one comes (io_wq_dec_running(), io_uring/io-wq.c). Return whether
+ * one was sent. */
+bool io_loop_nudge(struct io_loop *loop);
+
 /* Run every coroutine that is ready, and those that become ready meanwhile. */
 void io_loop_run_ready(struct io_loop *loop);
 
@@ -87,13 +103,16 @@ enum user_data_kind {
         USER_DATA_AWAIT,   /* the rest: struct await * */
         USER_DATA_COMMAND, /* the rest: the owner's, at most 62 bits */
         USER_DATA_PLAIN,   /* the rest: a pointer of the owner's */
-        USER_DATA_TICK,    /* time has passed */
+        USER_DATA_TICK,    /* time has passed, or USER_DATA_NUDGE */
         _USER_DATA_KIND_MAX
 };
 
 enum { USER_DATA_KIND_BITS = 2, USER_DATA_KIND_MASK = (1 << USER_DATA_KIND_BITS) - 1 };
 _Static_assert(_USER_DATA_KIND_MAX <= USER_DATA_KIND_MASK + 1, "the kind fits into its bits");
 _Static_assert(_Alignof(struct await) > USER_DATA_KIND_MASK, "a pointer leaves room for the kind");
+
+/* Of an operation that does nothing. */
+#define USER_DATA_NUDGE (UINT64_C(1) << USER_DATA_KIND_BITS | USER_DATA_TICK)
 
 static inline enum user_data_kind user_data_kind(uint64_t user_data)
 {

@@ -97,7 +97,7 @@ int io_ring_start(struct io_uring *ring, bool fixed_files)
 {
         static const uint8_t operations[] = {IORING_OP_URING_CMD, IORING_OP_READ, IORING_OP_WRITE,
                 IORING_OP_READ_FIXED, IORING_OP_WRITE_FIXED, IORING_OP_FSYNC, IORING_OP_FALLOCATE,
-                IORING_OP_TIMEOUT};
+                IORING_OP_TIMEOUT, IORING_OP_NOP};
         enum { FLAGS_ALLOWED, FLAGS_REQUIRED, REGISTRATION, OPERATIONS };
         /* The one registration is what closing a ring takes: newer kernels restrict none where none is listed. */
         struct io_uring_restriction rules[OPERATIONS + ARRAY_SIZE(operations)] = {

@@ -91,6 +91,12 @@ static inline void queue_meter_unregistered(struct queue_meter *meter)
         meter->stats->unregistered++;
 }
 
+/* Count a nudge of the kernel's threads. */
+static inline void queue_meter_nudged(struct queue_meter *meter)
+{
+        meter->stats->nudges++;
+}
+
 /* Find the bucket of a latency. It is less than 0 when the CPU's counter was learnt, or has lost its way. */
 static inline void queue_meter_find_bucket(struct queue_meter *meter, int64_t latency)
 {
@@ -153,6 +159,10 @@ static inline void queue_meter_at_once(
 }
 
 static inline void queue_meter_unregistered(struct queue_meter *meter _unused_)
+{
+}
+
+static inline void queue_meter_nudged(struct queue_meter *meter _unused_)
 {
 }
 

@@ -353,7 +353,10 @@ _shaped_ static void take_completion(
                 command_completed(queue, cqe, shape);
                 break;
         case USER_DATA_TICK:
+                if (cqe->user_data == USER_DATA_NUDGE)
+                        break;
                 queue->ticking = false;
+                queue->nudge_due = true;
                 queue->ticked = true;
                 break;
         case USER_DATA_PLAIN:

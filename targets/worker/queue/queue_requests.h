@@ -67,6 +67,7 @@ struct ublk_queue {
         void (*take_completions)(struct ublk_queue *queue); /* all that are there; for that shape */
         bool ticking;                                       /* a tick is under way */
         bool ticked;                                        /* and has come */
+        bool nudge_due;                                     /* the same, for operations that are late */
         bool target_started;
         atomic_bool *served;
 };

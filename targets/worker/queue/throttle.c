@@ -4,9 +4,10 @@
 
 #include "ublkd/base/clock.h"
 
-void throttle_open(struct throttle *throttle, void *region)
+void throttle_open(struct throttle *throttle, void *region, unsigned queue)
 {
-        *throttle = (struct throttle){};
+        *throttle = (struct throttle){.held = &device_region_queue_stats(region, queue)->held};
+        *throttle->held = 0; /* what a dead worker held comes again */
         for (unsigned i = 0; i < _REGION_DIRECTION_MAX; i++) {
                 struct throttle_lane *lane = &throttle->lanes[i];
 
@@ -110,6 +111,7 @@ bool throttle_hold(struct throttle *throttle, struct throttled *request, enum io
         }
         *lane->last = request;
         lane->last = &request->next;
+        ++*throttle->held;
         return true;
 }
 
@@ -150,8 +152,10 @@ struct throttled *throttle_next(struct throttle *throttle)
         for (unsigned i = 0; throttle->limited && i < _REGION_DIRECTION_MAX; i++) {
                 struct throttled *request = lane_next(&throttle->lanes[i], throttle->now);
 
-                if (request)
+                if (request) {
+                        --*throttle->held;
                         return request;
+                }
         }
         throttle->limited = throttle->limited && !is_idle(throttle);
         return NULL;

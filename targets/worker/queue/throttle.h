@@ -26,12 +26,14 @@ struct throttle_lane {
 
 struct throttle {
         struct throttle_lane lanes[_REGION_DIRECTION_MAX];
-        uint64_t now; /* CLOCK_MONOTONIC nanoseconds, of this round; kept only while there are limits */
-        bool limited; /* by any limit, or something waits still */
+        uint64_t now;   /* CLOCK_MONOTONIC nanoseconds, of this round; kept only while there are limits */
+        uint64_t *held; /* in the region: requests that wait */
+        bool limited;   /* by any limit, or something waits still */
 };
 
-/* Initialise a throttle without limits. region: from device_region_map(). */
-void throttle_open(struct throttle *throttle, void *region);
+/* Initialise a throttle without limits. region: from device_region_map(); queue: one of it, where what waits is
+ * counted. */
+void throttle_open(struct throttle *throttle, void *region, unsigned queue);
 /* Set new limits for `queues` queues and requests of up to `largest` bytes. What waits asks again, unless its
  * limits are what they were. */
 void throttle_set(

@@ -60,6 +60,19 @@ static void give_back(struct ublk_queue *queue)
                 send_tick(queue);
 }
 
+/* ---- operations that are late ---- */
+
+static void nudge(struct ublk_queue *queue)
+{
+        if (__builtin_expect(queue->nudge_due, 0)) {
+                queue->nudge_due = false;
+                if (io_loop_nudge(&queue->loop))
+                        queue_meter_nudged(&queue->meter);
+        }
+        if (__builtin_expect(queue->loop.punted.under_way > 0, 0) && !queue->ticking)
+                send_tick(queue);
+}
+
 /* ---- the loop ---- */
 
 int ublk_queue_fetch(struct ublk_queue *queue)
@@ -131,6 +144,7 @@ int ublk_queue_run(struct ublk_queue *queue)
                 give_back(queue);
                 io_loop_run_ready(&queue->loop);
                 queue_requests_begin_waiting(queue);
+                nudge(queue);
                 if (__builtin_expect(queue->port.failure < 0, 0))
                         return queue->port.failure;
         }
@@ -250,7 +264,7 @@ int ublk_queue_open(const struct ublk_queue_setup *setup, struct ublk_queue **re
         queue->max_io_size = setup->max_io_size;
         queue->served = setup->served;
         queue->control.region = setup->shared->region;
-        throttle_open(&queue->throttle, setup->shared->region);
+        throttle_open(&queue->throttle, setup->shared->region, setup->index);
         queue->durability = (struct durability){.shared = setup->shared, .kept = setup->device->store.kept};
         room_open(&queue->room, setup->shared);
         store_end_open(&queue->store_end, setup->device, setup->shared);

@@ -46,6 +46,10 @@ static void test_sums(void)
         device_region_queue_stats(region.base, 0)->rounds = 8;
         for (unsigned i = 0; i < 2; i++)
                 device_region_queue_stats(region.base, i)->unregistered = 5 + i;
+        device_region_queue_stats(region.base, 0)->nudges = 4;
+        device_region_queue_stats(region.base, 1)->nudges = 5;
+        device_region_queue_stats(region.base, 0)->held = 1;
+        device_region_queue_stats(region.base, 1)->held = 2;
         if (!CHECK_INT(device_stats_read(region.fd, &stats), 0))
                 return;
         CHECK_INT(stats->queue_count, 2);
@@ -61,6 +65,9 @@ static void test_sums(void)
         CHECK_INT(stats->total.rounds, 8);
         CHECK_INT(stats->queues[1].unregistered, 6);
         CHECK_INT(stats->total.unregistered, 11);
+        CHECK_INT(stats->queues[1].held, 2);
+        CHECK_INT(stats->total.held, 3);
+        CHECK_INT(stats->total.nudges, 9);
         close(region.fd);
 }
 

@@ -241,6 +241,27 @@ static void test_allocate(void)
         close(fd);
 }
 
+/* Nothing was submitted yet, so the sync is late. */
+static void test_nudge(void)
+{
+        struct call call = {.kind = SYNC, .result = -ENOTRECOVERABLE};
+        int fd = open_temporary();
+
+        if (begin(fd)) {
+                CHECK(!io_loop_nudge(&loop));
+                CHECK_INT(co_start(&loop.coroutines, call_co, &call), 0);
+                CHECK(!io_loop_nudge(&loop)); /* it may have come just now */
+                CHECK(io_loop_nudge(&loop));
+                CHECK(io_loop_nudge(&loop));
+                CHECK_INT(loop_drive(&loop), 0);
+                CHECK_INT(call.result, 0);
+                CHECK(!io_loop_nudge(&loop)); /* it has ended since */
+                CHECK(!io_loop_nudge(&loop));
+                end();
+        }
+        close(fd);
+}
+
 /* A pipe ends for its reader when the last writer has closed it. */
 static void test_the_holder_of_a_file(void)
 {
@@ -285,6 +306,7 @@ int main(void)
                 test_end_of_file();
                 test_errors();
                 test_allocate();
+                test_nudge();
         }
         return check_report();
 }

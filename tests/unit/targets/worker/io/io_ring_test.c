@@ -49,7 +49,9 @@ static void test_fixed_files(void)
         CHECK_INT(try(&ring, IORING_OP_READ, 0, ends[0]), -EACCES);
         CHECK_INT(try(&ring, IORING_OP_TIMEOUT, 0, 0), -EACCES);
         CHECK_INT(try(&ring, IORING_OP_READ, IOSQE_FIXED_FILE | IOSQE_IO_LINK, 0), -EACCES);
-        CHECK_INT(try(&ring, IORING_OP_NOP, IOSQE_FIXED_FILE, 0), -EACCES);
+        CHECK_INT(try(&ring, IORING_OP_NOP, IOSQE_FIXED_FILE | IOSQE_ASYNC, 0), 0);
+        CHECK_INT(try(&ring, IORING_OP_NOP, 0, 0), -EACCES);
+        CHECK_INT(try(&ring, IORING_OP_SYNC_FILE_RANGE, IOSQE_FIXED_FILE, 0), -EACCES);
         CHECK_INT(io_uring_register_files_update(&ring, 0, ends + 1, 1), -EACCES);
         CHECK_INT(io_uring_register_buffers(&ring, &(struct iovec){ends, sizeof(ends)}, 1), -EACCES);
         io_ring_close(&ring);

@@ -23,7 +23,8 @@ static void open_test(struct test *test)
         CHECK_INT(device_region_format(fd, &(struct device_region_key){.queues = 2}), 0);
         CHECK_INT(device_region_map(fd, 2, &test->region), 0);
         close(fd);
-        throttle_open(&test->throttle, test->region);
+        device_region_queue_stats(test->region, 1)->held = 7; /* of a worker that died */
+        throttle_open(&test->throttle, test->region, 1);
         test->throttle.now = 1000 * 1000 * MS;
 }
 
@@ -47,6 +48,12 @@ static struct region_limits bytes(uint64_t per_second)
                 .per_second = {[REGION_BUCKET_BYTES] = per_second}, .burst = {[REGION_BUCKET_BYTES] = 4096}};
 }
 
+static uint64_t held(const struct test *test)
+{
+        CHECK_INT(device_region_queue_stats(test->region, 0)->held, 0); /* of another queue */
+        return device_region_queue_stats(test->region, 1)->held;
+}
+
 static bool hold(struct test *test, unsigned request, enum io_op op, uint32_t length)
 {
         return throttle_hold(&test->throttle, &test->requests[request], op, length);
@@ -68,6 +75,7 @@ static void test_no_limit(void)
         set(&test, (struct region_limits){}, (struct region_limits){});
         CHECK(!test.throttle.limited);
         CHECK(!hold(&test, 0, IO_READ, 4096));
+        CHECK_INT(held(&test), 0);
         CHECK(throttle_wait(&test.throttle) == UINT64_MAX);
 }
 
@@ -91,7 +99,9 @@ static void test_order_and_time(void)
                 test.throttle.now += wait - 1;
                 CHECK_INT(next(&test), -1);
                 test.throttle.now += 2;
+                CHECK_INT(held(&test), 4 - i);
                 CHECK_INT(next(&test), i);
+                CHECK_INT(held(&test), 3 - i);
                 CHECK_INT(next(&test), -1);
         }
         CHECK(throttle_wait(&test.throttle) == UINT64_MAX);
