@@ -34,6 +34,8 @@
 
 enum { CONTROL_RETRY_USEC = 5 * 1000 * 1000 };
 
+static const struct progress_places progress_places = {.sys = "/sys", .proc = "/proc"};
+
 struct manager {
         sd_event *event;
         struct host host;
@@ -447,6 +449,7 @@ static int open_reconciler(struct manager *manager)
                         .worker_start = manager->worker_start,
                         .disk_search = manager->disk_search,
                         .disk_timeout = manager->disk_timeout,
+                        .progress_places = &progress_places,
                         .path_watches = manager->path_watches,
                         .fd_store = manager->fd_store,
                         .boot_pass_done = on_boot_pass_done,

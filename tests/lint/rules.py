@@ -351,6 +351,7 @@ PRIVATE_PARTS = {
     "openers": [],
     "path": [],
     "preflight": [],
+    "progress": [],
     "shared": [],
     "space": [],
     "turn": ["device_turn.c", "worker/device_worker.c", "parts/reconciler_queue.c", "reconciler.c"],

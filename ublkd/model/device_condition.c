@@ -17,6 +17,7 @@ static const char *const type_names[] = {
         [CONDITION_DURABLE] = "Durable",
         [CONDITION_BACKING_WHOLE] = "BackingWhole",
         [CONDITION_SPACE] = "Space",
+        [CONDITION_PROGRESS] = "Progress",
         [CONDITION_STABLE_PATH] = "StablePath",
 };
 static_assert(ARRAY_SIZE(type_names) == _CONDITION_MAX, "every condition has a name");

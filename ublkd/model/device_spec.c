@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CPU_MASK_SIZE = 4096 / 8 };
+enum { CPU_MASK_SIZE = 4096 / 8, HANG_AFTER_MIN = 1000 * 1000 /* microseconds */ };
 
 /* Return whether no problem was found at `pointer` or below it. */
 static bool is_good(const struct problem_list *problems, const char *pointer)
@@ -64,6 +64,19 @@ static int rule_on_crash(const struct device_spec *spec, struct problem_list *pr
                 "onCrash is \"reissue\", but a request that is replayed would do harm with the target %s; "
                 "give \"queue\", \"fail\" or \"none\"",
                 spec->target->name);
+}
+
+/* A machine that is busy may keep a worker from its CPU for a while. */
+static int rule_hang_after(const struct device_spec *spec, struct problem_list *problems)
+{
+        uint64_t hang_after = spec->options.recovery.hang_after;
+
+        if (hang_after == 0 || hang_after >= HANG_AFTER_MIN)
+                return 0;
+        return problem_add(problems, EINVAL, "/recovery/hangAfter", "HangAfterTooShort",
+                "hangAfter is %llu us, which a worker that is well may need; give at least 1s, or \"0\" for "
+                "never",
+                (unsigned long long)hang_after);
 }
 
 static int rule_cpus(const struct device_spec *spec, struct problem_list *problems)
@@ -137,6 +150,7 @@ static const struct {
         {.check = rule_burst, .needs_target = false, .fields = {"/limits"}},
         {.check = rule_queues, .needs_target = true, .fields = {"/queues"}},
         {.check = rule_on_crash, .needs_target = true, .fields = {"/recovery"}},
+        {.check = rule_hang_after, .fields = {"/recovery"}},
         {.check = rule_cpus, .fields = {"/cpus"}},
         {.check = rule_offset_multiple, .needs_target = true, .fields = {"/target/offset", "/blockSize"}},
 };
@@ -305,10 +319,12 @@ static bool on_crash_equal(const struct device_spec *one, const struct device_sp
         return device_spec_on_crash(one) == device_spec_on_crash(other);
 }
 
+/* All of "recovery" that concerns the supervisor alone. */
 static bool triggers_equal(const struct device_spec *one, const struct device_spec *other)
 {
         return one->options.recovery.trigger == other->options.recovery.trigger
-               && one->options.recovery.give_up_after == other->options.recovery.give_up_after;
+               && one->options.recovery.give_up_after == other->options.recovery.give_up_after
+               && one->options.recovery.hang_after == other->options.recovery.hang_after;
 }
 
 /* Without a size in the spec the disk keeps its size. */

@@ -45,6 +45,7 @@ struct device_options {
                 int on_crash;           /* enum on_crash */
                 int trigger;            /* enum recovery_trigger */
                 uint64_t give_up_after; /* microseconds; 0: never */
+                uint64_t hang_after;    /* microseconds; 0: never */
         } recovery;
         int64_t id; /* kernel number, or -1 */
         struct {
@@ -100,8 +101,8 @@ struct disk_change {
 /* Return whether both specs name the same target with the same options. */
 bool device_spec_targets_equal(const struct device_spec *one, const struct device_spec *other);
 /* Return whether the change from `from` to `to` needs a new disk. Every field does but labels, owner, enabled,
- * limits, busyPollUs, onFull, recovery.trigger, recovery.giveUpAfter, a size that the disk can grow to, and an
- * id that is the number of the disk. ret may be NULL; it is set only if the change needs a new disk. */
+ * limits, busyPollUs, onFull, recovery.trigger, recovery.giveUpAfter, recovery.hangAfter, a size that the disk can
+ * grow to, and an id that is the number of the disk. ret may be NULL; it is set only if the change needs a new disk. */
 bool device_spec_needs_new_disk(const struct device_spec *from, const struct device_spec *to,
         const struct disk_now *now, struct disk_change *ret);
 

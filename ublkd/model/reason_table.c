@@ -110,6 +110,16 @@ const struct reason_info reason_table[] = {
         [REASON_WORKER_HANGS] = { "WorkerHangs", .transient = true,
                 .meaning = "The worker did not finish a step in time, and ublkd killed it.",
                 .advice = "Check whether the backing store answers; ublkd starts another worker." },
+        [REASON_WORKER_HUNG] = { "WorkerHung", .transient = true,
+                .meaning = "No request of the disk ended for recovery.hangAfter, because its worker was stopped, "
+                           "spun, or did not know of them.",
+                .advice = "Check what stopped the worker, a debugger perhaps; ublkd kills it once, and starts another "
+                          "worker." },
+        [REASON_WORKER_STARVED] = { "WorkerStarved",
+                .meaning = "No request of the disk has ended for recovery.hangAfter, because its worker gets no "
+                           "CPU.",
+                .advice = "Check the load of the machine, and limits on the CPU time of the service; the disk goes on "
+                          "by itself." },
         [REASON_WORKER_KILLED] = { "WorkerKilled", .transient = true, .handover = true,
                 .meaning = "The worker did not exit when ublkd asked it to, and ublkd killed it.",
                 .advice = "Check whether the backing store answers; ublkd starts another worker." },
@@ -290,6 +300,14 @@ const struct reason_info reason_table[] = {
                            "and writes with FUA fail.",
                 .advice = "Check the store and the data on the disk; then run 'ublkctl restart "
                           "--accept-write-errors=TOKEN NAME', with the token in its status.writeErrors." },
+        [REASON_BACKING_SLOW] = { "BackingSlow",
+                .meaning = "No request of the disk has ended for recovery.hangAfter, because the worker waits for "
+                           "the backing store.",
+                .advice = "Check whether the backing store answers: its disk, its file system, its server; the disk "
+                          "goes on by itself." },
+        [REASON_PROGRESS_RESUMED] = { "ProgressResumed",
+                .meaning = "Requests of the disk end again.",
+                .advice = "Nothing." },
         [REASON_STORE_FULL] = { "StoreFull",
                 .meaning = "The backing store has no room for a write.",
                 .advice = "Make room on the file system of the backing store; the condition ends with the next "

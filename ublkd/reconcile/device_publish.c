@@ -10,6 +10,7 @@
 #include "ublkd/reconcile/backing/device_space.h"
 #include "ublkd/reconcile/parts/device_step.h"
 #include "ublkd/reconcile/parts/managed_device.h"
+#include "ublkd/reconcile/worker/device_progress.h"
 #include "ublkd/reconcile/view/device_report.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/reconcile/view/stable_path.h"
@@ -42,6 +43,7 @@ static int (*const writers[_CONDITION_MAX])(const struct managed_device *device,
         [CONDITION_DURABLE] = device_faults_durable,
         [CONDITION_BACKING_WHOLE] = device_faults_whole,
         [CONDITION_SPACE] = device_space_condition,
+        [CONDITION_PROGRESS] = device_progress_condition,
         [CONDITION_STABLE_PATH] = stable_path,
 };
 

@@ -11,6 +11,7 @@
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/backing/device_path.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
+#include "ublkd/reconcile/worker/device_progress.h"
 #include "ublkd/reconcile/backing/device_shared.h"
 #include "ublkd/reconcile/parts/device_step.h"
 #include "ublkd/reconcile/worker/device_worker.h"
@@ -134,6 +135,7 @@ static bool device_settle(struct managed_device *device, const struct device_rec
                 device_hide_node(device, record);
         if (is_served(device)) {
                 device_recovered(device);
+                device_progress_watch(device, record);
                 if (device->view.facts.want == WANT_PRESENT
                         || device->attempt.tries == 0) /* nothing has failed since */
                         device_note_clear(device);
@@ -242,6 +244,8 @@ static void device_decide(struct managed_device *device, const struct device_rec
         device->step.action = plan(&device->view.facts);
         due = min_u64(attempt_due(&device->attempt, device->step.action, now), plan_want_until(&wish));
         log_action(device);
+        if (!is_served(device))
+                device_progress_end(device);
         if ((device->step.action == ACTION_NOTHING || is_served(device))
                 && !device_settle(device, record, due))
                 return;

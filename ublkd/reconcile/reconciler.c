@@ -11,6 +11,7 @@
 #include "ublkd/reconcile/parts/device_openers.h"
 #include "ublkd/reconcile/backing/device_path.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
+#include "ublkd/reconcile/worker/device_progress.h"
 #include "ublkd/reconcile/backing/device_shared.h"
 #include "ublkd/reconcile/worker/device_worker.h"
 #include "ublkd/reconcile/parts/managed_device.h"
@@ -56,6 +57,7 @@ static struct managed_device *device_free(struct managed_device *device)
         device_backing_forget(device);
         device_path_forget(device);
         device_preflight_forget(device);
+        device_progress_forget(device);
         device_spec_preflight_forget(device);
         device_openers_forget(&device->openers);
         free(device->id.name);

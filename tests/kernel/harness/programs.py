@@ -47,6 +47,11 @@ def worker_hostile():
     return str(build() / "ublkd-worker-hostile")
 
 
+def worker_spinning():
+    """A worker whose queue spins after SIGRTMAX: tests/kernel/spinning."""
+    return str(build() / "ublkd-worker-spinning")
+
+
 def ublkctl():
     """The command line client."""
     return str(build() / "ublkctl")

@@ -285,7 +285,7 @@ static void print_next_try(const cJSON *device)
 /* Print what the users of a disk in service must know of its store. */
 static void print_store_faults(const cJSON *device)
 {
-        static const char *const types[] = {"BackingWhole", "Durable", "Space"};
+        static const char *const types[] = {"BackingWhole", "Durable", "Space", "Progress"};
 
         for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
                 const cJSON *condition = json_condition(device, types[i]);

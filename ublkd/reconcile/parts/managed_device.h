@@ -19,6 +19,7 @@
 #include "ublkd/reconcile/backing/device_shared.h"
 #include "ublkd/reconcile/backing/device_space.h"
 #include "ublkd/reconcile/parts/device_step.h"
+#include "ublkd/reconcile/worker/device_progress.h"
 #include "ublkd/reconcile/worker/device_worker.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
@@ -39,6 +40,7 @@ struct managed_device {
         struct failure_note note; /* the last failure */
 
         struct device_process process;
+        struct device_progress progress;
         struct restart_preflight preflight;
         struct spec_preflight *spec_preflight; /* NULL: none is under way; see spec_preflight.h */
 

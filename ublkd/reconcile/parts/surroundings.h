@@ -13,6 +13,11 @@
 #include "ublkd/store/device_store.h"
 #include "ublkd/workers/worker_start.h"
 
+/* "/sys" and "/proc", or other trees in tests. */
+struct progress_places {
+        const char *sys, *proc;
+};
+
 struct reconciler_config {
         sd_event *event;
         struct device_store *store;
@@ -24,6 +29,8 @@ struct reconciler_config {
         struct disk_timeout *disk_timeout; /* NULL: the kernel's default stays */
         struct path_watches *path_watches; /* where paths lead; NULL: not watched */
         struct fd_store *fd_store;         /* what the service manager keeps; NULL: no service manager */
+        /* Where to look whether workers make progress; NULL: they are not looked at. */
+        const struct progress_places *progress_places;
         /* Called once, when every device in the store at the start has had its first pass. */
         void (*boot_pass_done)(void *userdata);
         void *userdata;

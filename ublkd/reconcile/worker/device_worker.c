@@ -50,16 +50,27 @@ bool device_worker_is_old(const struct managed_device *device, const struct devi
                        && record->spec->options.size != device->process.size);
 }
 
-/* The event for a worker that ublkd kills. NULL: none. */
-static const struct kill_event {
+struct kill_event {
         enum event_type type;
         enum condition_reason reason;
-        const char *what; /* follows "Worker N" */
-} *event_of_kill(const struct managed_device *device, enum worker_kill why)
+        const char *what; /* follows "Worker N"; NULL: event_of_kill() decides */
+};
+
+static const struct kill_event kill_events[_WORKER_KILL_MAX] = {
+        [KILL_TO_REPLACE] = {EVENT_NORMAL,  REASON_WORKER_RETIRED,
+                             "was killed to be replaced, because the driver cannot quiesce the disk"      },
+        [KILL_STOPPED] = {EVENT_WARNING, REASON_WORKER_HUNG,
+                             "was stopped for recovery.hangAfter, and was killed by ublkd"                },
+        [KILL_SPINNING] = {EVENT_WARNING, REASON_WORKER_HUNG,
+                             "spun while no request ended for recovery.hangAfter, and was killed by ublkd"},
+        [KILL_UNAWARE] = {EVENT_WARNING, REASON_WORKER_HUNG,
+                             "did not take requests for recovery.hangAfter, and was killed by ublkd"      },
+};
+
+/* The event for a worker that ublkd kills. NULL: none. */
+static const struct kill_event *event_of_kill(const struct managed_device *device, enum worker_kill why)
 {
         static const struct kill_event
-                replaced = {EVENT_NORMAL, REASON_WORKER_RETIRED,
-                        "was killed to be replaced, because the driver cannot quiesce the disk"},
                 stays = {EVENT_WARNING, REASON_WORKER_KILLED,
                         "was asked to exit, did not, and was killed by ublkd"},
                 opens = {EVENT_WARNING, REASON_WORKER_HANGS,
@@ -68,8 +79,8 @@ static const struct kill_event {
                 fetches = {EVENT_WARNING, REASON_WORKER_HANGS,
                         "did not take over the disk's queues in time, and was killed by ublkd"};
 
-        if (why == KILL_TO_REPLACE)
-                return &replaced;
+        if (kill_events[why].what)
+                return &kill_events[why];
         if (why != KILL_STUCK || device->view.facts.want == WANT_ABSENT)
                 return NULL;
         if (device->attempt.retired || device->view.facts.want == WANT_RENEWED)
@@ -97,6 +108,7 @@ void device_kill_worker(struct managed_device *device, enum worker_kill why)
 {
         worker_proc_kill(device->process.worker);
         device->process.state = WORKER_KILLED;
+        device->process.hung = kill_events[why].reason == REASON_WORKER_HUNG;
         report_kill(device, why);
 }
 
@@ -195,7 +207,8 @@ static void explain_death(struct managed_device *device, bool served)
 void device_take_death(struct managed_device *device)
 {
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
-        bool served = device->view.facts.worker == PLAN_WORKER_SERVING, retired = device->attempt.retired;
+        bool served = device->view.facts.worker == PLAN_WORKER_SERVING || device->process.hung,
+             retired = device->attempt.retired;
         bool again_at_once = device_backing_refused(device), broke = broke_protocol(device);
         bool silent = !broke && (died_silently(device) || again_at_once);
         bool stale = !broke && record && !served && device_worker_is_stale(device, record);
@@ -309,7 +322,7 @@ int device_spawn(struct managed_device *device, const struct device_record *reco
                 return r;
         device->process.request = user_request_of(record);
         device->process.size = record->spec->options.size;
-        device->process.kill_reported = false;
+        device->process.kill_reported = device->process.hung = false;
         if (device->process.state == WORKER_DEAD || was_lost_unseen(device))
                 count_restart(device);
         device->process.state = WORKER_HELD;
@@ -358,7 +371,7 @@ void device_adopt(struct managed_device *device)
                 device, &device->process.worker);
 
         device->process.request = (struct user_request){};
-        device->process.kill_reported = false;
+        device->process.kill_reported = device->process.hung = false;
         device->process.state = r >= 0 ? WORKER_HELD : r == -ENOENT ? WORKER_NONE : WORKER_UNKNOWN;
         if (device->process.state == WORKER_UNKNOWN)
                 device_note(device, REASON_WORKER_UNREACHABLE,

@@ -13,6 +13,10 @@ enum worker_kill {
         KILL_UNWANTED,   /* it serves a disk that is not wanted or was removed */
         KILL_TO_REPLACE, /* another one replaces it, and the driver cannot quiesce the disk */
         KILL_STUCK,      /* it did not finish a step in time */
+        /* No request of its disk ends: */
+        KILL_STOPPED,  /* a signal or a debugger has stopped it */
+        KILL_SPINNING, /* it does not come back to its queues */
+        KILL_UNAWARE,  /* it does not know of the requests */
         _WORKER_KILL_MAX
 };
 
@@ -33,8 +37,9 @@ struct device_process {
         struct user_request request; /* that it was started for; all 0 for one that was found */
         uint64_t size;               /* options.size of that spec */
         bool kill_reported;          /* the kill and its cause are reported already */
-        uint64_t lost_since;         /* CLOCK_MONOTONIC: its disk's I/O waits since then; 0: it does not */
-        uint64_t died_at; /* CLOCK_MONOTONIC: ublkd saw the last serving worker dead; 0: recovered since */
+        bool hung;           /* it served, hung and was killed for that: its death begins a recovery */
+        uint64_t lost_since; /* CLOCK_MONOTONIC: its disk's I/O waits since then; 0: it does not */
+        uint64_t died_at;    /* CLOCK_MONOTONIC: ublkd saw the last serving worker dead; 0: recovered since */
         struct region_history history; /* as in its region, which keeps it for the next supervisor */
 };
 

@@ -27,6 +27,7 @@ void world_start_reconciler(struct world *world)
                 .host = &world->host,
                 .disk_search = world->disk_search,
                 .fd_store = world->fd_store,
+                .progress_places = world->progress_places,
                 .boot_pass_done = on_boot_pass_done};
 
         CHECK_INT(reconciler_new(&config, &world->reconciler), 0);

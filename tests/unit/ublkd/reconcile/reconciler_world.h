@@ -22,8 +22,9 @@ struct world {
         struct store_faulty disk; /* under the store */
         struct device_store *store;
         struct runtime_dir *dir;
-        struct disk_search *disk_search; /* finds the user of the fake kernel */
-        struct fd_store *fd_store;       /* of the test; NULL: no service manager */
+        struct disk_search *disk_search;               /* finds the user of the fake kernel */
+        struct fd_store *fd_store;                     /* of the test; NULL: no service manager */
+        const struct progress_places *progress_places; /* of the test; NULL: workers are not looked at */
         struct host host;
         struct reconciler *reconciler;
         struct ublk_ctl *ctl;

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* Workers whose requests do not end: killed, or only reported. /sys and /proc are trees of files, hangAfter is 1 s. */
+#include "tests/unit/check.h"
+#include "tests/unit/ublkd/reconcile/reconciler_world.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { HANG_MS = 1000, LATE_MS = 20 * 1000 };
+
+static char tree[] = "/tmp/reconciler-progress-XXXXXX";
+static const struct progress_places places = {.sys = tree, .proc = tree};
+static const char *const names[] = {"data"};
+
+struct test {
+        struct world world;
+        struct queue_stats *queue; /* of the one queue, as its worker sees it */
+};
+
+static void put(const char *folder, const char *file, const char *text)
+{
+        _cleanup_fclose_ FILE *stream = NULL;
+        char path[160];
+
+        snprintf(path, sizeof(path), "mkdir -p %s/%s", tree, folder);
+        CHECK_INT(system(path), 0);
+        snprintf(path, sizeof(path), "%s/%s/%s", tree, folder, file);
+        stream = fopen(path, "we");
+        CHECK(stream && fputs(text, stream) >= 0);
+}
+
+static void put_disk(unsigned ended, unsigned in_flight)
+{
+        char text[96];
+
+        snprintf(text, sizeof(text), "%u 0 0 0 0 0 0 0 %u 0 0 0 0 0 0 0 0\n", ended, in_flight);
+        put("block/ublkb0", "stat", text);
+}
+
+static void put_process(char letter)
+{
+        char folder[32], text[96];
+
+        snprintf(folder, sizeof(folder), "%d", FAKE_PID);
+        snprintf(text, sizeof(text), "%d (ublkd-worker) %c 1 1 1 0 -1 0 0 0 0 0 0 0\n", FAKE_PID, letter);
+        put(folder, "stat", text);
+        snprintf(folder, sizeof(folder), "%d/task/%d", FAKE_PID, FAKE_PID + 1);
+        snprintf(text, sizeof(text), "%d (queue-0) %c 1 1 1 0 -1 0 0 0 0 0 0 0\n", FAKE_PID + 1, letter);
+        put(folder, "stat", text);
+}
+
+static void bring_up(struct test *test, const char *hang_after)
+{
+        const struct device_record *record;
+        _cleanup_close_ int fd = -1;
+        char more[64];
+        void *base = NULL;
+
+        put_disk(3, 0);
+        put_process('S');
+        world_new(&test->world);
+        world_stop_reconciler(&test->world);
+        test->world.progress_places = &places;
+        world_start_reconciler(&test->world);
+        snprintf(more, sizeof(more), ",\"id\":0,\"recovery\":{\"hangAfter\":\"%s\"}", hang_after);
+        world_put_loop(&test->world, "data", more);
+        record = world_record(&test->world, "data");
+        fd = runtime_dir_ensure_region(test->world.dir, record->uid,
+                &(struct device_region_key){.queues = 1, .epoch = record->epoch});
+        CHECK_INT(device_region_map(fd, 1, &base), 0);
+        test->queue = device_region_queue_stats(base, 0);
+        world_bring_up(&test->world, "data", "file:1");
+}
+
+static unsigned count_of(const struct test *test, enum condition_reason reason)
+{
+        const struct event_log *log = device_store_events(test->world.store);
+        unsigned count = 0;
+
+        for (size_t i = 0; i < event_log_count(log); i++)
+                count += event_log_at(log, i)->reason == reason ? (unsigned)event_log_at(log, i)->count : 0;
+        return count;
+}
+
+static void wait_for_event(struct test *test, enum condition_reason reason, unsigned count)
+{
+        for (unsigned waited = 0; waited < LATE_MS && count_of(test, reason) < count; waited += 10)
+                world_settle(&test->world, 10);
+        CHECK_INT(count_of(test, reason), count);
+}
+
+static const struct device_condition *condition(const struct test *test)
+{
+        return &world_record(&test->world, "data")->status.conditions.of[CONDITION_PROGRESS];
+}
+
+static void a_slow_store_is_reported(void)
+{
+        struct test test;
+
+        bring_up(&test, "1s");
+        test.queue->ops[STATS_READ].begun = 1;
+        put_disk(3, 1);
+        wait_for_event(&test, REASON_BACKING_SLOW, 1);
+        world_settle(&test.world, 20);
+        CHECK_INT(condition(&test)->status, CONDITION_FALSE);
+        CHECK_INT(condition(&test)->reason, REASON_BACKING_SLOW);
+        CHECK(condition(&test)->transition_at > 0);
+        CHECK_INT(world_phase(&test.world, "data"), PHASE_LIVE);
+        test.queue->ops[STATS_READ].latency[0] = 1;
+        put_disk(4, 0);
+        wait_for_event(&test, REASON_PROGRESS_RESUMED, 1);
+        world_settle(&test.world, 20);
+        CHECK_INT(condition(&test)->status, CONDITION_ABSENT);
+        CHECK_INT(fake_kills, 0);
+        world_free(&test.world);
+}
+
+static void a_stopped_worker_is_replaced(void)
+{
+        struct test test;
+
+        bring_up(&test, "1s");
+        put_process('T');
+        wait_for_event(&test, REASON_WORKER_HUNG, 1);
+        CHECK_INT(fake_kills, 1);
+        put_process('S');
+        world_churn(&test.world, names, 1, "file:1");
+        CHECK_INT(world_phase(&test.world, "data"), PHASE_LIVE);
+        CHECK_INT(world_record(&test.world, "data")->status.worker.restarts, 1);
+        CHECK_INT(count_of(&test, REASON_WORKER_DIED), 0);
+        CHECK_INT(count_of(&test, REASON_RECOVERED), 1);
+        world_free(&test.world);
+}
+
+/* What a second worker does not know of either is not its fault: a third one would not help. */
+static void a_worker_that_knows_of_no_request_is_replaced_once(void)
+{
+        struct test test;
+
+        bring_up(&test, "1s");
+        put_disk(3, 1);
+        wait_for_event(&test, REASON_WORKER_HUNG, 1);
+        CHECK_INT(fake_kills, 1);
+        world_churn(&test.world, names, 1, "file:1");
+        wait_for_event(&test, REASON_WORKER_HUNG, 2);
+        world_settle(&test.world, 2 * HANG_MS);
+        CHECK_INT(fake_kills, 1);
+        CHECK_INT(condition(&test)->reason, REASON_WORKER_HUNG);
+        CHECK_INT(world_phase(&test.world, "data"), PHASE_LIVE);
+        world_free(&test.world);
+}
+
+static void nothing_is_looked_for_on_request(void)
+{
+        struct test test;
+
+        bring_up(&test, "0");
+        put_process('T');
+        put_disk(3, 1);
+        world_settle(&test.world, 3 * HANG_MS);
+        CHECK_INT(fake_kills, 0);
+        CHECK_INT(condition(&test)->status, CONDITION_ABSENT);
+        world_put_loop(
+                &test.world, "data", ",\"id\":0,\"recovery\":{\"hangAfter\":\"1s\"}"); /* under the disk */
+        wait_for_event(&test, REASON_WORKER_HUNG, 1);
+        world_free(&test.world);
+}
+
+int main(void)
+{
+        char command[64];
+
+        CHECK(mkdtemp(tree));
+        a_slow_store_is_reported();
+        a_stopped_worker_is_replaced();
+        a_worker_that_knows_of_no_request_is_replaced_once();
+        nothing_is_looked_for_on_request();
+        snprintf(command, sizeof(command), "rm -r %s", tree);
+        CHECK_INT(system(command), 0);
+        return check_report();
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Reports a disk none of whose requests ends. */
+#include "ublkd/reconcile/view/progress_condition.h"
+
+static const struct {
+        enum condition_reason reason;
+        const char *sentence;
+} reports[_PROGRESS_MAX] = {
+        [PROGRESS_SLOW] = {REASON_BACKING_SLOW,
+                           "Requests wait for the backing store, and none has ended since lastTransitionTime; check "
+                "whether the store answers. The disk goes on by itself when it does."},
+        [PROGRESS_STARVED] = {REASON_WORKER_STARVED,
+                           "The worker gets no CPU, and no request has ended since lastTransitionTime; check the load "
+                "of the machine. The disk goes on by itself."                        },
+        [PROGRESS_LOST] = {REASON_WORKER_HUNG,
+                           "The kernel waits for requests that the worker does not know of, also after another worker "
+                "took over; look into the log of the kernel, and report this."       },
+};
+
+enum condition_reason progress_reason(enum progress progress)
+{
+        return reports[progress].reason;
+}
+
+int progress_condition(enum progress progress, uint64_t since, struct device_condition *ret)
+{
+        int r;
+
+        if (reports[progress].reason == REASON_NONE)
+                return 0;
+        r = device_condition_set(
+                ret, CONDITION_FALSE, reports[progress].reason, "%s", reports[progress].sentence);
+        if (r >= 0)
+                ret->transition_at = since;
+        return r;
+}
