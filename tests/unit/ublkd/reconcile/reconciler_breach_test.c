@@ -2,8 +2,11 @@
 /* A worker that ublkd kills for what it sent: an event names that, and its device waits before it starts another. */
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
+#include "ublkd/base/clock.h"
 
 #include <errno.h>
+
+#define LATE_USEC UINT64_C(60000000)
 
 static unsigned count_events(const struct world *world, enum condition_reason reason)
 {
@@ -42,25 +45,39 @@ static void break_protocol(struct world *world)
         world_settle(world, 20);
 }
 
+/* Wait until ublkd starts the next worker. */
+static void wait_for_worker(struct world *world)
+{
+        uint64_t deadline = monotonic_now() + LATE_USEC;
+
+        while (!fake_worker("data") && monotonic_now() < deadline)
+                world_settle(world, 1);
+        CHECK(fake_worker("data"));
+}
+
+/* Break the protocol, and return how long ublkd waits before the next worker, in microseconds. */
+static uint64_t wait_after_a_breach(struct world *world)
+{
+        uint64_t begin = monotonic_now();
+
+        break_protocol(world);
+        if (!fake_worker("data")) /* a machine that is busy may have been late */
+                CHECK_INT(world_record(world, "data")->status.reason, REASON_WORKER_BROKE_PROTOCOL);
+        wait_for_worker(world);
+        return monotonic_now() - begin;
+}
+
 static void the_next_worker_waits(void)
 {
         struct world world;
 
         world_new_live(&world);
-        break_protocol(&world);
+        CHECK(wait_after_a_breach(&world) >= 100 * 1000);
         CHECK_INT(count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 1);
         CHECK_INT(count_events(&world, REASON_WORKER_DIED), 0);
-        CHECK(!fake_worker("data"));
-        CHECK_INT(world_record(&world, "data")->status.reason, REASON_WORKER_BROKE_PROTOCOL);
-        world_settle(&world, 200);
-        CHECK(fake_worker("data"));
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
-        break_protocol(&world); /* each wait is longer */
-        world_settle(&world, 100);
-        CHECK(!fake_worker("data"));
-        world_settle(&world, 300);
-        CHECK(fake_worker("data"));
+        CHECK(wait_after_a_breach(&world) >= 200 * 1000); /* each wait is longer */
         world_free(&world);
 }
 
@@ -115,7 +132,6 @@ static void a_worker_that_is_found_and_talks_nonsense_leaves_an_event(void)
         fake_worker_die(worker);
         world_settle(&world, 20);
         CHECK_INT(count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 1);
-        CHECK(!fake_worker("data"));
         world_free(&world);
 }
 
@@ -146,7 +162,7 @@ static struct fake_worker *find_unreachable(
 static void check_recovered(struct world *world)
 {
         fake_disks[0].server_pid = -1;
-        world_settle(world, 200);
+        wait_for_worker(world);
         world_bring_up(world, "data", "file:1");
         CHECK_INT(fake_kernel.adds, 1); /* it is the same disk */
         world_free(world);
