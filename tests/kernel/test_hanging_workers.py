@@ -75,6 +75,7 @@ def test_a_worker_that_waits_for_its_store_stays(daemon, api, store):
     api.wait_for("data", lambda device: condition_of(device, "Progress") is None, "without a condition Progress")
     assert daemon.worker_pid("data") == pid
     assert (_count(daemon, "BackingSlow"), _count(daemon, "ProgressResumed")) == (1, 1)
+    api.delete("data")
 
 
 def test_an_operation_that_is_late_is_nudged(api, store):
@@ -91,6 +92,7 @@ def test_an_operation_that_is_late_is_nudged(api, store):
         assert not zeroed.done
     assert zeroed.result() is None
     assert disk.read(0, 65536) == bytes(65536)
+    api.delete("data")
 
 
 def test_requests_that_wait_for_their_limit_are_not_a_hang(daemon, file_of):
