@@ -20,7 +20,8 @@ from harness.wait import holds_for, wait_until
 
 _HEALTH_LIMIT = 0.1  # seconds
 _NOISE = 0.05  # likewise: what the guest adds by itself
-_ROUNDS = 5
+_ROUNDS = 3
+_SERVED_LONG = 1.2  # seconds: ublkd replaces the worker at once that has served for one
 
 
 class _Health:
@@ -74,6 +75,7 @@ def _measure(daemon, disturb):
     with _Health(daemon) as health:
         for _ in range(_ROUNDS):
             daemon.api.wait_phase("hostile", "Live")
+            holds_for(lambda: daemon.api.phase("other") == "Live", _SERVED_LONG, "the disk is served")
             disturb()
             recoveries.append(_recover(daemon))
     return recoveries, health.times
