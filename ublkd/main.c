@@ -317,7 +317,11 @@ static void find_readers(struct api_readers *readers)
                 return;
         readers->group = host_group(readers->name);
         readers->has_group = readers->group != 0;
-        if (!readers->has_group)
+}
+
+static void log_readers(const struct api_readers *readers)
+{
+        if (!readers->everyone && !readers->has_group)
                 log_info(NULL,
                         "There is no group %s: only root may read; to let others, create the group "
                         "(systemd-sysusers), add them to it, and restart ublkd",
@@ -342,6 +346,7 @@ static int run(const struct manager_options *manager_options)
                 log_problems(&problems, r);
                 return r;
         }
+        log_readers(&manager_options->readers);
         r = manager_run(manager);
         if (r < 0)
                 log_error(NULL, "The event loop failed: %s; workers continue to serve, start ublkd again",
