@@ -40,7 +40,7 @@ static const struct rule rules[_WORKER_MSG_MAX] = {
         [WORKER_MSG_PARAMS] = {ONCE, .again = "it sent PARAMS twice"},
         [WORKER_MSG_READY] = {ONCE, .after = SET(WORKER_MSG_PARAMS), .stage = WORKER_STAGE_FETCHING,
                 .early = "it said READY before GO", .again = "it said READY twice"},
-        [WORKER_MSG_FAILED] = {ONCE},
+        [WORKER_MSG_FAILED] = {.often = ONCE},
         [WORKER_MSG_GROWN] = {ANSWER, .after = SET(WORKER_MSG_PARAMS), .early = "it sent GROWN without a GROW"},
         [WORKER_MSG_NOTICE] = {RATED, .rate = {10 * SECOND, 16}, .again = "it sent NOTICE too often"},
         [WORKER_MSG_NEWS] = {RATED, .rate = {SECOND / 125, 750}, .after = SET(WORKER_MSG_PARAMS),

@@ -105,9 +105,14 @@ static void on_grown(struct worker_proc *worker, const struct worker_msg *msg)
         (void)problem_list_append(&worker->refusal, &msg->grown.problems); /* on ENOMEM ublkd asks again */
 }
 
-/* Keep the notice until the device takes it; the list counts those that are too many. */
+/* Keep the notice until the device takes it; the list counts those that are too many. Each makes an event, of which ublkd
+ * keeps a limited number for all devices. */
 static void on_notice(struct worker_proc *worker, const struct worker_msg *msg)
 {
+        if (msg->notice.count != 1 || msg->notice.dropped > 0) {
+                break_off(worker, "it sent a NOTICE that is not about one thing");
+                return;
+        }
         (void)problem_list_append(
                 &worker->notices, &msg->notice); /* on ENOMEM the log of the worker has it */
 }

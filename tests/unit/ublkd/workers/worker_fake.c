@@ -255,6 +255,16 @@ static void be_flooding_with_notices(void)
         flood(&msg);
 }
 
+static void be_noticing_much(void)
+{
+        struct worker_msg msg = {.type = WORKER_MSG_NOTICE};
+
+        problem_add(&msg.notice, EBUSY, "/target", "BackingRead", "Look here");
+        problem_add(&msg.notice, EBUSY, "/target", "BackingRead", "And here");
+        get_ready();
+        flood(&msg);
+}
+
 /* A message with a field that no supervisor knows. */
 static void send_padded(const char *type, size_t size)
 {
@@ -446,6 +456,7 @@ static const struct {
         {"failing-twice",    be_failing_twice        },
         {"flood-of-news",    be_flooding_with_news   },
         {"flood-of-notices", be_flooding_with_notices},
+        {"notice-of-two",    be_noticing_much        },
         {"long-winded",      be_long_winded          },
         {"huge",             be_huge                 },
         {"commanding",       be_commanding           },

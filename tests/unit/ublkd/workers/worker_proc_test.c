@@ -451,6 +451,8 @@ static void test_messages_that_come_too_often_or_are_too_long(struct watch *watc
 {
         check_death(watch, "failing-twice", "was killed by ublkd: it sent a message after FAILED");
         check_death(watch, "huge", "was killed by ublkd: it sent an invalid message");
+        check_death_of_serving(
+                watch, "notice-of-two", "was killed by ublkd: it sent a NOTICE that is not about one thing");
         check_death_of_serving(watch, "ready-twice", "was killed by ublkd: it said READY twice");
         check_death_of_serving(watch, "long-winded", "was killed by ublkd: it sent an invalid message");
 }
